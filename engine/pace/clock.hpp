@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <rte_cycles.h>
+
+#include <cstdint>
+
+#include "packet/address.hpp"
+
+namespace natxy {
+
+/// The one clock of the engine: the CPU's invariant time stamp counter.
+inline std::uint64_t now_ticks() { return rte_rdtsc(); }
+
+/// Converts between ticks and seconds or nanoseconds.
+class Clock {
+ public:
+  explicit Clock(std::uint64_t ticks_per_second) : hz_{ticks_per_second} {}
+
+  [[nodiscard]] std::uint64_t hz() const { return hz_; }
+  [[nodiscard]] std::uint64_t ticks(double seconds) const {
+    return static_cast<std::uint64_t>(seconds * static_cast<double>(hz_));
+  }
+  [[nodiscard]] double seconds(std::uint64_t ticks) const {
+    return static_cast<double>(ticks) / static_cast<double>(hz_);
+  }
+  [[nodiscard]] std::uint64_t nanoseconds(std::uint64_t ticks) const {
+    return static_cast<std::uint64_t>(uint128{ticks} * 1'000'000'000 / hz_);
+  }
+
+ private:
+  std::uint64_t hz_;
+};
+
+}  // namespace natxy

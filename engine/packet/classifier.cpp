@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "packet/classifier.hpp"
+
+#include <array>
+
+#include "packet/bytes.hpp"
+#include "packet/checksum.hpp"
+#include "packet/headers.hpp"
+
+namespace natxy {
+
+namespace {
+
+constexpr std::array<std::string_view, kFrameKinds> kNames = {
+    "test",
+    "corrupt_test",
+    "arp",
+    "neighbor_solicitation",
+    "neighbor_advertisement",
+    "router_solicitation",
+    "router_advertisement",
+    "mld",
+    "igmp",
+    "lldp",
+    "icmp_echo",
+    "icmp_unreachable",
+    "icmp_fragmentation_needed",
+    "icmp_time_exceeded",
+    "icmp_other",
+    "icmpv6_echo",
+    "icmpv6_unreachable",
+    "icmpv6_packet_too_big",
+    "icmpv6_time_exceeded",
+    "icmpv6_other",
+    "ipv4_fragment",
+    "ipv6_fragment",
+    "udp",
+    "tcp",
+    "other_ipv4",
+    "other_ipv6",
+    "other_ethertype",
+    "malformed",
+};
+
+using Bytes = std::span<const std::uint8_t>;
+
+FrameKind icmp_kind(Bytes message) {
+  if (message.size() < 4) return FrameKind::malformed;
+  switch (message[0]) {
+    case 0:
+    case 8:
+      return FrameKind::icmp_echo;
+    case 3:
+      return message[1] == 4 ? FrameKind::icmp_fragmentation_needed : FrameKind::icmp_unreachable;
+    case 11:
+      return FrameKind::icmp_time_exceeded;
+    default:
+      return FrameKind::icmp_other;
+  }
+}
+
+FrameKind icmpv6_kind(Bytes message) {
+  if (message.size() < 4) return FrameKind::malformed;
+  switch (message[0]) {
+    case 1:
+      return FrameKind::icmpv6_unreachable;
+    case 2:
+      return FrameKind::icmpv6_packet_too_big;
+    case 3:
+      return FrameKind::icmpv6_time_exceeded;
+    case 128:
+    case 129:
+      return FrameKind::icmpv6_echo;
+    case 130:
+    case 131:
+    case 132:
+    case 143:
+      return FrameKind::mld;
+    case 133:
+      return FrameKind::router_solicitation;
+    case 134:
+      return FrameKind::router_advertisement;
+    case 135:
+      return FrameKind::neighbor_solicitation;
+    case 136:
+      return FrameKind::neighbor_advertisement;
+    default:
+      return FrameKind::icmpv6_other;
+  }
+}
+
+/// `udp`: what the IP header says is its payload, already cut to the frame. `addresses`: their sum.
+void classify_udp(Bytes udp, std::uint64_t addresses, bool header_intact, Classified& result) {
+  result.kind = FrameKind::udp;
+  if (udp.size() < kUdpBytes + kSignatureBytes || !has_signature(udp.data() + kUdpBytes)) return;
+  result.signature = load_signature(udp.data() + kUdpBytes);
+  result.source_port = load_be16(udp.data());
+  result.destination_port = load_be16(udp.data() + 2);
+  const std::uint64_t pseudo_header =
+      addresses + __builtin_bswap16(kProtocolUdp) + __builtin_bswap16(static_cast<std::uint16_t>(udp.size()));
+  const bool intact = header_intact && load_be16(udp.data() + 4) == udp.size() && load_be16(udp.data() + 6) != 0 &&
+                      fold(pseudo_header + checksum_of(udp.data(), udp.size())) == 0xFFFF;
+  result.kind = intact ? FrameKind::test : FrameKind::corrupt_test;
+}
+
+void classify_ipv4(Bytes packet, Classified& result) {
+  result.family = Family::ipv4;
+  if (packet.size() < kIpv4Bytes || (packet[0] >> 4) != 4) return;
+  const std::size_t header = std::size_t{packet[0] & 0x0FU} * 4;
+  const std::size_t total = load_be16(packet.data() + 2);
+  if (header < kIpv4Bytes || total < header || total > packet.size()) return;
+  if ((load_be16(packet.data() + 6) & 0x3FFF) != 0) {
+    result.kind = FrameKind::ipv4_fragment;
+    return;
+  }
+  // Ethernet pads short packets: only the IP length tells where the packet ends.
+  const Bytes payload = packet.subspan(header, total - header);
+  switch (packet[9]) {
+    case kProtocolUdp: {
+      result.source = load_be32(packet.data() + 12);
+      result.destination = load_be32(packet.data() + 16);
+      const bool header_intact = fold(checksum_of(packet.data(), header)) == 0xFFFF;
+      classify_udp(payload, checksum_of(packet.data() + 12, 8), header_intact, result);
+      return;
+    }
+    case kProtocolIcmp:
+      result.kind = icmp_kind(payload);
+      return;
+    case kProtocolIgmp:
+      result.kind = FrameKind::igmp;
+      return;
+    case kProtocolTcp:
+      result.kind = FrameKind::tcp;
+      return;
+    default:
+      result.kind = FrameKind::other_ipv4;
+  }
+}
+
+void classify_ipv6(Bytes packet, Classified& result) {
+  result.family = Family::ipv6;
+  if (packet.size() < kIpv6Bytes || (packet[0] >> 4) != 6) return;
+  const std::size_t length = load_be16(packet.data() + 4);
+  if (length > packet.size() - kIpv6Bytes) return;
+  Bytes payload = packet.subspan(kIpv6Bytes, length);
+  std::uint8_t protocol = packet[6];
+  // MLD hides behind a router-alert option (RFC 2710 §3).
+  if (protocol == kProtocolHopByHop) {
+    if (payload.size() < 8) return;
+    const std::size_t options = 8 + std::size_t{payload[1]} * 8;
+    if (options > payload.size()) return;
+    protocol = payload[0];
+    payload = payload.subspan(options);
+  }
+  switch (protocol) {
+    case kProtocolUdp:
+      result.source = load_be128(packet.data() + 8);
+      result.destination = load_be128(packet.data() + 24);
+      classify_udp(payload, checksum_of(packet.data() + 8, 32), true, result);
+      return;
+    case kProtocolFragment:
+      result.kind = FrameKind::ipv6_fragment;
+      return;
+    case kProtocolIcmpv6:
+      result.kind = icmpv6_kind(payload);
+      return;
+    case kProtocolTcp:
+      result.kind = FrameKind::tcp;
+      return;
+    default:
+      result.kind = FrameKind::other_ipv6;
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(FrameKind kind) { return kNames.at(static_cast<std::size_t>(kind)); }
+
+Classified classify(Bytes frame) {
+  Classified result;
+  if (frame.size() < kEthernetBytes) return result;
+  const Bytes packet = frame.subspan(kEthernetBytes);
+  switch (load_be16(frame.data() + 12)) {
+    case kEtherTypeIpv4:
+      classify_ipv4(packet, result);
+      break;
+    case kEtherTypeIpv6:
+      classify_ipv6(packet, result);
+      break;
+    case kEtherTypeArp:
+      result.kind = FrameKind::arp;
+      break;
+    case kEtherTypeLldp:
+      result.kind = FrameKind::lldp;
+      break;
+    default:
+      result.kind = FrameKind::other_ethertype;
+  }
+  return result;
+}
+
+}  // namespace natxy

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "packet/address.hpp"
+#include "packet/signature.hpp"
+
+namespace natxy {
+
+/// What a received frame is. Everything but `test` is foreign: counted by kind, never as a test frame.
+enum class FrameKind : std::uint8_t {
+  test,
+  corrupt_test,  // our signature, but a wrong checksum or length
+  arp,
+  neighbor_solicitation,
+  neighbor_advertisement,
+  router_solicitation,
+  router_advertisement,
+  mld,
+  igmp,
+  lldp,
+  icmp_echo,
+  icmp_unreachable,
+  icmp_fragmentation_needed,
+  icmp_time_exceeded,
+  icmp_other,
+  icmpv6_echo,
+  icmpv6_unreachable,
+  icmpv6_packet_too_big,
+  icmpv6_time_exceeded,
+  icmpv6_other,
+  ipv4_fragment,
+  ipv6_fragment,
+  udp,
+  tcp,
+  other_ipv4,
+  other_ipv6,
+  other_ethertype,
+  malformed,
+  count_,
+};
+
+inline constexpr std::size_t kFrameKinds = static_cast<std::size_t>(FrameKind::count_);
+
+std::string_view name_of(FrameKind kind);
+
+struct Classified {
+  FrameKind kind = FrameKind::malformed;
+  Family family = Family::ipv4;
+  // Of `test` and `corrupt_test` only:
+  Signature signature;
+  uint128 source = 0;
+  uint128 destination = 0;
+  std::uint16_t source_port = 0;
+  std::uint16_t destination_port = 0;
+
+  template <Family F>
+  [[nodiscard]] Tuple<F> tuple() const {
+    return {static_cast<Address<F>>(source), static_cast<Address<F>>(destination), source_port, destination_port};
+  }
+};
+
+/// Classifies a frame (without its FCS) that anybody may have sent: reads nothing outside `frame`.
+Classified classify(std::span<const std::uint8_t> frame);
+
+}  // namespace natxy

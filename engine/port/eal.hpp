@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace natxy {
+
+struct EalOptions {
+  std::vector<unsigned> worker_cores;  // CPUs that run trials, one worker each
+  unsigned main_core = 0;              // CPU of everything else
+  bool pci = false;                    // probe PCI devices
+  std::vector<std::string> extra;      // passed to DPDK as they are
+};
+
+/// DPDK's environment, once per process. Uses hugepages where there are some.
+class Eal {
+ public:
+  /// Throws std::runtime_error if DPDK cannot start.
+  explicit Eal(const EalOptions& options);
+  ~Eal();
+  Eal(const Eal&) = delete;
+  Eal& operator=(const Eal&) = delete;
+
+  [[nodiscard]] bool uses_hugepages() const { return hugepages_; }
+  /// DPDK's ids of the workers, in the order of `worker_cores`.
+  [[nodiscard]] const std::vector<unsigned>& workers() const { return workers_; }
+
+ private:
+  bool hugepages_;
+  std::vector<unsigned> workers_;
+};
+
+}  // namespace natxy

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/kernel_drops.hpp"
+
+#include <linux/if_packet.h>
+#include <linux/if_xdp.h>
+#include <sys/socket.h>
+
+#include <filesystem>
+#include <string>
+
+namespace natxy {
+
+namespace {
+
+int domain_of(int socket) {
+  int domain = -1;
+  socklen_t length = sizeof domain;
+  return getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 ? domain : -1;
+}
+
+}  // namespace
+
+std::set<int> KernelDrops::open_sockets() {
+  std::set<int> sockets;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
+    const int descriptor = std::stoi(entry.path().filename().string());
+    const int domain = domain_of(descriptor);
+    if (domain == AF_XDP || domain == AF_PACKET) sockets.insert(descriptor);
+  }
+  return sockets;
+}
+
+KernelDrops::KernelDrops(const std::set<int>& before) {
+  for (const int socket : open_sockets()) {
+    if (!before.contains(socket)) sockets_.push_back(socket);
+  }
+}
+
+std::uint64_t KernelDrops::count() const {
+  std::uint64_t ring_full = 0;
+  for (const int socket : sockets_) {
+    if (domain_of(socket) == AF_XDP) {
+      // rx_dropped is not added: DPDK reports it as missed.
+      xdp_statistics statistics{};
+      socklen_t length = sizeof statistics;
+      if (getsockopt(socket, SOL_XDP, XDP_STATISTICS, &statistics, &length) == 0) ring_full += statistics.rx_ring_full;
+    } else {
+      tpacket_stats statistics{};
+      socklen_t length = sizeof statistics;
+      if (getsockopt(socket, SOL_PACKET, PACKET_STATISTICS, &statistics, &length) == 0) {
+        packet_drops_ += statistics.tp_drops;
+      }
+    }
+  }
+  return ring_full + packet_drops_;
+}
+
+}  // namespace natxy

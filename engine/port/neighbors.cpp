@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/neighbors.hpp"
+
+#include <algorithm>
+
+#include "packet/neighbor_messages.hpp"
+
+namespace natxy {
+
+std::optional<MacAddress> Neighbors::gateway_mac(Side side, Family family) const {
+  for (const auto& link : links_) {
+    if (link.side == side && link.gateway.family == family) return link.gateway_mac;
+  }
+  return std::nullopt;
+}
+
+void Neighbors::answer(const Port& port, std::uint16_t queue, std::span<const std::uint8_t> frame) const {
+  const auto message = parse_neighbor_message(frame);
+  if (!message || !message->is_request) return;
+  const bool played = std::ranges::any_of(links_, [&](const LinkNeighbor& link) {
+    if (link.side != port.options().side || message->target == link.gateway) return false;
+    return message->target == link.address ||
+           std::ranges::any_of(link.answers, [&](const Prefix& prefix) { return prefix.contains(message->target); });
+  });
+  if (played) port.send(queue, make_neighbor_answer(*message, port.mac()));
+}
+
+void Neighbors::serve(const Port& port, std::span<const std::uint8_t> frame) {
+  answer(port, 0, frame);
+  const auto message = parse_neighbor_message(frame);
+  if (!message || message->is_request) return;
+  for (auto& link : links_) {
+    if (link.side == port.options().side && message->target == link.gateway) link.gateway_mac = message->sender_mac;
+  }
+}
+
+void Neighbors::ask(const Port& port) const {
+  for (const auto& link : links_) {
+    if (link.side != port.options().side || link.gateway_mac) continue;
+    port.send(0, make_neighbor_request(link.address, port.mac(), link.gateway));
+  }
+}
+
+bool Neighbors::resolved() const {
+  return std::ranges::all_of(links_, [](const LinkNeighbor& link) { return link.gateway_mac.has_value(); });
+}
+
+}  // namespace natxy

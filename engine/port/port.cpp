@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/port.hpp"
+
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_mbuf_pool_ops.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace natxy {
+
+namespace {
+
+constexpr std::uint16_t kDescriptors = 2048;  // AF_XDP's rings have this size and take no other
+constexpr unsigned kBuffersPerQueue = 16384;  // rings of both directions, filled, and as much again in flight
+constexpr unsigned kPoolCache = 256;
+
+[[noreturn]] void fail(const PortOptions& options, const std::string& what, int error) {
+  throw PortError("port " + options.device + ": " + what + ": " + rte_strerror(error < 0 ? -error : error));
+}
+
+/// As rte_pktmbuf_pool_create, but `dense`: no buffer is moved to keep it from crossing a page. DPDK's AF_XDP driver
+/// hands the kernel exactly the bytes of that many adjacent buffers; on small pages the gaps would push the last
+/// buffers out of that range, and every frame in them would be lost without a word.
+rte_mempool* create_pool(const std::string& name, unsigned buffers, int numa, bool dense) {
+  constexpr unsigned buffer_bytes = sizeof(rte_mbuf) + RTE_MBUF_DEFAULT_BUF_SIZE;
+  rte_mempool* pool =
+      rte_mempool_create_empty(name.c_str(), buffers, buffer_bytes, kPoolCache, sizeof(rte_pktmbuf_pool_private), numa,
+                               dense ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0);
+  if (pool == nullptr) return nullptr;
+  if (rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr) != 0) {
+    rte_mempool_free(pool);
+    return nullptr;
+  }
+  rte_pktmbuf_pool_private layout{};
+  layout.mbuf_data_room_size = RTE_MBUF_DEFAULT_BUF_SIZE;
+  rte_pktmbuf_pool_init(pool, &layout);
+  if (rte_mempool_populate_default(pool) < 0) {
+    rte_mempool_free(pool);
+    return nullptr;
+  }
+  rte_mempool_obj_iter(pool, rte_pktmbuf_init, nullptr);
+  return pool;
+}
+
+bool is_pci_address(const std::string& name) { return name.size() >= 7 && name[name.size() - 2] == '.'; }
+
+}  // namespace
+
+Port::Port(const PortOptions& options) : options_{options} {
+  const auto comma = options.device.find(',');
+  name_ = options.device.substr(0, comma);
+  const std::string arguments = comma == std::string::npos ? "" : options.device.substr(comma + 1);
+
+  const auto sockets_before = KernelDrops::open_sockets();
+  if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) {
+    const int error = rte_eal_hotplug_add(is_pci_address(name_) ? "pci" : "vdev", name_.c_str(), arguments.c_str());
+    if (error != 0) fail(options, "cannot be opened (does the interface exist, is the user root?)", error);
+    hotplugged_ = true;
+    if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) fail(options, "has no Ethernet port", ENODEV);
+  }
+  try {
+    configure();
+  } catch (...) {
+    if (hotplugged_) rte_eal_hotplug_remove(is_pci_address(name_) ? "pci" : "vdev", name_.c_str());
+    rte_mempool_free(pool_);
+    throw;
+  }
+  kernel_drops_ = KernelDrops(sockets_before);
+}
+
+void Port::configure() {
+  rte_eth_dev_info info{};
+  if (const int error = rte_eth_dev_info_get(id_, &info); error != 0) fail(options_, "tells nothing of itself", error);
+  driver_ = info.driver_name;
+  if (options_.queues > info.max_rx_queues || options_.queues > info.max_tx_queues) {
+    throw PortError("port " + options_.device + ": queues is " + std::to_string(options_.queues) +
+                    ", but the device has " + std::to_string(std::min(info.max_rx_queues, info.max_tx_queues)) +
+                    "; lower `queues` or give the device more");
+  }
+
+  rte_eth_conf configuration{};
+  if (options_.queues > 1 && info.flow_type_rss_offloads != 0) {
+    configuration.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+    configuration.rx_adv_conf.rss_conf.rss_hf = (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
+  }
+  const auto queues = static_cast<std::uint16_t>(options_.queues);
+  if (const int error = rte_eth_dev_configure(id_, queues, queues, &configuration); error != 0) {
+    fail(options_, "cannot be configured", error);
+  }
+  if (options_.mtu) {
+    if (const int error = rte_eth_dev_set_mtu(id_, *options_.mtu); error != 0) fail(options_, "mtu refused", error);
+  }
+  std::uint16_t rx_descriptors = kDescriptors;
+  std::uint16_t tx_descriptors = kDescriptors;
+  if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors, &tx_descriptors); error != 0) {
+    fail(options_, "descriptor rings refused", error);
+  }
+
+  // One pool for both directions: AF_XDP sends without a copy only what lies in the port's own receive pool.
+  const std::string pool_name = "port_" + std::to_string(id_);
+  const int numa = rte_eth_dev_socket_id(id_);
+  pool_ = create_pool(pool_name, kBuffersPerQueue * options_.queues, numa, !is_pci_address(name_));
+  if (pool_ == nullptr) fail(options_, "no memory for its buffers", rte_errno);
+
+  for (std::uint16_t queue = 0; queue < queues; ++queue) {
+    const auto numa_node = static_cast<unsigned>(numa);
+    if (const int error = rte_eth_rx_queue_setup(id_, queue, rx_descriptors, numa_node, nullptr, pool_); error != 0) {
+      fail(options_, "receive queue refused", error);
+    }
+    if (const int error = rte_eth_tx_queue_setup(id_, queue, tx_descriptors, numa_node, nullptr); error != 0) {
+      fail(options_, "transmit queue refused", error);
+    }
+  }
+  if (const int error = rte_eth_dev_start(id_); error != 0) fail(options_, "cannot be started", error);
+  // Frames come to the addresses of all players; some drivers can't switch this on and need not.
+  static_cast<void>(rte_eth_promiscuous_enable(id_));
+
+  if (options_.mac) {
+    mac_ = *options_.mac;
+  } else {
+    rte_ether_addr address{};
+    if (const int error = rte_eth_macaddr_get(id_, &address); error != 0) fail(options_, "has no MAC address", error);
+    std::ranges::copy(address.addr_bytes, mac_.begin());
+  }
+}
+
+Port::~Port() {
+  rte_eth_dev_stop(id_);
+  if (hotplugged_) {
+    rte_eal_hotplug_remove(is_pci_address(name_) ? "pci" : "vdev", name_.c_str());
+  } else {
+    rte_eth_dev_close(id_);
+  }
+  rte_mempool_free(pool_);
+}
+
+std::uint16_t Port::mtu() const {
+  std::uint16_t mtu = 0;
+  rte_eth_dev_get_mtu(id_, &mtu);
+  return mtu;
+}
+
+bool Port::link_up() const {
+  rte_eth_link link{};
+  return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+ReceiveDrops Port::drops() const {
+  rte_eth_stats stats{};
+  rte_eth_stats_get(id_, &stats);
+  return {stats.imissed, stats.rx_nombuf, kernel_drops_.count()};
+}
+
+bool Port::send(std::uint16_t queue, std::span<const std::uint8_t> frame) const {
+  rte_mbuf* buffer = rte_pktmbuf_alloc(pool_);
+  if (buffer == nullptr) return false;
+  char* data = rte_pktmbuf_append(buffer, static_cast<std::uint16_t>(frame.size()));
+  if (data != nullptr) {
+    std::memcpy(data, frame.data(), frame.size());
+    if (transmit(queue, {&buffer, 1}) == 1) return true;
+  }
+  rte_pktmbuf_free(buffer);
+  return false;
+}
+
+}  // namespace natxy

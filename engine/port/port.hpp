@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "packet/headers.hpp"
+#include "port/kernel_drops.hpp"
+
+namespace natxy {
+
+enum class Side : std::uint8_t { left, right };
+constexpr Side opposite(Side side) { return side == Side::left ? Side::right : Side::left; }
+
+/// What a port is made of: decides whose fault it is when the port takes no more frames.
+enum class Medium : std::uint8_t { veth, nic, loop };
+
+struct PortOptions {
+  Side side = Side::left;
+  std::string device;  // a DPDK device with its arguments, or a PCI address
+  Medium medium = Medium::veth;
+  std::optional<MacAddress> mac;
+  unsigned queues = 1;
+  std::optional<std::uint16_t> mtu;
+};
+
+class PortError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What the tester itself lost on reception, since the port was opened.
+struct ReceiveDrops {
+  std::uint64_t missed = 0;
+  std::uint64_t no_buffer = 0;
+  std::uint64_t kernel = 0;
+};
+
+/// An open Ethernet port with its buffers; closed and removed with the object.
+class Port {
+ public:
+  /// Throws PortError.
+  explicit Port(const PortOptions& options);
+  ~Port();
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+
+  [[nodiscard]] const PortOptions& options() const { return options_; }
+  [[nodiscard]] const MacAddress& mac() const { return mac_; }
+  [[nodiscard]] const std::string& driver() const { return driver_; }
+  [[nodiscard]] std::uint16_t mtu() const;
+  [[nodiscard]] bool link_up() const;
+  [[nodiscard]] ReceiveDrops drops() const;
+
+  /// Buffers for frames to send; all of `buffers` or none.
+  [[nodiscard]] bool allocate(std::span<rte_mbuf*> buffers) const {
+    return rte_pktmbuf_alloc_bulk(pool_, buffers.data(), static_cast<unsigned>(buffers.size())) == 0;
+  }
+  /// How many of `frames` the port took, from the first; the others stay the caller's.
+  [[nodiscard]] std::size_t transmit(std::uint16_t queue, std::span<rte_mbuf*> frames) const {
+    return rte_eth_tx_burst(id_, queue, frames.data(), static_cast<std::uint16_t>(frames.size()));
+  }
+  [[nodiscard]] std::size_t receive(std::uint16_t queue, std::span<rte_mbuf*> frames) const {
+    return rte_eth_rx_burst(id_, queue, frames.data(), static_cast<std::uint16_t>(frames.size()));
+  }
+  /// Copies and sends one frame; false if the port did not take it.
+  bool send(std::uint16_t queue, std::span<const std::uint8_t> frame) const;
+
+ private:
+  void configure();
+
+  PortOptions options_;
+  std::string name_;
+  std::uint16_t id_ = 0;
+  bool hotplugged_ = false;
+  rte_mempool* pool_ = nullptr;
+  MacAddress mac_{};
+  std::string driver_;
+  KernelDrops kernel_drops_;
+};
+
+}  // namespace natxy

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/messages.hpp"
+
+namespace natxy {
+
+namespace {
+
+constexpr std::uint64_t kMost48 = (std::uint64_t{1} << 48) - 1;
+constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
+constexpr std::size_t kMostStreams = 8;
+
+const std::vector<std::pair<std::string, Side>> kSides = {{"left", Side::left}, {"right", Side::right}};
+const std::vector<std::pair<std::string, Medium>> kMedia = {
+    {"veth", Medium::veth}, {"nic", Medium::nic}, {"loop", Medium::loop}};
+const std::vector<std::pair<std::string, Order>> kOrders = {
+    {"increasing", Order::increasing}, {"decreasing", Order::decreasing}, {"pseudorandom", Order::pseudorandom}};
+const std::vector<std::pair<std::string, StreamKind>> kKinds = {
+    {"flows", StreamKind::flows}, {"connections", StreamKind::connections}, {"replies", StreamKind::replies}};
+const std::vector<std::pair<std::string, Selection>> kSelections = {{"random", Selection::random},
+                                                                    {"enumerate", Selection::enumerate}};
+
+std::string item_path(const FieldReader& reader, const std::string& list, std::size_t index) {
+  return fmt::format("{}[{}]", reader.path_of(list), index);
+}
+
+AnyAddress read_address(FieldReader& reader, const std::string& name) {
+  const std::string text = reader.text(name);
+  const auto address = parse_address(text);
+  if (!address) throw FieldError(reader.path_of(name), fmt::format("expected an IPv4 or IPv6 address, got {}", text));
+  return *address;
+}
+
+FieldRange read_range(FieldReader& reader, std::uint64_t most) {
+  FieldRange range;
+  range.min = static_cast<std::uint32_t>(reader.whole("min", 0, most));
+  range.max = static_cast<std::uint32_t>(reader.whole("max", 0, most));
+  range.order = reader.choice("order", kOrders, Order::pseudorandom);
+  if (range.min > range.max) {
+    throw FieldError(reader.path_of("min"), fmt::format("is {}, above max, which is {}", range.min, range.max));
+  }
+  return range;
+}
+
+AnyAddressField read_address_field(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  AnyAddressField field;
+  field.address = read_address(reader, "address");
+  field.low_bit = static_cast<unsigned>(reader.whole("low_bit", 0, 127, 0));
+  static_cast<void>(reader.choice("order", kOrders, Order::pseudorandom));
+  const bool has_min = reader.find("min") != nullptr;
+  const bool has_max = reader.find("max") != nullptr;
+  if (has_min != has_max) throw FieldError(path, "expected both min and max, or neither for a fixed address");
+  if (has_min) {
+    field.range = read_range(reader, 0xFFFFFFFF);
+    const auto width = static_cast<unsigned>(std::bit_width(field.range->max));
+    if (field.low_bit + width > address_bits(field.address.family)) {
+      throw FieldError(reader.path_of("low_bit"),
+                       fmt::format("{} plus the {} bits of max stands out of the address", field.low_bit, width));
+    }
+  }
+  reader.finish();
+  return field;
+}
+
+FieldRange read_port_field(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  const FieldRange range = read_range(reader, 65535);
+  reader.finish();
+  return range;
+}
+
+FlowFields read_flows(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  FlowFields flows;
+  flows.source_address = read_address_field(reader.get("source_address"), reader.path_of("source_address"));
+  flows.destination_address =
+      read_address_field(reader.get("destination_address"), reader.path_of("destination_address"));
+  flows.source_port = read_port_field(reader.get("source_port"), reader.path_of("source_port"));
+  flows.destination_port = read_port_field(reader.get("destination_port"), reader.path_of("destination_port"));
+  reader.finish();
+  if (flows.source_address.address.family != flows.destination_address.address.family) {
+    throw FieldError(path, "source_address and destination_address are of different families");
+  }
+  std::uint64_t tuples = flows.source_port.size() * flows.destination_port.size();
+  for (const auto& field : {flows.source_address, flows.destination_address}) {
+    const std::uint64_t size = field.range ? field.range->size() : 1;
+    if (tuples > (std::uint64_t{1} << 62) / size) throw FieldError(path, "makes more than 2^62 four-tuples");
+    tuples *= size;
+  }
+  return flows;
+}
+
+void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
+  FieldReader reader(json, path);
+  stream.frame_size = reader.whole("size", 64, 9216);
+  stream.ttl = static_cast<std::uint8_t>(reader.whole("ttl", 1, 255, 64));
+  stream.dont_fragment = reader.flag("dont_fragment", false);
+  reader.finish();
+}
+
+double read_rate(FieldReader& reader) { return reader.number("rate_fps", 1e-3, 1e10); }
+
+StreamSpec read_stream(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  StreamSpec stream;
+  stream.name = reader.text("name");
+  stream.source = reader.choice("source", kSides);
+  stream.kind = reader.choice("kind", kKinds, StreamKind::flows);
+  read_frame(reader.get("frame"), reader.path_of("frame"), stream);
+  stream.rate_fps = read_rate(reader);
+  stream.frames = reader.whole("frames", 1, kMost48);
+  if (const Json* flows = reader.find("flows")) stream.flows = read_flows(*flows, reader.path_of("flows"));
+  stream.selection = reader.choice("selection", kSelections, Selection::random);
+  stream.order = reader.choice("order", kOrders, Order::pseudorandom);
+  stream.max_loss_ratio = reader.number("max_loss_ratio", 0, 0.999999999, 0);
+  reader.finish();
+  if ((stream.kind == StreamKind::flows) != stream.flows.has_value()) {
+    throw FieldError(reader.path_of("flows"), "is needed by streams of kind flows, and by no others");
+  }
+  return stream;
+}
+
+Limits read_limits(FieldReader& parent) {
+  Limits limits;
+  const Json* json = parent.find("limits");
+  if (json == nullptr) return limits;
+  FieldReader reader(*json, parent.path_of("limits"));
+  limits.max_overrun_ratio = reader.number("max_overrun_ratio", 0, 1, limits.max_overrun_ratio);
+  limits.overrun_floor_s = reader.number("overrun_floor_s", 0, 1, limits.overrun_floor_s);
+  limits.max_pause_s = reader.number("max_pause_s", 1e-6, 10, limits.max_pause_s);
+  reader.finish();
+  return limits;
+}
+
+/// What requests of all three kinds have in common.
+TrialSpec read_common(FieldReader& reader) {
+  TrialSpec spec;
+  spec.seed = reader.whole("seed", 0, kMost64);
+  spec.drain_s = reader.number("drain_s", 0, 60, 2);
+  spec.limits = read_limits(reader);
+  return spec;
+}
+
+}  // namespace
+
+std::vector<PortOptions> read_ports_open(const Json& params) {
+  FieldReader reader(params, "");
+  std::vector<PortOptions> ports;
+  for (const Json& json : reader.list("ports")) {
+    FieldReader item(json, item_path(reader, "ports", ports.size()));
+    PortOptions port;
+    port.side = item.choice("side", kSides);
+    port.device = item.text("device");
+    port.medium = item.choice("medium", kMedia);
+    if (item.find("mac") != nullptr) {
+      port.mac = parse_mac(item.text("mac"));
+      if (!port.mac) throw FieldError(item.path_of("mac"), "expected a MAC address like 02:00:00:00:00:01");
+    }
+    port.queues = static_cast<unsigned>(item.whole("queues", 1, 64, 1));
+    if (item.find("mtu") != nullptr) port.mtu = static_cast<std::uint16_t>(item.whole("mtu", 576, 9600));
+    item.finish();
+    ports.push_back(port);
+  }
+  reader.finish();
+  if (ports.size() != 2 || ports[0].side == ports[1].side) {
+    throw FieldError("ports", "expected two ports, one of side left and one of side right");
+  }
+  return ports;
+}
+
+NeighborsResolve read_neighbors_resolve(const Json& params) {
+  FieldReader reader(params, "");
+  NeighborsResolve request;
+  for (const Json& json : reader.list("neighbors")) {
+    FieldReader item(json, item_path(reader, "neighbors", request.links.size()));
+    LinkNeighbor link;
+    link.side = item.choice("side", kSides);
+    link.address = read_address(item, "address");
+    link.gateway = read_address(item, "gateway");
+    if (link.address.family != link.gateway.family) {
+      throw FieldError(item.path_of("gateway"), "is of another family than address");
+    }
+    if (item.find("answers") != nullptr) {
+      for (const Json& text : item.list("answers")) {
+        const auto prefix = text.is_string() ? parse_prefix(text.get<std::string>()) : std::nullopt;
+        if (!prefix) throw FieldError(item.path_of("answers"), fmt::format("expected prefixes, got {}", text.dump()));
+        link.answers.push_back(*prefix);
+      }
+    }
+    item.finish();
+    request.links.push_back(std::move(link));
+  }
+  request.timeout_s = reader.number("timeout_s", 1e-3, 60, 3);
+  reader.finish();
+  return request;
+}
+
+TrialRequest read_trial(const Json& params) {
+  FieldReader reader(params, "");
+  TrialRequest request{read_common(reader), reader.flag("delay_histogram", false)};
+  for (const Json& json : reader.list("streams")) {
+    request.spec.streams.push_back(read_stream(json, item_path(reader, "streams", request.spec.streams.size())));
+  }
+  reader.finish();
+  if (request.spec.streams.empty() || request.spec.streams.size() > kMostStreams) {
+    throw FieldError("streams", fmt::format("expected 1 to {} streams", kMostStreams));
+  }
+  return request;
+}
+
+TrialRequest read_establish(const Json& params) {
+  FieldReader reader(params, "");
+  TrialRequest request{read_common(reader), false};
+  request.spec.learn = true;
+  request.spec.streams.push_back(read_stream(reader.get("stream"), "stream"));
+  reader.finish();
+  const StreamSpec& stream = request.spec.streams.front();
+  if (stream.kind != StreamKind::flows) throw FieldError("stream.kind", "phase 1 sends a stream of kind flows");
+  if (stream.selection != Selection::enumerate) {
+    throw FieldError("stream.selection", "phase 1 enumerates: every frame is another connection (RFC 9693 §4.4)");
+  }
+  return request;
+}
+
+TrialRequest read_validate(const Json& params, const Connections& connections) {
+  FieldReader reader(params, "");
+  TrialRequest request{read_common(reader), false};
+  StreamSpec stream;
+  stream.name = "validation";
+  stream.source = opposite(connections.initiator.source);
+  stream.kind = StreamKind::replies;
+  read_frame(reader.get("frame"), "frame", stream);
+  stream.rate_fps = read_rate(reader);
+  stream.frames = connections.count;
+  stream.order = reader.choice("order", kOrders, Order::pseudorandom);
+  reader.finish();
+  request.spec.streams.push_back(stream);
+  return request;
+}
+
+}  // namespace natxy

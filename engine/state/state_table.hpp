@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "packet/address.hpp"
+
+namespace natxy {
+
+/// One connection as the responder saw it. Packed: 16 bytes for IPv4, 40 for IPv6.
+template <Family F>
+struct [[gnu::packed]] StateEntry {
+  Address<F> source;
+  Address<F> destination;
+  std::uint16_t source_port;
+  std::uint16_t destination_port;
+  std::uint32_t epoch;
+};
+
+/// The responder's state table (RFC 9693 §4.1): entry i is connection i, so who was established is known one by one.
+///
+/// Its memory comes from the kernel page by page as entries are written: a table of any size costs nothing to make.
+/// `record` of different connections may run on several cores at once; `at` only after the recording has ended.
+template <Family F>
+class StateTable {
+ public:
+  StateTable() = default;
+  StateTable(const StateTable&) = delete;
+  StateTable& operator=(const StateTable&) = delete;
+  ~StateTable() { release(); }
+
+  /// Forgets all connections and makes room for `size`. Throws std::bad_alloc.
+  void reset(std::uint64_t size);
+
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+
+  /// Remembers `tuple` as connection `index`, below `size()`. True if that connection was not known yet.
+  bool record(std::uint64_t index, const Tuple<F>& tuple) {
+    StateEntry<F>& entry = entries_[index];
+    const bool fresh = entry.epoch != epoch_;
+    entry = {tuple.source, tuple.destination, tuple.source_port, tuple.destination_port, epoch_};
+    return fresh;
+  }
+
+  [[nodiscard]] bool is_established(std::uint64_t index) const { return entries_[index].epoch == epoch_; }
+  [[nodiscard]] Tuple<F> at(std::uint64_t index) const {
+    const StateEntry<F>& entry = entries_[index];
+    return {entry.source, entry.destination, entry.source_port, entry.destination_port};
+  }
+  void prefetch(std::uint64_t index) const { __builtin_prefetch(&entries_[index]); }
+
+ private:
+  void release();
+
+  StateEntry<F>* entries_ = nullptr;
+  std::uint64_t size_ = 0;
+  std::uint64_t capacity_ = 0;
+  std::uint32_t epoch_ = 0;  // entries of other epochs are empty, so that forgetting them all costs nothing
+};
+
+extern template class StateTable<Family::ipv4>;
+extern template class StateTable<Family::ipv6>;
+
+}  // namespace natxy

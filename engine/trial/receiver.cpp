@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trial/receiver.hpp"
+
+#include <algorithm>
+
+namespace natxy {
+
+namespace {
+
+/// Seconds of a trial that the series can hold without growing while traffic runs.
+constexpr std::size_t kSeriesSeconds = 16384;
+
+bool is_neighbor_kind(FrameKind kind) { return kind == FrameKind::arp || kind == FrameKind::neighbor_solicitation; }
+
+}  // namespace
+
+Receiver::Receiver(const Port& port, std::uint16_t queue, const Neighbors& neighbors, std::uint16_t run_id,
+                   std::vector<Stream> streams, std::uint64_t start_ticks, const Clock& clock)
+    : port_{port}, queue_{queue}, neighbors_{neighbors}, run_id_{run_id}, start_{start_ticks}, clock_{clock} {
+  for (auto& stream : streams) {
+    Reception reception{std::move(stream), {}, std::nullopt};
+    if (reception.stream.expected) {
+      reception.books.emplace(Books{SequenceWindow{reception.stream.frames}, {}, {}});
+      reception.books->per_second.resize(kSeriesSeconds);
+    }
+    receptions_.push_back(std::move(reception));
+  }
+  samples_.reserve(kMostSamples);
+}
+
+void Receiver::poll() {
+  std::array<rte_mbuf*, kBatch> frames;
+  const std::size_t count = port_.receive(queue_, frames);
+  if (count == 0) return;
+  const std::uint64_t now = now_ticks();
+  for (std::size_t i = 0; i < count; ++i) {
+    take({rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len}, now);
+  }
+  rte_pktmbuf_free_bulk(frames.data(), static_cast<unsigned>(count));
+}
+
+void Receiver::take(std::span<const std::uint8_t> frame, std::uint64_t now) {
+  const Classified classified = classify(frame);
+  if (classified.kind != FrameKind::test && classified.kind != FrameKind::corrupt_test) {
+    take_foreign(frame, classified.kind, now);
+    return;
+  }
+  const bool known = classified.signature.stream < receptions_.size();
+  if (classified.signature.run_id != run_id_ || !known) {
+    ++stale_;
+    return;
+  }
+  Reception& reception = receptions_[classified.signature.stream];
+  if (classified.kind == FrameKind::corrupt_test) {
+    ++reception.counts.corrupt;
+    if (samples_.size() < kMostSamples) take_foreign(frame, classified.kind, now);
+    return;
+  }
+  take_test(reception, classified, now);
+}
+
+void Receiver::take_test(Reception& reception, const Classified& frame, std::uint64_t now) {
+  Counts& counts = reception.counts;
+  const std::uint64_t sequence = frame.signature.sequence;
+  if (!reception.books || sequence >= reception.stream.frames) {
+    ++counts.misrouted;
+    return;
+  }
+  if (reception.stream.check && !reception.stream.check->accept(sequence, frame)) {
+    ++counts.misrouted;
+    return;
+  }
+  Books& books = *reception.books;
+  switch (books.window.arrive(sequence)) {
+    case SequenceWindow::Arrival::duplicate:
+      ++counts.duplicate;
+      return;
+    case SequenceWindow::Arrival::beyond_window:
+      ++counts.beyond_window;
+      return;
+    case SequenceWindow::Arrival::distinct_reordered:
+      ++counts.reordered;
+      break;
+    case SequenceWindow::Arrival::distinct:
+      break;
+  }
+  ++counts.received;
+  received_.add(1);
+  books.delay.record((now - frame.signature.time) & kMask48);
+  if (now >= start_) {
+    const std::size_t second = std::min((now - start_) / clock_.hz(), kSeriesSeconds - 1);
+    ++books.per_second[second];
+  }
+}
+
+void Receiver::take_foreign(std::span<const std::uint8_t> frame, FrameKind kind, std::uint64_t now) {
+  ++foreign_[static_cast<std::size_t>(kind)];
+  if (is_neighbor_kind(kind)) {
+    neighbors_.answer(port_, queue_, frame);
+    return;
+  }
+  if (samples_.size() < kMostSamples) {
+    const auto kept = frame.first(std::min(frame.size(), kMostSampleBytes));
+    const std::uint64_t since_start = now > start_ ? clock_.nanoseconds(now - start_) : 0;
+    samples_.push_back({port_.options().side, kind, since_start, {kept.begin(), kept.end()}});
+  }
+}
+
+void Receiver::report(TrialReport& trial, PortReport& port) const {
+  for (std::size_t i = 0; i < receptions_.size(); ++i) {
+    const Counts& counts = receptions_[i].counts;
+    StreamReport& stream = trial.streams.at(i);
+    stream.received += counts.received;
+    stream.duplicate += counts.duplicate;
+    stream.reordered += counts.reordered;
+    stream.corrupt += counts.corrupt;
+    stream.misrouted += counts.misrouted;
+    stream.beyond_window += counts.beyond_window;
+    if (!receptions_[i].books) continue;
+    const Books& books = *receptions_[i].books;
+    stream.delay.add(books.delay);
+    stream.received_per_second.resize(kSeriesSeconds);
+    for (std::size_t second = 0; second < kSeriesSeconds; ++second) {
+      stream.received_per_second[second] += books.per_second[second];
+    }
+  }
+  trial.stale += stale_;
+  for (std::size_t kind = 0; kind < kFrameKinds; ++kind) {
+    if (foreign_.at(kind) != 0) port.foreign[static_cast<FrameKind>(kind)] += foreign_.at(kind);
+  }
+  trial.samples.insert(trial.samples.end(), samples_.begin(), samples_.end());
+}
+
+}  // namespace natxy

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "measure/sequence_window.hpp"
+#include "pace/clock.hpp"
+#include "port/neighbors.hpp"
+#include "port/port.hpp"
+#include "trial/arrival_check.hpp"
+#include "trial/task.hpp"
+#include "trial/types.hpp"
+
+namespace natxy {
+
+/// Receives on one queue of a port: judges every frame, keeps the books of the streams that end here, and answers
+/// neighbours.
+class Receiver final : public Task {
+ public:
+  /// A stream as this port sees it. `expected` only where the stream ends at this port.
+  struct Stream {
+    bool expected = false;
+    std::uint64_t frames = 0;
+    std::unique_ptr<ArrivalCheck> check;  // none: any four-tuple will do
+  };
+
+  Receiver(const Port& port, std::uint16_t queue, const Neighbors& neighbors, std::uint16_t run_id,
+           std::vector<Stream> streams, std::uint64_t start_ticks, const Clock& clock);
+
+  void poll() override;
+
+  [[nodiscard]] std::uint64_t received_so_far() const { return received_.get(); }
+  /// Adds this queue's part; after the worker has stopped.
+  void report(TrialReport& trial, PortReport& port) const;
+
+ private:
+  static constexpr std::size_t kBatch = 64;
+  static constexpr std::size_t kMostSamples = 8;
+  static constexpr std::size_t kMostSampleBytes = 256;
+
+  struct Books {
+    SequenceWindow window;
+    Histogram delay;
+    std::vector<std::uint64_t> per_second;
+  };
+  struct Counts {
+    std::uint64_t received = 0;
+    std::uint64_t duplicate = 0;
+    std::uint64_t reordered = 0;
+    std::uint64_t corrupt = 0;
+    std::uint64_t misrouted = 0;
+    std::uint64_t beyond_window = 0;
+  };
+  struct Reception {
+    Stream stream;
+    Counts counts;
+    std::optional<Books> books;
+  };
+
+  void take(std::span<const std::uint8_t> frame, std::uint64_t now);
+  void take_test(Reception& reception, const Classified& frame, std::uint64_t now);
+  void take_foreign(std::span<const std::uint8_t> frame, FrameKind kind, std::uint64_t now);
+
+  const Port& port_;
+  std::uint16_t queue_;
+  const Neighbors& neighbors_;
+  std::uint16_t run_id_;
+  std::uint64_t start_;
+  Clock clock_;
+  std::vector<Reception> receptions_;
+  Counter received_;
+  std::uint64_t stale_ = 0;
+  std::array<std::uint64_t, kFrameKinds> foreign_{};
+  std::vector<ForeignSample> samples_;
+};
+
+}  // namespace natxy

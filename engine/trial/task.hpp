@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace natxy {
+
+/// A piece of a worker's round. `poll` does what is due now and returns at once; it never waits, allocates or logs.
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual void poll() = 0;
+};
+
+/// A counter that one worker writes and others may look at while it runs.
+class Counter {
+ public:
+  void add(std::uint64_t amount) {
+    value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_ = 0;
+};
+
+}  // namespace natxy

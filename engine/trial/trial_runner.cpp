@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trial/trial_runner.hpp"
+
+#include <fmt/format.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "trial/verdict.hpp"
+#include "trial/worker.hpp"
+
+namespace natxy {
+
+namespace {
+
+constexpr double kStartDelay_s = 0.02;  // by then all tasks are made and all workers poll
+constexpr double kGrace_s = 1.0;        // how long a sender may lag before it gives up,
+constexpr double kGraceShare = 0.1;     // or this share of the trial, whichever is longer
+constexpr auto kWatchInterval = std::chrono::milliseconds(5);
+
+std::uint16_t next_run_id() {
+  // A random first id: frames that an earlier engine left in the DUT must not pass for this one's.
+  static auto id = static_cast<std::uint16_t>(std::random_device{}());
+  return ++id;
+}
+
+/// Each stream and purpose has its own random sequence, all derived from the trial's one seed.
+enum class Purpose : std::uint8_t { space, cycle };
+std::uint64_t seed_of(std::uint64_t seed, Purpose purpose, std::size_t stream) {
+  return random_word(seed, static_cast<std::uint64_t>(purpose) * 256 + stream);
+}
+
+template <Family F>
+AddressField<F> field_of(const AnyAddressField& field) {
+  AddressField<F> result;
+  result.base = static_cast<Address<F>>(field.address.value);
+  if (field.range) {
+    result.low_bit = field.low_bit;
+    result.bits = std::max(1U, static_cast<unsigned>(std::bit_width(field.range->max)));
+    result.range = *field.range;
+  }
+  return result;
+}
+
+template <Family F>
+TupleSpace<F> space_of(const FlowFields& fields, std::uint64_t seed) {
+  return TupleSpace<F>({field_of<F>(fields.destination_address), field_of<F>(fields.source_address),
+                        fields.destination_port, fields.source_port},
+                       seed);
+}
+
+class TrialRun {
+ public:
+  TrialRun(const TrialSpec& spec, const TrialSetting& setting, Connections& connections)
+      : spec_{spec}, setting_{setting}, connections_{connections} {
+    for (const StreamSpec& stream : spec_.streams) check(stream);
+    if (spec_.learn) begin_connections();
+    start_ = now_ticks() + setting_.clock.ticks(kStartDelay_s);
+    workers_.resize(setting_.workers.size());
+    for (auto& worker : workers_) worker.stop = &stop_;
+    // A worker serves whole pairs of queues: what is received and what is sent on one share a core and need no lock.
+    std::size_t pair = 0;
+    for (std::size_t port = 0; port < setting_.ports.size(); ++port) {
+      for (std::uint16_t queue = 0; queue < setting_.ports[port]->options().queues; ++queue, ++pair) {
+        populate(workers_[pair % workers_.size()], port, queue);
+      }
+    }
+  }
+
+  TrialReport run(const std::function<bool(const TrialProgress&)>& keep_going) {
+    std::vector<ReceiveDrops> drops_before;
+    for (const auto& port : setting_.ports) drops_before.push_back(port->drops());
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      if (rte_eal_remote_launch(Worker::run, &workers_[i], setting_.workers[i]) != 0) {
+        stop_workers();
+        throw TrialError("a worker core is busy");
+      }
+    }
+    bool going = true;
+    while (going && !all_sent()) {
+      std::this_thread::sleep_for(kWatchInterval);
+      going = keep_going(progress());
+    }
+    const std::uint64_t drained = sending_ended() + setting_.clock.ticks(spec_.drain_s);
+    while (going && now_ticks() < drained) {
+      std::this_thread::sleep_for(kWatchInterval);
+      going = keep_going(progress());
+    }
+    stop_workers();
+    return collect(drops_before, !going);
+  }
+
+ private:
+  [[noreturn]] static void refuse(const StreamSpec& stream, const std::string& why) {
+    throw TrialError(fmt::format("stream {}: {}", stream.name, why));
+  }
+
+  [[nodiscard]] Family family_of(const StreamSpec& stream) const {
+    if (stream.kind == StreamKind::flows) return stream.flows->source_address.address.family;
+    return connections_.of<Family::ipv4>() != nullptr ? Family::ipv4 : Family::ipv6;
+  }
+
+  void check(const StreamSpec& stream) const {
+    for (const Side side : {Side::left, Side::right}) {
+      if (std::ranges::none_of(setting_.ports, [&](const auto& port) { return port->options().side == side; })) {
+        refuse(stream, "both ports have to be open; call ports.open first");
+      }
+    }
+    if (stream.kind != StreamKind::flows && !connections_.complete()) {
+      refuse(stream, fmt::format("phase 2 needs a complete phase 1; {} of {} connections are established",
+                                 connections_.established, connections_.count));
+    }
+    const Family family = family_of(stream);
+    if (stream.frame_size < smallest_frame(family)) {
+      refuse(stream, fmt::format("a frame of {} bytes is too short; {} is the least for IPv{}", stream.frame_size,
+                                 smallest_frame(family), static_cast<int>(family)));
+    }
+    for (const auto& port : setting_.ports) {
+      if (port->mtu() != 0 && stream.frame_size > port->mtu() + kEthernetBytes + kFcsBytes) {
+        refuse(stream, fmt::format("a frame of {} bytes is longer than the ports' MTU of {} allows", stream.frame_size,
+                                   port->mtu()));
+      }
+    }
+    if (!setting_.neighbors.gateway_mac(stream.source, family)) {
+      refuse(stream, "the DUT's MAC address is not known; call neighbors.resolve first");
+    }
+  }
+
+  void begin_connections() {
+    const StreamSpec& stream = spec_.streams.front();
+    connections_ = {};
+    const auto begin = [&]<Family F>() {
+      auto space = space_of<F>(*stream.flows, seed_of(spec_.seed, Purpose::space, 0));
+      if (space.size() < stream.frames) {
+        refuse(stream, fmt::format("{} connections asked for, but its flows make only {} four-tuples", stream.frames,
+                                   space.size()));
+      }
+      auto made = std::make_unique<FamilyConnections<F>>(std::move(space));
+      made->table.reset(stream.frames);
+      connections_.families = std::move(made);
+    };
+    if (family_of(stream) == Family::ipv4) {
+      begin.operator()<Family::ipv4>();
+    } else {
+      begin.operator()<Family::ipv6>();
+    }
+    connections_.count = stream.frames;
+    connections_.initiator = stream;
+  }
+
+  void populate(Worker& worker, std::size_t port_index, std::uint16_t queue) {
+    const Port& port = *setting_.ports[port_index];
+    std::vector<Receiver::Stream> arriving;
+    for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
+      const StreamSpec& stream = spec_.streams[i];
+      const bool expected = opposite(stream.source) == port.options().side;
+      arriving.push_back({expected, stream.frames, expected ? check_of(i) : nullptr});
+    }
+    worker.receivers.push_back({port_index, std::make_unique<Receiver>(port, queue, setting_.neighbors, run_id_,
+                                                                       std::move(arriving), start_, setting_.clock)});
+    for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
+      if (spec_.streams[i].source != port.options().side) continue;
+      worker.senders.push_back({i, family_of(spec_.streams[i]) == Family::ipv4
+                                       ? sender_of<Family::ipv4>(i, port, queue)
+                                       : sender_of<Family::ipv6>(i, port, queue)});
+    }
+  }
+
+  [[nodiscard]] Cycle cycle_of(std::size_t stream) const {
+    return {connections_.count, spec_.streams[stream].order, seed_of(spec_.seed, Purpose::cycle, stream)};
+  }
+
+  [[nodiscard]] std::unique_ptr<ArrivalCheck> check_of(std::size_t stream) const {
+    return family_of(spec_.streams[stream]) == Family::ipv4 ? family_check_of<Family::ipv4>(stream)
+                                                            : family_check_of<Family::ipv6>(stream);
+  }
+
+  template <Family F>
+  [[nodiscard]] std::unique_ptr<ArrivalCheck> family_check_of(std::size_t stream) const {
+    if (spec_.learn) return std::make_unique<RecordConnection<F>>(*connections_.of<F>());
+    switch (spec_.streams[stream].kind) {
+      case StreamKind::connections:
+        return std::make_unique<SameConnection<F>>(*connections_.of<F>(), cycle_of(stream));
+      case StreamKind::replies:
+        return std::make_unique<ReplyOfConnection<F>>(*connections_.of<F>(), cycle_of(stream));
+      case StreamKind::flows:
+        break;
+    }
+    return nullptr;
+  }
+
+  template <Family F>
+  [[nodiscard]] std::unique_ptr<FlowSource<F>> source_of(std::size_t stream) const {
+    const StreamSpec& spec = spec_.streams[stream];
+    switch (spec.kind) {
+      case StreamKind::connections:
+        return std::make_unique<ConnectionFlows<F>>(*connections_.of<F>(), cycle_of(stream));
+      case StreamKind::replies:
+        return std::make_unique<ReplyFlows<F>>(*connections_.of<F>(), cycle_of(stream));
+      case StreamKind::flows:
+        break;
+    }
+    const auto space = space_of<F>(*spec.flows, seed_of(spec_.seed, Purpose::space, stream));
+    if (spec.selection == Selection::random) return std::make_unique<RandomFlows<F>>(space);
+    return std::make_unique<EnumeratedFlows<F>>(space);
+  }
+
+  template <Family F>
+  [[nodiscard]] std::unique_ptr<SenderTask> sender_of(std::size_t stream, const Port& port, std::uint16_t queue) const {
+    const StreamSpec& spec = spec_.streams[stream];
+    const Clock& clock = setting_.clock;
+    const FrameTemplate<F> frame({spec.frame_size, spec.ttl, spec.dont_fragment, port.mac(),
+                                  *setting_.neighbors.gateway_mac(spec.source, F), static_cast<std::uint8_t>(stream),
+                                  run_id_});
+    const Schedule schedule(start_, spec.frames, spec.rate_fps, clock.hz());
+    const double grace_s = std::max(kGrace_s, kGraceShare * static_cast<double>(spec.frames) / spec.rate_fps);
+    const typename Sender<F>::Setup setup{schedule,
+                                          {queue, port.options().queues},
+                                          schedule.end() + clock.ticks(grace_s),
+                                          clock.ticks(spec_.limits.max_pause_s),
+                                          clock.hz()};
+    return std::make_unique<Sender<F>>(port, queue, frame, source_of<F>(stream), setup);
+  }
+
+  void stop_workers() {
+    stop_ = true;
+    for (const unsigned worker : setting_.workers) rte_eal_wait_lcore(worker);
+  }
+
+  template <class Use>
+  void for_each_sender(Use use) const {
+    for (const auto& worker : workers_) {
+      for (const auto& sender : worker.senders) use(*sender.task);
+    }
+  }
+
+  [[nodiscard]] bool all_sent() const {
+    bool all = true;
+    for_each_sender([&](const SenderTask& sender) { all = all && sender.done(); });
+    return all;
+  }
+
+  [[nodiscard]] std::uint64_t sending_ended() const {
+    std::uint64_t last = start_;
+    for_each_sender([&](const SenderTask& sender) { last = std::max(last, sender.finished_at()); });
+    return last;
+  }
+
+  [[nodiscard]] TrialProgress progress() const {
+    TrialProgress progress;
+    const std::uint64_t now = now_ticks();
+    progress.elapsed_s = now > start_ ? setting_.clock.seconds(now - start_) : 0;
+    for (const StreamSpec& stream : spec_.streams) progress.planned += stream.frames;
+    for_each_sender([&](const SenderTask& sender) { progress.sent += sender.sent_so_far(); });
+    for (const auto& worker : workers_) {
+      for (const auto& receiver : worker.receivers) progress.received += receiver.task->received_so_far();
+    }
+    return progress;
+  }
+
+  TrialReport collect(const std::vector<ReceiveDrops>& before, bool aborted) {
+    TrialReport report;
+    report.run_id = run_id_;
+    report.aborted = aborted;
+    report.streams.resize(spec_.streams.size());
+    for (std::size_t i = 0; i < setting_.ports.size(); ++i) {
+      const Port& port = *setting_.ports[i];
+      const ReceiveDrops after = port.drops();
+      report.ports.push_back({port.options().side,
+                              port.options().medium,
+                              {after.missed - before[i].missed, after.no_buffer - before[i].no_buffer,
+                               after.kernel - before[i].kernel},
+                              port.link_up(),
+                              {}});
+    }
+    for (const Worker& worker : workers_) {
+      for (const auto& receiver : worker.receivers) receiver.task->report(report, report.ports[receiver.port]);
+      for (const auto& sender : worker.senders) sender.task->report(report.streams[sender.stream]);
+    }
+    const Clock& clock = setting_.clock;
+    const std::uint64_t ended = sending_ended();
+    report.duration_s = clock.seconds(ended - start_);
+    const auto seconds = static_cast<std::size_t>(report.duration_s + spec_.drain_s) + 1;
+    for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
+      StreamReport& stream = report.streams[i];
+      // The slot of the last frame counts, so that a stream sent on time has exactly its intended rate.
+      const StreamSpec& spec = spec_.streams[i];
+      const double sending_s = static_cast<double>(stream.sent) / spec.rate_fps + clock.seconds(stream.pacing.overrun);
+      stream.offered_rate_fps = sending_s > 0 ? static_cast<double>(stream.sent) / sending_s : 0;
+      stream.sent_per_second.resize(std::min(stream.sent_per_second.size(), seconds));
+      stream.received_per_second.resize(std::min(stream.received_per_second.size(), seconds));
+    }
+    if (spec_.learn) {
+      connections_.established = report.streams.front().received;
+      report.established = connections_.established;
+    }
+    judge(spec_, clock, report);
+    return report;
+  }
+
+  const TrialSpec& spec_;
+  const TrialSetting& setting_;
+  Connections& connections_;
+  std::uint16_t run_id_ = next_run_id();
+  std::uint64_t start_ = 0;
+  std::vector<Worker> workers_;
+  std::atomic<bool> stop_ = false;
+};
+
+}  // namespace
+
+TrialReport run_trial(const TrialSpec& spec, const TrialSetting& setting, Connections& connections,
+                      const std::function<bool(const TrialProgress&)>& keep_going) {
+  return TrialRun(spec, setting, connections).run(keep_going);
+}
+
+}  // namespace natxy

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trial/verdict.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace natxy {
+
+namespace {
+
+void set(TrialReport& report, Verdict verdict, Cause cause, std::string reason) {
+  report.verdict = verdict;
+  report.cause = cause;
+  report.reason = std::move(reason);
+}
+
+std::uint64_t lost(const StreamSpec& spec, const StreamReport& stream) {
+  return spec.frames - std::min(spec.frames, stream.received);
+}
+
+/// Loss that the plan tolerates.
+std::uint64_t allowed(const StreamSpec& spec) {
+  return static_cast<std::uint64_t>(std::floor(spec.max_loss_ratio * static_cast<double>(spec.frames)));
+}
+
+const PortReport* port_of(const TrialReport& report, Side side) {
+  const auto port = std::ranges::find(report.ports, side, &PortReport::side);
+  return port == report.ports.end() ? nullptr : &*port;
+}
+
+std::uint64_t total(const ReceiveDrops& drops) { return drops.missed + drops.no_buffer + drops.kernel; }
+
+/// Sets the verdict if this stream could not be sent as asked for.
+bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock, TrialReport& report) {
+  const StreamSpec& asked = spec.streams[index];
+  const StreamReport& stream = report.streams[index];
+  const double planned_s = static_cast<double>(asked.frames) / asked.rate_fps;
+  const double bound_s = std::max(spec.limits.max_overrun_ratio * planned_s, spec.limits.overrun_floor_s);
+  const std::uint64_t unsent = asked.frames - stream.sent;
+  const double overrun_s = clock.seconds(stream.pacing.overrun);
+  if (unsent == 0 && overrun_s <= bound_s) return false;
+
+  // Waiting for the port has to explain at least half of the delay before the port is to blame for it.
+  const double blocked_s = clock.seconds(stream.pacing.blocked);
+  const PortReport* port = port_of(report, asked.source);
+  const bool blocked = stream.pacing.refused > 0 && (unsent > 0 ? blocked_s > 0 : blocked_s * 2 >= overrun_s);
+  if (blocked && port != nullptr && port->medium == Medium::veth) {
+    set(report, Verdict::fail, Cause::back_pressure,
+        fmt::format("{}: the DUT's path took {} of {} frames in time; they waited {:.3f} s for it", asked.name,
+                    stream.sent, asked.frames, blocked_s));
+  } else if (unsent > 0) {
+    set(report, Verdict::invalid, Cause::unsent,
+        fmt::format("{}: {} of {} frames were not sent; the tester cannot keep up with {:.0f} frames/s", asked.name,
+                    unsent, asked.frames, asked.rate_fps));
+  } else {
+    set(report, Verdict::invalid, Cause::late,
+        fmt::format("{}: the last frame left {:.6f} s late, {:.6f} s is allowed; the tester cannot keep up with {:.0f} "
+                    "frames/s",
+                    asked.name, overrun_s, bound_s, asked.rate_fps));
+  }
+  return true;
+}
+
+}  // namespace
+
+void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
+  if (report.aborted) {
+    set(report, Verdict::invalid, Cause::aborted, "the trial was aborted");
+    return;
+  }
+  for (const PortReport& port : report.ports) {
+    if (!port.link_up) {
+      set(report, Verdict::invalid, Cause::link_down,
+          fmt::format("the link of port {} went down", port.side == Side::left ? "left" : "right"));
+      return;
+    }
+  }
+  for (std::size_t i = 0; i < spec.streams.size(); ++i) {
+    if (judge_sending(spec, i, clock, report)) return;
+  }
+
+  double burst_frames = 0;  // that followed the tester's pauses, of all streams
+  for (std::size_t i = 0; i < spec.streams.size(); ++i) {
+    burst_frames += clock.seconds(report.streams[i].pacing.paused) * spec.streams[i].rate_fps;
+  }
+  for (std::size_t i = 0; i < spec.streams.size(); ++i) {
+    const StreamSpec& asked = spec.streams[i];
+    const std::uint64_t missing = lost(asked, report.streams[i]);
+    if (missing <= allowed(asked)) continue;
+    const std::uint64_t too_many = missing - allowed(asked);
+    const PortReport* port = port_of(report, opposite(asked.source));
+    const std::uint64_t drops = port == nullptr ? 0 : total(port->drops);
+    if (too_many <= drops) {
+      set(report, Verdict::invalid, Cause::tester_drops,
+          fmt::format("{}: {} frames lost, but the tester itself dropped {} on reception", asked.name, missing, drops));
+    } else if (static_cast<double>(too_many) <= burst_frames) {
+      set(report, Verdict::invalid, Cause::paused,
+          fmt::format("{}: {} frames lost, but the tester paused for {:.3f} ms and sent {:.0f} frames in bursts "
+                      "afterwards",
+                      asked.name, missing, clock.seconds(report.streams[i].pacing.paused) * 1e3, burst_frames));
+    } else {
+      set(report, Verdict::fail, Cause::loss,
+          fmt::format("{}: {} of {} frames lost ({:.4f} %)", asked.name, missing, asked.frames,
+                      100.0 * static_cast<double>(missing) / static_cast<double>(asked.frames)));
+      return;
+    }
+  }
+  if (report.cause == Cause::tester_drops || report.cause == Cause::paused) return;
+  set(report, Verdict::pass, Cause::lossless, "every frame arrived");
+}
+
+}  // namespace natxy

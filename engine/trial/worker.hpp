@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "trial/receiver.hpp"
+#include "trial/sender.hpp"
+
+namespace natxy {
+
+/// One core's share of a trial: it polls its tasks in turn until told to stop.
+struct Worker {
+  struct PortReceiver {
+    std::size_t port;  // index among the trial's ports
+    std::unique_ptr<Receiver> task;
+  };
+  struct StreamSender {
+    std::size_t stream;  // index in the trial's request
+    std::unique_ptr<SenderTask> task;
+  };
+
+  std::vector<PortReceiver> receivers;
+  std::vector<StreamSender> senders;
+  const std::atomic<bool>* stop = nullptr;
+
+  /// Runs on a DPDK worker core.
+  static int run(void* worker);
+};
+
+}  // namespace natxy
