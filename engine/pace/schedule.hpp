@@ -16,8 +16,8 @@ class Schedule {
         frames_{frames},
         ticks_per_frame_q32_{
             static_cast<uint128>(static_cast<long double>(ticks_per_second) / rate_fps * 4294967296.0L)},
-        frames_per_tick_q64_{static_cast<uint128>(rate_fps / static_cast<long double>(ticks_per_second) *
-                                                  18446744073709551616.0L)} {}
+        frames_per_tick_q64_{
+            static_cast<uint128>(rate_fps / static_cast<long double>(ticks_per_second) * 18446744073709551616.0L)} {}
 
   [[nodiscard]] std::uint64_t start() const { return start_; }
   [[nodiscard]] std::uint64_t frames() const { return frames_; }

@@ -24,7 +24,7 @@ struct AddressInteger<Family::ipv6> {
   using type = uint128;
 };
 template <Family F>
-using Address = AddressInteger<F>::type;
+using Address = typename AddressInteger<F>::type;
 
 /// An address whose family is known only at run time.
 struct AnyAddress {

@@ -57,9 +57,9 @@ class FrameTemplate {
     store_be16(udp + 2, tuple.destination_port);
     store_be48(payload + kSequenceOffset, sequence);
     store_be48(payload + kTimeOffset, time);
-    store_raw(udp + 6, udp_checksum(udp_sum_ + addresses + checksum_of_port(tuple.source_port) +
-                                    checksum_of_port(tuple.destination_port) + checksum_of_48(sequence) +
-                                    checksum_of_48(time)));
+    store_raw(udp + 6,
+              udp_checksum(udp_sum_ + addresses + checksum_of_port(tuple.source_port) +
+                           checksum_of_port(tuple.destination_port) + checksum_of_48(sequence) + checksum_of_48(time)));
   }
 
  private:

@@ -115,10 +115,8 @@ std::optional<NeighborMessage> parse_ndp(std::span<const std::uint8_t> packet, c
     if (options[0] == wanted) mac = mac_at(options.data() + 2);
     options = options.subspan(option_length);
   }
-  return NeighborMessage{request,
-                         {Family::ipv6, load_be128(packet.data() + 8)},
-                         mac,
-                         {Family::ipv6, load_be128(icmp.data() + 8)}};
+  return NeighborMessage{
+      request, {Family::ipv6, load_be128(packet.data() + 8)}, mac, {Family::ipv6, load_be128(icmp.data() + 8)}};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <rte_errno.h>
 #include <rte_log.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -28,7 +29,9 @@ bool hugepages_free() {
 
 }  // namespace
 
-Eal::Eal(const EalOptions& options) : hugepages_{hugepages_free()} {
+Eal::Eal(const EalOptions& options)
+    : hugepages_{hugepages_free()},
+      workers_apart_{std::ranges::find(options.worker_cores, options.main_core) == options.worker_cores.end()} {
   // Lcore 0 is the main one; worker i is lcore i + 1, pinned to its CPU.
   std::string lcores = "0@" + std::to_string(options.main_core);
   for (std::size_t i = 0; i < options.worker_cores.size(); ++i) {
@@ -36,9 +39,8 @@ Eal::Eal(const EalOptions& options) : hugepages_{hugepages_free()} {
     lcores += fmt::format(",{}@{}", id, options.worker_cores[i]);
     workers_.push_back(id);
   }
-  std::vector<std::string> arguments = {"natxy-engine", "--lcores",      lcores,        "--main-lcore",
-                                        "0",            "--no-telemetry", "--no-shconf",   "--log-level",
-                                        "*:warning"};
+  std::vector<std::string> arguments = {"natxy-engine",   "--lcores",    lcores,        "--main-lcore", "0",
+                                        "--no-telemetry", "--no-shconf", "--log-level", "*:warning"};
   if (!options.pci) arguments.emplace_back("--no-pci");
   if (hugepages_) {
     arguments.emplace_back("--in-memory");

@@ -25,9 +25,12 @@ class Eal {
   [[nodiscard]] bool uses_hugepages() const { return hugepages_; }
   /// DPDK's ids of the workers, in the order of `worker_cores`.
   [[nodiscard]] const std::vector<unsigned>& workers() const { return workers_; }
+  /// No worker shares its CPU with the main thread.
+  [[nodiscard]] bool workers_apart() const { return workers_apart_; }
 
  private:
   bool hugepages_;
+  bool workers_apart_;
   std::vector<unsigned> workers_;
 };
 

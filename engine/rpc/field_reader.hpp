@@ -60,8 +60,10 @@ class FieldReader {
   }
   std::uint64_t whole(const std::string& name, std::uint64_t least, std::uint64_t most) {
     const Json& value = get(name);
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least || value.get<std::uint64_t>() > most) {
-      throw FieldError(path_of(name), fmt::format("expected a whole number from {} to {}, got {}", least, most, value.dump()));
+    const bool is_whole = value.is_number_unsigned() || (value.is_number_integer() && value.get<std::int64_t>() >= 0);
+    if (!is_whole || value.get<std::uint64_t>() < least || value.get<std::uint64_t>() > most) {
+      throw FieldError(path_of(name),
+                       fmt::format("expected a whole number from {} to {}, got {}", least, most, value.dump()));
     }
     return value.get<std::uint64_t>();
   }
@@ -71,7 +73,8 @@ class FieldReader {
   double number(const std::string& name, double least, double most) {
     const Json& value = get(name);
     if (!value.is_number() || value.get<double>() < least || value.get<double>() > most) {
-      throw FieldError(path_of(name), fmt::format("expected a number from {} to {}, got {}", least, most, value.dump()));
+      throw FieldError(path_of(name),
+                       fmt::format("expected a number from {} to {}, got {}", least, most, value.dump()));
     }
     return value.get<double>();
   }

@@ -107,8 +107,7 @@ Json write_port(const Port& port) {
 Json write_trial(const TrialRequest& request, const TrialReport& report, const Clock& clock) {
   Json streams = Json::array();
   for (std::size_t i = 0; i < report.streams.size(); ++i) {
-    streams.push_back(
-        write_stream(request.spec.streams.at(i), report.streams[i], clock, request.delay_histogram));
+    streams.push_back(write_stream(request.spec.streams.at(i), report.streams[i], clock, request.delay_histogram));
   }
   Json ports = Json::array();
   for (const PortReport& port : report.ports) ports.push_back(write_port_report(port));

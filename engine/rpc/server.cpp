@@ -13,7 +13,7 @@ namespace natxy {
 
 namespace {
 
-constexpr int kIdleInterval_ms = 5;       // how often neighbours are served between trials
+constexpr int kIdleInterval_ms = 5;  // how often neighbours are served between trials
 constexpr double kProgressInterval_s = 0.2;
 constexpr double kAskInterval_s = 0.1;
 
@@ -171,9 +171,8 @@ Json Server::run(const TrialRequest& request) {
   if (ports_.empty()) throw TrialError("no port is open; call ports.open first");
   trial_aborted_ = false;
   progress_due_ = now_ticks();
-  const TrialReport report =
-      run_trial(request.spec, {ports_, neighbors_, eal_.workers(), clock_}, connections_,
-                [this](const TrialProgress& progress) { return watch(progress); });
+  const TrialReport report = run_trial(request.spec, {ports_, neighbors_, eal_.workers(), eal_.workers_apart(), clock_},
+                                       connections_, [this](const TrialProgress& progress) { return watch(progress); });
   return write_trial(request, report, clock_);
 }
 

@@ -14,6 +14,8 @@ namespace natxy {
 /// space's tuple i.
 template <Family F>
 struct FamilyConnections {
+  explicit FamilyConnections(const TupleSpace<F>& offered) : space{offered} {}
+
   TupleSpace<F> space;
   StateTable<F> table;
 };

@@ -69,8 +69,7 @@ class ConnectionFlows final : public FlowSource<F> {
 template <Family F>
 class ReplyFlows final : public FlowSource<F> {
  public:
-  ReplyFlows(const FamilyConnections<F>& connections, const Cycle& cycle)
-      : connections_{connections}, cycle_{cycle} {}
+  ReplyFlows(const FamilyConnections<F>& connections, const Cycle& cycle) : connections_{connections}, cycle_{cycle} {}
   void fill(std::span<Tuple<F>> tuples, std::uint64_t first, std::uint64_t stride) const override {
     std::array<std::uint64_t, kBurst> indexes;
     // The table is far larger than any cache: fetch a burst's entries together, not one after the other.

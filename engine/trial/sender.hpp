@@ -39,7 +39,7 @@ class Sender final : public SenderTask {
   struct Setup {
     Schedule schedule;
     Slice slice;
-    std::uint64_t give_up_at;    // clock ticks
+    std::uint64_t give_up_at;     // clock ticks
     std::uint64_t longest_pause;  // ticks; longer ones are added up
     std::uint64_t second;         // ticks
   };

@@ -61,7 +61,10 @@ class TrialRun {
     if (spec_.learn) begin_connections();
     start_ = now_ticks() + setting_.clock.ticks(kStartDelay_s);
     workers_.resize(setting_.workers.size());
-    for (auto& worker : workers_) worker.stop = &stop_;
+    for (auto& worker : workers_) {
+      worker.stop = &stop_;
+      worker.first_in_line = setting_.workers_apart;
+    }
     // A worker serves whole pairs of queues: what is received and what is sent on one share a core and need no lock.
     std::size_t pair = 0;
     for (std::size_t port = 0; port < setting_.ports.size(); ++port) {
@@ -134,12 +137,12 @@ class TrialRun {
     const StreamSpec& stream = spec_.streams.front();
     connections_ = {};
     const auto begin = [&]<Family F>() {
-      auto space = space_of<F>(*stream.flows, seed_of(spec_.seed, Purpose::space, 0));
+      const auto space = space_of<F>(*stream.flows, seed_of(spec_.seed, Purpose::space, 0));
       if (space.size() < stream.frames) {
         refuse(stream, fmt::format("{} connections asked for, but its flows make only {} four-tuples", stream.frames,
                                    space.size()));
       }
-      auto made = std::make_unique<FamilyConnections<F>>(std::move(space));
+      auto made = std::make_unique<FamilyConnections<F>>(space);
       made->table.reset(stream.frames);
       connections_.families = std::move(made);
     };
@@ -270,12 +273,12 @@ class TrialRun {
     for (std::size_t i = 0; i < setting_.ports.size(); ++i) {
       const Port& port = *setting_.ports[i];
       const ReceiveDrops after = port.drops();
-      report.ports.push_back({port.options().side,
-                              port.options().medium,
-                              {after.missed - before[i].missed, after.no_buffer - before[i].no_buffer,
-                               after.kernel - before[i].kernel},
-                              port.link_up(),
-                              {}});
+      report.ports.push_back(
+          {port.options().side,
+           port.options().medium,
+           {after.missed - before[i].missed, after.no_buffer - before[i].no_buffer, after.kernel - before[i].kernel},
+           port.link_up(),
+           {}});
     }
     for (const Worker& worker : workers_) {
       for (const auto& receiver : worker.receivers) receiver.task->report(report, report.ports[receiver.port]);

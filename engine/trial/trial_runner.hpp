@@ -2,9 +2,9 @@
 #pragma once
 
 #include <functional>
-#include <stdexcept>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "pace/clock.hpp"
@@ -28,6 +28,7 @@ struct TrialSetting {
   std::span<const std::unique_ptr<Port>> ports;
   const Neighbors& neighbors;
   std::span<const unsigned> workers;  // DPDK's ids
+  bool workers_apart;                 // from the calling thread: they may have the highest priority
   Clock clock;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trial/verdict.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
 namespace natxy {
 

@@ -24,6 +24,7 @@ struct Worker {
   std::vector<PortReceiver> receivers;
   std::vector<StreamSender> senders;
   const std::atomic<bool>* stop = nullptr;
+  bool first_in_line = false;  // whether to take the CPU before all other processes
 
   /// Runs on a DPDK worker core.
   static int run(void* worker);

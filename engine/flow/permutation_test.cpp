@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "flow/permutation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <unordered_set>
+#include <vector>
+
+namespace natxy {
+namespace {
+
+TEST(Permutation, ReachesEveryNumberOnceForEverySmallSize) {
+  for (std::uint64_t size = 1; size <= 600; ++size) {
+    const Permutation permutation(size, size * 7);
+    std::vector<bool> seen(size, false);
+    for (std::uint64_t i = 0; i < size; ++i) {
+      const std::uint64_t value = permutation(i);
+      ASSERT_LT(value, size);
+      ASSERT_FALSE(seen[value]) << size;
+      seen[value] = true;
+    }
+  }
+}
+
+TEST(Permutation, ReachesEveryNumberOnceForLargeSizes) {
+  for (const std::uint64_t size : {std::uint64_t{65536}, std::uint64_t{1000003}, std::uint64_t{1} << 20}) {
+    const Permutation permutation(size, 42);
+    std::vector<bool> seen(size, false);
+    for (std::uint64_t i = 0; i < size; ++i) {
+      const std::uint64_t value = permutation(i);
+      ASSERT_LT(value, size);
+      ASSERT_FALSE(seen[value]);
+      seen[value] = true;
+    }
+  }
+}
+
+TEST(Permutation, StaysDistinctAndInRangeFarBeyondAnyTable) {
+  for (const std::uint64_t size :
+       {(std::uint64_t{1} << 32) + 1, std::uint64_t{3167000000000}, std::uint64_t{1} << 62}) {
+    const Permutation permutation(size, 9);
+    std::unordered_set<std::uint64_t> seen;
+    for (std::uint64_t i = 0; i < 200000; ++i) {
+      const std::uint64_t value = permutation(i * (size / 200000));
+      ASSERT_LT(value, size);
+      ASSERT_TRUE(seen.insert(value).second);
+    }
+  }
+}
+
+TEST(Permutation, TheSeedDecidesTheOrder) {
+  const Permutation one(100000, 1);
+  const Permutation again(100000, 1);
+  const Permutation other(100000, 2);
+  int same = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(one(i), again(i));
+    same += one(i) == other(i) ? 1 : 0;
+  }
+  EXPECT_LT(same, 5);
+}
+
+/// Pearson's statistic of how the first values spread over 64 equal bins; its mean is 63, its deviation about 11.
+TEST(Permutation, TheFirstValuesSpreadEvenly) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const std::uint64_t size = 4'000'000;
+    const Permutation permutation(size, seed);
+    std::vector<double> bins(64, 0);
+    constexpr double draws = 6400;
+    for (std::uint64_t i = 0; i < 6400; ++i) bins[permutation(i) * 64 / size] += 1;
+    double statistic = 0;
+    for (const double count : bins) statistic += (count - draws / 64) * (count - draws / 64) / (draws / 64);
+    EXPECT_GT(statistic, 25) << seed;
+    EXPECT_LT(statistic, 125) << seed;
+  }
+}
+
+TEST(Permutation, NeighboursDoNotStayNeighbours) {
+  const std::uint64_t size = 1'000'000;
+  const Permutation permutation(size, 3);
+  double product = 0;
+  double square = 0;
+  for (std::uint64_t i = 0; i + 1 < 100000; ++i) {
+    const double here = static_cast<double>(permutation(i)) - size / 2.0;
+    const double next = static_cast<double>(permutation(i + 1)) - size / 2.0;
+    product += here * next;
+    square += here * here;
+  }
+  EXPECT_LT(std::abs(product / square), 0.02);
+}
+
+TEST(Permutation, RefusesSizesOutOfRange) {
+  EXPECT_THROW(Permutation(0, 1), std::invalid_argument);
+  EXPECT_THROW(Permutation((std::uint64_t{1} << 62) + 1, 1), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace natxy

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "flow/tuple_space.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "flow/cycle.hpp"
+
+namespace natxy {
+namespace {
+
+constexpr Order kOrders[] = {Order::increasing, Order::decreasing, Order::pseudorandom};
+
+template <Family F>
+auto key(const Tuple<F>& tuple) {
+  return std::tuple{tuple.destination, tuple.source, tuple.destination_port, tuple.source_port};
+}
+
+template <Family F>
+typename TupleSpace<F>::Fields fields(Order destination, Order source, Order destination_port, Order source_port) {
+  typename TupleSpace<F>::Fields fields;
+  const unsigned low = F == Family::ipv4 ? 0 : 16;
+  fields.destination_address = {static_cast<Address<F>>(0xC6130000U), low, 3, {2, 6, destination}};
+  fields.source_address = {static_cast<Address<F>>(0x0A000000U), low, 2, {1, 3, source}};
+  fields.destination_port = {80, 83, destination_port};
+  fields.source_port = {1024, 1030, source_port};
+  return fields;
+}
+
+template <Family F>
+void expect_every_tuple_once() {
+  for (const Order a : kOrders) {
+    for (const Order b : kOrders) {
+      for (const Order c : kOrders) {
+        for (const Order d : kOrders) {
+          const TupleSpace<F> space(fields<F>(a, b, c, d), 11);
+          ASSERT_EQ(space.size(), 5U * 3 * 4 * 7);
+          std::set<decltype(key(space.at(0)))> seen;
+          for (std::uint64_t i = 0; i < space.size(); ++i) seen.insert(key(space.at(i)));
+          ASSERT_EQ(seen.size(), space.size());
+        }
+      }
+    }
+  }
+}
+
+TEST(TupleSpace, EveryTupleOnceInEveryCombinationOfOrders) {
+  expect_every_tuple_once<Family::ipv4>();
+  expect_every_tuple_once<Family::ipv6>();
+}
+
+TEST(TupleSpace, OrderedFieldsCountWithTheSourcePortFastest) {
+  const TupleSpace<Family::ipv4> space(
+      fields<Family::ipv4>(Order::increasing, Order::decreasing, Order::increasing, Order::decreasing), 1);
+  EXPECT_EQ(space.at(0), (Tuple<Family::ipv4>{0x0A000003, 0xC6130002, 1030, 80}));
+  EXPECT_EQ(space.at(1), (Tuple<Family::ipv4>{0x0A000003, 0xC6130002, 1029, 80}));
+  EXPECT_EQ(space.at(7), (Tuple<Family::ipv4>{0x0A000003, 0xC6130002, 1030, 81}));
+  EXPECT_EQ(space.at(28), (Tuple<Family::ipv4>{0x0A000002, 0xC6130002, 1030, 80}));
+  EXPECT_EQ(space.at(84), (Tuple<Family::ipv4>{0x0A000003, 0xC6130003, 1030, 80}));
+  EXPECT_EQ(space.at(space.size() - 1), (Tuple<Family::ipv4>{0x0A000001, 0xC6130006, 1024, 83}));
+}
+
+TEST(TupleSpace, TheVaryingBitsReplaceThoseOfTheAddress) {
+  TupleSpace<Family::ipv6>::Fields fields;
+  fields.source_address = {
+      parse_address("2001:2:0:1:ffff:ffff:ffff:2")->value, 16, 16, {0x1234, 0x1234, Order::increasing}};
+  fields.destination_address = {parse_address("2001:2:0:8000::2")->value, 0, 0, {}};
+  const TupleSpace<Family::ipv6> space(fields, 1);
+  EXPECT_EQ(format_address({Family::ipv6, space.at(0).source}), "2001:2:0:1:ffff:ffff:1234:2");
+  EXPECT_EQ(format_address({Family::ipv6, space.at(0).destination}), "2001:2:0:8000::2");
+}
+
+TEST(TupleSpace, RandomPicksCoverEveryFieldUniformlyAndIndependently) {
+  const TupleSpace<Family::ipv4> space(
+      fields<Family::ipv4>(Order::pseudorandom, Order::pseudorandom, Order::pseudorandom, Order::pseudorandom), 5);
+  std::map<std::uint32_t, int> destinations;
+  std::map<std::uint16_t, int> ports;
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint16_t, std::uint16_t>> seen;
+  constexpr int draws = 70000;
+  for (std::uint64_t i = 0; i < draws; ++i) {
+    const auto tuple = space.random(i);
+    ASSERT_EQ(tuple, space.random(i));
+    ++destinations[tuple.destination];
+    ++ports[tuple.source_port];
+    seen.insert(key(tuple));
+  }
+  ASSERT_EQ(destinations.size(), 5U);
+  for (const auto& [address, count] : destinations) EXPECT_NEAR(count, draws / 5.0, 500) << address;
+  ASSERT_EQ(ports.size(), 7U);
+  for (const auto& [port, count] : ports) EXPECT_NEAR(count, draws / 7.0, 500) << port;
+  EXPECT_EQ(seen.size(), space.size());
+}
+
+TEST(TupleSpace, TheFirstTuplesOfAPseudorandomSpaceUseAllOfIt) {
+  TupleSpace<Family::ipv4>::Fields wide;
+  wide.source_address = {0x0A000000, 0, 16, {2, 65534, Order::pseudorandom}};
+  wide.destination_address = {0xC6130002, 0, 0, {}};
+  wide.destination_port = {1, 49151, Order::pseudorandom};
+  wide.source_port = {1024, 65535, Order::pseudorandom};
+  const TupleSpace<Family::ipv4> space(wide, 5);
+  std::set<std::uint32_t> sources;
+  for (std::uint64_t i = 0; i < 1000; ++i) sources.insert(space.at(i).source >> 8);
+  EXPECT_GT(sources.size(), 200U);
+}
+
+TEST(TupleSpace, RefusesSpacesTooLargeToNumber) {
+  TupleSpace<Family::ipv6>::Fields huge;
+  huge.source_address = {0, 0, 32, {0, 0xFFFFFFFF, Order::pseudorandom}};
+  huge.destination_address = huge.source_address;
+  EXPECT_THROW((TupleSpace<Family::ipv6>(huge, 1)), std::invalid_argument);
+}
+
+TEST(Cycle, GoesRoundInItsOrder) {
+  const Cycle up(3, Order::increasing, 0);
+  const Cycle down(3, Order::decreasing, 0);
+  const Cycle any(1000, Order::pseudorandom, 8);
+  EXPECT_EQ(up.at(4), 1U);
+  EXPECT_EQ(down.at(4), 1U);
+  EXPECT_EQ(down.at(3), 2U);
+  std::set<std::uint64_t> seen;
+  for (std::uint64_t i = 1000; i < 2000; ++i) seen.insert(any.at(i));
+  EXPECT_EQ(seen.size(), 1000U);
+  EXPECT_EQ(any.at(5), any.at(1005));
+}
+
+}  // namespace
+}  // namespace natxy

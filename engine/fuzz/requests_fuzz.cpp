@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/messages.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using natxy::Json;
+  const Json params = Json::parse(data, data + size, nullptr, false);
+  if (params.is_discarded()) return 0;
+  const auto attempt = [](auto read) {
+    try {
+      read();
+    } catch (const natxy::FieldError&) {
+      // A complaint that names the field is the right answer to a bad request.
+    }
+  };
+  attempt([&] { natxy::read_ports_open(params); });
+  attempt([&] { natxy::read_neighbors_resolve(params); });
+  attempt([&] { natxy::read_trial(params); });
+  attempt([&] { natxy::read_establish(params); });
+  attempt([&] { natxy::read_validate(params, {}); });
+  return 0;
+}

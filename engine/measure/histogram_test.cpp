@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/histogram.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace natxy {
+namespace {
+
+TEST(Histogram, PercentilesStayWithinAThousandthOfBruteForce) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 20; ++round) {
+    Histogram histogram;
+    std::vector<std::uint64_t> values(1 + random() % 5000);
+    for (auto& value : values) {
+      value = random() >> (16 + random() % 48);
+      histogram.record(value);
+    }
+    std::ranges::sort(values);
+    for (const double fraction : {0.01, 0.5, 0.9, 0.99, 0.999, 1.0}) {
+      const auto rank = static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(values.size())));
+      const auto exact = static_cast<double>(values.at(rank - 1));
+      EXPECT_NEAR(static_cast<double>(histogram.percentile(fraction)), exact, exact / 1000) << fraction;
+    }
+    EXPECT_EQ(histogram.min(), values.front());
+    EXPECT_EQ(histogram.max(), values.back());
+    EXPECT_EQ(histogram.count(), values.size());
+  }
+}
+
+TEST(Histogram, SmallValuesAreExact) {
+  Histogram histogram;
+  for (std::uint64_t value = 0; value < 2048; ++value) histogram.record(value);
+  for (std::uint64_t rank = 1; rank <= 2048; ++rank) {
+    EXPECT_EQ(histogram.percentile(static_cast<double>(rank) / 2048), rank - 1);
+  }
+}
+
+TEST(Histogram, TheExtremesFit) {
+  Histogram histogram;
+  histogram.record(0);
+  histogram.record(~std::uint64_t{0});
+  EXPECT_EQ(histogram.min(), 0U);
+  EXPECT_EQ(histogram.max(), (std::uint64_t{1} << 48) - 1);
+  EXPECT_EQ(histogram.percentile(1), histogram.max());
+}
+
+TEST(Histogram, AddedUpTheyAreAsOne) {
+  Histogram one;
+  Histogram left;
+  Histogram right;
+  for (std::uint64_t value = 0; value < 100'000; value += 7) {
+    one.record(value);
+    (value % 2 == 0 ? left : right).record(value);
+  }
+  left.add(right);
+  EXPECT_EQ(left.count(), one.count());
+  EXPECT_DOUBLE_EQ(left.mean(), one.mean());
+  for (const double fraction : {0.001, 0.25, 0.5, 0.75, 0.999}) {
+    EXPECT_EQ(left.percentile(fraction), one.percentile(fraction));
+  }
+}
+
+TEST(Histogram, AnEmptyOneIsZero) {
+  const Histogram histogram;
+  EXPECT_EQ(histogram.min(), 0U);
+  EXPECT_EQ(histogram.max(), 0U);
+  EXPECT_EQ(histogram.percentile(0.5), 0U);
+}
+
+}  // namespace
+}  // namespace natxy

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/sequence_window.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+namespace natxy {
+namespace {
+
+using Arrival = SequenceWindow::Arrival;
+
+TEST(SequenceWindow, TellsTheFourArrivalsApart) {
+  SequenceWindow window(1000);
+  EXPECT_EQ(window.arrive(0), Arrival::distinct);
+  EXPECT_EQ(window.arrive(2), Arrival::distinct);
+  EXPECT_EQ(window.arrive(1), Arrival::distinct_reordered);
+  EXPECT_EQ(window.arrive(1), Arrival::duplicate);
+  EXPECT_EQ(window.arrive(2), Arrival::duplicate);
+}
+
+TEST(SequenceWindow, CountsAsASetDoes) {
+  std::mt19937_64 random(4);
+  constexpr std::uint64_t frames = 100'000;
+  SequenceWindow window(frames);
+  std::set<std::uint64_t> seen;
+  std::uint64_t distinct = 0;
+  for (std::uint64_t i = 0; i < 3 * frames; ++i) {
+    const std::uint64_t sequence = random() % frames;
+    const Arrival arrival = window.arrive(sequence);
+    const bool fresh = seen.insert(sequence).second;
+    ASSERT_EQ(arrival == Arrival::distinct || arrival == Arrival::distinct_reordered, fresh);
+    distinct += fresh ? 1 : 0;
+  }
+  EXPECT_EQ(distinct, seen.size());
+}
+
+TEST(SequenceWindow, StaysRightWhileItSlides) {
+  constexpr std::uint64_t width = std::uint64_t{1} << 24;
+  SequenceWindow window(std::uint64_t{1} << 40);
+  std::mt19937_64 random(5);
+  std::uint64_t next = 0;
+  for (int i = 0; i < 20000; ++i) {
+    next += 1 + random() % 5000;
+    ASSERT_EQ(window.arrive(next), Arrival::distinct);
+    ASSERT_EQ(window.arrive(next), Arrival::duplicate);
+    if (next > 3) {
+      ASSERT_NE(window.arrive(next - 1), Arrival::beyond_window);
+    }
+  }
+  EXPECT_EQ(window.arrive(next + 10 * width), Arrival::distinct);
+  EXPECT_EQ(window.arrive(next + 10 * width - 1), Arrival::distinct_reordered);
+  EXPECT_EQ(window.arrive(next), Arrival::beyond_window);
+}
+
+}  // namespace
+}  // namespace natxy

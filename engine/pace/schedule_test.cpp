@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pace/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace natxy {
+namespace {
+
+constexpr std::uint64_t kHz = 2'700'000'000;
+
+TEST(Schedule, FrameIIsDueAtStartPlusIOverRate) {
+  for (const double rate : {1.0, 999.7, 1e6, 14'880'952.38, 148'809'523.8}) {
+    const std::uint64_t start = 123'456'789'000;
+    const Schedule schedule(start, std::uint64_t{1} << 40, rate, kHz);
+    for (const std::uint64_t i : {0ULL, 1ULL, 1000ULL, 4'294'967'297ULL, 500'000'000'000ULL}) {
+      const long double exact = start + static_cast<long double>(i) * kHz / rate;
+      if (exact > 9e18L) continue;  // a century away
+      EXPECT_NEAR(static_cast<double>(static_cast<long double>(schedule.due_at(i)) - exact), 0,
+                  1.0 + static_cast<double>(i) * 1e-9)
+          << rate << " " << i;
+    }
+  }
+}
+
+TEST(Schedule, DueAndDueAtAgree) {
+  const Schedule schedule(1000, 100'000'000, 1'234'567.8, kHz);
+  for (std::uint64_t i = 1; i < 50'000'000; i = i * 3 + 1) {
+    const std::uint64_t at = schedule.due_at(i);
+    EXPECT_GE(schedule.due(at + 2), i + 1);
+    EXPECT_LE(schedule.due(at - 2), i);
+  }
+}
+
+TEST(Schedule, NothingBeforeTheStartAndNeverMoreThanAll) {
+  const Schedule schedule(1000, 10, 1000, kHz);
+  EXPECT_EQ(schedule.due(999), 0U);
+  EXPECT_EQ(schedule.due(1000), 1U);
+  EXPECT_EQ(schedule.due(1000 + 100 * kHz), 10U);
+  EXPECT_EQ(schedule.end(), schedule.due_at(10));
+}
+
+}  // namespace
+}  // namespace natxy

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "packet/checksum.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace natxy {
+namespace {
+
+/// RFC 1071 §4.1, word by word in network order.
+std::uint16_t slow_checksum(const std::vector<std::uint8_t>& bytes) {
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < bytes.size(); i += 2) {
+    const std::uint32_t low = i + 1 < bytes.size() ? bytes[i + 1] : 0;
+    sum += (std::uint32_t{bytes[i]} << 8) | low;
+  }
+  while (sum > 0xFFFF) sum = (sum >> 16) + (sum & 0xFFFF);
+  return static_cast<std::uint16_t>(~sum);
+}
+
+TEST(Checksum, EqualsTheWordByWordSumForAnyLength) {
+  std::mt19937 random(1);
+  for (std::size_t length = 0; length < 200; ++length) {
+    std::vector<std::uint8_t> bytes(length);
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+    EXPECT_EQ(ip_checksum(checksum_of(bytes.data(), length)), __builtin_bswap16(slow_checksum(bytes))) << length;
+  }
+}
+
+TEST(Checksum, ExampleOfRfc1071) {
+  const std::vector<std::uint8_t> bytes = {0x00, 0x01, 0xF2, 0x03, 0xF4, 0xF5, 0xF6, 0xF7};
+  EXPECT_EQ(fold(checksum_of(bytes.data(), bytes.size())), __builtin_bswap16(0xDDF2));
+}
+
+TEST(Checksum, ContributionsOfFieldsAddUpToTheSumOfTheirBytes) {
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 1000; ++i) {
+    std::vector<std::uint8_t> bytes(30);
+    const auto port = static_cast<std::uint16_t>(random());
+    const auto v4 = static_cast<std::uint32_t>(random());
+    const uint128 v6 = (uint128{random()} << 64) | random();
+    const std::uint64_t word48 = random() & ((std::uint64_t{1} << 48) - 1);
+    store_be16(bytes.data(), port);
+    store_be32(bytes.data() + 2, v4);
+    store_be128(bytes.data() + 6, v6);
+    store_be48(bytes.data() + 22, word48);
+    EXPECT_EQ(fold(checksum_of(bytes.data(), 28)), fold(checksum_of_port(port) + checksum_of_address(v4) +
+                                                        checksum_of_address(v6) + checksum_of_48(word48)));
+  }
+}
+
+TEST(Checksum, ZeroIsSentAsAllOnesInUdpOnly) {
+  EXPECT_EQ(ip_checksum(0xFFFF), 0);
+  EXPECT_EQ(udp_checksum(0xFFFF), 0xFFFF);
+}
+
+}  // namespace
+}  // namespace natxy

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "packet/classifier.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "packet/frame_template.hpp"
+#include "packet/neighbor_messages.hpp"
+
+namespace natxy {
+namespace {
+
+template <Family F>
+std::vector<std::uint8_t> test_frame(std::size_t size = 128) {
+  FrameFormat format;
+  format.size = size;
+  const FrameTemplate<F> frame(format);
+  std::vector<std::uint8_t> bytes(frame.length());
+  frame.write(bytes.data(), {1, 2, 3, 4}, 5, 6);
+  return bytes;
+}
+
+TEST(Classifier, AnyFlippedBitBehindTheLinkHeaderIsNoticed) {
+  for (const auto& intact : {test_frame<Family::ipv4>(), test_frame<Family::ipv6>()}) {
+    const bool v6 = intact[12] == 0x86;
+    for (std::size_t bit = kEthernetBytes * 8; bit < intact.size() * 8; ++bit) {
+      // No checksum covers IPv6's traffic class, flow label and hop limit, which routers may change.
+      const std::size_t byte = bit / 8 - kEthernetBytes;
+      if (v6 && ((byte == 0 && bit % 8 < 4) || (byte >= 1 && byte <= 3) || byte == 7)) continue;
+      auto frame = intact;
+      frame[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
+      EXPECT_NE(classify(frame).kind, FrameKind::test) << "bit " << bit;
+    }
+  }
+}
+
+TEST(Classifier, APaddedFrameIsJudgedByItsIpLength) {
+  auto frame = test_frame<Family::ipv4>(64);
+  frame.resize(100, 0x55);
+  EXPECT_EQ(classify(frame).kind, FrameKind::test);
+}
+
+TEST(Classifier, AMissingUdpChecksumIsCorrupt) {
+  auto frame = test_frame<Family::ipv4>();
+  store_be16(frame.data() + kEthernetBytes + kIpv4Bytes + 6, 0);
+  EXPECT_EQ(classify(frame).kind, FrameKind::corrupt_test);
+}
+
+TEST(Classifier, ATruncatedFrameIsMalformedAtAnyLength) {
+  for (const auto& whole : {test_frame<Family::ipv4>(), test_frame<Family::ipv6>()}) {
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+      EXPECT_EQ(classify({whole.data(), length}).kind, FrameKind::malformed) << length;
+    }
+  }
+}
+
+TEST(Classifier, RandomBytesAreNeverTestFrames) {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 200000; ++i) {
+    std::vector<std::uint8_t> frame(random() % 160);
+    for (auto& byte : frame) byte = static_cast<std::uint8_t>(random());
+    if (frame.size() > 14) store_be16(frame.data() + 12, random() % 2 == 0 ? kEtherTypeIpv4 : kEtherTypeIpv6);
+    ASSERT_NE(classify(frame).kind, FrameKind::test);
+  }
+}
+
+TEST(Classifier, KindsOfForeignFrames) {
+  const auto v4 = *parse_address("198.18.0.1");
+  const auto v6 = *parse_address("2001:2::1");
+  EXPECT_EQ(classify(make_neighbor_request(v4, {}, v4)).kind, FrameKind::arp);
+  EXPECT_EQ(classify(make_neighbor_request(v6, {}, v6)).kind, FrameKind::neighbor_solicitation);
+  EXPECT_EQ(classify(make_neighbor_answer({true, v6, {}, v6}, {})).kind, FrameKind::neighbor_advertisement);
+
+  auto frame = test_frame<Family::ipv4>();
+  std::uint8_t* ip = frame.data() + kEthernetBytes;
+  std::uint8_t* payload = ip + kIpv4Bytes;
+  const auto kind_of_icmp = [&](std::uint8_t type, std::uint8_t code) {
+    ip[9] = kProtocolIcmp;
+    payload[0] = type;
+    payload[1] = code;
+    return classify(frame).kind;
+  };
+  EXPECT_EQ(kind_of_icmp(3, 1), FrameKind::icmp_unreachable);
+  EXPECT_EQ(kind_of_icmp(3, 4), FrameKind::icmp_fragmentation_needed);
+  EXPECT_EQ(kind_of_icmp(11, 0), FrameKind::icmp_time_exceeded);
+  EXPECT_EQ(kind_of_icmp(8, 0), FrameKind::icmp_echo);
+  EXPECT_EQ(kind_of_icmp(5, 0), FrameKind::icmp_other);
+  ip[9] = kProtocolTcp;
+  EXPECT_EQ(classify(frame).kind, FrameKind::tcp);
+  ip[9] = 89;
+  EXPECT_EQ(classify(frame).kind, FrameKind::other_ipv4);
+  store_be16(ip + 6, 0x2000);
+  EXPECT_EQ(classify(frame).kind, FrameKind::ipv4_fragment);
+  store_be16(frame.data() + 12, kEtherTypeLldp);
+  EXPECT_EQ(classify(frame).kind, FrameKind::lldp);
+  store_be16(frame.data() + 12, 0x8100);
+  EXPECT_EQ(classify(frame).kind, FrameKind::other_ethertype);
+}
+
+TEST(Classifier, EveryKindHasItsName) {
+  for (std::size_t kind = 0; kind < kFrameKinds; ++kind) EXPECT_FALSE(name_of(static_cast<FrameKind>(kind)).empty());
+  EXPECT_EQ(name_of(FrameKind::malformed), "malformed");
+  EXPECT_EQ(name_of(FrameKind::ipv6_fragment), "ipv6_fragment");
+}
+
+}  // namespace
+}  // namespace natxy

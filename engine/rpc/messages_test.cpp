@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/messages.hpp"
+
+#include <gtest/gtest.h>
+
+namespace natxy {
+namespace {
+
+Json trial_request() {
+  return Json::parse(R"({
+    "seed": 1, "drain_s": 0.5,
+    "streams": [{
+      "name": "forward", "source": "left", "frame": {"size": 64}, "rate_fps": 1000.5, "frames": 10,
+      "flows": {
+        "source_address": {"address": "198.18.0.0", "min": 2, "max": 65534},
+        "destination_address": {"address": "198.19.0.2"},
+        "source_port": {"min": 1024, "max": 65535},
+        "destination_port": {"min": 1, "max": 49151, "order": "decreasing"}
+      }
+    }]
+  })");
+}
+
+/// Reads `json` and returns the path of the field it complains of.
+std::string complaint(const Json& json) {
+  try {
+    read_trial(json);
+  } catch (const FieldError& error) {
+    return error.field();
+  }
+  return "none";
+}
+
+TEST(Messages, ATrialIsReadWithItsDefaults) {
+  const TrialSpec spec = read_trial(trial_request()).spec;
+  ASSERT_EQ(spec.streams.size(), 1U);
+  const StreamSpec& stream = spec.streams[0];
+  EXPECT_EQ(stream.source, Side::left);
+  EXPECT_EQ(stream.kind, StreamKind::flows);
+  EXPECT_EQ(stream.selection, Selection::random);
+  EXPECT_EQ(stream.ttl, 64);
+  EXPECT_DOUBLE_EQ(stream.rate_fps, 1000.5);
+  EXPECT_EQ(stream.flows->destination_port.order, Order::decreasing);
+  EXPECT_EQ(stream.flows->source_address.range->max, 65534U);
+  EXPECT_FALSE(stream.flows->destination_address.range);
+  EXPECT_DOUBLE_EQ(spec.limits.max_overrun_ratio, 1e-5);
+}
+
+struct BadField {
+  const char* pointer;  // JSON pointer of what is replaced
+  Json value;
+  const char* field;
+};
+
+class BadFields : public testing::TestWithParam<BadField> {};
+
+TEST_P(BadFields, AreNamed) {
+  Json json = trial_request();
+  json[Json::json_pointer(GetParam().pointer)] = GetParam().value;
+  EXPECT_EQ(complaint(json), GetParam().field);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    One, BadFields,
+    testing::Values(BadField{"/speed", 1, "speed"}, BadField{"/seed", -1, "seed"}, BadField{"/drain_s", "2", "drain_s"},
+                    BadField{"/streams", Json::array(), "streams"}, BadField{"/streams/0", 3, "streams[0]"},
+                    BadField{"/streams/0/source", "up", "streams[0].source"},
+                    BadField{"/streams/0/rate_fps", 0, "streams[0].rate_fps"},
+                    BadField{"/streams/0/frames", 1.5, "streams[0].frames"},
+                    BadField{"/streams/0/frame/size", 63, "streams[0].frame.size"},
+                    BadField{"/streams/0/frame/colour", 1, "streams[0].frame.colour"},
+                    BadField{"/streams/0/kind", "replies", "streams[0].flows"},
+                    BadField{"/streams/0/flows/source_address/address", "198.18.0",
+                             "streams[0].flows.source_address.address"},
+                    BadField{"/streams/0/flows/source_address/low_bit", 20, "streams[0].flows.source_address.low_bit"},
+                    BadField{"/streams/0/flows/source_address/max", 1, "streams[0].flows.source_address.min"},
+                    BadField{"/streams/0/flows/destination_address/address", "2001:2::2", "streams[0].flows"},
+                    BadField{"/streams/0/flows/destination_port/max", 65536, "streams[0].flows.destination_port.max"},
+                    BadField{"/limits", Json{{"max_pause_s", 0}}, "limits.max_pause_s"}));
+
+TEST(Messages, PhaseOneHasToEnumerate) {
+  Json json = trial_request();
+  Json request = {{"seed", 1}, {"stream", json["streams"][0]}};
+  EXPECT_THROW(read_establish(request), FieldError);
+  request["stream"]["selection"] = "enumerate";
+  EXPECT_TRUE(read_establish(request).spec.learn);
+}
+
+TEST(Messages, PortsComeInPairs) {
+  const Json left = {{"side", "left"}, {"device", "net_null0"}, {"medium", "loop"}};
+  Json right = left;
+  right["side"] = "right";
+  right["mac"] = "02:00:00:00:00:01";
+  EXPECT_EQ(read_ports_open({{"ports", {left, right}}}).size(), 2U);
+  EXPECT_THROW(read_ports_open({{"ports", {left, left}}}), FieldError);
+  EXPECT_THROW(read_ports_open({{"ports", Json::array({left})}}), FieldError);
+  right["mac"] = "02:00";
+  EXPECT_THROW(read_ports_open({{"ports", {left, right}}}), FieldError);
+}
+
+TEST(Messages, AResultCarriesEveryCounter) {
+  TrialRequest request = read_trial(trial_request());
+  request.delay_histogram = true;
+  TrialReport report;
+  report.streams.resize(1);
+  report.streams[0].sent = 10;
+  report.streams[0].received = 8;
+  report.streams[0].delay.record(1000);
+  report.ports.resize(2);
+  report.ports[1].foreign[FrameKind::arp] = 2;
+  report.samples.push_back({Side::right, FrameKind::tcp, 5, {0xDE, 0xAD, 0xBE, 0xEF}});
+  report.verdict = Verdict::fail;
+  report.cause = Cause::loss;
+  const Json json = write_trial(request, report, Clock{1'000'000'000});
+  EXPECT_EQ(json["verdict"], "fail");
+  EXPECT_EQ(json["cause"], "loss");
+  EXPECT_EQ(json["streams"][0]["lost"], 2);
+  EXPECT_EQ(json["streams"][0]["delay"]["median_ns"], 1000);
+  EXPECT_EQ(json["streams"][0]["delay"]["histogram"][0][1], 1);
+  EXPECT_EQ(json["ports"][1]["foreign"]["arp"], 2);
+  EXPECT_EQ(json["samples"][0]["data_base64"], "3q2+7w==");
+  EXPECT_TRUE(json["established"].is_null());
+}
+
+}  // namespace
+}  // namespace natxy

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trial/trial_runner.hpp"
+
+#include <gtest/gtest.h>
+#include <rte_cycles.h>
+#include <rte_eth_ring.h>
+#include <rte_ring.h>
+
+#include <thread>
+
+#include "packet/bytes.hpp"
+#include "packet/checksum.hpp"
+#include "packet/frame_template.hpp"
+#include "packet/neighbor_messages.hpp"
+#include "port/eal.hpp"
+
+// Trials over rings, with a gateway of the test's own in between that treats frames as each test wants.
+namespace natxy {
+namespace {
+
+const Eal& eal() {
+  static const Eal instance([] {
+    EalOptions options;
+    options.worker_cores = {0};
+    options.main_core = std::thread::hardware_concurrency() > 1 ? 1 : 0;
+    return options;
+  }());
+  return instance;
+}
+
+constexpr MacAddress kGatewayMac = {2, 0, 0, 0, 0, 0x11};
+
+using Bytes = std::span<std::uint8_t>;
+
+/// Recomputes the UDP checksum of an IPv4 frame that a test has rewritten.
+void mend_udp_checksum(Bytes frame) {
+  std::uint8_t* ip = frame.data() + kEthernetBytes;
+  std::uint8_t* udp = ip + kIpv4Bytes;
+  store_be16(ip + 10, 0);
+  store_raw(ip + 10, ip_checksum(checksum_of(ip, kIpv4Bytes)));
+  const std::size_t length = load_be16(udp + 4);
+  store_be16(udp + 6, 0);
+  store_raw(udp + 6, udp_checksum(checksum_of(ip + 12, 8) + __builtin_bswap16(kProtocolUdp) +
+                                  __builtin_bswap16(static_cast<std::uint16_t>(length)) + checksum_of(udp, length)));
+}
+
+/// Two ports whose wires end in this object: what a port sends is given to `treat`, which says how often to pass it on.
+class RingBed {
+ public:
+  RingBed() {
+    eal();
+    for (const Side side : {Side::left, Side::right}) {
+      Wire& wire = wires_.at(index(side));
+      const std::string name = (side == Side::left ? "left" : "right") + std::to_string(++serial_);
+      wire.from_tester = rte_ring_create((name + "_tx").c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+      wire.to_tester = rte_ring_create((name + "_rx").c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+      rte_eth_from_rings(name.c_str(), &wire.to_tester, 1, &wire.from_tester, 1, 0);
+      PortOptions options;
+      options.side = side;
+      options.device = "net_ring_" + name;
+      options.medium = Medium::loop;
+      ports_.push_back(std::make_unique<Port>(options));
+    }
+    std::vector<LinkNeighbor> links;
+    for (const Side side : {Side::left, Side::right}) {
+      for (const char* prefix : {"198.18.0.", "2001:2::"}) {
+        LinkNeighbor link;
+        link.side = side;
+        link.address = *parse_address(std::string{prefix} + "2");
+        link.gateway = *parse_address(std::string{prefix} + "1");
+        link.gateway_mac = kGatewayMac;
+        links.push_back(link);
+      }
+    }
+    neighbors_ = Neighbors(links);
+  }
+
+  TrialReport run(const TrialSpec& spec) {
+    TrialReport report =
+        run_trial(spec, {ports_, neighbors_, eal().workers(), eal().workers_apart(), Clock{rte_get_tsc_hz()}},
+                  connections, [this](const TrialProgress&) {
+                    carry(Side::left);
+                    carry(Side::right);
+                    return keep_going;
+                  });
+    carry(Side::left);
+    carry(Side::right);
+    return report;
+  }
+
+  /// Puts a frame onto the wire towards the tester.
+  void inject(Side towards, std::span<const std::uint8_t> bytes) {
+    rte_mbuf* copy = rte_pktmbuf_alloc(pool());
+    std::memcpy(rte_pktmbuf_append(copy, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
+    if (rte_ring_enqueue(wires_.at(index(towards)).to_tester, copy) != 0) rte_pktmbuf_free(copy);
+  }
+
+  std::function<int(Side, Bytes)> treat = [](Side, Bytes) { return 1; };
+  std::vector<std::vector<std::uint8_t>> neighbor_answers;
+  bool keep_going = true;
+  Connections connections;
+
+ private:
+  struct Wire {
+    rte_ring* from_tester = nullptr;
+    rte_ring* to_tester = nullptr;
+  };
+
+  static std::size_t index(Side side) { return static_cast<std::size_t>(side); }
+
+  static rte_mempool* pool() {
+    static rte_mempool* instance = rte_pktmbuf_pool_create("gateway", 32767, 0, 0, 2048, SOCKET_ID_ANY);
+    return instance;
+  }
+
+  void carry(Side from) {
+    void* object = nullptr;
+    while (rte_ring_dequeue(wires_.at(index(from)).from_tester, &object) == 0) {
+      auto* frame = static_cast<rte_mbuf*>(object);
+      const Bytes bytes(rte_pktmbuf_mtod(frame, std::uint8_t*), frame->data_len);
+      if (parse_neighbor_message(bytes)) {
+        neighbor_answers.emplace_back(bytes.begin(), bytes.end());
+      } else {
+        for (int copies = treat(from, bytes); copies > 0; --copies) inject(opposite(from), bytes);
+      }
+      rte_pktmbuf_free(frame);
+    }
+  }
+
+  inline static int serial_ = 0;
+  std::array<Wire, 2> wires_;
+  std::vector<std::unique_ptr<Port>> ports_;
+  Neighbors neighbors_;
+};
+
+FlowFields flows(Family family, std::uint32_t source_ports, std::uint32_t destination_ports) {
+  const std::string prefix = family == Family::ipv4 ? "198.18.0." : "2001:2::";
+  FlowFields fields;
+  fields.source_address.address = *parse_address(prefix + "2");
+  fields.destination_address.address = *parse_address(prefix + "3");
+  fields.source_port = {10000, 10000 + source_ports - 1, Order::pseudorandom};
+  fields.destination_port = {80, 80 + destination_ports - 1, Order::pseudorandom};
+  return fields;
+}
+
+StreamSpec stream(const std::string& name, Side source, Family family, std::uint64_t frames) {
+  StreamSpec spec;
+  spec.name = name;
+  spec.source = source;
+  spec.frame_size = smallest_frame(family);
+  spec.rate_fps = 20'000;
+  spec.frames = frames;
+  spec.flows = flows(family, 100, 100);
+  return spec;
+}
+
+TrialSpec trial(std::vector<StreamSpec> streams) {
+  TrialSpec spec;
+  spec.streams = std::move(streams);
+  spec.seed = 7;
+  spec.drain_s = 0.05;
+  // A test's machine is busy: only what the gateway does is of interest here.
+  spec.limits = {1, 1, 10};
+  return spec;
+}
+
+TrialSpec phase1(Family family, std::uint64_t connections) {
+  StreamSpec initiator = stream("phase 1", Side::left, family, connections);
+  initiator.selection = Selection::enumerate;
+  TrialSpec spec = trial({initiator});
+  spec.learn = true;
+  return spec;
+}
+
+StreamSpec phase2(const std::string& name, Side source, StreamKind kind, Family family, std::uint64_t frames) {
+  StreamSpec spec = stream(name, source, family, frames);
+  spec.kind = kind;
+  spec.flows.reset();
+  return spec;
+}
+
+class Trials : public testing::TestWithParam<Family> {
+ protected:
+  RingBed bed;
+};
+INSTANTIATE_TEST_SUITE_P(BothFamilies, Trials, testing::Values(Family::ipv4, Family::ipv6),
+                         [](const auto& family) { return family.param == Family::ipv4 ? "IPv4" : "IPv6"; });
+
+TEST_P(Trials, BothDirectionsArriveWhole) {
+  const auto report = bed.run(
+      trial({stream("forward", Side::left, GetParam(), 3000), stream("reverse", Side::right, GetParam(), 2000)}));
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+  ASSERT_EQ(report.streams.size(), 2U);
+  EXPECT_EQ(report.streams[0].received, 3000U);
+  EXPECT_EQ(report.streams[1].received, 2000U);
+  EXPECT_EQ(report.streams[0].delay.count(), 3000U);
+  EXPECT_GT(report.streams[0].delay.min(), 0U);
+}
+
+TEST_P(Trials, ADuplicateDoesNotHideALoss) {
+  int count = 0;
+  bed.treat = [&](Side, Bytes) {
+    ++count;
+    return count == 10 ? 0 : count == 20 ? 2 : 1;
+  };
+  const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 1000)}));
+  EXPECT_EQ(report.verdict, Verdict::fail);
+  EXPECT_EQ(report.cause, Cause::loss);
+  EXPECT_EQ(report.streams[0].received, 999U);
+  EXPECT_EQ(report.streams[0].duplicate, 1U);
+}
+
+TEST_P(Trials, ACorruptFrameIsNotReceived) {
+  int count = 0;
+  bed.treat = [&](Side, Bytes frame) {
+    if (++count == 5) frame.back() ^= 1;
+    return 1;
+  };
+  const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 100)}));
+  EXPECT_EQ(report.streams[0].corrupt, 1U);
+  EXPECT_EQ(report.streams[0].received, 99U);
+  EXPECT_EQ(report.verdict, Verdict::fail);
+}
+
+TEST_P(Trials, PhaseOneFillsTheStateTableAndPhaseTwoUsesIt) {
+  const auto first = bed.run(phase1(GetParam(), 5000));
+  ASSERT_EQ(first.verdict, Verdict::pass) << first.reason;
+  EXPECT_EQ(first.established, 5000U);
+  const auto second = bed.run(trial({phase2("forward", Side::left, StreamKind::connections, GetParam(), 7000),
+                                     phase2("reverse", Side::right, StreamKind::replies, GetParam(), 7000)}));
+  EXPECT_EQ(second.verdict, Verdict::pass) << second.reason;
+  EXPECT_EQ(second.streams[0].misrouted + second.streams[1].misrouted, 0U);
+}
+
+TEST_P(Trials, PhaseTwoIsRefusedAfterAnIncompletePhaseOne) {
+  int count = 0;
+  bed.treat = [&](Side, Bytes) { return ++count == 3 ? 0 : 1; };
+  const auto first = bed.run(phase1(GetParam(), 100));
+  EXPECT_EQ(first.verdict, Verdict::fail);
+  EXPECT_EQ(first.established, 99U);
+  EXPECT_THROW(bed.run(trial({phase2("reverse", Side::right, StreamKind::replies, GetParam(), 100)})), TrialError);
+}
+
+TEST_P(Trials, PhaseOneNeedsAsManyTuplesAsConnections) {
+  EXPECT_THROW(bed.run(phase1(GetParam(), 10'001)), TrialError);
+}
+
+TEST_P(Trials, AnAbortedTrialIsInvalid) {
+  bed.keep_going = false;
+  const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 1'000'000)}));
+  EXPECT_EQ(report.verdict, Verdict::invalid);
+  EXPECT_EQ(report.cause, Cause::aborted);
+}
+
+TEST_P(Trials, NeighborsAreAnsweredWhileTrafficRuns) {
+  const bool v4 = GetParam() == Family::ipv4;
+  const auto gateway = *parse_address(v4 ? "198.18.0.1" : "2001:2::1");
+  const auto tester = *parse_address(v4 ? "198.18.0.2" : "2001:2::2");
+  const auto nobody = *parse_address(v4 ? "198.18.0.9" : "2001:2::9");
+  bed.inject(Side::left, make_neighbor_request(gateway, kGatewayMac, tester));
+  bed.inject(Side::left, make_neighbor_request(gateway, kGatewayMac, nobody));
+  const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 100)}));
+  ASSERT_EQ(bed.neighbor_answers.size(), 1U);
+  const auto answer = parse_neighbor_message(bed.neighbor_answers[0]);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->target, tester);
+  EXPECT_EQ(report.ports[0].foreign.at(v4 ? FrameKind::arp : FrameKind::neighbor_solicitation), 2U);
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+}
+
+class Translation : public testing::Test {
+ protected:
+  /// A NAT44 that gives every connection its own source port.
+  int translate(Side from, Bytes frame) const {
+    std::uint8_t* ip = frame.data() + kEthernetBytes;
+    std::uint8_t* udp = ip + kIpv4Bytes;
+    if (from == Side::left) {
+      store_be32(ip + 12, 0xC6130001);
+      store_be16(udp, static_cast<std::uint16_t>(load_be16(udp) + shift));
+    } else {
+      store_be32(ip + 16, 0xC6120002);
+      store_be16(udp + 2, static_cast<std::uint16_t>(load_be16(udp + 2) - shift));
+    }
+    mend_udp_checksum(frame);
+    return 1;
+  }
+
+  RingBed bed;
+  std::uint16_t shift = 1000;
+};
+
+TEST_F(Translation, RepliesUseTheTranslatedTupleAndComeBackAsTheInitiatorSentThem) {
+  bed.treat = [this](Side from, Bytes frame) { return translate(from, frame); };
+  ASSERT_EQ(bed.run(phase1(Family::ipv4, 2000)).verdict, Verdict::pass);
+  EXPECT_EQ(bed.connections.of<Family::ipv4>()->table.at(0).source, 0xC6130001U);
+  const auto report = bed.run(trial({phase2("forward", Side::left, StreamKind::connections, Family::ipv4, 3000),
+                                     phase2("reverse", Side::right, StreamKind::replies, Family::ipv4, 3000)}));
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+}
+
+TEST_F(Translation, AConnectionMadeAnewInPhaseTwoIsMisrouted) {
+  bed.treat = [this](Side from, Bytes frame) { return translate(from, frame); };
+  ASSERT_EQ(bed.run(phase1(Family::ipv4, 2000)).verdict, Verdict::pass);
+  shift = 1001;
+  const auto report = bed.run(trial({phase2("forward", Side::left, StreamKind::connections, Family::ipv4, 1000)}));
+  EXPECT_EQ(report.streams[0].misrouted, 1000U);
+  EXPECT_EQ(report.verdict, Verdict::fail);
+}
+
+TEST_F(Translation, FramesOfAnEarlierTrialAreStale) {
+  std::vector<std::vector<std::uint8_t>> kept;
+  bed.treat = [&](Side, Bytes frame) {
+    kept.emplace_back(frame.begin(), frame.end());
+    return 1;
+  };
+  ASSERT_EQ(bed.run(trial({stream("forward", Side::left, Family::ipv4, 50)})).verdict, Verdict::pass);
+  bed.treat = [](Side, Bytes) { return 1; };
+  for (const auto& frame : kept) bed.inject(Side::right, frame);
+  const auto report = bed.run(trial({stream("forward", Side::left, Family::ipv4, 50)}));
+  EXPECT_EQ(report.stale, 50U);
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+}
+
+}  // namespace
+}  // namespace natxy

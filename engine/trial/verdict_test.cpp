@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trial/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+namespace natxy {
+namespace {
+
+constexpr std::uint64_t kHz = 1'000'000'000;  // a tick is a nanosecond
+
+/// A trial of one stream of 100,000 frames in one second, all well; tests spoil it.
+class VerdictTest : public testing::Test {
+ protected:
+  VerdictTest() {
+    spec.streams.resize(1);
+    spec.streams[0].name = "forward";
+    spec.streams[0].source = Side::left;
+    spec.streams[0].rate_fps = 100'000;
+    spec.streams[0].frames = 100'000;
+    report.streams.resize(1);
+    report.streams[0].sent = 100'000;
+    report.streams[0].received = 100'000;
+    report.ports.resize(2);
+    report.ports[0].side = Side::left;
+    report.ports[1].side = Side::right;
+  }
+
+  void expect(Verdict verdict, Cause cause) {
+    judge(spec, Clock{kHz}, report);
+    EXPECT_EQ(report.verdict, verdict) << report.reason;
+    EXPECT_EQ(report.cause, cause) << report.reason;
+    EXPECT_FALSE(report.reason.empty());
+  }
+
+  TrialSpec spec;
+  TrialReport report;
+};
+
+TEST_F(VerdictTest, AllArrivedPasses) { expect(Verdict::pass, Cause::lossless); }
+
+TEST_F(VerdictTest, OneLostFrameFails) {
+  report.streams[0].received -= 1;
+  expect(Verdict::fail, Cause::loss);
+}
+
+TEST_F(VerdictTest, ToleratedLossPassesAndOneMoreFails) {
+  spec.streams[0].max_loss_ratio = 0.0001;
+  report.streams[0].received -= 10;
+  expect(Verdict::pass, Cause::lossless);
+  report.streams[0].received -= 1;
+  expect(Verdict::fail, Cause::loss);
+}
+
+TEST_F(VerdictTest, AnOverrunAboveAHundredThousandthIsInvalidEvenWithoutLoss) {
+  report.streams[0].pacing.overrun = 10'000;
+  expect(Verdict::pass, Cause::lossless);
+  report.streams[0].pacing.overrun = 10'001;
+  expect(Verdict::invalid, Cause::late);
+}
+
+TEST_F(VerdictTest, TheFloorAllowsShortTrialsMore) {
+  spec.limits.overrun_floor_s = 0.001;
+  report.streams[0].pacing.overrun = 1'000'000;
+  expect(Verdict::pass, Cause::lossless);
+}
+
+TEST_F(VerdictTest, UnsentFramesAreInvalidAndNeverLoss) {
+  report.streams[0].sent = 90'000;
+  report.streams[0].received = 90'000;
+  expect(Verdict::invalid, Cause::unsent);
+}
+
+TEST_F(VerdictTest, BackPressureFailsTheDutOnAVethAndIsInvalidOnANic) {
+  report.streams[0].pacing.overrun = 500'000'000;
+  report.streams[0].pacing.refused = 100;
+  report.streams[0].pacing.blocked = 400'000'000;
+  expect(Verdict::fail, Cause::back_pressure);
+  report.ports[0].medium = Medium::nic;
+  expect(Verdict::invalid, Cause::late);
+}
+
+TEST_F(VerdictTest, AFewRefusalsDoNotExcuseASlowCore) {
+  report.streams[0].pacing.overrun = 500'000'000;
+  report.streams[0].pacing.refused = 1;
+  report.streams[0].pacing.blocked = 1'000;
+  expect(Verdict::invalid, Cause::late);
+}
+
+TEST_F(VerdictTest, TheTestersOwnDropsAreNotTheDutsLoss) {
+  report.streams[0].received -= 5;
+  report.ports[1].drops.kernel = 5;
+  expect(Verdict::invalid, Cause::tester_drops);
+  report.streams[0].received -= 1;  // one more than the tester dropped
+  expect(Verdict::fail, Cause::loss);
+}
+
+TEST_F(VerdictTest, DropsOfForeignFramesDoNotMatterWhenAllArrived) {
+  report.ports[1].drops.missed = 5;
+  expect(Verdict::pass, Cause::lossless);
+}
+
+TEST_F(VerdictTest, LossThatAPauseExplainsIsInvalidAndMoreIsTheDuts) {
+  report.streams[0].pacing.paused = 2'000'000;  // 200 frames at this rate
+  report.streams[0].received -= 200;
+  expect(Verdict::invalid, Cause::paused);
+  report.streams[0].received -= 1;
+  expect(Verdict::fail, Cause::loss);
+}
+
+TEST_F(VerdictTest, AFailingStreamOutweighsOneSpoiltByAPause) {
+  spec.streams.push_back(spec.streams[0]);
+  spec.streams[1].source = Side::right;
+  report.streams.push_back(report.streams[0]);
+  report.streams[0].received -= 100;
+  report.streams[0].pacing.paused = 2'000'000;
+  expect(Verdict::invalid, Cause::paused);
+  report.streams[1].received -= 50'000;
+  expect(Verdict::fail, Cause::loss);
+}
+
+TEST_F(VerdictTest, AbortAndLinkLossComeFirst) {
+  report.streams[0].received = 0;
+  report.ports[1].link_up = false;
+  expect(Verdict::invalid, Cause::link_down);
+  report.aborted = true;
+  expect(Verdict::invalid, Cause::aborted);
+}
+
+}  // namespace
+}  // namespace natxy
