@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+# Thin verbs. `make setup` needs root the first time (Debian packages); a second run finds everything done, offline too.
+
+PYTHON ?= /usr/bin/python3
+FUZZ_SECONDS ?= 60
+
+RUN_PACKAGES := build-essential pkg-config meson ninja-build python3-venv \
+	dpdk-dev libdpdk-dev nlohmann-json3-dev libfmt-dev libgtest-dev libbenchmark-dev \
+	nftables conntrack iproute2 ethtool procps
+DEV_PACKAGES := git clang clang-tidy clang-format libclang-rt-14-dev tcpdump chromium
+
+CPP := $(shell find engine -name '*.cpp')
+HPP := $(shell find engine -name '*.hpp')
+# The fuzz targets are built by clang alone and stand in no compilation database of build/engine.
+TIDY := $(patsubst engine/%.cpp,build/tidy/%.ok,$(filter-out engine/fuzz/%,$(CPP)))
+
+.PHONY: help setup setup-dev packages packages-dev engine demo test lint lint-python lint-engine format \
+	sanitize fuzz bench docs clean
+.DELETE_ON_ERROR:
+
+help: ## list the verbs
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+setup: packages .venv/.installed engine ## everything that measuring needs: Debian packages, .venv, natxy-engine
+
+setup-dev: setup packages-dev ## and what tests and lint need besides
+
+demo: setup ## measure a Linux router and an nftables NAT44 in a throw-away lab
+	.venv/bin/natxy run plans/quickstart.yaml
+
+test: setup-dev ## GoogleTest, pytest with the namespace smoke tests, lint; ends with the counts
+	@failed=; \
+	rm -f build/pytest.xml build/engine/meson-logs/testlog.junit.xml; \
+	$(MAKE) --no-print-directory lint || failed="$$failed lint"; \
+	meson test -C build/engine --no-rebuild --print-errorlogs || failed="$$failed engine"; \
+	.venv/bin/pytest --junit-xml=build/pytest.xml || failed="$$failed pytest"; \
+	.venv/bin/python tests/count.py build/engine/meson-logs/testlog.junit.xml build/pytest.xml > build/counts \
+		|| failed="$$failed counts"; \
+	if [ -n "$$failed" ]; then echo "make test: failed:$$failed"; fi; \
+	cat build/counts; \
+	[ -z "$$failed" ]
+
+lint: lint-python lint-engine ## ruff, mypy --strict, clang-format, clang-tidy
+
+lint-python: setup-dev
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+lint-engine: setup-dev
+	@clang-format --dry-run -Werror $(CPP) $(HPP)
+	@$(MAKE) --no-print-directory -j2 $(TIDY)
+
+# A stamp a file: clang-tidy takes seconds for each, and only what changed needs it again.
+build/tidy/%.ok: engine/%.cpp $(HPP) .clang-tidy
+	@mkdir -p $(@D)
+	clang-tidy -quiet -p build/engine $<
+	@touch $@
+
+format: setup-dev ## rewrite the sources as the linters want them
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+	clang-format -i $(CPP) $(HPP)
+
+sanitize: setup-dev ## the engine's tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@[ -f build/engine-sanitize/build.ninja ] || \
+		meson setup build/engine-sanitize engine --buildtype=debugoptimized -Db_sanitize=address,undefined
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 meson test -C build/engine-sanitize --print-errorlogs
+
+fuzz: setup-dev ## every libFuzzer target for FUZZ_SECONDS (60)
+	@[ -f build/engine-fuzz/build.ninja ] || \
+		CC=clang CXX=clang++ meson setup build/engine-fuzz engine --buildtype=debugoptimized \
+			-Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
+	ninja -C build/engine-fuzz --quiet
+	@targets=$$(find build/engine-fuzz -type f -executable -name '*_fuzz'); \
+	[ -n "$$targets" ] || { echo "make fuzz: no fuzz target was built"; exit 1; }; \
+	for target in $$targets; do \
+		corpus=build/corpus/$$(basename $$target); mkdir -p $$corpus; \
+		$$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -artifact_prefix=$$corpus- $$corpus || exit 1; \
+	done
+
+bench: setup-dev ## the engine's google-benchmark programs
+	meson test -C build/engine --benchmark --verbose
+
+docs: setup ## regenerate the references that are made from code
+	@mkdir -p docs/reference
+	.venv/bin/python -c 'from natxy.plan.schema import plan_schema_text as text; print(text(), end="")' \
+		> docs/reference/plan.schema.json
+
+clean: ## remove everything that was built; measured runs stay
+	rm -rf build .venv
+
+engine: packages .venv/.installed
+	@[ -f build/engine/build.ninja ] || meson setup build/engine engine
+	@ninja -C build/engine --quiet
+	@cmp -s build/engine/natxy-engine .venv/bin/natxy-engine || \
+		install -m 755 build/engine/natxy-engine .venv/bin/natxy-engine
+
+# The engine is no part of the wheel: DPDK comes from Debian, so it is built against the machine's own libraries.
+.venv/.installed: requirements.txt requirements-dev.txt pyproject.toml | packages
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	.venv/bin/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@touch $@
+
+define install_missing
+	@missing=; for package in $(1); do \
+		dpkg-query -W -f='$${db:Status-Status}' $$package 2>/dev/null | grep -qx installed || missing="$$missing $$package"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+		[ "$$(id -u)" = 0 ] || { echo "make setup: run it as root, it has to install:$$missing"; exit 1; }; \
+		echo "installing$$missing"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing; \
+	fi
+endef
+
+packages:
+	@$(call install_missing,$(RUN_PACKAGES))
+
+packages-dev:
+	@$(call install_missing,$(DEV_PACKAGES))

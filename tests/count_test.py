@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.count import Count, count, main
+
+JUNIT = """<testsuites><testsuite>
+<testcase name="a"/><testcase name="b"><skipped message="no root"/></testcase>
+<testcase name="c"><failure>x</failure></testcase><testcase name="d"><error>y</error></testcase>
+<testcase name="e"/>
+</testsuite></testsuites>"""
+
+
+def test_every_outcome_is_counted_once(tmp_path: Path) -> None:
+    file = tmp_path / "a.xml"
+    file.write_text(JUNIT)
+    assert count(file) == Count(passed=2, failed=2, skipped=1)
+
+
+def test_files_are_added_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.xml", "b.xml"):
+        (tmp_path / name).write_text('<testsuite><testcase name="a"/></testsuite>')
+    assert main([str(tmp_path / "a.xml"), str(tmp_path / "b.xml")]) == 0
+    assert capsys.readouterr().out == "2 passed, 0 failed, 0 skipped\n"
+
+
+@pytest.mark.parametrize("content", [None, "", "<testsuite/>"], ids=["missing", "cut short", "empty"])
+def test_a_runner_that_ran_nothing_is_a_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None
+) -> None:
+    file = tmp_path / "a.xml"
+    if content is not None:
+        file.write_text(content)
+    assert main([str(file)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "0 passed, 0 failed, 0 skipped\n"
+    assert "a.xml" in captured.err
