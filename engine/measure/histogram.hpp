@@ -13,8 +13,6 @@ namespace natxy {
 /// sum are exact. `record` costs a few instructions and never allocates.
 class Histogram {
  public:
-  Histogram() : counts_(kBuckets, 0) {}
-
   void record(std::uint64_t value, std::uint64_t times = 1) {
     value = std::min(value, kMost);
     counts_[bucket_of(value)] += times;
@@ -57,7 +55,7 @@ class Histogram {
   }
   static std::uint64_t upper_bound_of(std::size_t bucket);
 
-  std::vector<std::uint64_t> counts_;
+  std::vector<std::uint64_t> counts_ = std::vector<std::uint64_t>(kBuckets);
   std::uint64_t count_ = 0;
   std::uint64_t min_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t max_ = 0;

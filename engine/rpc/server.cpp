@@ -132,6 +132,7 @@ Json Server::open_ports(const Json& params) {
   ports_.clear();
   neighbors_ = {};
   std::vector<std::unique_ptr<Port>> opened;
+  opened.reserve(options.size());
   for (const auto& port : options) opened.push_back(std::make_unique<Port>(port));
   ports_ = std::move(opened);
   Json ports = Json::array();
