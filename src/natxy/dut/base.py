@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a gateway driver is: a few declared facts and a handful of verbs that a procedure calls between trials.
+
+A driver for a gateway made of the Linux kernel starts from `natxy.dut.linux.LinuxGateway`, which leaves it four
+short methods to write.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Generic, TypeVar
+
+from natxy.dut.transport import Transport
+from natxy.plan.addresses import AddressPlan
+from natxy.plan.gateways import GatewayModel
+
+ConfigT = TypeVar("ConfigT", bound=GatewayModel)
+
+
+@dataclass(frozen=True)
+class DutInterfaces:
+    """The DUT's own interface names: `left` faces the initiator, `right` the responder."""
+
+    left: str
+    right: str
+
+
+@dataclass(frozen=True)
+class DutDescription:
+    """What the report prints of a DUT (RFC 9693 §4.9, RFC 2544 §7): `configuration` is the exact text in force."""
+
+    name: str
+    version: str
+    settings: dict[str, str]
+    configuration: str
+
+
+@dataclass(frozen=True)
+class TableNeed:
+    """What a plan asks of a connection tracking table. `longest_trial_s`: phase 1 + gap + phase 2."""
+
+    connections: int
+    longest_trial_s: float
+
+
+class Capability(StrEnum):
+    """What a driver can do beyond setting up and removing its gateway."""
+
+    CLEAR = "clear"
+    COUNT = "count"
+
+
+class Gateway(ABC, Generic[ConfigT]):
+    """A device under test. Every verb raises DutError when the DUT doesn't do as asked."""
+
+    name: ClassVar[str]
+    """The word a plan names the driver with."""
+    summary: ClassVar[str]
+    capabilities: ClassVar[frozenset[Capability]] = frozenset()
+    stateful: ClassVar[bool] = False
+
+    def __init__(
+        self, config: ConfigT, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
+    ) -> None:
+        self.config = config
+        self.transport = transport
+        self.interfaces = interfaces
+        self.addresses = addresses
+
+    @abstractmethod
+    def apply(self) -> None:
+        """Sets the gateway up; when that fails, nothing of it stays."""
+
+    @abstractmethod
+    def remove(self) -> None:
+        """Takes everything back that `apply` did. Harmless when there is nothing to take back."""
+
+    @abstractmethod
+    def describe(self) -> DutDescription:
+        """Read from the DUT, not from the plan; valid between `apply` and `remove`."""
+
+    def wait_ready(self, timeout_s: float = 10) -> None:
+        """Returns when the gateway forwards; a driver whose `apply` ends that way needs nothing here."""
+        del timeout_s
+
+    def check(self, need: TableNeed) -> None:
+        """PlanError when the table cannot hold the connections asked, or forgets them before the trial ends."""
+        del need
+
+    def clear(self) -> None:
+        """Empties the connection tracking table and makes sure that it is empty (RFC 9693 §4.4)."""
+        if self.stateful:
+            raise NotImplementedError(f"{self.name} is stateful and says no way to clear its table")
+
+    def count(self) -> int | None:
+        """Entries in the connection tracking table; None when the driver cannot tell (no `Capability.COUNT`)."""
+        return None

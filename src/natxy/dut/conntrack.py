@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linux's connection tracking table (netfilter conntrack): its size, timeouts, count, and emptying it.
+
+Every stateful gateway built on netfilter has one of these, whatever installs its rules.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from natxy.dut.base import TableNeed
+from natxy.dut.transport import Transport
+from natxy.errors import DutError, PlanError
+
+_PREFIX = "net.netfilter.nf_conntrack_"
+COUNT_PATH = "/proc/sys/net/netfilter/nf_conntrack_count"
+
+
+class ConntrackTable:
+    """`None` leaves a setting as the DUT has it. Timeouts are seconds, `maximum` and `hash_size` entries.
+
+    The sizes exist once for the whole machine, the timeouts in each network namespace.
+    """
+
+    flush_timeout_s: ClassVar[float] = 15.0
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        maximum: int | None = None,
+        hash_size: int | None = None,
+        udp_timeout_s: int | None = None,
+        udp_stream_timeout_s: int | None = None,
+    ) -> None:
+        self._transport = transport
+        self._sizes = {"buckets": hash_size, "max": maximum}
+        self._timeouts = {"udp_timeout": udp_timeout_s, "udp_timeout_stream": udp_stream_timeout_s}
+        self._timeouts_before: dict[str, int] = {}
+
+    def apply(self) -> None:
+        for name, size in self._sizes.items():
+            if size is not None:
+                self._transport.machine.hold(_PREFIX + name, str(size))
+        for name, timeout_s in self._timeouts.items():
+            if timeout_s is not None:
+                self._timeouts_before.setdefault(name, self._read(name))
+                self._write(name, timeout_s)
+
+    def remove(self) -> None:
+        # Millions of entries left to time out would slow the next gateway in the same namespace.
+        self._transport.run(["conntrack", "-F"], timeout_s=self.flush_timeout_s, check=False)
+        while self._timeouts_before:
+            self._write(*self._timeouts_before.popitem())
+        for name in self._sizes:
+            self._transport.machine.release(_PREFIX + name)
+
+    def describe(self) -> dict[str, str]:
+        names = (*self._sizes, *self._timeouts, "count")
+        return {_PREFIX + name: str(self._read(name)) for name in names}
+
+    def count(self) -> int:
+        return int(self._transport.run(["cat", COUNT_PATH]).stdout)
+
+    def clear(self) -> None:
+        """Flushes until the table counts 0; DutError when it doesn't within `flush_timeout_s`."""
+        deadline = time.monotonic() + self.flush_timeout_s
+        while True:
+            self._transport.run(["conntrack", "-F"], timeout_s=self.flush_timeout_s)
+            # A frame still on its way can make an entry after the flush: look a while, then flush again.
+            entries = self._wait_empty(min(deadline, time.monotonic() + 1.0))
+            if entries == 0:
+                return
+            if time.monotonic() >= deadline:
+                raise DutError(
+                    f"the connection tracking table still holds {entries} entries {self.flush_timeout_s:g} s after "
+                    f"`conntrack -F` ({self._transport.describe()}); is something else sending through the DUT?"
+                )
+
+    def check(self, need: TableNeed) -> None:
+        """PlanError as `Gateway.check` says. Values that the plan doesn't set are read from the DUT."""
+        maximum = self._in_force("max", self._sizes["max"])
+        if maximum < need.connections:
+            raise PlanError(
+                f"the connection tracking table holds at most {maximum} entries (nf_conntrack_max), but "
+                f"{need.connections} connections are asked for: set the gateway's conntrack_max to at least "
+                f"{need.connections}, or ask for fewer connections"
+            )
+        for name, option in (("udp_timeout", "udp_timeout_s"), ("udp_timeout_stream", "udp_stream_timeout_s")):
+            timeout_s = self._in_force(name, self._timeouts[name])
+            if timeout_s <= need.longest_trial_s:
+                raise PlanError(
+                    f"connections expire after {timeout_s} s (nf_conntrack_{name}), but the longest trial takes "
+                    f"{need.longest_trial_s:.0f} s from the first connection to the last frame: set the gateway's "
+                    f"{option} to at least {int(need.longest_trial_s) + 1}, or shorten the trials"
+                )
+
+    def _wait_empty(self, deadline: float) -> int:
+        while (entries := self.count()) > 0 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return entries
+
+    def _in_force(self, name: str, planned: int | None) -> int:
+        return self._read(name) if planned is None else planned
+
+    def _read(self, name: str) -> int:
+        return int(self._transport.run(["sysctl", "-n", _PREFIX + name]).stdout)
+
+    def _write(self, name: str, value: int) -> None:
+        self._transport.run(["sysctl", "-qw", f"{_PREFIX}{name}={value}"])

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from natxy.dut.base import TableNeed
+from natxy.dut.conntrack import ConntrackTable
+from natxy.dut.machine import MachineSysctls
+from natxy.dut.transport import CompletedCommand
+from natxy.errors import DutError, PlanError
+
+
+class MadeUpDut:
+    """A transport to a DUT whose every flush leaves the next of `counts` entries."""
+
+    def __init__(self, folder: Path, counts: Sequence[int] = (0,)) -> None:
+        self.machine = MachineSysctls(state_file=folder / "state.json", root=folder)
+        self.sysctls = {
+            "net.netfilter.nf_conntrack_max": 1000,
+            "net.netfilter.nf_conntrack_buckets": 1024,
+            "net.netfilter.nf_conntrack_udp_timeout": 30,
+            "net.netfilter.nf_conntrack_udp_timeout_stream": 120,
+            "net.netfilter.nf_conntrack_count": 0,
+        }
+        self.flushes = 0
+        self._counts = counts
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        output = ""
+        match list(argv):
+            case ["sysctl", "-n", name]:
+                output = f"{self.sysctls[name]}\n"
+            case ["sysctl", "-qw", assignment]:
+                name, _, value = assignment.partition("=")
+                self.sysctls[name] = int(value)
+            case ["conntrack", "-F"]:
+                self.flushes += 1
+            case ["cat", "/proc/sys/net/netfilter/nf_conntrack_count"]:
+                output = f"{self._counts[min(self.flushes, len(self._counts)) - 1]}\n"
+            case _:
+                raise AssertionError(argv)
+        return CompletedCommand(tuple(argv), 0, output, "")
+
+    def describe(self) -> str:
+        return "made up"
+
+
+def test_timeouts_are_set_and_given_back(tmp_path: Path) -> None:
+    dut = MadeUpDut(tmp_path)
+    before = dict(dut.sysctls)
+    table = ConntrackTable(dut, udp_timeout_s=300, udp_stream_timeout_s=600)
+    table.apply()
+    assert table.describe()["net.netfilter.nf_conntrack_udp_timeout"] == "300"
+    assert table.describe()["net.netfilter.nf_conntrack_udp_timeout_stream"] == "600"
+    table.remove()
+    assert dut.sysctls == before
+
+
+def test_clear_flushes_again_when_an_entry_came_after_the_flush(tmp_path: Path) -> None:
+    dut = MadeUpDut(tmp_path, counts=[3, 0])
+    ConntrackTable(dut).clear()
+    assert dut.flushes == 2
+
+
+def test_table_that_does_not_become_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ConntrackTable, "flush_timeout_s", 0.05)
+    with pytest.raises(DutError, match="still holds 7 entries"):
+        ConntrackTable(MadeUpDut(tmp_path, counts=[7])).clear()
+
+
+def test_check_takes_what_the_plan_sets_before_what_the_dut_has(tmp_path: Path) -> None:
+    dut = MadeUpDut(tmp_path)
+    need = TableNeed(connections=5000, longest_trial_s=200)
+    with pytest.raises(PlanError, match=r"at most 1000 entries .* conntrack_max to at least 5000"):
+        ConntrackTable(dut).check(need)
+    with pytest.raises(PlanError, match="udp_timeout_s to at least 201"):
+        ConntrackTable(dut, maximum=5000).check(need)
+    with pytest.raises(PlanError, match="udp_stream_timeout_s to at least 201"):
+        ConntrackTable(dut, maximum=5000, udp_timeout_s=201).check(need)
+    ConntrackTable(dut, maximum=5000, udp_timeout_s=201, udp_stream_timeout_s=201).check(need)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What gateways made of the Linux kernel share: forwarding switched on, and links waited for."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from contextlib import suppress
+from typing import ClassVar
+
+from natxy.dut.base import ConfigT, DutDescription, DutInterfaces, Gateway
+from natxy.dut.conntrack import ConntrackTable
+from natxy.dut.transport import Transport
+from natxy.errors import DutError
+from natxy.plan.addresses import AddressPlan
+
+FORWARDING = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
+
+
+class LinuxGateway(Gateway[ConfigT]):
+    """A driver gives `install`, `uninstall`, `version` and `configuration`, and a `table` if it is stateful."""
+
+    table: ConntrackTable | None = None
+    reported_sysctls: ClassVar[tuple[str, ...]] = (
+        *FORWARDING,
+        "net.ipv4.conf.all.rp_filter",
+    )
+
+    def __init__(
+        self, config: ConfigT, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
+    ) -> None:
+        super().__init__(config, transport, interfaces, addresses)
+        self._forwarding_before: dict[str, str] = {}
+
+    @abstractmethod
+    def install(self) -> None:
+        """Adds what makes this gateway more than a router."""
+
+    @abstractmethod
+    def uninstall(self) -> None:
+        """The reverse of `install`; harmless when nothing is installed."""
+
+    @abstractmethod
+    def version(self) -> str: ...
+
+    @abstractmethod
+    def configuration(self) -> str: ...
+
+    def apply(self) -> None:
+        try:
+            self._forwarding_before = {name: self.read_sysctl(name) for name in FORWARDING}
+            for name in FORWARDING:
+                self._write_sysctl(name, "1")
+            if self.table:
+                self.table.apply()
+            self.install()
+        except BaseException:
+            with suppress(DutError):
+                self.remove()
+            raise
+
+    def remove(self) -> None:
+        self.uninstall()
+        if self.table:
+            self.table.remove()
+        while self._forwarding_before:
+            self._write_sysctl(*self._forwarding_before.popitem())
+
+    def describe(self) -> DutDescription:
+        settings = {name: self.read_sysctl(name) for name in self.reported_sysctls}
+        if self.table:
+            settings |= self.table.describe()
+        return DutDescription(self.name, self.version(), settings, self.configuration())
+
+    def wait_ready(self, timeout_s: float = 10) -> None:
+        for interface in (self.interfaces.left, self.interfaces.right):
+            self._wait_up(interface, time.monotonic() + timeout_s)
+
+    def kernel(self) -> str:
+        return "Linux " + self.transport.run(["uname", "-r"]).stdout.strip()
+
+    def read_sysctl(self, name: str) -> str:
+        """As the DUT's network namespace sees it."""
+        return " ".join(self.transport.run(["sysctl", "-n", name]).stdout.split())
+
+    def routes(self) -> str:
+        """Addresses and routes of both families, in the words of iproute2."""
+        commands = (["ip", "-brief", "address"], ["ip", "-4", "route"], ["ip", "-6", "route"])
+        return "\n".join(f"# {' '.join(argv)}\n{self.transport.run(argv).stdout.rstrip()}" for argv in commands)
+
+    def _write_sysctl(self, name: str, value: str) -> None:
+        self.transport.run(["sysctl", "-qw", f"{name}={value}"])
+
+    def _wait_up(self, interface: str, deadline: float) -> None:
+        while True:
+            state = self.transport.run(["cat", f"/sys/class/net/{interface}/operstate"]).stdout.strip()
+            if state == "up":
+                return
+            if time.monotonic() > deadline:
+                raise DutError(
+                    f"the DUT's interface {interface} is {state}, not up ({self.transport.describe()}); "
+                    "check the cabling and `ip link`"
+                )
+            time.sleep(0.05)

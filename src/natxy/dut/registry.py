@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every gateway driver by the word a plan names it with. A new driver adds its class here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from natxy.dut.base import DutInterfaces, Gateway
+from natxy.dut.linux_forward import LinuxForwardGateway
+from natxy.dut.nftables import NftablesGateway
+from natxy.dut.transport import Transport
+from natxy.errors import PlanError
+from natxy.plan.addresses import AddressPlan
+from natxy.plan.gateways import GatewayConfig
+
+GATEWAYS: dict[str, type[Gateway[Any]]] = {driver.name: driver for driver in (LinuxForwardGateway, NftablesGateway)}
+
+
+def create(
+    config: GatewayConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
+) -> Gateway[Any]:
+    """The driver for `config`, not yet applied; PlanError when no driver has that name."""
+    driver = GATEWAYS.get(config.driver)
+    if driver is None:
+        known = ", ".join(sorted(GATEWAYS))
+        raise PlanError(f"no gateway driver {config.driver!r} runs on a testbed; there are {known}")
+    return driver(config, transport, interfaces, addresses)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulated gateway as a driver: the model that a simulated engine sends to, behind the usual verbs."""
+
+from __future__ import annotations
+
+from natxy.dut.base import Capability, DutDescription, Gateway
+from natxy.engine.simulated import SimulatedDut
+from natxy.plan.gateways import SimulatedConfig
+
+
+class SimulatedGateway(Gateway[SimulatedConfig]):
+    name = "simulated"
+    summary = "a gateway in virtual time with known limits"
+    capabilities = frozenset({Capability.CLEAR, Capability.COUNT})
+    stateful = True
+
+    def __init__(self, dut: SimulatedDut) -> None:
+        # No machine, hence no transport, interfaces or addresses.
+        self.config = dut.config
+        self._dut = dut
+
+    def apply(self) -> None:
+        """The model is always there."""
+
+    def remove(self) -> None:
+        """Nothing was set up."""
+
+    def describe(self) -> DutDescription:
+        settings = {name: str(value) for name, value in self.config.model_dump(exclude={"driver"}).items()}
+        return DutDescription(name=self.name, version="virtual time", settings=settings, configuration="")
+
+    def clear(self) -> None:
+        self._dut.connections = 0
+
+    def count(self) -> int:
+        return self._dut.connections

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a DUT's commands run. A driver gives argument lists and doesn't know whether the DUT is near or far."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from natxy.dut.machine import MachineSysctls
+from natxy.errors import DutError
+
+
+@dataclass(frozen=True)
+class CompletedCommand:
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class Transport(Protocol):
+    """`machine`: the sysctls that the DUT shares with everything else on its machine."""
+
+    @property
+    def machine(self) -> MachineSysctls: ...
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        """Runs one program to its end. DutError when it is missing, exceeds `timeout_s`, or, with `check`, fails."""
+        ...
+
+    def describe(self) -> str: ...
+
+
+class LocalTransport:
+    """Commands run on this machine, in the network namespace natxy itself is in."""
+
+    def __init__(self, machine: MachineSysctls) -> None:
+        self.machine = machine
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        return run_program(argv, input=input, timeout_s=timeout_s, check=check)
+
+    def describe(self) -> str:
+        return "this machine"
+
+
+class NetnsTransport:
+    """Commands run on this machine, inside the network namespace `namespace`."""
+
+    def __init__(self, namespace: str, machine: MachineSysctls) -> None:
+        self.namespace = namespace
+        self.machine = machine
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        inside = ["ip", "netns", "exec", self.namespace, *argv]
+        return run_program(inside, input=input, timeout_s=timeout_s, check=check)
+
+    def describe(self) -> str:
+        return f"network namespace {self.namespace} on this machine"
+
+
+def run_program(
+    argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+) -> CompletedCommand:
+    """What `Transport.run` promises, for a program on this machine."""
+    try:
+        done = subprocess.run(
+            argv,
+            input=input,
+            stdin=subprocess.DEVNULL if input is None else None,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+            # Ctrl-C is for natxy, which then tidies up; it must not hit the programs that do the tidying.
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise DutError(f"{argv[0]} is not installed; `natxy doctor` names the package") from error
+    except PermissionError as error:
+        raise DutError(f"{argv[0]} may not be run by this user; run natxy as root") from error
+    except subprocess.TimeoutExpired as error:
+        raise DutError(f"`{shlex.join(argv)}` was stopped after {timeout_s:g} s without an end") from error
+    if check and done.returncode != 0:
+        said = (done.stderr or done.stdout).strip() or "nothing"
+        raise DutError(f"`{shlex.join(argv)}` failed with exit code {done.returncode}; it said: {said}")
+    return CompletedCommand(tuple(argv), done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can end a command, each with its exit code. A message says what is wrong, what was expected, what to do."""
+
+from __future__ import annotations
+
+
+class NatxyError(Exception):
+    exit_code = 1
+
+
+class PlanError(NatxyError):
+    """A bad plan or bad usage."""
+
+    exit_code = 2
+
+
+class TesterLimitError(NatxyError):
+    """The tester could not keep up; says nothing of the DUT."""
+
+    exit_code = 3
+
+
+class DutError(NatxyError):
+    """The DUT is unreachable, or could not be set up or reset."""
+
+    exit_code = 4
+
+
+class EngineDiedError(NatxyError):
+    """natxy-engine ended or fell silent."""
+
+    exit_code = 5

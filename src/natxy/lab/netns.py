@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lab made of two network namespaces: the tester's ends of two veth pairs in one, the DUT's in the other.
+
+It needs one Linux machine and no spare NIC. The engine opens `left` and `right` through DPDK; the gateway under test is
+the real kernel, between `dut-left` and `dut-right`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from types import TracebackType
+from typing import Self
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.machine import MachineSysctls
+from natxy.dut.owner import Owner
+from natxy.dut.transport import NetnsTransport
+from natxy.engine.messages import PortMedium, PortSpec, Side
+from natxy.errors import PlanError
+from natxy.lab.cores import CoreAssignment, assign_cores, cpu_mask
+from natxy.lab.engine_program import find_engine
+from natxy.lab.namespaces import LabNamespaces, remove_stale_labs
+from natxy.plan.addresses import AddressPlan, LinkAddresses
+from natxy.plan.models import LabConfig
+
+_TESTER_MACS = {Side.LEFT: "02:00:00:00:00:01", Side.RIGHT: "02:00:00:00:01:01"}
+_DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
+_DUT_INTERFACES = DutInterfaces(left="dut-left", right="dut-right")
+
+# Offloads leave checksums unfinished and merge frames; a frame has to be on the veth what it would be on a wire.
+_OFFLOADS_OFF = [word for offload in ("tx", "rx", "gro", "gso", "tso", "sg") for word in (offload, "off")]
+
+# Set before the links exist, so that the links are born with them.
+_COMMON_SYSCTLS = {"net.ipv6.conf.all.accept_dad": 0, "net.ipv6.conf.default.accept_dad": 0}
+_TESTER_SYSCTLS = {
+    # The engine answers for the tester's addresses; the kernel beside it has to keep silent.
+    "net.ipv6.conf.all.disable_ipv6": 1,
+    "net.ipv6.conf.default.disable_ipv6": 1,
+    "net.ipv4.conf.all.arp_ignore": 8,
+}
+_DUT_SYSCTLS = {
+    "net.ipv6.conf.all.accept_ra": 0,
+    "net.ipv6.conf.default.accept_ra": 0,
+    "net.ipv4.conf.all.rp_filter": 0,
+    "net.ipv4.conf.default.rp_filter": 0,
+}
+
+# An AF_XDP socket in copy mode takes no more frames once those on their way to the DUT fill its send buffer: at the
+# usual 212992 bytes after some 280 frames, long before the DUT's input queue (net.core.netdev_max_backlog, 1000) is
+# full. The tester would be held back and the DUT never lose a frame. 8 MiB is more than a full ring of long frames.
+_AF_XDP_SEND_BUFFER_BYTES = 8 * 1024 * 1024
+
+
+class NetnsLab:
+    """The `Testbed` of `kind: lab`. One at a time in a process."""
+
+    def __init__(self, config: LabConfig, addresses: AddressPlan) -> None:
+        self._config = config
+        self._addresses = addresses
+        self._machine = MachineSysctls()
+        self._namespaces = LabNamespaces(Owner.current())
+        self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, config.dut_cores)
+        self.transport = NetnsTransport(self._namespaces.dut, self._machine)
+        self.interfaces = _DUT_INTERFACES
+        self._tester = NetnsTransport(self._namespaces.tester, self._machine)
+
+    def __enter__(self) -> Self:
+        if os.geteuid() != 0:
+            raise PlanError("a lab makes network namespaces, which needs root: run natxy with sudo, or as root")
+        remove_stale_labs()
+        try:
+            if self._config.io == "af_xdp":
+                self._machine.hold("net.core.wmem_default", str(_AF_XDP_SEND_BUFFER_BYTES))
+            self._namespaces.add()
+            self._set_sysctls()
+            for side in Side:
+                self._cable(side)
+            self._steer_dut_work()
+        except BaseException:
+            self._tear_down()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._tear_down()
+
+    def engine_argv(self) -> list[str]:
+        workers = ",".join(map(str, self.cores.tester))
+        engine = [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main)]
+        return ["ip", "netns", "exec", self._namespaces.tester, *engine]
+
+    def port_specs(self) -> list[PortSpec]:
+        return [
+            PortSpec(
+                side=side,
+                device=self._device(number, side),
+                medium=PortMedium.VETH,
+                mac=_TESTER_MACS[side],
+                queues=self._config.queues,
+            )
+            for number, side in enumerate(Side)
+        ]
+
+    def description(self) -> dict[str, str]:
+        return {
+            "testbed": "lab: network namespaces and veth pairs on one machine",
+            "kernel": f"{platform.system()} {platform.release()}",
+            "tester namespace": self._namespaces.tester,
+            "dut namespace": self._namespaces.dut,
+            "tester cores": _listed(self.cores.tester),
+            "dut cores": f"{_listed(self.cores.dut)} (RPS on {self.interfaces.left} and {self.interfaces.right})",
+            "control core": str(self.cores.main),
+            "i/o": f"net_{self._config.io} on veth, {self._config.queues} queue(s) a port",
+            "offloads": "checksum, GRO, GSO, TSO and scatter-gather off on all veth ends",
+            "net.core.netdev_max_backlog": self._machine.read("net.core.netdev_max_backlog"),
+            "net.core.wmem_default": self._machine.read("net.core.wmem_default"),
+        }
+
+    def deviations(self) -> list[str]:
+        sentences = [
+            "Measured in software: tester and gateway share one machine and are joined by veth pairs, so the rates "
+            "hold for this machine and not for a gateway with network interface cards.",
+            "There is no medium with a line rate; a frame takes no time on the wire.",
+        ]
+        if self.cores.shared:
+            sentences.append(
+                f"Tester and gateway share core {_listed(self.cores.dut)}: a gateway at its limit slows the tester "
+                "instead of losing frames, so rates near the limit are the tester's as much as the gateway's."
+            )
+        if self._config.io == "af_packet":
+            sentences.append(
+                "The kernel makes net_af_packet wait for the gateway, so a gateway at its limit may show as a tester "
+                "that is late or as back-pressure instead of as lost frames."
+            )
+        elif not self.cores.shared:
+            sentences.append(
+                "The kernel's part of receiving the tester's frames (XDP) runs on the gateway's core and counts as the "
+                "gateway's work."
+            )
+        return sentences
+
+    def _set_sysctls(self) -> None:
+        for transport, own in ((self._tester, _TESTER_SYSCTLS), (self.transport, _DUT_SYSCTLS)):
+            assignments = [f"{name}={value}" for name, value in (_COMMON_SYSCTLS | own).items()]
+            transport.run(["sysctl", "-qw", *assignments])
+
+    def _cable(self, side: Side) -> None:
+        tester_end, dut_end = side.value, getattr(self.interfaces, side.value)
+        link: LinkAddresses = getattr(self._addresses, side.value)
+        queues = ["numtxqueues", str(self._config.queues), "numrxqueues", str(self._config.queues)]
+        peer = ["peer", "name", dut_end, "address", _DUT_MACS[side], *queues, "netns", self._namespaces.dut]
+        self._tester.run(
+            ["ip", "link", "add", tester_end, "address", _TESTER_MACS[side], *queues, "type", "veth", *peer]
+        )
+        for transport, end in ((self._tester, tester_end), (self.transport, dut_end)):
+            transport.run(["ethtool", "-K", end, *_OFFLOADS_OFF])
+            transport.run(["ip", "link", "set", end, "up"])
+        self.transport.run(["ip", "address", "add", str(link.dut), "dev", dut_end])
+        for prefix in link.behind:
+            self.transport.run(["ip", "route", "add", str(prefix), "via", str(link.tester.ip), "dev", dut_end])
+
+    def _steer_dut_work(self) -> None:
+        """Without this the DUT forwards on the sender's core: it never loses a frame, the tester just slows down."""
+        mask = cpu_mask(self.cores.dut)
+        for interface in (self.interfaces.left, self.interfaces.right):
+            for queue in range(self._config.queues):
+                path = f"/sys/class/net/{interface}/queues/rx-{queue}/rps_cpus"
+                self.transport.run(["tee", path], input=mask)
+
+    def _device(self, number: int, side: Side) -> str:
+        queues = self._config.queues
+        if self._config.io == "af_xdp":
+            return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count={queues},busy_budget=0"
+        return f"net_af_packet{number},iface={side.value},qpairs={queues}"
+
+    def _tear_down(self) -> None:
+        try:
+            self._namespaces.remove()
+        finally:
+            self._machine.release_all()
+
+
+def _listed(cores: tuple[int, ...]) -> str:
+    return ", ".join(map(str, cores))

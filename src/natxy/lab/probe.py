@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this machine can do for natxy, and what is missing: the findings behind `natxy doctor`.
+
+Every probe only looks, or tries something in a namespace that is gone when the try ends.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from natxy.dut.transport import run_program
+from natxy.errors import NatxyError
+from natxy.lab.engine_program import find_engine
+from natxy.lab.namespaces import stale_labs
+
+_AF_XDP = 44  # <linux/socket.h>; Python has no name for it.
+_OLDEST_KERNEL = (5, 11)  # Older ones count BPF maps against RLIMIT_MEMLOCK, and AF_XDP fails at the usual limit.
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`ok`: False when natxy cannot measure like this; None for a remark, with a `remedy` where something is better."""
+
+    name: str
+    ok: bool | None
+    value: str
+    remedy: str | None = None
+
+
+def probe_machine() -> list[Finding]:
+    """Looks at the machine natxy runs on. Raises nothing: what cannot be found out is a finding too."""
+    return [finding for probe in _PROBES for finding in probe()]
+
+
+def _root() -> list[Finding]:
+    root = os.geteuid() == 0
+    return [Finding("root", root, "yes" if root else f"no, user {os.geteuid()}", _unless(root, "run natxy with sudo"))]
+
+
+def _kernel() -> list[Finding]:
+    release = platform.release()
+    major, minor = (int("".join(filter(str.isdigit, part)) or 0) for part in release.split(".")[:2])
+    new_enough = (major, minor) >= _OLDEST_KERNEL
+    wanted = f"use Linux {_OLDEST_KERNEL[0]}.{_OLDEST_KERNEL[1]} or newer"
+    return [Finding("kernel", new_enough, f"{platform.system()} {release}", _unless(new_enough, wanted))]
+
+
+def _cores() -> list[Finding]:
+    usable = sorted(os.sched_getaffinity(0))
+    isolated = _read("/sys/devices/system/cpu/isolated") or "none"
+    several = len(usable) > 1
+    return [
+        Finding(
+            "cores",
+            several or None,
+            f"{len(usable)} usable ({', '.join(map(str, usable))})",
+            _unless(several, "give the machine a second core, so that tester and gateway don't share one"),
+        ),
+        Finding("isolated cores", None, isolated),
+    ]
+
+
+def _hugepages() -> list[Finding]:
+    meminfo = dict(line.split(":", 1) for line in (_read("/proc/meminfo") or "").splitlines())
+    total, free, size = (meminfo.get(key, "0").strip() for key in ("HugePages_Total", "HugePages_Free", "Hugepagesize"))
+    if total == "0":
+        return [Finding("hugepages", None, "none; optional, the engine runs without")]
+    return [Finding("hugepages", True, f"{free} of {total} free, {size} each")]
+
+
+def _engine() -> list[Finding]:
+    try:
+        program = find_engine()
+        version = run_program([str(program), "--version"], timeout_s=10).stdout.strip()
+    except NatxyError as error:
+        return [Finding("natxy-engine", False, str(error), "run `make setup`")]
+    return [Finding("natxy-engine", True, f"{version} ({program})")]
+
+
+def _dpdk_drivers() -> list[Finding]:
+    folders = [*Path("/usr/lib").glob("*/dpdk/pmds-*"), *Path("/usr/local/lib").glob("*/dpdk/pmds-*")]
+    findings = []
+    for driver in ("af_xdp", "af_packet"):
+        found = any(next(folder.glob(f"librte_net_{driver}.so*"), None) for folder in folders)
+        remedy = _unless(found, "apt install librte-net-af-xdp23 librte-net-af-packet23")
+        findings.append(Finding(f"DPDK driver net_{driver}", found, "installed" if found else "missing", remedy))
+    return findings
+
+
+def _programs() -> list[Finding]:
+    wanted = {
+        "ip": (["-V"], "iproute2"),
+        "ethtool": (["--version"], "ethtool"),
+        "sysctl": (["--version"], "procps"),
+        "nft": (["--version"], "nftables"),
+        "conntrack": (["--version"], "conntrack"),
+    }
+    findings = []
+    for program, (arguments, package) in wanted.items():
+        if shutil.which(program):
+            findings.append(Finding(program, True, run_program([program, *arguments], check=False).stdout.strip()))
+        else:
+            findings.append(Finding(program, False, "missing", f"apt install {package}"))
+    return findings
+
+
+def _namespaces() -> list[Finding]:
+    veth = ["ip", "link", "add", "name", "left", "type", "veth", "peer", "name", "right"]
+    remedy = "run as root, outside a container without CAP_NET_ADMIN and CAP_SYS_ADMIN"
+    return [
+        _attempt("network namespaces", ["unshare", "--net", "true"], remedy),
+        _attempt("veth pairs", ["unshare", "--net", *veth], remedy + ", with the kernel module veth"),
+    ]
+
+
+def _af_xdp() -> list[Finding]:
+    try:
+        socket.socket(_AF_XDP, socket.SOCK_RAW, 0).close()
+    except OSError as error:
+        remedy = "run as root on a kernel with CONFIG_XDP_SOCKETS, or set `io: af_packet` in the plan's testbed"
+        return [Finding("AF_XDP sockets", False, error.strerror or str(error), remedy)]
+    return [Finding("AF_XDP sockets", True, "can be opened")]
+
+
+def _conntrack_table() -> list[Finding]:
+    maximum, buckets = (_read(f"/proc/sys/net/netfilter/nf_conntrack_{name}") for name in ("max", "buckets"))
+    if maximum is None:
+        return [Finding("connection tracking", False, "not available", "modprobe nf_conntrack")]
+    return [Finding("connection tracking", True, f"at most {maximum} entries, {buckets} hash buckets")]
+
+
+def _clock() -> list[Finding]:
+    flags = set(_cpu_field("flags").split())
+    steady = {"constant_tsc", "nonstop_tsc"} <= flags
+    remedy = "rates and delays may drift: measure on a CPU with constant_tsc and nonstop_tsc"
+    return [Finding("invariant TSC", steady or None, "yes" if steady else "no", _unless(steady, remedy))]
+
+
+def _frequency() -> list[Finding]:
+    governors = {
+        path.read_text().strip() for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")
+    }
+    if not governors:
+        return [Finding("frequency scaling", None, "not visible")]
+    fixed = governors == {"performance"}
+    remedy = _unless(fixed, "cpupower frequency-set -g performance")
+    return [Finding("frequency scaling", fixed or None, f"governor {', '.join(sorted(governors))}", remedy)]
+
+
+def _hypervisor() -> list[Finding]:
+    if "hypervisor" not in _cpu_field("flags").split():
+        return [Finding("hypervisor", None, "none")]
+    # user nice system idle iowait irq softirq steal, in ticks since boot (proc(5)).
+    ticks = [int(word) for word in (_read("/proc/stat") or "cpu 0").splitlines()[0].split()[1:9]]
+    steal_percent = 100 * ticks[7] / max(1, sum(ticks))
+    quiet = steal_percent < 1
+    remedy = _unless(quiet, "the host takes CPU time away: measure when it is quieter, or on dedicated cores")
+    return [
+        Finding("hypervisor", None, "yes; a virtual machine's pauses make more trials invalid"),
+        Finding("steal time", quiet or None, f"{steal_percent:.2f} % since boot", remedy),
+    ]
+
+
+def _load() -> list[Finding]:
+    minute = os.getloadavg()[0]
+    idle = minute < 0.5
+    remedy = _unless(idle, "end other work on this machine before measuring")
+    return [Finding("load", idle or None, f"{minute:.2f} (mean of the last minute)", remedy)]
+
+
+def _stale() -> list[Finding]:
+    try:
+        stale = stale_labs()
+    except NatxyError as error:
+        return [Finding("stale labs", None, str(error))]
+    if not stale:
+        return [Finding("stale labs", True, "none")]
+    pids = ", ".join(str(lab.owner.pid) for lab in stale)
+    return [Finding("stale labs", None, f"left by process {pids}", "the next `natxy run` removes them")]
+
+
+_PROBES: Sequence[Callable[[], list[Finding]]] = (
+    _root,
+    _kernel,
+    _cores,
+    _hugepages,
+    _engine,
+    _dpdk_drivers,
+    _programs,
+    _namespaces,
+    _af_xdp,
+    _conntrack_table,
+    _clock,
+    _frequency,
+    _hypervisor,
+    _load,
+    _stale,
+)
+
+
+def _attempt(name: str, argv: Sequence[str], remedy: str) -> Finding:
+    try:
+        run_program(argv)
+    except NatxyError as error:
+        return Finding(name, False, str(error), remedy)
+    return Finding(name, True, "can be made")
+
+
+def _unless(ok: bool, remedy: str) -> str | None:
+    return None if ok else remedy
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return None
+
+
+def _cpu_field(name: str) -> str:
+    for line in (_read("/proc/cpuinfo") or "").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == name:
+            return value
+    return ""

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from natxy.lab.probe import probe_machine
+
+
+def test_every_finding_says_something_and_every_fault_has_a_remedy() -> None:
+    findings = probe_machine()
+    assert len({finding.name for finding in findings}) == len(findings)
+    for finding in findings:
+        assert finding.value
+        if finding.ok is not None:
+            assert (finding.remedy is None) == finding.ok, finding
