@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One self-contained HTML file a run: no script, no network, readable on a phone and on paper.
+
+Texts of a run (error messages, a gateway's configuration, a plan) are untrusted: the template escapes them, and the
+page's own policy forbids scripts and every outside resource.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from natxy.engine.messages import Verdict
+from natxy.plan.units import format_duration
+from natxy.report import results_tables, wording
+from natxy.report.charts import SearchStep, search_chart
+from natxy.report.tables import Table
+from natxy.report.walk import every_trial
+from natxy.results.pcap import FOREIGN_FILE
+from natxy.results.reader import RunReader
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, StepRecord
+
+REPORT_FILE: Final = "report.html"
+
+
+@dataclass(frozen=True)
+class Card:
+    """A headline number. `share_percent`: of the baseline, None where there is none."""
+
+    title: str
+    value: str
+    rate_kind: str
+    spread: str
+    state: str
+    reason: str
+    share_percent: float | None
+    baseline: str
+
+
+@dataclass(frozen=True)
+class ExperimentPage:
+    name: str
+    title: str
+    result: str
+    reason: str
+    chart: Markup | None
+    trials: Table
+
+
+@dataclass(frozen=True)
+class Dut:
+    name: str
+    version: str
+    settings: dict[str, str]
+    configuration: str
+    experiments: list[str]
+
+
+def write_report(run_dir: Path) -> Path:
+    """Writes `report.html` into the run folder. PlanError when the folder holds no run."""
+    reader = RunReader(run_dir)
+    report = reader.folder / REPORT_FILE
+    unfinished = report.with_suffix(".html.partial")
+    unfinished.write_text(render(reader), encoding="utf-8")
+    os.replace(unfinished, report)
+    return report
+
+
+def render(reader: RunReader) -> str:
+    run = reader.run
+    environment = Environment(
+        loader=PackageLoader("natxy.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style = resources.files("natxy.report").joinpath("templates/report.css").read_text(encoding="utf-8")
+    verdicts = [placed.trial.verdict for placed in every_trial(run)]
+    return environment.get_template("report.html.j2").render(
+        run=run,
+        style=Markup(style),
+        state=wording.RUN_STATE_WORDS[run.state],
+        started=_moment(run.started_at),
+        wall_time=_wall_time(run),
+        trial_count=len(verdicts),
+        invalid_count=verdicts.count(Verdict.INVALID),
+        cards=[_card(run, experiment) for experiment in run.experiments],
+        incomplete=wording.incomplete(run),
+        result_tables=results_tables.rfc_form(run),
+        experiments=[_page(experiment) for experiment in run.experiments],
+        duts=_duts(run),
+        tester=_flat({"natxy": run.natxy_version, **_prefixed("engine", run.engine), **run.testbed}),
+        machine=_flat(run.machine),
+        invalid_trials=results_tables.invalid_trials(run),
+        foreign_frames=results_tables.foreign_frames(run),
+        capture=FOREIGN_FILE if (reader.folder / FOREIGN_FILE).is_file() else None,
+    )
+
+
+def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
+    summary = experiment.statistics
+    spread = ""
+    if summary is not None:
+        measured = "1 repetition" if summary.count == 1 else f"median of {summary.count}"
+        spread = f"{measured} ({wording.number(summary.minimum)} to {wording.number(summary.maximum)})"
+    titles = {other.name: other.title for other in run.experiments}
+    return Card(
+        title=experiment.title,
+        value=wording.headline(experiment),
+        rate_kind=wording.rate_kind(experiment),
+        spread=spread,
+        state=experiment.state.value,
+        reason="" if summary else wording.STATE_WORDS[experiment.state],
+        share_percent=experiment.baseline_ratio_percent,
+        baseline=titles.get(experiment.baseline or "", experiment.baseline or ""),
+    )
+
+
+def _page(experiment: ExperimentRecord) -> ExperimentPage:
+    result = f"{wording.headline(experiment)}, {wording.rate_kind(experiment)}" if experiment.statistics else ""
+    if wording.is_only_a_lower_bound(experiment):
+        result += ": no rate of the search failed, so the gateway may do more than the search's maximum"
+    return ExperimentPage(
+        name=experiment.name,
+        title=experiment.title,
+        result=result,
+        reason=experiment.reason,
+        chart=_chart(experiment),
+        trials=results_tables.trials(experiment),
+    )
+
+
+def _chart(experiment: ExperimentRecord) -> Markup | None:
+    steps = [
+        SearchStep(repetition.number, step.rate, step.verdict, _explain(repetition, step, experiment))
+        for repetition in experiment.repetitions
+        for step in repetition.steps
+    ]
+    if not steps:
+        return None
+    median = experiment.statistics.median if experiment.statistics else None
+    # The picture's texts were escaped by its XML writer.
+    return Markup(search_chart(steps, name=f"chart-{experiment.id}", unit=wording.unit(experiment), median=median))
+
+
+def _explain(repetition: RepetitionRecord, step: StepRecord, experiment: ExperimentRecord) -> str:
+    attempt = f", attempt {step.attempt}" if step.attempt > 1 else ""
+    rate = f"{wording.number(step.rate)} {wording.unit(experiment)}"
+    return f"repetition {repetition.number}, step {step.number}{attempt}: {rate}\n{step.verdict.value}: {step.reason}"
+
+
+def _duts(run: RunRecord) -> list[Dut]:
+    """Experiments on one gateway in one configuration share its description."""
+    found: dict[str, Dut] = {}
+    for experiment in run.experiments:
+        if experiment.dut is None:
+            continue
+        dut = found.setdefault(
+            json.dumps(experiment.dut, sort_keys=True),
+            Dut(
+                name=experiment.dut["name"],
+                version=experiment.dut["version"],
+                settings=experiment.dut["settings"],
+                configuration=experiment.dut["configuration"],
+                experiments=[],
+            ),
+        )
+        dut.experiments.append(experiment.title)
+    return list(found.values())
+
+
+def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{prefix} {key.replace('_', ' ')}": value for key, value in values.items()}
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, str]:
+    return {key: ", ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in values.items()}
+
+
+def _moment(timestamp: str) -> str:
+    return datetime.fromisoformat(timestamp).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _wall_time(run: RunRecord) -> str | None:
+    if run.finished_at is None:
+        return None
+    elapsed = datetime.fromisoformat(run.finished_at) - datetime.fromisoformat(run.started_at)
+    return format_duration(elapsed.total_seconds())

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from natxy.report import results_tables
+from natxy.report.tables import Table
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord
+from tests.sample_runs import SampleRun, Sought, quickstart
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    return RunReader(quickstart(tmp_path_factory.mktemp("run"))).run
+
+
+def column(table: Table, title: str) -> dict[str, str]:
+    index = [column.title for column in table.columns].index(title)
+    return {row[0]: row[index] for row in table.rows}
+
+
+def test_the_rfc_form_states_conditions_and_statistics(run: RunRecord) -> None:
+    throughput, rates = results_tables.rfc_form(run)
+    assert "per direction" in throughput.title
+    assert "connections/s" in rates.title
+    nat = column(throughput, "NAT44 throughput")
+    assert nat["Sessions (connections)"] == "50,000"
+    assert nat["Source ports"] == "25,000 (10000–34999)"
+    assert nat["Destination ports"] == "2 (1000–1001)"
+    assert nat["Phase 1 rate"] == "50 kcps"
+    assert nat["Error of the search"] == "2 %"
+    assert nat["Number of experiments"] == "3"
+    assert (nat["Minimum"], nat["Median"], nat["Maximum"]) == ("150,000", "150,000", "153,125")
+    assert nat["Median, aggregate of both directions"] == "300,000"
+    assert nat["Dispersion (max − min) / median"] == "2.1 %"
+    assert nat["Median relative to the baseline"] == "65.8 %"
+    assert column(rates, "NAT44 validated connection rate")["Validation rate"] == "α = 0.5 of the rate"
+
+
+def test_a_search_whose_maximum_passed_is_a_lower_bound(run: RunRecord) -> None:
+    fast = column(results_tables.rfc_form(run)[0], "A gateway faster than the search")
+    assert fast["Median"] == "≥ 400,000"
+    assert fast["Median, aggregate of both directions"] == "≥ 800,000"
+
+
+def test_an_experiment_without_a_result_keeps_its_place(run: RunRecord) -> None:
+    limited = column(results_tables.rfc_form(run)[0], "NAT44, many addresses")
+    assert limited["Number of experiments"] == "0/3"
+    assert limited["Median"] == "–"
+    overview = results_tables.overview(run)[0]
+    assert any(row[0] == "NAT44, many addresses (tester limit reached)" for row in overview.rows)
+
+
+def test_invalid_trials_are_listed_with_their_reason(run: RunRecord) -> None:
+    rows = results_tables.invalid_trials(run).rows
+    assert [row[0] for row in rows] == ["forward"] * 3 + ["limited"] * 3
+    assert rows[0][1:] == (
+        "1", "4", "1", "traffic", "250,000", "late", "the last frame left 1.3 ms late, 1 ms is allowed",
+    )  # fmt: skip
+
+
+def test_foreign_frames_are_added_up_by_port_and_kind(run: RunRecord) -> None:
+    trials = sum(len(r.trials) for e in run.experiments for r in e.repetitions)
+    assert results_tables.foreign_frames(run).rows == (
+        ("left", "arp", f"{2 * trials:,}"),
+        ("right", "icmpv6 redirect", f"{trials:,}"),
+    )
+
+
+def test_every_trial_is_listed_and_a_retry_is_marked(run: RunRecord) -> None:
+    forward = run.experiments[0]
+    rows = results_tables.trials(forward).rows
+    assert len(rows) == sum(len(repetition.trials) for repetition in forward.repetitions)
+    assert [row[1] for row in rows[:5]] == ["1", "2", "3", "4", "4, attempt 2"]
+
+
+def test_one_direction_has_no_aggregate(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path)
+    sample.experiment("one", Sought(1e5), title="One way", directions="forward")
+    table = results_tables.rfc_form(RunReader(sample.end()).run)[0]
+    assert "Median, aggregate of both directions" not in column(table, "One way")
+    assert column(table, "One way")["Directions"] == "one: initiator to responder"

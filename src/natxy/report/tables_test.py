@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from natxy.report.tables import Column, Table, to_rich
+
+
+def test_a_row_of_another_width_is_refused() -> None:
+    with pytest.raises(ValueError, match="has 2 columns, a row has 1 cells"):
+        Table("t", (Column("a"), Column("b")), (("1", "2"), ("3",)))
+
+
+def test_cells_are_text_and_never_markup() -> None:
+    output = io.StringIO()
+    table = Table("[red]t[/red]", (Column("[b]a[/b]"),), (("[bold]x[/bold] [/nothing]",),))
+    Console(file=output, width=80).print(to_rich(table))
+    assert "[red]t[/red]" in output.getvalue()
+    assert "[b]a[/b]" in output.getvalue()
+    assert "[bold]x[/bold] [/nothing]" in output.getvalue()

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run as a page of terminal text."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from natxy.engine.messages import Verdict
+from natxy.report import results_tables, wording
+from natxy.report.tables import to_rich
+from natxy.report.walk import every_trial
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord
+
+
+def render(reader: RunReader) -> RenderableType:
+    run = reader.run
+    parts: list[RenderableType] = [to_rich(table) for table in results_tables.overview(run)]
+    incomplete = wording.incomplete(run)
+    if incomplete:
+        parts.append(Text("No result, or not the planned number of repetitions:", style="bold"))
+        parts.extend(_bullet(f"{experiment.name}: {reason}") for experiment, reason in incomplete)
+    parts.append(Text(_trial_count(run)))
+    if run.deviations:
+        parts.append(Text("Where this run departs from the RFCs:", style="bold"))
+        parts.extend(_bullet(sentence) for sentence in run.deviations)
+    return Group(*parts)
+
+
+def _trial_count(run: RunRecord) -> str:
+    verdicts = [placed.trial.verdict for placed in every_trial(run)]
+    invalid = verdicts.count(Verdict.INVALID)
+    repeated = (
+        f", {invalid} of them invalid (the tester fell short) and never counted against a gateway" if invalid else ""
+    )
+    return f"{len(verdicts)} trials{repeated}. Seed {run.seed}."
+
+
+def _bullet(text: str) -> Text:
+    return Text(f"  • {text}", overflow="fold")

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from natxy.report.terminal import render
+from natxy.results.reader import RunReader
+from tests.sample_runs import HOSTILE, hostile, quickstart
+
+
+def printed(folder: Path, width: int) -> str:
+    output = io.StringIO()
+    Console(file=output, width=width).print(render(RunReader(folder)))
+    return output.getvalue()
+
+
+def test_the_page_says_what_was_measured_and_what_was_not(tmp_path: Path) -> None:
+    text = printed(quickstart(tmp_path), 120)
+    assert "frames/s per direction" in text
+    assert "connections/s" in text
+    assert "≥400k" in text
+    assert "65.8 %" in text
+    assert "limited: tester limit reached: 3 invalid trials at 205 kfps; lower max_rate" in text
+    assert "6 of them invalid" in text
+    assert "RFC 2544 §24 asks for at least 60 s." in text
+    assert "Seed 18446744073709551615" in text
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_it_fits_a_terminal_without_breaking_numbers(tmp_path: Path, width: int) -> None:
+    text = printed(quickstart(tmp_path), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "228.1k" in text
+
+
+def test_hostile_texts_are_printed_as_they_are(tmp_path: Path) -> None:
+    assert HOSTILE in printed(hostile(tmp_path), 200)

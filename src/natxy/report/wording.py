@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers and settings of an experiment in the words of the RFCs; every rate says what it is a rate of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from natxy.plan.models import AddressRange, PortRange
+from natxy.plan.units import format_duration, format_rate
+from natxy.results.records import ExperimentRecord, RunRecord, RunState, State, TrialKind
+
+ABSENT: Final = "–"
+
+STATE_WORDS: Final = {
+    State.PENDING: "not started",
+    State.RUNNING: "running",
+    State.DONE: "done",
+    State.TESTER_LIMIT: "tester limit reached",
+    State.FAILED: "gateway failed",
+    State.SKIPPED: "skipped",
+    State.INTERRUPTED: "interrupted",
+}
+
+RUN_STATE_WORDS: Final = {
+    RunState.RUNNING: "running",
+    RunState.DONE: "complete",
+    RunState.INTERRUPTED: "interrupted",
+    RunState.FAILED: "failed",
+}
+
+_DIRECTIONS: Final = {
+    "bidirectional": "bidirectional, equal rates",
+    "forward": "one: initiator to responder",
+    "reverse": "one: responder to initiator",
+}
+
+
+def is_throughput(experiment: ExperimentRecord) -> bool:
+    return experiment.unit == "fps"
+
+
+def unit(experiment: ExperimentRecord) -> str:
+    return "frames/s per direction" if is_throughput(experiment) else "connections/s"
+
+
+def directions(experiment: ExperimentRecord) -> int:
+    return 2 if experiment.settings.get("directions") == "bidirectional" else 1
+
+
+def number(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:,.0f}"
+
+
+def short(rate: float) -> str:
+    """Four significant digits, for narrow tables whose title gives the unit."""
+    return format_rate(rate, "").replace(" ", "")
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    return ABSENT if value is None else f"{value:.{digits}f} %"
+
+
+def is_only_a_lower_bound(experiment: ExperimentRecord) -> bool:
+    """No rate of some search failed: the search's maximum was reached, not the gateway's."""
+    done = [repetition for repetition in experiment.repetitions if repetition.state == State.DONE]
+    return any(repetition.upper_bound is None for repetition in done)
+
+
+def bound(experiment: ExperimentRecord) -> str:
+    """What stands before a median."""
+    return "≥ " if is_only_a_lower_bound(experiment) else ""
+
+
+def headline(experiment: ExperimentRecord) -> str:
+    if experiment.statistics is None:
+        return ABSENT
+    return bound(experiment) + format_rate(experiment.statistics.median, experiment.unit)
+
+
+def rate_kind(experiment: ExperimentRecord) -> str:
+    """What the headline's rate counts; for a bidirectional throughput, the sum of both directions too."""
+    if not is_throughput(experiment):
+        return "new connections per second"
+    if directions(experiment) == 1:
+        return "in one direction"
+    if experiment.statistics is None:
+        return "per direction"
+    return f"per direction · {bound(experiment)}{format_rate(2 * experiment.statistics.median, 'fps')} aggregate"
+
+
+def repetitions(experiment: ExperimentRecord) -> str:
+    asked, done = experiment.settings["repeat"], len(experiment.values)
+    return str(done) if done == asked else f"{done}/{asked}"
+
+
+def incomplete(run: RunRecord) -> list[tuple[ExperimentRecord, str]]:
+    """Every experiment that did not end as planned, with the reason: never silently dropped."""
+    told = []
+    for experiment in run.experiments:
+        if experiment.state != State.DONE:
+            told.append((experiment, _sentence(STATE_WORDS[experiment.state], experiment.reason)))
+        told.extend(
+            (
+                experiment,
+                _sentence(f"repetition {repetition.number}: {STATE_WORDS[repetition.state]}", repetition.reason),
+            )
+            for repetition in experiment.repetitions
+            if repetition.state != State.DONE and repetition.reason != experiment.reason
+        )
+    return told
+
+
+def conditions(experiment: ExperimentRecord) -> dict[str, str]:
+    """What RFC 9693 §4.10 and RFC 2544 §26.1 ask a table of results to state; what does not apply is absent."""
+    settings = experiment.settings
+    throughput = is_throughput(experiment)
+    addresses, ports, search = settings["addresses"], settings["ports"], settings["search"]
+    connections, alpha = settings.get("connections"), settings.get("alpha")
+    trial = format_duration(settings["timing"]["trial"])
+    return {
+        "Gateway": experiment.gateway,
+        "IP version": experiment.family.replace("ipv", "IPv"),
+        "Frame size, FCS counted": f"{settings['frame_size']} bytes",
+        "Directions": _DIRECTIONS[settings["directions"] if throughput else "forward"],
+        "Sessions (connections)": number(connections),
+        "Source addresses": _addresses(addresses["left_hosts"]),
+        "Destination addresses": _addresses(addresses["right_hosts"]),
+        "Source ports": _ports(ports["source"]),
+        "Destination ports": _ports(ports["destination"]),
+        "Four-tuples": "picked at random (RFC 4814)" if connections is None else _orders(settings["orders"]),
+        "Phase 1 rate": _phase1_rate(experiment),
+        "Validation rate": ABSENT if alpha is None else f"α = {alpha:g} of the rate",
+        "Duration of a trial's traffic": trial if throughput else "one frame a connection",
+        "Rates searched": f"{_rate(search['min_rate'], experiment)} to {_rate(search['max_rate'], experiment)}",
+        "Error of the search": _rate(search["error"], experiment),
+    }
+
+
+def _sentence(state: str, reason: str) -> str:
+    return f"{state}: {reason}" if reason else f"{state}."
+
+
+def _addresses(hosts: Mapping[str, Any]) -> str:
+    span = AddressRange.model_validate(hosts)
+    return f"{span.size:,} ({span.first} – {span.last})" if span.size > 1 else f"1 ({span.first})"
+
+
+def _ports(ports: Mapping[str, Any]) -> str:
+    span = PortRange.model_validate(ports)
+    return f"{span.size:,} ({span.min}–{span.max})" if span.size > 1 else f"1 ({span.min})"
+
+
+def _orders(orders: Mapping[str, str]) -> str:
+    if len(set(orders.values())) == 1:
+        return f"each once, {next(iter(orders.values()))}"
+    return "each once; " + ", ".join(f"{field.replace('_', ' ')} {order}" for field, order in orders.items())
+
+
+def _phase1_rate(experiment: ExperimentRecord) -> str:
+    """As it was run; a plan may give it as a share of what another experiment was still to measure."""
+    planned = experiment.settings.get("phase1_rate")
+    if not planned:
+        return ABSENT
+    trials = (trial for repetition in experiment.repetitions for trial in repetition.trials)
+    actual = next((format_rate(t.rate_fps, "cps") for t in trials if t.kind is TrialKind.PHASE1), None)
+    if planned.get("rate") is not None:
+        return actual or format_rate(planned["rate"], "cps")
+    share = f"{planned['percent']:g} % of {planned['experiment']}"
+    return f"{actual} ({share})" if actual else share
+
+
+def _rate(value: float | str, experiment: ExperimentRecord) -> str:
+    return f"{value.removesuffix('%')} %" if isinstance(value, str) else format_rate(value, experiment.unit)

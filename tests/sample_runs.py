@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run folders made by hand: every state a report has to show, and texts that try to break out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from natxy.engine.messages import Cause, Pacing, PortResult, Side, StreamResult, TrialResult, Verdict
+from natxy.results.records import Purpose, RunState, State, TrialKind
+from natxy.results.store import RESULTS_FILE, RunStore, timestamp
+
+HOSTILE = "<script>alert('natxy')</script> & \"quoted\" [bold]x[/bold]"
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A gateway's truth in the experiment's unit; None: every rate passes. `invalid` marks steps that fail first."""
+
+    truth: float | None
+    invalid: frozenset[int] = frozenset()
+
+
+def settings(**overrides: Any) -> dict[str, Any]:
+    """A resolved experiment, as the runner stores it."""
+    host_left, host_right = "198.18.0.2", "198.19.0.2"
+    resolved: dict[str, Any] = {
+        "name": "x",
+        "title": "x",
+        "procedure": "throughput",
+        "family": "ipv4",
+        "frame_size": 64,
+        "directions": "bidirectional",
+        "addresses": {
+            "preset": "single",
+            "left_hosts": {"first": host_left, "last": host_left, "low_bit": 0},
+            "right_hosts": {"first": host_right, "last": host_right, "low_bit": 0},
+        },
+        "ports": {"source": {"min": 1024, "max": 65535}, "destination": {"min": 1, "max": 49151}},
+        "orders": {"source_port": "pseudorandom", "destination_port": "pseudorandom"},
+        "connections": None,
+        "phase1_rate": None,
+        "alpha": None,
+        "search": {"kind": "binary", "min_rate": 10e3, "max_rate": 400e3, "error": "2%", "max_invalid": 3},
+        "baseline": None,
+        "repeat": 3,
+        "timing": {"preset": "lab", "trial": 0.5, "drain": 0.1},
+    }
+    return {field: value for field, value in (resolved | overrides).items() if value is not None}
+
+
+def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = "") -> TrialResult:
+    frames = int(rate * 0.5)
+    lost = 37 if verdict is Verdict.FAIL else 0
+    pacing = Pacing(
+        median_ns=400, p99_ns=9_000, p999_ns=20_000, max_ns=90_000, overrun_ns=500, max_pause_ns=70_000, refused=0
+    )
+    streams = [
+        StreamResult(
+            name=name, planned=frames, sent=frames, unsent=0, received=frames - lost, lost=lost, duplicate=0,
+            reordered=0, corrupt=0, misrouted=0, beyond_window=0, intended_rate_fps=rate, offered_rate_fps=rate,
+            pacing=pacing, delay=None, sent_per_second=[], received_per_second=[],
+        )
+        for name in ("forward", "reverse")[:directions]
+    ]  # fmt: skip
+    ports = [
+        PortResult(side=side, missed=0, no_buffer=0, kernel_drops=0, foreign=foreign)
+        for side, foreign in ((Side.LEFT, {"arp": 2}), (Side.RIGHT, {"icmpv6 redirect": 1, "lldp": 0}))
+    ]
+    cause = {Verdict.PASS: Cause.LOSSLESS, Verdict.FAIL: Cause.LOSS, Verdict.INVALID: Cause.LATE}[verdict]
+    told = {
+        Verdict.PASS: "every frame arrived",
+        Verdict.FAIL: f"{lost * directions} of {frames * directions} frames were lost",
+        Verdict.INVALID: "the last frame left 1.3 ms late, 1 ms is allowed",
+    }[verdict]
+    return TrialResult(
+        run_id=7, verdict=verdict, cause=cause, reason=reason or told, duration_s=0.5, streams=streams, ports=ports,
+        stale=0,
+    )  # fmt: skip
+
+
+class SampleRun:
+    """Writes a run as the runner would."""
+
+    def __init__(self, folder: Path, *, name: str = "quickstart", deviations: list[str] | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.store = RunStore(folder / RESULTS_FILE)
+        self.store.start_run(
+            name=name,
+            plan_yaml=f"name: {name}\nseed: 18446744073709551615\n",
+            seed=2**64 - 1,
+            natxy_version="0.1.0",
+            machine={"kernel": "6.1.0-18-amd64", "cpu": "Virtual CPU @ 2.60GHz", "cores": "2"},
+        )
+        self.store.describe_tester(
+            engine={"name": "natxy-engine", "version": "0.1.0", "dpdk": "DPDK 22.11.11", "worker_cores": [0]},
+            testbed={"kind": "lab", "tester core": "0", "gateway core": "1", "I/O driver": "net_af_xdp"},
+            deviations=["The traffic of a trial lasts 500 ms; RFC 2544 §24 asks for at least 60 s."]
+            if deviations is None
+            else deviations,
+        )
+
+    def experiment(
+        self, name: str, sought: Sought, *, title: str, gateway: str = "linux-forward", repeat: int = 3, **over: Any
+    ) -> int:
+        """A finished experiment: `repeat` binary searches for the truth."""
+        number = self.declare(name, title=title, gateway=gateway, repeat=repeat, **over)
+        self.store.set_experiment_state(number, State.RUNNING)
+        self.store.set_dut(
+            number,
+            {
+                "name": gateway,
+                "version": "nftables v1.0.6, Linux 6.1.0-18-amd64",
+                "settings": {
+                    "net.netfilter.nf_conntrack_max": "262144",
+                    "net.netfilter.nf_conntrack_buckets": "262144",
+                },
+                "configuration": f"table ip natxy {{\n  # {gateway}\n}}\n",
+            },
+        )
+        for repetition in range(1, repeat + 1):
+            self._search(number, repetition, sought, over)
+        self.store.set_experiment_state(number, State.DONE)
+        return number
+
+    def declare(self, name: str, *, title: str, gateway: str = "linux-forward", repeat: int = 3, **over: Any) -> int:
+        stored = settings(name=name, title=title, repeat=repeat, **over)
+        throughput = stored["procedure"] == "throughput"
+        return self.store.add_experiment(
+            name=name, title=title, gateway=gateway, procedure=stored["procedure"], family=stored["family"], cell={},
+            settings=stored, unit="fps" if throughput else "cps", baseline=stored.get("baseline"),
+        )  # fmt: skip
+
+    def give_up(self, experiment: int, rate: float, reason: str) -> None:
+        """The tester's limit, in the first step of the first repetition."""
+        row = self.store.start_repetition(experiment, 1)
+        for attempt in (1, 2, 3):
+            self._trial(row, 1, attempt, TrialKind.TRAFFIC, rate, rate, Verdict.INVALID, 2)
+        self.store.finish_repetition(row, State.TESTER_LIMIT, reason=reason)
+        self.store.set_experiment_state(experiment, State.TESTER_LIMIT, reason)
+
+    def end(self, state: RunState = RunState.DONE) -> Path:
+        self.store.finish_run(state)
+        self.store.close()
+        return self.folder
+
+    def _search(self, experiment: int, repetition: int, sought: Sought, over: dict[str, Any]) -> None:
+        stored = settings(**over)
+        throughput = stored["procedure"] == "throughput"
+        row = self.store.start_repetition(experiment, repetition)
+        low, high, tried = 0.0, None, stored["search"]["max_rate"]
+        truth = None if sought.truth is None else sought.truth * (1 + 0.01 * (repetition - 2))
+        for step in range(1, 9):
+            verdict = Verdict.PASS if truth is None or tried <= truth else Verdict.FAIL
+            if "phase1_rate" in stored:
+                self._trial(row, step, 1, TrialKind.PHASE1, tried, stored["phase1_rate"]["rate"], Verdict.PASS)
+            kind = TrialKind.TRAFFIC if throughput else TrialKind.PHASE1
+            directions = 2 if throughput else 1
+            attempt = 1
+            if step in sought.invalid:
+                self._trial(row, step, 1, kind, tried, tried, Verdict.INVALID, directions)
+                attempt = 2
+            self._trial(row, step, attempt, kind, tried, tried, verdict, directions)
+            if verdict is Verdict.PASS:
+                low = tried
+            else:
+                high = tried
+            if high is None:
+                break
+            tried = (low + high) / 2
+        self.store.finish_repetition(row, State.DONE, value=low, lower_bound=low, upper_bound=high)
+
+    def _trial(
+        self, row: int, step: int, attempt: int, kind: TrialKind, step_rate: float, rate: float, verdict: Verdict,
+        directions: int = 1,
+    ) -> None:  # fmt: skip
+        self.store.add_trial(
+            row, number=step, attempt=attempt, kind=kind, purpose=Purpose.MEASURE, step_rate=step_rate, rate_fps=rate,
+            started_at=timestamp(), result=result(rate, verdict, directions=directions),
+        )  # fmt: skip
+
+
+def quickstart(folder: Path) -> Path:
+    """What the quickstart leaves behind, with one experiment that the tester could not finish."""
+    run = SampleRun(folder)
+    nat: dict[str, Any] = {
+        "gateway": "nftables",
+        "connections": 50_000,
+        "ports": {"source": {"min": 10_000, "max": 34_999}, "destination": {"min": 1000, "max": 1001}},
+    }
+    run.experiment("forward", Sought(231e3, frozenset({4})), title="Linux IPv4 forwarding")
+    run.experiment("nat44-rate", Sought(118e3), title="NAT44 connection rate", procedure="connection-rate", **nat)
+    run.experiment(
+        "nat44-validated", Sought(104e3), title="NAT44 validated connection rate",
+        procedure="validated-connection-rate", alpha=0.5, **nat,
+    )  # fmt: skip
+    run.experiment(
+        "nat44", Sought(152e3), title="NAT44 throughput", baseline="forward", phase1_rate={"rate": 50e3}, **nat
+    )
+    run.experiment("fast", Sought(None), title="A gateway faster than the search")
+    limited = run.declare("limited", title="NAT44, many addresses", baseline="forward", **nat)
+    run.give_up(limited, 205e3, "3 invalid trials at 205 kfps; lower max_rate")
+    return run.end()
+
+
+def hostile(folder: Path) -> Path:
+    """Every free text of a run is hostile."""
+    run = SampleRun(folder, name=HOSTILE, deviations=[HOSTILE])
+    number = run.experiment("hostile", Sought(200e3), title=HOSTILE, gateway=HOSTILE)
+    row = run.store.start_repetition(number, 4)
+    run.store.add_trial(
+        row, number=1, attempt=1, kind=TrialKind.TRAFFIC, purpose=Purpose.MEASURE, step_rate=1e5, rate_fps=1e5,
+        started_at=timestamp(), result=result(1e5, Verdict.INVALID, reason=HOSTILE),
+    )  # fmt: skip
+    run.store.finish_repetition(row, State.FAILED, reason=HOSTILE)
+    run.store.set_experiment_state(number, State.FAILED, HOSTILE + "!")
+    return run.end(RunState.FAILED)
