@@ -84,8 +84,8 @@ bench: setup-dev ## the engine's google-benchmark programs
 
 docs: setup ## regenerate the references that are made from code
 	@mkdir -p docs/reference
-	.venv/bin/python -c 'from natxy.plan.schema import plan_schema_text as text; print(text(), end="")' \
-		> docs/reference/plan.schema.json
+	.venv/bin/python -m natxy.plan.schema > docs/reference/plan.schema.json
+	.venv/bin/python -m natxy.engine.schema > docs/reference/rpc.schema.json
 
 clean: ## remove everything that was built; measured runs stay
 	rm -rf build .venv

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "flow/tuple_space.hpp"
 
-#include <stdexcept>
+#include <algorithm>
 
 namespace natxy {
 
@@ -30,14 +30,13 @@ TupleSpace<F>::TupleSpace(const Fields& fields, std::uint64_t seed)
   std::uint64_t permuted = 1;
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     sizes_.at(i) = ranges_.at(i).size();
-    if (sizes_.at(i) > kMostTuples / size_) throw std::invalid_argument("more than 2^62 four-tuples");
-    size_ *= sizes_.at(i);
-    if (ranges_.at(i).order == Order::pseudorandom) permuted *= sizes_.at(i);
+    size_ = sizes_.at(i) > kMostTuples / std::max<std::uint64_t>(size_, 1) ? 0 : size_ * sizes_.at(i);
+    if (size_ != 0 && ranges_.at(i).order == Order::pseudorandom) permuted *= sizes_.at(i);
   }
   // A fixed address keeps all its bits: its only digit must add nothing.
   if (fields.destination_address.bits == 0) ranges_[destination_address] = {};
   if (fields.source_address.bits == 0) ranges_[source_address] = {};
-  if (permuted > 1) permutation_.emplace(permuted, seed);
+  if (size_ != 0 && permuted > 1) permutation_.emplace(permuted, seed);
 }
 
 template <Family F>

@@ -47,9 +47,9 @@ class TupleSpace {
     FieldRange source_port;
   };
 
-  /// Throws std::invalid_argument if the space has more than 2^62 tuples.
   TupleSpace(const Fields& fields, std::uint64_t seed);
 
+  /// 0 if there are more than 2^62 tuples: they can be drawn at random but not numbered.
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
   /// The tuple numbered `index`, below `size()`.

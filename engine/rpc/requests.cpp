@@ -81,13 +81,18 @@ FlowFields read_flows(const Json& json, const std::string& path) {
   if (flows.source_address.address.family != flows.destination_address.address.family) {
     throw FieldError(path, "source_address and destination_address are of different families");
   }
+  return flows;
+}
+
+/// Whether all four-tuples of `flows` can be numbered.
+bool can_be_enumerated(const FlowFields& flows) {
   std::uint64_t tuples = flows.source_port.size() * flows.destination_port.size();
   for (const auto& field : {flows.source_address, flows.destination_address}) {
     const std::uint64_t size = field.range ? field.range->size() : 1;
-    if (tuples > (std::uint64_t{1} << 62) / size) throw FieldError(path, "makes more than 2^62 four-tuples");
+    if (tuples > (std::uint64_t{1} << 62) / size) return false;
     tuples *= size;
   }
-  return flows;
+  return true;
 }
 
 void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
@@ -116,6 +121,10 @@ StreamSpec read_stream(const Json& json, const std::string& path) {
   reader.finish();
   if ((stream.kind == StreamKind::flows) != stream.flows.has_value()) {
     throw FieldError(reader.path_of("flows"), "is needed by streams of kind flows, and by no others");
+  }
+  if (stream.flows && stream.selection == Selection::enumerate && !can_be_enumerated(*stream.flows)) {
+    throw FieldError(reader.path_of("flows"),
+                     "makes more than 2^62 four-tuples, too many to enumerate; narrow a range");
   }
   return stream;
 }

@@ -45,6 +45,7 @@ Server::Server(const Eal& eal, std::vector<unsigned> worker_cores, LineChannel& 
     : eal_{eal}, worker_cores_{std::move(worker_cores)}, channel_{channel}, quit_{quit}, clock_{rte_get_tsc_hz()} {}
 
 void Server::serve() {
+  if (!eal_.uses_hugepages()) log("info", "no free hugepages: buffers are in ordinary memory");
   while (!quit_ && !channel_.closed()) {
     if (!waiting_.empty()) {
       const std::string line = std::move(waiting_.front());
@@ -88,6 +89,10 @@ void Server::handle(const std::string& line) {
   } catch (const std::exception& error) {
     reply_error(id, kInternalError, error.what(), nullptr);
   }
+}
+
+void Server::log(const char* level, const std::string& text) {
+  channel_.write({{"jsonrpc", "2.0"}, {"method", "log"}, {"params", {{"level", level}, {"text", text}}}});
 }
 
 void Server::reply_error(const Json& id, int code, const std::string& text, const Json& data) {
@@ -136,7 +141,10 @@ Json Server::open_ports(const Json& params) {
   for (const auto& port : options) opened.push_back(std::make_unique<Port>(port));
   ports_ = std::move(opened);
   Json ports = Json::array();
-  for (const auto& port : ports_) ports.push_back(write_port(*port));
+  for (const auto& port : ports_) {
+    ports.push_back(write_port(*port));
+    if (!port->link_up()) log("warning", fmt::format("the link of port {} is down", port->options().device));
+  }
   return {{"ports", std::move(ports)}};
 }
 

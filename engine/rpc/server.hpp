@@ -35,6 +35,7 @@ class Server {
   Json run(const TrialRequest& request);
   void serve_neighbors();
   bool watch(const TrialProgress& progress);
+  void log(const char* level, const std::string& text);
   void reply_error(const Json& id, int code, const std::string& text, const Json& data);
 
   const Eal& eal_;

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `natxy`, one file a verb."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from natxy import __version__
+from natxy.cli.check import check
+from natxy.cli.doctor import doctor
+from natxy.cli.report import report
+from natxy.cli.run import run
+
+app = typer.Typer(
+    help="Benchmark NAT44, NAT66 and other gateways and routers (RFC 2544, RFC 8219, RFC 4814, RFC 9693).",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+    rich_markup_mode=None,
+)
+for verb in (run, check, report, doctor):
+    app.command()(verb)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"natxy {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None: ...
+
+
+def main() -> None:
+    app()

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy check`: says what a plan would measure. Touches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from natxy.cli.errors import reported_errors
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.loading import load_plan
+from natxy.plan.models import AddressRange, Phase1Rate
+from natxy.plan.units import Percent, format_duration, format_rate
+from natxy.procedures.estimate import estimate_s
+
+
+def check(plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", show_default=False)]) -> None:
+    """Validate a plan, resolve its defaults and print what it would measure, and for about how long.
+
+    Exit codes: 0 the plan is good; 2 it is not, with a line for every error.
+    """
+    with reported_errors():
+        resolved = load_plan(plan)
+        console = Console(highlight=False, soft_wrap=True)
+        for line in describe(resolved):
+            console.print(line, markup=False)
+
+
+def describe(plan: ResolvedPlan) -> Iterator[str]:
+    yield f"{plan.name}: {plan.description}" if plan.description else plan.name
+    for number, experiment in enumerate(plan.experiments, 1):
+        yield ""
+        yield f"{number}. {experiment.name}: {experiment.title}"
+        for line in _lines(experiment):
+            yield f"   {line}"
+    yield ""
+    for sentence in plan.deviations:
+        yield f"• {sentence}"
+    count = len(plan.experiments)
+    yield (
+        f"{count} experiment{'s' if count > 1 else ''} on the testbed {plan.testbed.kind!r}, seed {plan.seed}, about "
+        f"{format_duration(estimate_s(plan))}."
+    )
+
+
+def _lines(experiment: Experiment) -> Iterator[str]:
+    frames = f"{experiment.frame_size}-byte {experiment.family} frames"
+    traffic = f", {experiment.directions}, trials of {format_duration(experiment.timing.trial)}"
+    yield f"{experiment.procedure} of {experiment.gateway.driver}: {frames}{traffic if experiment.directions else ''}"
+    if experiment.connections is not None:
+        yield _connections(experiment)
+    ports = experiment.ports
+    yield (
+        f"{_hosts(experiment.addresses.left_hosts)} to {_hosts(experiment.addresses.right_hosts)}, "
+        f"ports {ports.source.min}-{ports.source.max} to {ports.destination.min}-{ports.destination.max}"
+    )
+    search, unit = experiment.search, experiment.unit
+    error = str(search.error) if isinstance(search.error, Percent) else format_rate(search.error, unit)
+    yield (
+        f"search from {format_rate(search.min_rate, unit)} to {format_rate(search.max_rate, unit)}"
+        f"{' per direction' if unit == 'fps' else ''}, to within {error}; {experiment.repeat} times"
+    )
+    if experiment.baseline:
+        yield f"compared with {experiment.baseline}"
+
+
+def _connections(experiment: Experiment) -> str:
+    text = f"{experiment.connections:,} connections"
+    if experiment.phase1_rate:
+        text += f", established at {_phase1(experiment.phase1_rate)}"
+    if experiment.alpha is not None:
+        text += f", validated at {experiment.alpha:g} times the rate they were established at"
+    return text
+
+
+def _phase1(rate: Phase1Rate) -> str:
+    return format_rate(rate.rate, "cps") if rate.rate else f"{rate.percent:g} % of the median of {rate.experiment}"
+
+
+def _hosts(hosts: AddressRange) -> str:
+    return str(hosts.first) if hosts.size == 1 else f"{hosts.size:,} addresses from {hosts.first}"

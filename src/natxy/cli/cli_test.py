@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command as its users start it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from natxy import __version__
+from natxy.results.reader import RunReader
+from natxy.results.records import RunState
+
+PLAN = """\
+name: small
+testbed: {kind: simulated}
+timing: lab
+repeat: 2
+defaults:
+  gateway: {driver: simulated, forwarding_fps: 400000, connection_rate_fps: 90000}
+  search: {min_rate: 10k, max_rate: 500k, error: 1k}
+experiments:
+  - {name: forwarding, procedure: throughput}
+  - {name: rate, procedure: connection-rate, connections: 10k}
+"""
+
+
+def natxy(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "natxy", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    file = tmp_path / "plan.yaml"
+    file.write_text(PLAN)
+    return file
+
+
+def test_version(tmp_path: Path) -> None:
+    assert natxy("--version", cwd=tmp_path).stdout == f"natxy {__version__}\n"
+
+
+def test_check_says_what_will_be_measured_and_touches_nothing(plan: Path, tmp_path: Path) -> None:
+    done = natxy("check", plan, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "10,000 connections" in done.stdout
+    assert "2 experiments on the testbed 'simulated'" in done.stdout
+    assert [*tmp_path.iterdir()] == [plan]
+
+
+def test_a_bad_plan_is_exit_2_with_line_and_field(plan: Path, tmp_path: Path) -> None:
+    plan.write_text(PLAN.replace("repeat: 2", "repeat: often"))
+    for verb in ("check", "run"):
+        done = natxy(verb, plan, cwd=tmp_path)
+        assert done.returncode == 2
+        assert f"{plan}:4:1: repeat: expected a valid integer" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert [*tmp_path.iterdir()] == [plan]
+
+
+def test_run_leaves_a_run_folder_with_the_right_numbers(plan: Path, tmp_path: Path) -> None:
+    done = natxy("run", plan, "--output", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "experiment 1/2: forwarding" in done.stdout
+    assert {file.name for file in (tmp_path / "out").iterdir()} >= {
+        "plan.yaml",
+        "results.sqlite",
+        "foreign.pcap",
+        "report.html",
+    }
+    forwarding, rate = RunReader(tmp_path / "out").run.experiments
+    assert forwarding.values == [pytest.approx(200_000, abs=1010)] * 2
+    assert rate.values == [pytest.approx(90_000, abs=1010)] * 2
+    again = natxy("run", plan, "--output", "out", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "out is there already" in again.stderr
+
+
+def test_only_and_repeat(plan: Path, tmp_path: Path) -> None:
+    done = natxy("run", plan, "--only", "rate", "--repeat", "3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    (experiment,) = RunReader(folder).run.experiments
+    assert (experiment.name, len(experiment.values)) == ("rate", 3)
+
+
+def test_a_tester_that_is_too_slow_is_exit_3(plan: Path, tmp_path: Path) -> None:
+    plan.write_text(PLAN.replace("{kind: simulated}", "{kind: simulated, tester_limit: 100k}"))
+    done = natxy("run", plan, "--output", "out", cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "tester limit reached at 255000" in done.stdout
+
+
+def test_report_shows_a_run_again(plan: Path, tmp_path: Path) -> None:
+    natxy("run", plan, "--output", "out", cwd=tmp_path)
+    (tmp_path / "out" / "report.html").unlink()
+    done = natxy("report", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "report.html").exists()
+    assert natxy("report", tmp_path, cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_within_two_seconds_and_keeps_what_was_measured(
+    plan: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    command = [sys.executable, "-m", "natxy", "run", str(plan), "--output", "out", "--repeat", "10000"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        while "repetition 3" not in process.stdout.readline():
+            pass
+        process.send_signal(number)
+        started = time.monotonic()
+        rest = process.stdout.read()
+        assert process.wait(5) == 130
+        assert time.monotonic() - started < 2
+        assert "interrupted" in process.stderr.read()
+        assert "What was measured is in out" in rest
+    run = RunReader(tmp_path / "out").run
+    assert run.state == RunState.INTERRUPTED
+    assert len(run.experiments[0].values) >= 3

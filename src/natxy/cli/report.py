@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy report`: shows a run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from natxy.cli.errors import reported_errors
+from natxy.results.reader import RunReader
+
+
+def report(folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)]) -> None:
+    """Print a run's results and write its report.html anew; also for a run that was interrupted or goes on."""
+    with reported_errors():
+        show(folder, Console())
+
+
+def show(folder: Path, console: Console) -> None:
+    """PlanError when `folder` holds no run."""
+    # Matplotlib takes longer to import than all else; the other verbs need none of it.
+    from natxy.report import write_report
+    from natxy.report.terminal import render
+
+    reader = RunReader(folder)
+    page = write_report(reader.folder)
+    console.print(render(reader))
+    console.print(f"Report: {page}", soft_wrap=True, highlight=False)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy run`: measures what a plan asks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.report import show
+from natxy.cli.watch import LiveWatch, PlainWatch
+from natxy.errors import PlanError
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.loading import load_plan
+from natxy.procedures.runner import run_plan
+
+
+def run(
+    plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", show_default=False)],
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the results; by default runs/NAME-DATE-TIME.", show_default=False)
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Measure only this experiment; can be given again.", show_default=False)
+    ] = None,
+    repeat: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Repetitions of every experiment.", show_default=False)
+    ] = None,
+) -> None:
+    """Measure what a plan asks and report it.
+
+    Exit codes: 0 done; 2 bad plan; 3 the tester was too slow for a result; 4 a gateway could not be reached, set up or
+    reset; 5 the engine died; 130 interrupted, with everything kept that was measured.
+    """
+    console = Console()
+    with reported_errors(), one_interrupt():
+        resolved = load_plan(plan, repeat=repeat, only=only or ())
+        folder = output or Path("runs") / f"{resolved.name}-{datetime.now():%Y%m%d-%H%M%S}"
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise PlanError(f"{folder} is there already; give another --output, so that no result is overwritten")
+        try:
+            code = _measure(resolved, folder, console)
+        except BaseException:
+            if folder.exists():
+                console.print(f"What was measured is in {folder}; `natxy report {folder}` shows it.", soft_wrap=True)
+            raise
+        show(folder, console)
+        if code:
+            raise typer.Exit(code)
+
+
+def _measure(plan: ResolvedPlan, folder: Path, console: Console) -> int:
+    if not console.is_terminal:
+        return run_plan(plan, folder, PlainWatch(plan, console))
+    with LiveWatch(plan, console) as watch:
+        return run_plan(plan, folder, watch)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run shows while it measures: a live view on a terminal, a line a step elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from natxy.engine.messages import Progress
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.units import format_duration, format_rate
+from natxy.procedures.bench import FinishedTrial
+from natxy.procedures.estimate import expected_steps, experiment_s
+from natxy.procedures.listener import RunListener
+from natxy.results.records import State, TrialKind
+from natxy.results.statistics import Summary
+from natxy.search.outcome import Attempt, SearchResult
+
+# Drawing costs time on a machine that measures at the same moment.
+REFRESH_S: Final = 0.4
+
+_VERDICT_STYLE: Final = {"pass": "green", "fail": "red", "invalid": "yellow"}
+_STATE_STYLE: Final = {State.DONE: "green", State.TESTER_LIMIT: "yellow", State.SKIPPED: "yellow"}
+_KIND: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validation", TrialKind.TRAFFIC: "traffic"}
+
+
+class TimeLeft:
+    """From the estimate of the whole, corrected by how long the part that is done has taken."""
+
+    def __init__(self, plan: ResolvedPlan) -> None:
+        self._started = time.monotonic()
+        self._expected_s = {experiment.name: experiment_s(plan, experiment) for experiment in plan.experiments}
+        self._done_s = 0.0
+
+    def experiment_finished(self, experiment: Experiment) -> None:
+        self._done_s += self._expected_s[experiment.name]
+
+    def seconds(self, experiment: Experiment, repetition: int, step: int) -> float:
+        """`repetition` and `step` under way, from 1."""
+        within = min(1.0, (step - 1) / expected_steps(experiment))
+        done_s = self._done_s + self._expected_s[experiment.name] * (repetition - 1 + within) / experiment.repeat
+        total_s = sum(self._expected_s.values())
+        elapsed_s = time.monotonic() - self._started
+        # The first seconds say little about the pace.
+        pace = elapsed_s / done_s if done_s > 5 else 1.0
+        return max(0.0, (total_s - done_s) * pace)
+
+
+class PlainWatch(RunListener):
+    """Lines that make sense in a log."""
+
+    def __init__(self, plan: ResolvedPlan, console: Console) -> None:
+        self._total = len(plan.experiments)
+        self._console = console
+        self._number = 0
+        self._unit = ""
+
+    def experiment_started(self, experiment: Experiment) -> None:
+        self._number += 1
+        self._unit = experiment.unit
+        self._say(f"experiment {self._number}/{self._total}: {experiment.title}")
+
+    def trial_finished(self, trial: FinishedTrial) -> None:
+        streams = trial.result.streams
+        sent, received = sum(s.sent for s in streams), sum(s.received for s in streams)
+        attempt = trial.attempt
+        retry = f", try {attempt.retry}" if attempt.retry > 1 else ""
+        self._say(
+            f"  step {attempt.number}{retry}: {_KIND[trial.kind]} at {_trial_rate(trial)}: "
+            f"{trial.result.verdict} ({trial.result.reason}); sent {sent}, received {received}"
+        )
+
+    def repetition_finished(self, number: int, result: SearchResult) -> None:
+        self._say(f"  repetition {number}: {_result(result, self._unit)}")
+
+    def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
+        self._say(f"  {_ending(experiment, state, reason, summary)}")
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+class LiveWatch(RunListener):
+    """Finished experiments scroll by as lines; below them the one under way. Use it as a context manager."""
+
+    def __init__(self, plan: ResolvedPlan, console: Console) -> None:
+        self._total = len(plan.experiments)
+        self._time_left = TimeLeft(plan)
+        # No thread of its own: that would run at normal priority on any core.
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._shown_at = 0.0
+        self._number = 0
+        self._repetition = 1
+        self._experiment: Experiment | None = None
+        self._attempt: Attempt | None = None
+        self._kind = TrialKind.TRAFFIC
+        self._progress: Progress | None = None
+        self._last = Text("")
+
+    def __enter__(self) -> LiveWatch:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.__exit__(None, None, None)
+
+    def experiment_started(self, experiment: Experiment) -> None:
+        self._number += 1
+        self._experiment, self._attempt, self._progress, self._last = experiment, None, None, Text("")
+        self._show(at_once=True)
+
+    def repetition_started(self, number: int) -> None:
+        self._repetition = number
+
+    def attempt_started(self, attempt: Attempt) -> None:
+        self._attempt, self._progress = attempt, None
+        self._show()
+
+    def progress(self, kind: TrialKind, progress: Progress) -> None:
+        self._kind, self._progress = kind, progress
+        self._show()
+
+    def trial_finished(self, trial: FinishedTrial) -> None:
+        self._last = Text(
+            f"{trial.result.verdict} at {_trial_rate(trial)}: {trial.result.reason}",
+            style=_VERDICT_STYLE[trial.result.verdict],
+        )
+        self._show()
+
+    def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
+        self._time_left.experiment_finished(experiment)
+        line = Text(f"{self._number}/{self._total} {experiment.title}: ")
+        line.append(_ending(experiment, state, reason, summary), style=_STATE_STYLE.get(state, "red"))
+        self._live.console.print(line)
+
+    def _show(self, *, at_once: bool = False) -> None:
+        now = time.monotonic()
+        if at_once or now - self._shown_at >= REFRESH_S:
+            self._shown_at = now
+            self._live.update(self._view(), refresh=True)
+
+    def _view(self) -> RenderableType:
+        experiment, attempt, progress = self._experiment, self._attempt, self._progress
+        if experiment is None:
+            return ""
+        rows = Table.grid(padding=(0, 2))
+        rows.add_column(style="dim", justify="right")
+        rows.add_column()
+        rows.add_row("experiment", Text(f"{self._number}/{self._total}  {experiment.title}", style="bold"))
+        if attempt is None:
+            rows.add_row("", "setting up")
+            return rows
+        unit = experiment.unit
+        direction = " per direction" if unit == "fps" else ""
+        bracket = f"between {format_rate(attempt.lower, unit)} and {format_rate(attempt.upper, unit)}"
+        retry = f", try {attempt.retry}" if attempt.retry > 1 else ""
+        rows.add_row("repetition", f"{self._repetition}/{experiment.repeat}")
+        rows.add_row("search", f"step {attempt.number}/~{expected_steps(experiment)}{retry}, {bracket}")
+        rows.add_row("rate", f"{format_rate(attempt.rate, unit)}{direction}")
+        if progress:
+            lost = max(0, progress.sent - progress.received)
+            counted = (
+                f"sent {progress.sent:,} of {progress.planned:,}, received {progress.received:,}, missing {lost:,}"
+            )
+            rows.add_row(_KIND[self._kind], counted)
+        rows.add_row("last trial", self._last)
+        left_s = self._time_left.seconds(experiment, self._repetition, attempt.number)
+        rows.add_row("time left", f"about {format_duration(max(1, round(left_s)))}")
+        return rows
+
+
+def _trial_rate(trial: FinishedTrial) -> str:
+    return format_rate(trial.rate_fps, "cps" if trial.kind == TrialKind.PHASE1 else "fps")
+
+
+def _result(result: SearchResult, unit: str) -> str:
+    if result.lower_bound is None:
+        return "no rate passed"
+    at_least = "at least " if result.upper_bound is None else ""
+    return f"{at_least}{format_rate(result.rate, unit)}{' per direction' if unit == 'fps' else ''}"
+
+
+def _ending(experiment: Experiment, state: State, reason: str, summary: Summary | None) -> str:
+    words = []
+    if summary is not None:
+        direction = " per direction" if experiment.unit == "fps" else ""
+        words.append(f"median {format_rate(summary.median, experiment.unit)}{direction} of {summary.count}")
+    if state == State.TESTER_LIMIT:
+        words.append(reason)
+    elif state != State.DONE:
+        words.append(f"{state}: {reason}")
+    return "; ".join(words)

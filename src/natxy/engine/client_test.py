@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client against a small stand-in for the engine, so that every way of dying can be had."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from natxy.engine.client import EngineClient
+from natxy.engine.messages import (
+    FrameFormat,
+    NeighborsResolve,
+    PortsOpen,
+    Progress,
+    Side,
+    StreamKind,
+    StreamSpec,
+    TrialRequest,
+)
+from natxy.engine.simulated import SimulatedDut, SimulatedEngine
+from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError
+from natxy.plan.gateways import SimulatedConfig
+
+TRIAL = TrialRequest(
+    streams=[
+        StreamSpec(
+            name="reverse",
+            source=Side.RIGHT,
+            kind=StreamKind.FLOWS,
+            frame=FrameFormat(size=64),
+            rate_fps=1000,
+            frames=100,
+        )
+    ],
+    seed=2**64 - 1,
+    drain_s=0,
+)
+RESULT = SimulatedEngine(SimulatedDut(SimulatedConfig())).run_trial(TRIAL).model_dump_json()
+
+PRELUDE = f"""
+import json, sys, time
+RESULT = json.loads({RESULT!r})
+def receive():
+    line = sys.stdin.readline()
+    return json.loads(line) if line else sys.exit(0)
+def send(**message): print(json.dumps({{"jsonrpc": "2.0"}} | message), flush=True)
+"""
+
+
+@contextmanager
+def engine(tmp_path: Path, script: str, silence_s: float = 5) -> Iterator[EngineClient]:
+    file = tmp_path / "engine.py"
+    file.write_text(PRELUDE + textwrap.dedent(script))
+    client = EngineClient([sys.executable, str(file)], tmp_path / "engine.log", silence_s)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def test_a_trial_with_its_progress(tmp_path: Path) -> None:
+    script = """
+        request = receive()
+        assert request["method"] == "trial.run" and request["params"]["seed"] == 2**64 - 1, request
+        for sent in (10, 20):
+            progress = {"elapsed_s": 0.1, "planned": 100, "sent": sent, "received": 9}
+            send(method="progress", params=progress)
+        send(method="log", params={"level": "info", "text": "hello"})
+        send(id=request["id"], result=RESULT)
+        receive()
+        """
+    seen: list[Progress] = []
+    with engine(tmp_path, script) as client:
+        result = client.run_trial(TRIAL, seen.append)
+    assert result.streams[0].received == 100
+    assert [progress.sent for progress in seen] == [10, 20]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "exit_code"),
+    [
+        (-32003, DutError, 4),
+        (-32002, PlanError, 2),
+        (-32004, PlanError, 2),
+        (-32001, NatxyError, 1),
+        (-32602, NatxyError, 1),
+    ],
+)
+def test_an_error_reply_becomes_its_exception(
+    tmp_path: Path, code: int, kind: type[NatxyError], exit_code: int
+) -> None:
+    script = f"""
+        request = receive()
+        send(id=request["id"], error={{"code": {code}, "message": "198.18.0.1 is silent", "data": "left"}})
+        receive()
+        """
+    with engine(tmp_path, script) as client, pytest.raises(kind, match=r"198\.18\.0\.1 is silent \(left\)") as caught:
+        client.resolve_neighbors(NeighborsResolve(neighbors=[]))
+    assert caught.value.exit_code == exit_code
+
+
+def test_a_death_tells_the_last_words(tmp_path: Path) -> None:
+    script = """
+        receive()
+        print("EAL: no memory", file=sys.stderr)
+        sys.exit(7)
+        """
+    with engine(tmp_path, script) as client, pytest.raises(EngineDiedError) as caught:
+        client.open_ports(PortsOpen(ports=[]))
+    assert "natxy-engine ended during ports.open (exit code 7)" in str(caught.value)
+    assert "EAL: no memory" in str(caught.value)
+
+
+def test_only_the_words_of_this_engine_are_told(tmp_path: Path) -> None:
+    (tmp_path / "engine.log").write_text("an earlier engine\n")
+    with engine(tmp_path, "receive()") as client, pytest.raises(EngineDiedError) as caught:
+        client.info()
+    assert "an earlier engine" not in str(caught.value)
+
+
+def test_a_crash_names_its_signal(tmp_path: Path) -> None:
+    script = "import os; receive(); os.kill(os.getpid(), 11)"
+    with engine(tmp_path, script) as client, pytest.raises(EngineDiedError, match="signal 11"):
+        client.info()
+
+
+def test_silence_is_a_death(tmp_path: Path) -> None:
+    started = time.monotonic()
+    with (
+        engine(tmp_path, "receive(); time.sleep(60)", silence_s=0.3) as client,
+        pytest.raises(EngineDiedError, match=r"said nothing for 0\.3 s"),
+    ):
+        client.info()
+    assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize("line", ["EAL: Detected 2 lcores", "[1]", "{"])
+def test_other_words_than_json_on_stdout_are_a_death(tmp_path: Path, line: str) -> None:
+    with (
+        engine(tmp_path, f"receive(); print({line!r}, flush=True); receive()") as client,
+        pytest.raises(EngineDiedError, match="something else than"),
+    ):
+        client.info()
+
+
+def test_a_reply_that_does_not_fit_is_a_death(tmp_path: Path) -> None:
+    script = "request = receive(); send(id=request['id'], result={'name': 3}); receive()"
+    with (
+        engine(tmp_path, script) as client,
+        pytest.raises(EngineDiedError, match=r"a reply to engine\.info that doesn't fit"),
+    ):
+        client.info()
+
+
+def test_an_engine_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="/no/engine cannot be started: No such file"):
+        EngineClient(["/no/engine"], tmp_path / "engine.log")
+
+
+def test_ctrl_c_aborts_the_trial(tmp_path: Path) -> None:
+    script = """
+        trial = receive()
+        request = receive()
+        print(request["method"], file=sys.stderr, flush=True)
+        """
+    with engine(tmp_path, script) as client:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            client.run_trial(TRIAL)
+    assert (tmp_path / "engine.log").read_text() == "trial.abort\n"
+
+
+def test_closing_takes_at_most_two_seconds(tmp_path: Path) -> None:
+    with engine(tmp_path, "receive(); send(id=1, result={}); time.sleep(60)") as client:
+        with pytest.raises(EngineDiedError):
+            client.info()
+        started = time.monotonic()
+        client.close()
+        assert time.monotonic() - started < 2.5

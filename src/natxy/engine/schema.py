@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON Schema of every message between natxy and natxy-engine, for docs/reference/rpc.schema.json."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic.json_schema import models_json_schema
+
+from natxy.engine import messages
+
+_MESSAGES = (
+    messages.EngineInfo,
+    messages.PortsOpen,
+    messages.PortsOpened,
+    messages.NeighborsResolve,
+    messages.NeighborsResolved,
+    messages.EstablishRequest,
+    messages.ValidateRequest,
+    messages.TrialRequest,
+    messages.TrialResult,
+    messages.Progress,
+    messages.Log,
+)
+
+
+def message_schema_text() -> str:
+    _, schema = models_json_schema(
+        [(message, "validation") for message in _MESSAGES], title="natxy-engine messages", description=messages.__doc__
+    )
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return json.dumps(dialect | schema, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    print(message_schema_text(), end="")

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine and a gateway in virtual time.
+
+A trial takes no time and its result is arithmetic, so searches, procedures and statistics can be tested exactly,
+thousands of times a second.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from natxy.engine.interface import OnProgress
+from natxy.engine.messages import (
+    Cause,
+    EngineInfo,
+    EstablishRequest,
+    NeighborsResolve,
+    NeighborsResolved,
+    Pacing,
+    PortsOpen,
+    PortsOpened,
+    Progress,
+    Side,
+    StreamKind,
+    StreamResult,
+    StreamSpec,
+    TrialRequest,
+    TrialResult,
+    ValidateRequest,
+    Verdict,
+)
+from natxy.errors import NatxyError
+from natxy.plan.gateways import SimulatedConfig
+
+
+class SimulatedDut:
+    """The gateway's model: limits from `config`, each trial's spread evenly by up to `noise` (a ratio)."""
+
+    def __init__(self, config: SimulatedConfig, noise: float = 0.0, seed: int = 0) -> None:
+        self.config = config
+        self.connections = 0
+        self._noise = noise
+        self._random = random.Random(seed)
+
+    def forwarded(self, rate_fps: float) -> float:
+        """The share of frames forwarded at `rate_fps`, both directions together."""
+        return min(1.0, self._today(self.config.forwarding_fps) / rate_fps)
+
+    def connect(self, connections: int, rate_fps: float) -> int:
+        """Offers new connections; returns how many were set up."""
+        share = min(1.0, self._today(self.config.connection_rate_fps) / rate_fps) * self.forwarded(rate_fps)
+        free = self.config.table_capacity - self.connections
+        made = min(int(connections * share), free)
+        self.connections += made
+        return made
+
+    def _today(self, limit_fps: float) -> float:
+        return limit_fps * (1 + self._noise * self._random.uniform(-1, 1)) if self._noise else limit_fps
+
+
+@dataclass
+class _Established:
+    asked: int
+    made: int
+
+
+class SimulatedEngine:
+    """`tester_limit_fps`: a stream asked to be faster is sent late, and its trial is invalid."""
+
+    def __init__(self, dut: SimulatedDut, tester_limit_fps: float | None = None) -> None:
+        self._dut = dut
+        self._tester_limit_fps = tester_limit_fps
+        self._established: _Established | None = None
+        self._run_id = 0
+        self.elapsed_s = 0.0
+
+    def info(self) -> EngineInfo:
+        return EngineInfo(
+            name="natxy-engine (simulated)",
+            version="0",
+            protocol=1,
+            dpdk="none",
+            compiler="none",
+            worker_cores=[],
+            hugepages=False,
+            tsc_hz=1_000_000_000,
+        )
+
+    def open_ports(self, request: PortsOpen) -> PortsOpened:
+        return PortsOpened(ports=[])
+
+    def resolve_neighbors(self, request: NeighborsResolve) -> NeighborsResolved:
+        return NeighborsResolved(neighbors=[])
+
+    def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
+        stream = request.stream
+        made = self._dut.connect(stream.frames, stream.rate_fps)
+        received = _arrived(made, self._dut.config.forward_loss_ratio)
+        self._established = _Established(asked=stream.frames, made=made)
+        result = self._result([(stream, received)], request.drain_s, on_progress)
+        return result.model_copy(update={"established": received})
+
+    def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
+        established = self._require_phase1()
+        stream = StreamSpec(
+            name="validation",
+            source=Side.RIGHT,
+            kind=StreamKind.REPLIES,
+            frame=request.frame,
+            rate_fps=request.rate_fps,
+            frames=established.asked,
+        )
+        share = self._dut.forwarded(request.rate_fps)
+        received = _arrived(int(established.made * share), self._dut.config.reverse_loss_ratio)
+        return self._result([(stream, received)], request.drain_s, on_progress)
+
+    def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
+        share = self._dut.forwarded(sum(stream.rate_fps for stream in request.streams))
+        received = []
+        for stream in request.streams:
+            reverse = stream.source == Side.RIGHT
+            loss = self._dut.config.reverse_loss_ratio if reverse else self._dut.config.forward_loss_ratio
+            known = 1.0
+            if stream.kind != StreamKind.FLOWS:
+                established = self._require_phase1()
+                known = established.made / established.asked
+            received.append((stream, _arrived(int(stream.frames * share * known), loss)))
+        return self._result(received, request.drain_s, on_progress)
+
+    def abort(self) -> None:
+        """No trial is ever under way between two calls."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def _require_phase1(self) -> _Established:
+        if self._established is None:
+            raise NatxyError("replies were asked for before a phase 1")
+        return self._established
+
+    def _result(
+        self, streams: Sequence[tuple[StreamSpec, int]], drain_s: float, on_progress: OnProgress
+    ) -> TrialResult:
+        self._run_id += 1
+        duration_s = max(stream.frames / stream.rate_fps for stream, _ in streams)
+        self.elapsed_s += duration_s + drain_s
+        results = [self._stream_result(stream, received) for stream, received in streams]
+        if on_progress:
+            sent, arrived = sum(r.sent for r in results), sum(r.received for r in results)
+            on_progress(Progress(elapsed_s=duration_s, planned=sent, sent=sent, received=arrived))
+        verdict, cause, reason = self._verdict(streams)
+        return TrialResult(
+            run_id=self._run_id,
+            verdict=verdict,
+            cause=cause,
+            reason=reason,
+            duration_s=duration_s,
+            streams=results,
+            ports=[],
+            stale=0,
+        )
+
+    def _verdict(self, streams: Sequence[tuple[StreamSpec, int]]) -> tuple[Verdict, Cause, str]:
+        limit_fps = self._tester_limit_fps
+        for stream, _ in streams:
+            if limit_fps is not None and stream.rate_fps > limit_fps:
+                reason = f"{stream.name}: the simulated tester sends at most {limit_fps:g} fps"
+                return Verdict.INVALID, Cause.LATE, reason
+        for stream, received in streams:
+            lost = stream.frames - received
+            if lost > stream.max_loss_ratio * stream.frames:
+                return Verdict.FAIL, Cause.LOSS, f"{stream.name}: {lost} of {stream.frames} frames lost"
+        return Verdict.PASS, Cause.LOSSLESS, "every frame arrived"
+
+    def _stream_result(self, stream: StreamSpec, received: int) -> StreamResult:
+        on_time = self._tester_limit_fps is None or stream.rate_fps <= self._tester_limit_fps
+        offered_fps = stream.rate_fps if on_time else float(self._tester_limit_fps or 0)
+        overrun_ns = round((stream.frames / offered_fps - stream.frames / stream.rate_fps) * 1e9)
+        return StreamResult(
+            name=stream.name,
+            planned=stream.frames,
+            sent=stream.frames,
+            unsent=0,
+            received=received,
+            lost=stream.frames - received,
+            duplicate=0,
+            reordered=0,
+            corrupt=0,
+            misrouted=0,
+            beyond_window=0,
+            intended_rate_fps=stream.rate_fps,
+            offered_rate_fps=offered_fps,
+            pacing=Pacing(
+                median_ns=0,
+                p99_ns=0,
+                p999_ns=0,
+                max_ns=overrun_ns,
+                overrun_ns=overrun_ns,
+                max_pause_ns=0,
+                refused=0,
+            ),
+            delay=None,
+            sent_per_second=[],
+            received_per_second=[],
+        )
+
+
+def _arrived(frames: int, loss_ratio: float) -> int:
+    return int(frames * (1 - loss_ratio)) if loss_ratio else frames

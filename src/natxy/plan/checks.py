@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be known to be wrong with a plan before any machine is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_network
+from typing import Final
+
+from natxy.plan.addresses import LinkAddresses
+from natxy.plan.experiment import Experiment
+from natxy.plan.gateways import LinuxForwardConfig, NftablesConfig, SimulatedConfig
+from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, Plan, Procedure
+from natxy.plan.problems import Location, Problem
+from natxy.plan.terms import Family
+from natxy.plan.topology import SAFE_NETWORKS
+from natxy.plan.units import format_duration
+
+# What the engine can number: the frames of a trial, and the four-tuples of a space.
+MOST_CONNECTIONS: Final = 2**48 - 1
+MOST_FOUR_TUPLES: Final = 2**62
+
+
+def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    yield from _check_procedure(own, location)
+    yield from _check_gateway(plan, experiment, location)
+    yield from _check_frame(experiment, location)
+    yield from _check_connections(experiment, location)
+    yield from _check_addresses(plan, own, experiment, location)
+    yield from _check_search(experiment, location)
+
+
+def _check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
+    validated = own.procedure == Procedure.VALIDATED_CONNECTION_RATE
+    throughput = own.procedure == Procedure.THROUGHPUT
+    given = own.model_fields_set
+    if "alpha" in given and not validated:
+        yield Problem((*location, "alpha"), f"{own.procedure} has no validation; remove it")
+    for field in ("directions", "baseline", "phase1_rate"):
+        if field in given and not throughput:
+            yield Problem((*location, field), f"only throughput takes it, not {own.procedure}; remove it")
+    if throughput and own.connections is not None and own.phase1_rate is None:
+        text = "missing; phase 1 needs a rate safely below the gateway's maximum connection establishment rate: give "
+        yield Problem((*location, "phase1_rate"), text + "a rate such as 20k, or {experiment: NAME, percent: 50}")
+    if throughput and own.connections is None and own.phase1_rate is not None:
+        yield Problem((*location, "phase1_rate"), "there is no phase 1 without `connections`; give these or remove it")
+    if not throughput and own.connections is None:
+        yield Problem((*location, "connections"), f"missing; {own.procedure} needs the connections to set up, e.g. 50k")
+
+
+def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    gateway = experiment.gateway
+    at = (*location, "gateway")
+    if isinstance(gateway, SimulatedConfig) != (plan.testbed.kind == "simulated"):
+        text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}; "
+        yield Problem(at, text + "simulated gateways and the simulated testbed go together")
+    if isinstance(gateway, LinuxForwardConfig) and experiment.connections is not None:
+        text = f"{gateway.driver} keeps no connections; remove it, or choose a stateful gateway"
+        yield Problem((*location, "connections"), text)
+    if isinstance(gateway, NftablesConfig):
+        yield from _check_table(gateway, experiment, location)
+
+
+def _check_table(gateway: NftablesConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    if experiment.connections is None:
+        if experiment.procedure == Procedure.THROUGHPUT:
+            text = f"missing; through the stateful {gateway.driver} only established connections have replies: give "
+            yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
+        return
+    at = (*location, "gateway")
+    if gateway.conntrack_max is not None and gateway.conntrack_max < experiment.connections:
+        yield Problem(
+            (*at, "conntrack_max"),
+            f"the table of {gateway.conntrack_max} entries is smaller than the {experiment.connections} connections "
+            "asked; raise it or ask for fewer",
+        )
+    phase1 = experiment.phase1_rate
+    if experiment.procedure == Procedure.THROUGHPUT and (phase1 is None or phase1.rate is None):
+        return  # a share of a rate not yet measured can only be checked once it is
+    longest_s = experiment.longest_trial_s(phase1.rate if phase1 else None)
+    for field in ("udp_timeout_s", "udp_stream_timeout_s"):
+        timeout_s = getattr(gateway, field)
+        if timeout_s is not None and timeout_s <= longest_s:
+            yield Problem(
+                (*at, field),
+                f"entries would end after {timeout_s} s, but the longest trial takes {format_duration(longest_s)}; "
+                "raise the timeout, ask for fewer connections or for higher rates",
+            )
+
+
+def _check_frame(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    if experiment.family == Family.IPV6 and experiment.frame_size < 84:
+        yield Problem(
+            (*location, "frame_size"),
+            f"{experiment.frame_size} bytes cannot hold an IPv6 test frame: headers and the 18-byte signature need 84",
+        )
+
+
+def _check_connections(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    if experiment.connections is None:
+        return
+    space = experiment.flow_space_size
+    if space < experiment.connections:
+        yield Problem(
+            (*location, "connections"),
+            f"addresses and ports give {space} four-tuples, fewer than the {experiment.connections} connections asked; "
+            "widen `ports` or `addresses`, or ask for fewer",
+        )
+    if space > MOST_FOUR_TUPLES:
+        text = (
+            f"addresses and ports give {space} four-tuples, more than the 2^62 that phase 1 can enumerate; narrow them"
+        )
+        yield Problem((*location, "connections"), text)
+    if experiment.connections > MOST_CONNECTIONS:
+        yield Problem((*location, "connections"), f"at most {MOST_CONNECTIONS} are possible")
+
+
+def _check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    at = (*location, "addresses")
+    addresses = experiment.addresses
+    version = 4 if experiment.family == Family.IPV4 else 6
+    sides: tuple[tuple[str, LinkAddresses, AddressRange], ...] = (
+        ("left", addresses.left, addresses.left_hosts),
+        ("right", addresses.right, addresses.right_hosts),
+    )
+    given = own.addresses
+    for side, link, hosts in sides:
+        if given.preset == AddressPreset.MULTIPLE and getattr(given, side) and not getattr(given, f"{side}_hosts"):
+            text = f"missing; `multiple` on a link of your own needs its range, e.g. {{first: {hosts.first}, last: …}}"
+            yield Problem((*at, f"{side}_hosts"), text)
+        versions = {link.dut.version, link.tester.version, hosts.first.version, *(net.version for net in link.behind)}
+        if versions != {version}:
+            yield Problem((*at, side), f"the experiment's family is {experiment.family}, but not all addresses are")
+            continue
+        if link.dut.network != link.tester.network or link.dut.ip == link.tester.ip:
+            yield Problem((*at, side), f"{link.dut} and {link.tester} must be two addresses of one link")
+        if not _within(hosts, (ip_network(link.tester.ip), *link.behind)):
+            text = f"the gateway has no route to all of {hosts.first} to {hosts.last}; add one to `{side}.behind`"
+            yield Problem((*at, f"{side}_hosts"), text)
+        if int(hosts.first) <= int(link.dut.ip) <= int(hosts.last):
+            yield Problem((*at, f"{side}_hosts"), f"{link.dut.ip} is the gateway's own; leave it out of the range")
+        if not plan.allow_public_destinations and not any(_within(hosts, (net,)) for net in SAFE_NETWORKS):
+            yield Problem(
+                (*at, f"{side}_hosts"),
+                f"{hosts.first} to {hosts.last} is outside the benchmark and private ranges, and test traffic must not "
+                "leak (RFC 6815); choose others, or set `allow_public_destinations: true` on an isolated network",
+            )
+
+
+def _within(hosts: AddressRange, networks: tuple[object, ...]) -> bool:
+    return any(hosts.first in net and hosts.last in net for net in networks)  # type: ignore[operator]
+
+
+def _check_search(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    error = experiment.search.absolute_error
+    if error is not None and error > experiment.search.max_rate:
+        text = f"an error of {error:g} is wider than the whole search up to {experiment.search.max_rate:g}; lower it"
+        yield Problem((*location, "search", "error"), text)
+
+
+def check_references(plan: Plan) -> Iterator[Problem]:
+    """Names: each once, and each reference to an earlier experiment that measures what is wanted."""
+    earlier: dict[str, ExperimentPlan] = {}
+    for number, experiment in enumerate(plan.experiments):
+        location: Location = ("experiments", number)
+        if experiment.name in earlier:
+            yield Problem((*location, "name"), f"{experiment.name!r} is taken; every experiment has its own name")
+        if experiment.phase1_rate and experiment.phase1_rate.experiment is not None:
+            named = earlier.get(experiment.phase1_rate.experiment)
+            if named is None or named.procedure == Procedure.THROUGHPUT:
+                rates = [name for name, other in earlier.items() if other.procedure != Procedure.THROUGHPUT]
+                yield Problem(
+                    (*location, "phase1_rate", "experiment"),
+                    f"{experiment.phase1_rate.experiment!r} is no earlier connection rate experiment; "
+                    f"there are: {', '.join(rates) or 'none'}",
+                )
+        if experiment.baseline is not None:
+            yield from _check_baseline(experiment, earlier, (*location, "baseline"))
+        earlier[experiment.name] = experiment
+
+
+def _check_baseline(experiment: ExperimentPlan, earlier: dict[str, ExperimentPlan], at: Location) -> Iterator[Problem]:
+    base = earlier.get(experiment.baseline or "")
+    if base is None or base.procedure != Procedure.THROUGHPUT:
+        others = [name for name, other in earlier.items() if other.procedure == Procedure.THROUGHPUT]
+        text = f"{experiment.baseline!r} is no earlier throughput experiment; there are: {', '.join(others) or 'none'}"
+        yield Problem(at, text)
+        return
+    for field in ("frame_size", "directions", "family"):
+        if getattr(base, field) != getattr(experiment, field):
+            yield Problem(at, f"{base.name!r} has another `{field}`, so a ratio to it would mean nothing")

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a plan from YAML so that every error names file, line, column, field, and what was expected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from natxy.errors import PlanError
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.models import ExperimentPlan, Plan, Procedure
+from natxy.plan.problems import Location, PlanProblems, Problem, field_path
+from natxy.plan.resolve import resolve
+from natxy.plan.schema import field_names, plan_schema
+
+# Mappings of `defaults` that an experiment may override key by key; every other field is replaced whole.
+_MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
+
+# Defaults that only some procedures take don't reach the others.
+_ONLY_FOR: Final = {
+    "alpha": frozenset({Procedure.VALIDATED_CONNECTION_RATE}),
+    "directions": frozenset({Procedure.THROUGHPUT}),
+    "baseline": frozenset({Procedure.THROUGHPUT}),
+    "phase1_rate": frozenset({Procedure.THROUGHPUT}),
+}
+
+
+def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()) -> ResolvedPlan:
+    """PlanError lists everything that is wrong with the file; see `resolve` for `repeat` and `only`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise PlanError(f"the plan {path} cannot be read: {reason}") from error
+    document = _parse(path, text)
+    try:
+        return resolve(_validate(document), repeat=repeat, only=only)
+    except PlanProblems as found:
+        lines = _lines(path, document, found.problems)
+        raise PlanError("\n".join([f"the plan {path} is wrong:", *lines])) from found
+
+
+def _parse(path: Path, text: str) -> CommentedMap:
+    try:
+        document = YAML().load(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        at = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+        raise PlanError(f"{at}: not valid YAML: {error.problem or error.context}") from error
+    except YAMLError as error:
+        raise PlanError(f"{path}: not valid YAML: {error}") from error
+    if not isinstance(document, CommentedMap):
+        raise PlanError(f"{path}: expected a mapping with `name` and `experiments`; see plans/quickstart.yaml")
+    return document
+
+
+def _validate(document: CommentedMap) -> Plan:
+    defaults = document.get("defaults") or {}
+    problems = [*_default_problems(defaults)]
+    given = {key: value for key, value in document.items() if key != "defaults"}
+    experiments = document.get("experiments")
+    if isinstance(experiments, CommentedSeq) and isinstance(defaults, Mapping):
+        given["experiments"] = [_merged(defaults, experiment) for experiment in experiments]
+    try:
+        plan = Plan.model_validate(given)
+    except ValidationError as error:
+        problems += [_explained(details) for details in error.errors()]
+    if problems:
+        raise PlanProblems(problems)
+    return plan
+
+
+def _default_problems(defaults: object) -> Iterable[Problem]:
+    if not isinstance(defaults, Mapping):
+        yield Problem(("defaults",), "expected a mapping of experiment fields")
+        return
+    known = [name for name in ExperimentPlan.model_fields if name != "name"]
+    for name in defaults:
+        if name not in known:
+            yield Problem(("defaults", name), _unknown(str(name), known))
+
+
+def _merged(defaults: Mapping[str, Any], experiment: object) -> object:
+    if not isinstance(experiment, Mapping):
+        return experiment
+    procedure = experiment.get("procedure", defaults.get("procedure"))
+    merged = {
+        name: value
+        for name, value in defaults.items()
+        if name in ExperimentPlan.model_fields and procedure in _ONLY_FOR.get(name, {procedure})
+    }
+    for name, value in experiment.items():
+        base = merged.get(name)
+        if name in _MERGED and isinstance(base, Mapping) and isinstance(value, Mapping):
+            merged[name] = {**base, **value}
+        else:
+            merged[name] = value
+    # `connections: null` takes a default back.
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+# --- messages ----------------------------------------------------------------------------------------------------
+
+
+def _explained(details: ErrorDetails) -> Problem:
+    location, given = details["loc"], details["input"]
+    match details["type"]:
+        case "extra_forbidden":
+            message = _unknown(str(location[-1]), field_names(plan_schema(), location[:-1]))
+        case "missing":
+            message = "missing"
+        case "enum" | "literal_error" | "union_tag_invalid":
+            context = details.get("ctx", {})
+            expected = str(context.get("expected") or context.get("expected_tags"))
+            if details["type"] == "union_tag_invalid":
+                location = (*location, str(context["discriminator"]).strip("'"))
+                given = context["tag"]
+            guess = _guess(str(given), re.findall("'([^']+)'", expected))
+            message = f"expected {expected}, got {given!r}{guess}"
+        case "union_tag_not_found":
+            message = f"missing {details['ctx']['discriminator']}"
+        case "string_pattern_mismatch":
+            message = f"expected small letters, digits, '.', '_' or '-', got {given!r}"
+        case "value_error":
+            message = str(details["ctx"]["error"])
+        case _:
+            text = details["msg"].removeprefix("Value error, ").replace("Input should be", "expected", 1)
+            shown = "" if isinstance(given, Mapping | list) else f", got {given!r}"
+            message = text[0].lower() + text[1:] + shown
+    return Problem(location, message)
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    guess = _guess(name, known) or "."
+    return f"unknown field{guess} Expected one of {', '.join(sorted(known))}"
+
+
+def _guess(given: str, known: Sequence[str]) -> str:
+    close = get_close_matches(given, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _lines(path: Path, document: CommentedMap, problems: Iterable[Problem]) -> list[str]:
+    """One line a problem, in the file's order. A wrong default is told once, not for every experiment."""
+    told: dict[tuple[int, int, str, str], None] = {}
+    for problem in problems:
+        line, column, found = _locate(document, problem.location)
+        told[line, column, field_path(found), problem.message] = None
+    return [
+        f"{path}:{line}:{column}: {field + ': ' if field else ''}{text}" for line, column, field, text in sorted(told)
+    ]
+
+
+def _locate(document: CommentedMap, location: Location) -> tuple[int, int, Location]:
+    """Line and column from 1, and the path without parts that no YAML key stands for.
+
+    What an experiment has from `defaults` is found there.
+    """
+    nodes: list[tuple[object, Location]] = [(document, ())]
+    line, column = 0, 0
+    found: Location = ()
+    for position, part in enumerate(location):
+        deeper = []
+        for node, path in nodes:
+            if isinstance(node, CommentedMap) and part in node:
+                deeper.append((node[part], (*path, part), node.lc.key(part)))
+            elif isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node):
+                deeper.append((node[part], (*path, part), node.lc.item(part)))
+        if not deeper:
+            # A last part that is in no mapping is a missing field; others are names of a union's members.
+            if position == len(location) - 1 and isinstance(nodes[0][0], CommentedMap):
+                found = (*nodes[0][1], part)
+            continue
+        line, column = deeper[0][2]
+        found = deeper[0][1]
+        nodes = [(node, path) for node, path, _ in deeper]
+        if location[: position + 1] == ("experiments", part) and isinstance(document.get("defaults"), CommentedMap):
+            nodes.append((document["defaults"], ("defaults",)))
+    return line + 1, column + 1, found

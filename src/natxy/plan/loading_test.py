@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from natxy.errors import PlanError
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.loading import load_plan
+from natxy.plan.terms import Family
+
+REPOSITORY = Path(__file__).parents[3]
+QUICKSTART = REPOSITORY / "plans" / "quickstart.yaml"
+
+
+def load(tmp_path: Path, text: str) -> ResolvedPlan:
+    file = tmp_path / "plan.yaml"
+    file.write_text(textwrap.dedent(text))
+    return load_plan(file)
+
+
+def errors_of(tmp_path: Path, text: str) -> str:
+    with pytest.raises(PlanError) as caught:
+        load(tmp_path, text)
+    return str(caught.value).replace(f"{tmp_path}/", "")
+
+
+def experiment(line: str, *, before: str = "") -> str:
+    """A good plan but for `line` in its experiment (line 8) and `before` at its top (line 2)."""
+    return f"""\
+name: bad
+{before or "seed: 1"}
+experiments:
+  - name: first
+    gateway: nftables
+    procedure: connection-rate
+    search: {{max_rate: 1M}}
+    {line}
+"""
+
+
+BAD_EXPERIMENTS = [
+    ("conections: 50k", "8:5", "experiments[0].conections: unknown field; did you mean 'connections'?"),
+    ("connections: many", "8:5", "experiments[0].connections: expected a whole number"),
+    ("connections: true", "8:5", "experiments[0].connections: expected a whole number"),
+    ("alpha: 0.5", "8:5", "experiments[0].alpha: connection-rate has no validation"),
+    ("frame_size: 63", "8:5", "experiments[0].frame_size: expected greater than or equal to 64, got 63"),
+    ("orders: {source_port: random}", "8:14", "experiments[0].orders.source_port: expected 'increasing', 'decreasing'"),
+    ("ports: {source: 500-100}", "8:13", "experiments[0].ports.source: min (500) must not be above max (100)"),
+    ("ports: {source: 1-70000}", "8:13", "experiments[0].ports.source: expected less than or equal to 65535"),
+    ("addresses: several", "8:5", "experiments[0].addresses: expected 'single' or 'multiple', got 'several'"),
+    ("baseline: first", "8:5", "experiments[0].baseline: only throughput takes it"),
+    ("repeat: 0", "8:5", "experiments[0].repeat: expected greater than or equal to 1, got 0"),
+    ("timing: {trial: soon}", "8:14", "experiments[0].timing.trial: expected a duration such as 60s"),
+]
+
+
+@pytest.mark.parametrize(("line", "position", "message"), BAD_EXPERIMENTS)
+def test_a_bad_field_is_named_with_line_column_and_what_was_expected(
+    tmp_path: Path, line: str, position: str, message: str
+) -> None:
+    errors = errors_of(tmp_path, experiment(line))
+    assert f"plan.yaml:{position}: {message}" in errors
+
+
+BAD_MEANINGS = [
+    ("connections: 3G", "8:5", "experiments[0].connections: addresses and ports give"),
+    ("connections: 50k\n    ports: {source: 1-100, destination: 1-10}", "8:5", "give 1000 four-tuples, fewer than"),
+    (
+        "connections: 50k\n    family: ipv6\n    frame_size: 64",
+        "10:5",
+        "experiments[0].frame_size: 64 bytes cannot hold",
+    ),
+    (
+        "connections: 50k\n    addresses: {right_hosts: 8.8.8.8}",
+        "9:17",
+        "experiments[0].addresses.right_hosts: the gateway has no route to all of 8.8.8.8",
+    ),
+    (
+        "connections: 50k\n    addresses: {right: {dut: 8.8.8.1/24, tester: 8.8.8.8/24}}",
+        "9:5",
+        "experiments[0].addresses.right_hosts: 8.8.8.8 to 8.8.8.8 is outside the benchmark and private ranges",
+    ),
+    (
+        "connections: 50k\n    addresses: {left: {dut: 'fd00::1/64', tester: 'fd00::2/64'}}",
+        "9:17",
+        "experiments[0].addresses.left: the experiment's family is ipv4",
+    ),
+    (
+        "connections: 50k\n    addresses: {preset: multiple, left: {dut: 10.1.0.1/24, tester: 10.1.0.2/24}}",
+        "9:5",
+        "experiments[0].addresses.left_hosts: missing; `multiple` on a link of your own needs its range",
+    ),
+]
+
+
+@pytest.mark.parametrize(("lines", "position", "message"), BAD_MEANINGS)
+def test_what_cannot_work_is_told_before_anything_is_touched(
+    tmp_path: Path, lines: str, position: str, message: str
+) -> None:
+    errors = errors_of(tmp_path, experiment(lines))
+    assert f"plan.yaml:{position}: " in errors
+    assert message in errors
+
+
+def gateway(settings: str, connections: str = "50k", min_rate: str = "10k") -> str:
+    return textwrap.dedent(
+        f"""\
+        name: table
+        experiments:
+          - name: first
+            procedure: connection-rate
+            connections: {connections}
+            search: {{min_rate: {min_rate}, max_rate: 1M}}
+            gateway: {{driver: nftables, {settings}}}
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("conntrack_max: 49999", "gateway.conntrack_max: the table of 49999 entries is smaller than the 50000"),
+        ("udp_timeout_s: 5", "gateway.udp_timeout_s: entries would end after 5 s, but the longest trial takes 7 s"),
+        ("udp_stream_timeout_s: 5", "gateway.udp_stream_timeout_s: entries would end after 5 s"),
+        ("conntrack_maxx: 1", "gateway.conntrack_maxx: unknown field; did you mean 'conntrack_max'?"),
+    ],
+)
+def test_a_table_that_cannot_hold_the_connections_is_refused(tmp_path: Path, settings: str, message: str) -> None:
+    assert f"plan.yaml:7:33: experiments[0].{message}" in errors_of(tmp_path, gateway(settings))
+
+
+def test_a_sufficient_table_is_accepted(tmp_path: Path) -> None:
+    plan = load(tmp_path, gateway("conntrack_max: 50000, udp_timeout_s: 8"))
+    assert plan.experiments[0].connections == 50_000
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: [", "plan.yaml:1:"),
+        ("", "expected a mapping"),
+        ("- 1", "expected a mapping"),
+        ("name: x\nname: y", "plan.yaml:2:1: not valid YAML: found duplicate key"),
+        ("name: x\nexperiments: []", "plan.yaml:2:1: experiments: "),
+        ("name: Bad Name!\nexperiments: []", "plan.yaml:1:1: name: expected small letters"),
+        ("experiments:\n  - 3", "plan.yaml:2:5: experiments[0]: "),
+        ("name: x\ndefaults: 3\nexperiments: []", "plan.yaml:2:1: defaults: expected a mapping"),
+        ("name: x\ndefaults: {serach: 3}\nexperiments: []", "plan.yaml:2:12: defaults.serach: unknown field; did you"),
+        (
+            "name: x\ntestbed: {kind: labb}\nexperiments: []",
+            "plan.yaml:2:11: testbed.kind: expected 'lab', 'simulated'",
+        ),
+    ],
+)
+def test_a_file_that_is_no_plan(tmp_path: Path, text: str, message: str) -> None:
+    assert message in errors_of(tmp_path, text)
+
+
+def test_every_error_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+    errors = errors_of(tmp_path, experiment("conections: 5", before="seeed: 4")).splitlines()
+    assert [line.split(": ")[1] for line in errors[1:]] == ["seeed", "experiments[0].conections"]
+
+
+def test_a_missing_file_is_a_plan_error(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="cannot be read: No such file"):
+        load_plan(tmp_path / "none.yaml")
+
+
+DEFAULTS = """\
+    name: defaults
+    testbed: {kind: simulated}
+    defaults:
+      gateway: simulated
+      alpha: 0.25
+      connections: 1k
+      search: {min_rate: 5k, max_rate: 1M, error: 1k}
+    experiments:
+      - name: plain
+        procedure: connection-rate
+        search: {max_rate: 2M}
+      - name: validated
+        procedure: validated-connection-rate
+      - name: forwarding
+        procedure: throughput
+        connections: null
+    """
+
+
+def test_defaults_are_merged_and_reach_only_procedures_that_take_them(tmp_path: Path) -> None:
+    plain, validated, forwarding = load(tmp_path, DEFAULTS).experiments
+    assert (plain.search.min_rate, plain.search.max_rate, plain.alpha) == (5e3, 2e6, None)
+    assert (validated.search.max_rate, validated.alpha) == (1e6, 0.25)
+    assert forwarding.connections is None
+
+
+def test_an_error_in_a_default_is_told_once_and_where_it_stands(tmp_path: Path) -> None:
+    errors = errors_of(tmp_path, DEFAULTS.replace("error: 1k", "error: little"))
+    assert errors.splitlines()[1:] == [
+        "plan.yaml:7:40: defaults.search.error: expected a rate such as 1.5M, 812 kfps, 1_000_000 or 50%, got 'little'"
+    ]
+
+
+@pytest.mark.parametrize("family", list(Family))
+def test_the_quickstart_is_good_in_both_families(tmp_path: Path, family: Family) -> None:
+    plan = load(tmp_path, QUICKSTART.read_text().replace("family: ipv4", f"family: {family}"))
+    assert {experiment.family for experiment in plan.experiments} == {family}
+
+
+@pytest.mark.parametrize("family", list(Family))
+def test_a_resolved_plan_is_a_plan_that_means_the_same(tmp_path: Path, family: Family) -> None:
+    plan = load(tmp_path, QUICKSTART.read_text().replace("family: ipv4", f"family: {family}"))
+    assert load(tmp_path, plan.to_yaml()) == plan

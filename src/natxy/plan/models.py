@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The YAML plan as its author writes it.
+
+What is not given stays None here; `resolve` fills it in. Every model forbids unknown fields.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from natxy.plan.addresses import LinkAddresses
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.terms import Family, Order
+from natxy.plan.units import AbsoluteRate, BitRate, Count, Duration, Rate
+
+IPAddress = IPv4Address | IPv6Address
+
+MAX_FRAME_SIZE = 1518
+NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
+
+
+class PlanModel(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Procedure(StrEnum):
+    THROUGHPUT = "throughput"
+    CONNECTION_RATE = "connection-rate"
+    VALIDATED_CONNECTION_RATE = "validated-connection-rate"
+
+
+class Directions(StrEnum):
+    """`forward` is left to right, the initiator's direction."""
+
+    BIDIRECTIONAL = "bidirectional"
+    FORWARD = "forward"
+    REVERSE = "reverse"
+
+
+class AddressPreset(StrEnum):
+    SINGLE = "single"
+    MULTIPLE = "multiple"
+
+
+class TimingPreset(StrEnum):
+    RFC = "rfc"
+    LAB = "lab"
+
+
+class _Shorthand:
+    """Lets a scalar stand for a mapping with the one key `key`."""
+
+    def __init__(self, key: str, *types: str) -> None:
+        self._key = key
+        self._types = types or ("string",)
+
+    def _expand(self, given: object) -> object:
+        return given if given is None or isinstance(given, dict | BaseModel) else {self._key: given}
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._expand, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [*({"type": name} for name in self._types), handler(schema)]}
+
+
+# --- traffic -----------------------------------------------------------------------------------------------------
+
+
+class AddressRange(PlanModel):
+    """`first` to `last`, which may differ in one field of at most 32 bits that begins `low_bit` bits above the
+    least significant bit. A plain address in a plan is a range of one."""
+
+    first: IPAddress
+    last: IPAddress
+    low_bit: Annotated[int, Field(ge=0, le=127)] = 0
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_address(cls, given: object) -> object:
+        return {"first": given, "last": given} if isinstance(given, str | IPv4Address | IPv6Address) else given
+
+    @model_validator(mode="after")
+    def _one_field(self) -> AddressRange:
+        if self.first.version != self.last.version:
+            raise ValueError("first and last must be of one family")
+        varying = int(self.first) ^ int(self.last)
+        if varying >> self.low_bit << self.low_bit != varying or (varying >> self.low_bit).bit_length() > 32:
+            raise ValueError(
+                f"first and last may only differ in the 32 bits from bit {self.low_bit} upwards; "
+                "set `low_bit` to the lowest bit that varies"
+            )
+        if int(self.first) > int(self.last):
+            raise ValueError(f"first ({self.first}) must not be above last ({self.last})")
+        return self
+
+    @property
+    def size(self) -> int:
+        return ((int(self.last) - int(self.first)) >> self.low_bit) + 1
+
+
+class PortRange(PlanModel):
+    """`1024-65535`, one port, or `{min: 1024, max: 65535}`."""
+
+    min: Annotated[int, Field(ge=0, le=65535)]
+    max: Annotated[int, Field(ge=0, le=65535)]
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, {"type": "integer"}, handler(schema)]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _written_as_text(cls, given: object) -> object:
+        if isinstance(given, int) and not isinstance(given, bool):
+            return {"min": given, "max": given}
+        if isinstance(given, str):
+            match = re.fullmatch(r"\s*(\d+)\s*[-–]\s*(\d+)\s*", given)
+            if not match:
+                raise ValueError(f"expected a port range such as 1024-65535, got {given!r}")
+            return {"min": int(match[1]), "max": int(match[2])}
+        return given
+
+    @model_validator(mode="after")
+    def _ordered(self) -> PortRange:
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) must not be above max ({self.max})")
+        return self
+
+    @property
+    def size(self) -> int:
+        return self.max - self.min + 1
+
+
+class PortsPlan(PlanModel):
+    source: PortRange | None = None
+    destination: PortRange | None = None
+
+
+class Orders(PlanModel):
+    """How varying fields follow each other in phase 1, and how phase 2 reads the state table (RFC 9693 §4.4)."""
+
+    source_address: Order = Order.PSEUDORANDOM
+    destination_address: Order = Order.PSEUDORANDOM
+    source_port: Order = Order.PSEUDORANDOM
+    destination_port: Order = Order.PSEUDORANDOM
+    state_table: Order = Order.PSEUDORANDOM
+
+
+class AddressesPlan(PlanModel):
+    """`single`, `multiple`, or a mapping that replaces parts of such a preset.
+
+    `left` and `right` are the links; `left_hosts` and `right_hosts` are the addresses that the tester plays.
+    """
+
+    preset: AddressPreset = AddressPreset.SINGLE
+    left: LinkAddresses | None = None
+    right: LinkAddresses | None = None
+    left_hosts: AddressRange | None = None
+    right_hosts: AddressRange | None = None
+
+
+# --- time and search ---------------------------------------------------------------------------------------------
+
+
+class TimingPlan(PlanModel):
+    """A preset's name, or a mapping that replaces parts of a preset."""
+
+    preset: TimingPreset | None = None
+    trial: Duration | None = Field(default=None, description="traffic of one throughput trial (RFC 2544 §24)")
+    drain: Duration | None = Field(default=None, description="wait for residual frames (RFC 2544 §23)")
+    settle: Duration | None = Field(default=None, description="rest between trials (RFC 2544 §23)")
+    learning_pause: Duration | None = Field(
+        default=None, description="wait after addresses were resolved, and between phases 1 and 2 (RFC 2544 §23)"
+    )
+    overrun_floor: Duration | None = Field(
+        default=None, description="lateness of the last frame that never makes a trial invalid"
+    )
+    max_pause: Duration | None = Field(
+        default=None, description="a pause of the tester's core beyond which a trial with loss is invalid"
+    )
+
+
+class SearchPlan(PlanModel):
+    """Rates of a throughput search are per direction."""
+
+    kind: Literal["binary"] = "binary"
+    min_rate: Rate | None = None
+    max_rate: Rate | None = None
+    error: Rate | None = Field(
+        default=None, description="the search ends when its bracket is this narrow; a percentage is of the result"
+    )
+    max_invalid: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None, description="invalid trials at one rate that end the search as `tester limit reached`"
+    )
+
+
+class Phase1Rate(PlanModel):
+    """An absolute rate, or a share of the median that an earlier connection rate experiment measured."""
+
+    rate: AbsoluteRate | None = None
+    experiment: str | None = None
+    percent: Annotated[float, Field(gt=0, le=100)] | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Phase1Rate:
+        share = self.experiment is not None and self.percent is not None
+        if (self.rate is not None) == share or (self.experiment is None) != (self.percent is None):
+            raise ValueError("expected either a rate such as 50k or {experiment: NAME, percent: 50}")
+        return self
+
+
+# --- testbeds ----------------------------------------------------------------------------------------------------
+
+
+class LabConfig(PlanModel):
+    """A throw-away testbed on this machine: network namespaces and veth pairs."""
+
+    kind: Literal["lab"] = "lab"
+    io: Literal["af_xdp", "af_packet"] = "af_xdp"
+    tester_cores: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = Field(
+        default=None, description="cores of the engine's workers; automatic: core 0"
+    )
+    dut_cores: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = Field(
+        default=None, description="cores of the gateway; automatic: another core than the tester's where there is one"
+    )
+    queues: Annotated[int, Field(ge=1, le=64)] = 1
+
+
+class SimulatedTestbedConfig(PlanModel):
+    """No machine at all: an engine and a gateway in virtual time, to try a plan."""
+
+    kind: Literal["simulated"] = "simulated"
+    tester_limit: AbsoluteRate | None = Field(
+        default=None, description="most frames per second that the simulated tester sends on one stream"
+    )
+    noise: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.0, description="relative spread of the gateway's limits from trial to trial"
+    )
+
+
+TestbedConfig = Annotated[LabConfig | SimulatedTestbedConfig, Field(discriminator="kind")]
+
+
+# --- the plan ----------------------------------------------------------------------------------------------------
+
+
+class ExperimentPlan(PlanModel):
+    name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
+    title: str | None = None
+    gateway: Annotated[GatewayConfig, _Shorthand("driver")]
+    procedure: Procedure
+    family: Family | None = None
+    frame_size: Annotated[int, Field(ge=64, le=MAX_FRAME_SIZE)] | None = Field(
+        default=None, description="bytes, FCS counted; 64 for IPv4 and 84 for IPv6 when not given"
+    )
+    directions: Directions | None = None
+    addresses: Annotated[AddressesPlan, _Shorthand("preset")] = AddressesPlan()
+    ports: PortsPlan = PortsPlan()
+    orders: Orders = Orders()
+    connections: Count | None = Field(default=None, description="connections of phase 1")
+    phase1_rate: Annotated[Phase1Rate, _Shorthand("rate", "string", "number")] | None = None
+    alpha: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        default=None, description="validation rate as a share of the connection rate (RFC 9693 §4.6)"
+    )
+    search: SearchPlan = SearchPlan()
+    baseline: str | None = Field(default=None, description="the experiment whose throughput is 100 %")
+    repeat: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    timing: Annotated[TimingPlan, _Shorthand("preset")] = TimingPlan()
+
+
+class Plan(PlanModel):
+    name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
+    description: str = ""
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
+    repeat: Annotated[int, Field(ge=1, le=10_000)] = Field(default=20, description="repetitions of every experiment")
+    family: Family = Family.IPV4
+    line_rate: BitRate | None = Field(default=None, description="of one direction; what percentages are shares of")
+    timing: Annotated[TimingPlan, _Shorthand("preset")] = TimingPlan()
+    testbed: TestbedConfig = LabConfig()
+    allow_public_destinations: bool = Field(
+        default=False, description="let test traffic leave the benchmark and private ranges (RFC 6815)"
+    )
+    experiments: Annotated[list[ExperimentPlan], Field(min_length=1)]

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with a plan, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Location = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`location` is a path of keys and list indices, e.g. ("experiments", 1, "search", "max_rate")."""
+
+    location: Location
+    message: str
+
+
+class PlanProblems(Exception):
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("; ".join(problem.message for problem in problems))
+        self.problems = tuple(problems)
+
+
+def field_path(location: Location) -> str:
+    """`experiments[1].search.max_rate`."""
+    path = ""
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return path.lstrip(".")

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a plan as written to one with nothing left open. Touches no machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from natxy.errors import PlanError
+from natxy.plan.checks import check_experiment, check_references
+from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
+from natxy.plan.gateways import NftablesConfig
+from natxy.plan.models import Directions, ExperimentPlan, Plan, PortRange, PortsPlan, Procedure, SearchPlan
+from natxy.plan.presets import resolve_timing, timing_deviations
+from natxy.plan.problems import Location, PlanProblems, Problem
+from natxy.plan.terms import Family
+from natxy.plan.topology import resolve_addresses
+from natxy.plan.units import Percent, Rate, line_rate_fps
+
+# The 18 bytes of payload that a frame proves itself with leave 64 bytes for IPv4, and 14 + 40 + 8 + 18 + 4 for IPv6.
+SMALLEST_FRAME: Final = {Family.IPV4: 64, Family.IPV6: 84}
+
+DEFAULT_ALPHA: Final = 0.5
+DEFAULT_MIN_RATE: Final = 1000.0
+DEFAULT_ERROR: Final = Percent(1)
+DEFAULT_MAX_INVALID: Final = 3
+DEFAULT_REPEAT: Final = 20
+
+# RFC 4814 §4; a stateful test needs limited ranges, else there were 3.17·10⁹ connections (RFC 9693 §4.4).
+RANDOM_PORTS: Final = Ports(source=PortRange(min=1024, max=65535), destination=PortRange(min=1, max=49151))
+FIRST_SOURCE_PORT: Final = 10_000
+MOST_SOURCE_PORTS: Final = 40_000
+FIRST_DESTINATION_PORT: Final = 1000
+
+
+def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) -> ResolvedPlan:
+    """Raises PlanProblems with everything that is wrong, PlanError for a name in `only` that the plan doesn't have.
+
+    `repeat` overrides every experiment's own. `only` names the experiments to keep; those that a phase 1 rate is
+    taken from stay with them.
+    """
+    problems: list[Problem] = []
+    experiments: list[Experiment] = []
+    for number, own in enumerate(plan.experiments):
+        location: Location = ("experiments", number)
+        try:
+            experiment = _resolve_experiment(plan, own, location, repeat)
+        except PlanProblems as found:
+            problems.extend(found.problems)
+            continue
+        problems.extend(check_experiment(plan, own, experiment, location))
+        experiments.append(experiment)
+    problems.extend(check_references(plan))
+    if problems:
+        raise PlanProblems(problems)
+    kept = _kept(experiments, only)
+    return ResolvedPlan(
+        name=plan.name,
+        description=plan.description,
+        seed=plan.seed,
+        family=plan.family,
+        testbed=plan.testbed,
+        allow_public_destinations=plan.allow_public_destinations,
+        experiments=kept,
+        deviations=_deviations(kept),
+    )
+
+
+def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, repeat: int | None) -> Experiment:
+    family = own.family or plan.family
+    frame_size = own.frame_size or SMALLEST_FRAME[family]
+    throughput = own.procedure == Procedure.THROUGHPUT
+    validated = own.procedure == Procedure.VALIDATED_CONNECTION_RATE
+    return Experiment(
+        name=own.name,
+        title=own.title or own.name,
+        gateway=own.gateway,
+        procedure=own.procedure,
+        family=family,
+        frame_size=frame_size,
+        directions=(own.directions or Directions.BIDIRECTIONAL) if throughput else None,
+        addresses=resolve_addresses(own.addresses, family, translating=isinstance(own.gateway, NftablesConfig)),
+        ports=_resolve_ports(own.ports, own.connections),
+        orders=own.orders,
+        connections=own.connections,
+        phase1_rate=own.phase1_rate,
+        alpha=(own.alpha or DEFAULT_ALPHA) if validated else None,
+        search=_resolve_search(own.search, plan.line_rate, frame_size, (*location, "search")),
+        baseline=own.baseline,
+        repeat=repeat or own.repeat or plan.repeat,
+        timing=resolve_timing(plan.timing, own.timing),
+    )
+
+
+def _resolve_ports(own: PortsPlan, connections: int | None) -> Ports:
+    default = RANDOM_PORTS if connections is None else _ports_for(connections)
+    return Ports(source=own.source or default.source, destination=own.destination or default.destination)
+
+
+def _ports_for(connections: int) -> Ports:
+    """The smallest ranges that hold the connections with one address a side."""
+    destinations = math.ceil(connections / MOST_SOURCE_PORTS)
+    sources = math.ceil(connections / destinations)
+    return Ports(
+        source=PortRange(min=FIRST_SOURCE_PORT, max=FIRST_SOURCE_PORT + sources - 1),
+        destination=PortRange(min=FIRST_DESTINATION_PORT, max=min(FIRST_DESTINATION_PORT + destinations - 1, 65535)),
+    )
+
+
+def _resolve_search(own: SearchPlan, line_bps: float | None, frame_size: int, location: Location) -> Search:
+    problems: list[Problem] = []
+
+    def rate(field: str, given: Rate) -> float:
+        if not isinstance(given, Percent):
+            return given
+        if line_bps is None:
+            problems.append(Problem((*location, field), f"{given} of what? Give the plan's `line_rate`, e.g. 10Gbps"))
+            return 1.0
+        return line_rate_fps(line_bps, frame_size) * given.value / 100
+
+    if own.max_rate is None:
+        problems.append(Problem((*location, "max_rate"), "missing; give the highest rate to search, e.g. 1M"))
+    resolved = Search(
+        min_rate=DEFAULT_MIN_RATE if own.min_rate is None else rate("min_rate", own.min_rate),
+        max_rate=1.0 if own.max_rate is None else rate("max_rate", own.max_rate),
+        error=own.error or DEFAULT_ERROR,
+        max_invalid=own.max_invalid or DEFAULT_MAX_INVALID,
+    )
+    if not problems and resolved.min_rate > resolved.max_rate:
+        text = f"min_rate ({resolved.min_rate:g}) must not be above max_rate ({resolved.max_rate:g})"
+        problems.append(Problem((*location, "min_rate"), text))
+    if problems:
+        raise PlanProblems(problems)
+    return resolved
+
+
+def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment]:
+    if not only:
+        return experiments
+    by_name = {experiment.name: experiment for experiment in experiments}
+    if unknown := [name for name in only if name not in by_name]:
+        raise PlanError(f"the plan has no experiment {unknown[0]!r}; it has {', '.join(by_name)}")
+    wanted = set(only)
+    for name in only:
+        phase1 = by_name[name].phase1_rate
+        if phase1 and phase1.experiment:
+            wanted.add(phase1.experiment)
+    kept = [experiment for experiment in experiments if experiment.name in wanted]
+    return [
+        experiment if experiment.baseline in wanted else experiment.model_copy(update={"baseline": None})
+        for experiment in kept
+    ]
+
+
+def _deviations(experiments: list[Experiment]) -> list[str]:
+    sentences: list[str] = []
+    for experiment in experiments:
+        fixed = experiment.procedure == Procedure.THROUGHPUT
+        sentences += timing_deviations(experiment.timing, fixed_duration=fixed)
+        if experiment.repeat < DEFAULT_REPEAT:
+            sentences.append(
+                f"Experiments are repeated {experiment.repeat} times; at least {DEFAULT_REPEAT} repetitions are usual."
+            )
+        if experiment.connections:
+            sentences.append("Connections are UDP; results need not carry over to TCP (RFC 9693).")
+    return [*dict.fromkeys(sentences)]

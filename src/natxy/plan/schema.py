@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan's JSON Schema, for editors and for the error messages of `load_plan`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from natxy.plan.models import Plan
+
+Schema = dict[str, Any]
+
+
+def plan_schema() -> Schema:
+    """Of the YAML file: the model's schema plus `defaults`, which loading merges into every experiment."""
+    schema = Plan.model_json_schema()
+    experiment = schema["$defs"]["ExperimentPlan"]
+    properties = {name: field for name, field in experiment["properties"].items() if name != "name"}
+    schema["$defs"]["Defaults"] = {
+        "type": "object",
+        "title": "Defaults",
+        "description": "What every experiment has unless it says otherwise.",
+        "additionalProperties": False,
+        "properties": properties,
+    }
+    schema["properties"]["defaults"] = {"$ref": "#/$defs/Defaults"}
+    # Defaults may give what the model requires of an experiment.
+    experiment["required"] = ["name"]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "natxy plan"} | schema
+
+
+def plan_schema_text() -> str:
+    """What docs/reference/plan.schema.json holds."""
+    return json.dumps(plan_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def field_names(schema: Schema, location: tuple[str | int, ...]) -> list[str]:
+    """The fields that the mapping at `location` may have; parts that name no field or item are passed over."""
+    candidates = [schema]
+    for part in location:
+        alternatives = _alternatives(schema, candidates)
+        if isinstance(part, int):
+            deeper = [node["items"] for node in alternatives if "items" in node]
+        else:
+            deeper = [node["properties"][part] for node in alternatives if part in node.get("properties", {})]
+            if not deeper:
+                # Pydantic names a discriminated union's member by its tag.
+                deeper = [node for node in alternatives if _has_tag(node, part)]
+        candidates = deeper or candidates
+    names = (name for node in _alternatives(schema, candidates) for name in node.get("properties", {}))
+    return [*dict.fromkeys(names)]
+
+
+def _alternatives(schema: Schema, nodes: list[Schema]) -> list[Schema]:
+    """Follows references and unions to the plain schemas behind them."""
+    plain: list[Schema] = []
+    for node in nodes:
+        if "$ref" in node:
+            plain += _alternatives(schema, [schema["$defs"][node["$ref"].rsplit("/", 1)[1]]])
+        elif union := node.get("anyOf") or node.get("oneOf") or node.get("allOf"):
+            plain += _alternatives(schema, union)
+        else:
+            plain.append(node)
+    return plain
+
+
+def _has_tag(node: Schema, tag: str) -> bool:
+    return any(field.get("const") == tag for field in node.get("properties", {}).values())
+
+
+if __name__ == "__main__":
+    print(plan_schema_text(), end="")

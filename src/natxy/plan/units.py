@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantities as people write them in a plan, and back.
+
+Rates are frames (or connections) per second, durations are seconds, bit rates are bits per second. A percentage
+stays a `Percent` until what it is a share of is known.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+ETHERNET_OVERHEAD_BYTES = 20  # preamble, start delimiter and inter-frame gap: on the wire, in no frame size
+
+_NUMBER = r"(?P<number>\d[\d_]*(?:\.[\d_]+)?(?:[eE][+-]?\d+)?)"
+_SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
+_RATE = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)\s*(?:fps|pps|cps)?")
+_PERCENT = re.compile(_NUMBER + r"\s*%")
+_COUNT = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)")
+_BIT_RATE = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)\s*(?:bps|bit/s)?")
+_DURATION = re.compile(_NUMBER + r"\s*(?P<unit>ns|us|µs|ms|s|min|h)?")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True)
+class Percent:
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.value:g}%"
+
+
+def parse_rate(given: object) -> float | Percent:
+    """`812 kfps`, `1.5M`, `1_000_000`, `50%`."""
+    if isinstance(given, Percent):
+        return given
+    if isinstance(given, str) and (percent := _PERCENT.fullmatch(given.strip())):
+        share = _number(percent)
+        if not 0 < share <= 100:
+            raise ValueError(f"expected a percentage above 0 % and up to 100 %, got {given!r}")
+        return Percent(share)
+    rate = _scaled(given, _RATE, "a rate such as 1.5M, 812 kfps, 1_000_000 or 50%")
+    if rate <= 0:
+        raise ValueError(f"expected a rate above 0, got {given!r}")
+    return rate
+
+
+def parse_absolute_rate(given: object) -> float:
+    rate = parse_rate(given)
+    if isinstance(rate, Percent):
+        raise ValueError(f"expected a rate such as 1.5M or 812 kfps, got {given!r}")
+    return rate
+
+
+def parse_duration(given: object) -> float:
+    """`60s`, `500ms`, `2 min`; a bare number is seconds."""
+    expected = "a duration such as 60s, 500ms or 2 min"
+    if _is_number(given):
+        seconds = float(given)  # type: ignore[arg-type]
+    elif isinstance(given, str) and (match := _DURATION.fullmatch(given.strip())):
+        seconds = _number(match) * _SECONDS[match["unit"] or "s"]
+    else:
+        raise ValueError(f"expected {expected}, got {given!r}")
+    if seconds < 0:
+        raise ValueError(f"expected {expected}, not a negative one, got {given!r}")
+    return seconds
+
+
+def parse_count(given: object) -> int:
+    """`50_000`, `100k`, `1.5M`; whole and at least 1."""
+    expected = "a whole number of at least 1 such as 50_000, 100k or 1.5M"
+    count = _scaled(given, _COUNT, expected)
+    if count < 1 or abs(count - round(count)) > 1e-6:
+        raise ValueError(f"expected {expected}, got {given!r}")
+    return round(count)
+
+
+def parse_bit_rate(given: object) -> float:
+    """`10Gbps`, `100 Mbps`."""
+    rate = _scaled(given, _BIT_RATE, "a line rate such as 10Gbps")
+    if rate <= 0:
+        raise ValueError(f"expected a line rate above 0, got {given!r}")
+    return rate
+
+
+def line_rate_fps(line_bps: float, frame_size: int) -> float:
+    """The theoretical maximum of one direction of an Ethernet link; `frame_size` counts the FCS."""
+    return line_bps / (8 * (frame_size + ETHERNET_OVERHEAD_BYTES))
+
+
+def format_rate(rate: float, unit: str) -> str:
+    """`812.5 kfps`: at most four significant digits; `unit` is fps or cps."""
+    for limit, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if rate >= limit * 0.99995:
+            return f"{rate / limit:.4g} {prefix}{unit}"
+    return f"{rate:.4g} {unit}"
+
+
+def format_duration(seconds: float) -> str:
+    """`350 ms`, `12.5 s`, `3 min 20 s`, `2 h 05 min`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.3g} ms"
+    if seconds <= 60:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def _is_number(given: object) -> bool:
+    # A YAML `yes` or `true` would otherwise count as 1.
+    return isinstance(given, int | float) and not isinstance(given, bool)
+
+
+def _number(match: re.Match[str]) -> float:
+    return float(match["number"].replace("_", ""))
+
+
+def _scaled(given: object, pattern: re.Pattern[str], expected: str) -> float:
+    if _is_number(given):
+        return float(given)  # type: ignore[arg-type]
+    if isinstance(given, str) and (match := pattern.fullmatch(given.strip())):
+        return _number(match) * _SCALES[match["scale"]]
+    raise ValueError(f"expected {expected}, got {given!r}")
+
+
+def _plain(value: float | Percent) -> float | str:
+    return str(value) if isinstance(value, Percent) else value
+
+
+def _schema(description: str, pattern: str) -> WithJsonSchema:
+    return WithJsonSchema(
+        {"anyOf": [{"type": "number"}, {"type": "string", "pattern": pattern}], "description": description}
+    )
+
+
+_RATE_PATTERN = r"^\d[\d_.eE+-]*\s*([kKMG]?\s*(fps|pps|cps)?|%)$"
+
+Rate = Annotated[
+    float | Percent,
+    BeforeValidator(parse_rate),
+    PlainSerializer(_plain),
+    _schema("frames or connections per second, or a percentage", _RATE_PATTERN),
+]
+AbsoluteRate = Annotated[
+    float,
+    BeforeValidator(parse_absolute_rate),
+    _schema("frames or connections per second", r"^\d[\d_.eE+-]*\s*[kKMG]?\s*(fps|pps|cps)?$"),
+]
+Duration = Annotated[
+    float,
+    BeforeValidator(parse_duration),
+    _schema("a duration; a bare number is seconds", r"^\d[\d_.eE+-]*\s*(ns|us|µs|ms|s|min|h)?$"),
+]
+Count = Annotated[int, BeforeValidator(parse_count), _schema("a count", r"^\d[\d_.eE+-]*\s*[kKMG]?$")]
+BitRate = Annotated[
+    float,
+    BeforeValidator(parse_bit_rate),
+    _schema("bits per second", r"^\d[\d_.eE+-]*\s*[kKMG]?\s*(bps|bit/s)?$"),
+]

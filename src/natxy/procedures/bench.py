@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a procedure has at hand while it measures one repetition of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from natxy.dut.base import Gateway
+from natxy.engine.interface import Engine, OnProgress
+from natxy.engine.messages import TrialResult
+from natxy.plan.experiment import Experiment
+from natxy.results.records import Purpose, TrialKind
+from natxy.results.store import timestamp
+from natxy.search.outcome import Attempt, Outcome
+
+
+@dataclass(frozen=True)
+class FinishedTrial:
+    attempt: Attempt
+    kind: TrialKind
+    purpose: Purpose
+    rate_fps: float
+    started_at: str
+    result: TrialResult
+
+
+class TrialObserver(Protocol):
+    """Hears of every trial; `finished` returns when it is safely stored."""
+
+    def attempt_started(self, attempt: Attempt) -> None: ...
+
+    def progress(self, kind: TrialKind) -> OnProgress: ...
+
+    def finished(self, trial: FinishedTrial) -> None: ...
+
+
+@dataclass(frozen=True)
+class Bench:
+    """`phase1_fps`: the rate that prepares a throughput experiment's connections. `sleep` takes seconds."""
+
+    experiment: Experiment
+    engine: Engine
+    gateway: Gateway[Any]
+    observer: TrialObserver
+    sleep: Callable[[float], None]
+    plan_seed: int
+    repetition: int
+    phase1_fps: float | None = None
+
+    def begin(self, attempt: Attempt) -> None:
+        """RFC 2544 §23: the DUT rests before it is tried again. The table is empty before every trial (RFC 9693)."""
+        self.observer.attempt_started(attempt)
+        # What disturbed the tester may take a while to pass: wait longer before each further try.
+        self.sleep(self.experiment.timing.settle * attempt.retry)
+        if self.experiment.connections is not None:
+            self.gateway.clear()
+
+    def trial(
+        self,
+        attempt: Attempt,
+        kind: TrialKind,
+        purpose: Purpose,
+        rate_fps: float,
+        run: Callable[[int, OnProgress], TrialResult],
+    ) -> Outcome:
+        """Carries out one engine trial, `run(seed, on_progress)`, and keeps its result."""
+        started_at = timestamp()
+        result = run(self._seed(attempt, kind), self.observer.progress(kind))
+        self.observer.finished(FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result))
+        return Outcome(result.verdict.value)
+
+    def _seed(self, attempt: Attempt, kind: TrialKind) -> int:
+        """Reproducible from the plan's seed, and another one for every trial (RFC 4814)."""
+        words = (self.plan_seed, self.experiment.name, self.repetition, attempt.number, attempt.retry, kind)
+        return int.from_bytes(blake2b("/".join(map(str, words)).encode(), digest_size=8).digest(), "big")

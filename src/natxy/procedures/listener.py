@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run tells whoever watches it."""
+
+from __future__ import annotations
+
+from natxy.engine.messages import Progress
+from natxy.plan.experiment import Experiment
+from natxy.procedures.bench import FinishedTrial
+from natxy.results.records import State, TrialKind
+from natxy.results.statistics import Summary
+from natxy.search.outcome import Attempt, SearchResult
+
+
+class RunListener:
+    """Hears of everything and does nothing; override what you want to know. Calls are quick: a trial waits for them."""
+
+    def experiment_started(self, experiment: Experiment) -> None: ...
+
+    def repetition_started(self, number: int) -> None: ...
+
+    def attempt_started(self, attempt: Attempt) -> None: ...
+
+    def progress(self, kind: TrialKind, progress: Progress) -> None: ...
+
+    def trial_finished(self, trial: FinishedTrial) -> None: ...
+
+    def repetition_finished(self, number: int, result: SearchResult) -> None: ...
+
+    def experiment_finished(
+        self, experiment: Experiment, state: State, reason: str, summary: Summary | None
+    ) -> None: ...

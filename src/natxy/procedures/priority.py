@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps the control plane out of the way of the cores that measure."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection, Iterator
+
+_LOWEST = 19
+
+
+class Background:
+    """This process at the lowest priority and off `avoid`ed cores, until `end`.
+
+    Programs inherit both, so start those that measure or are measured within `foreground`.
+    """
+
+    def __init__(self) -> None:
+        self._niceness = os.getpriority(os.PRIO_PROCESS, 0)
+        self._cores = os.sched_getaffinity(0)
+        self._avoided: frozenset[int] = frozenset()
+        self._enter()
+
+    def avoid(self, cores: Collection[int]) -> None:
+        """From the end of the present `foreground` on."""
+        self._avoided = frozenset(cores)
+
+    @contextlib.contextmanager
+    def foreground(self) -> Iterator[None]:
+        self._leave()
+        try:
+            yield
+        finally:
+            self._enter()
+
+    def end(self) -> None:
+        self._leave()
+
+    def _enter(self) -> None:
+        self._set(_LOWEST, self._cores - self._avoided or self._cores)
+
+    def _leave(self) -> None:
+        self._set(self._niceness, self._cores)
+
+    def _set(self, niceness: int, cores: Collection[int]) -> None:
+        # Who is not root may lower the priority but not raise it again; a simulated run doesn't need it.
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, niceness)
+        os.sched_setaffinity(0, cores)

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole plans in virtual time: the numbers must be the model's truth, within the search's error."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from natxy.engine.messages import Progress
+from natxy.errors import DutError, EngineDiedError
+from natxy.plan.models import Plan
+from natxy.plan.resolve import resolve
+from natxy.procedures.listener import RunListener
+from natxy.procedures.runner import PLAN_FILE, run_plan
+from natxy.results.reader import RunReader
+from natxy.results.records import Purpose, RunRecord, RunState, State, TrialKind
+
+SEARCH = {"min_rate": "1k", "max_rate": "1M", "error": 500}
+FORWARDING: dict[str, Any] = {"name": "forwarding", "procedure": "throughput"}
+RATE: dict[str, Any] = {"name": "rate", "procedure": "connection-rate", "connections": "20k"}
+VALIDATED = RATE | {"name": "validated", "procedure": "validated-connection-rate", "alpha": 0.5}
+PHASE2: dict[str, Any] = {
+    "name": "phase2",
+    "procedure": "throughput",
+    "connections": "20k",
+    "phase1_rate": {"experiment": "rate", "percent": 50},
+    "baseline": "forwarding",
+}
+
+
+def measure(
+    folder: Path,
+    *experiments: dict[str, Any],
+    gateway: dict[str, Any] | None = None,
+    testbed: dict[str, Any] | None = None,
+    listener: RunListener | None = None,
+) -> tuple[int, RunRecord]:
+    common = {"gateway": {"driver": "simulated"} | (gateway or {}), "search": SEARCH}
+    plan = Plan.model_validate(
+        {
+            "name": "p",
+            "repeat": 2,
+            "timing": "lab",
+            "testbed": {"kind": "simulated"} | (testbed or {}),
+            "experiments": [common | experiment for experiment in experiments],
+        }
+    )
+    code = run_plan(resolve(plan), folder, listener or RunListener())
+    return code, RunReader(folder).run
+
+
+def medians(run: RunRecord) -> dict[str, float]:
+    return {e.name: e.statistics.median for e in run.experiments if e.statistics}
+
+
+# Whole frames are counted: what a trial of half a second or of 20k connections cannot tell apart.
+GRAIN = 2.1
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    forwarding_fps=st.floats(min_value=50_000, max_value=1_500_000),
+    connection_rate_fps=st.floats(min_value=5_000, max_value=900_000),
+)
+def test_every_procedure_finds_the_models_truth(forwarding_fps: float, connection_rate_fps: float) -> None:
+    gateway = {"forwarding_fps": forwarding_fps, "connection_rate_fps": connection_rate_fps}
+    with TemporaryDirectory() as folder:
+        code, run = measure(Path(folder) / "run", FORWARDING, RATE, VALIDATED, PHASE2, gateway=gateway)
+    found = medians(run)
+    connections = min(connection_rate_fps, forwarding_fps)
+    assert code == 0
+    assert found["forwarding"] == pytest.approx(forwarding_fps / 2, abs=500 + GRAIN)
+    assert found["rate"] == pytest.approx(connections, abs=500 + connections / 20_000)
+    assert found["validated"] == found["rate"]
+    assert found["phase2"] == found["forwarding"]
+    assert run.experiments[3].baseline_ratio_percent == pytest.approx(100)
+
+
+def test_each_direction_has_to_pass_on_its_own(tmp_path: Path) -> None:
+    lossy = {"reverse_loss_ratio": 0.02}
+    one_way = FORWARDING | {"name": "forward-only", "directions": "forward"}
+    code, run = measure(tmp_path / "run", FORWARDING, one_way, gateway=lossy)
+    assert code == 0
+    assert medians(run) == {"forwarding": 0, "forward-only": pytest.approx(500_000, abs=510)}
+    assert "no rate passed" in run.experiments[0].repetitions[0].reason
+
+
+def test_a_table_too_small_shows_in_the_connection_rate(tmp_path: Path) -> None:
+    _, run = measure(tmp_path / "run", RATE, gateway={"table_capacity": 19_999})
+    assert medians(run) == {"rate": 0}
+
+
+def test_a_dut_beyond_the_search_is_at_least_its_highest_rate(tmp_path: Path) -> None:
+    _, run = measure(tmp_path / "run", FORWARDING, gateway={"forwarding_fps": 1e8})
+    repetition = run.experiments[0].repetitions[0]
+    assert (repetition.value, repetition.upper_bound) == (1e6, None)
+    assert "at least" in repetition.reason
+
+
+def test_every_phase_2_trial_has_its_own_phase_1(tmp_path: Path) -> None:
+    _, run = measure(tmp_path / "run", FORWARDING, RATE, PHASE2)
+    rate = medians(run)["rate"]
+    for step in run.experiments[2].repetitions[0].steps:
+        phase1, traffic = step.trials
+        assert (phase1.kind, phase1.purpose) == (TrialKind.PHASE1, Purpose.PREPARE)
+        assert phase1.rate_fps == pytest.approx(rate / 2)
+        assert (traffic.kind, traffic.purpose, traffic.rate_fps) == (TrialKind.TRAFFIC, Purpose.MEASURE, step.rate)
+
+
+def test_a_phase_1_with_missing_frames_fails_the_step(tmp_path: Path) -> None:
+    phase2 = PHASE2 | {"phase1_rate": "300k", "baseline": None}
+    code, run = measure(tmp_path / "run", phase2, gateway={"connection_rate_fps": 200_000})
+    assert code == 0
+    assert medians(run) == {"phase2": 0}
+    assert all(len(step.trials) == 1 for step in run.experiments[0].repetitions[0].steps)
+
+
+def test_validation_runs_at_alpha_times_the_rate(tmp_path: Path) -> None:
+    _, run = measure(tmp_path / "run", VALIDATED)
+    passed = [step for step in run.experiments[0].repetitions[0].steps if len(step.trials) == 2]
+    assert passed
+    assert all(step.trials[1].rate_fps == step.rate / 2 for step in passed)
+
+
+def test_the_testers_limit_ends_an_experiment_but_not_the_run(tmp_path: Path) -> None:
+    slow = FORWARDING | {"name": "slow", "search": {"min_rate": "1k", "max_rate": "50k", "error": 500}}
+    code, run = measure(
+        tmp_path / "run", FORWARDING, slow, gateway={"forwarding_fps": 60_000}, testbed={"tester_limit": "100k"}
+    )
+    assert code == 3
+    assert run.state == RunState.DONE
+    forwarding, bounded = run.experiments
+    assert (forwarding.state, forwarding.values) == (State.TESTER_LIMIT, [])
+    assert "tester limit reached at 500500" in forwarding.reason
+    assert len(forwarding.repetitions[0].trials) == 3
+    assert bounded.state == State.DONE
+    assert bounded.values == [pytest.approx(30_000, abs=510)] * 2
+
+
+def test_an_experiment_without_its_phase_1_rate_is_skipped(tmp_path: Path) -> None:
+    code, run = measure(tmp_path / "run", FORWARDING, RATE, PHASE2, testbed={"tester_limit": "100k"})
+    assert code == 3
+    assert run.experiments[2].state == State.SKIPPED
+    assert "'rate', which has no result" in run.experiments[2].reason
+
+
+class Fails(RunListener):
+    """Something goes wrong in the third trial."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+        self._trials = 0
+
+    def progress(self, kind: TrialKind, progress: Progress) -> None:
+        self._trials += 1
+        if self._trials == 3:
+            raise self._error
+
+
+def test_a_dut_that_fails_is_recorded_and_the_run_goes_on(tmp_path: Path) -> None:
+    code, run = measure(tmp_path / "run", FORWARDING, RATE, listener=Fails(DutError("the table cannot be cleared")))
+    assert code == 4
+    failed, rate = run.experiments
+    assert (failed.state, failed.reason) == (State.FAILED, "the table cannot be cleared")
+    assert failed.repetitions[0].state == State.FAILED
+    assert rate.state == State.DONE
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "experiment_state"),
+    [
+        (KeyboardInterrupt(), RunState.INTERRUPTED, State.INTERRUPTED),
+        (EngineDiedError("it ended"), RunState.FAILED, State.FAILED),
+        (RuntimeError("a mistake in natxy"), RunState.FAILED, State.FAILED),
+    ],
+)
+def test_an_end_before_time_keeps_what_was_measured(
+    tmp_path: Path, error: BaseException, state: RunState, experiment_state: State
+) -> None:
+    with pytest.raises(type(error)):
+        measure(tmp_path / "run", FORWARDING, listener=Fails(error))
+    run = RunReader(tmp_path / "run").run
+    assert run.state == state
+    assert run.finished_at is not None
+    experiment = run.experiments[0]
+    assert (experiment.state, experiment.repetitions[0].state) == (experiment_state, experiment_state)
+    assert len(experiment.repetitions[0].trials) == 2
+
+
+def test_a_run_that_measured_nothing_leaves_nothing(tmp_path: Path) -> None:
+    class Stops(RunListener):
+        def experiment_started(self, experiment: object) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure(tmp_path / "run", FORWARDING, listener=Stops())
+    assert not (tmp_path / "run").exists()
+
+
+def without_times(run: RunRecord) -> str:
+    return re.sub(r"_at='[^']*'", "", repr(run.experiments))
+
+
+def test_a_seed_reproduces_a_run(tmp_path: Path) -> None:
+    noisy = {"noise": 0.1}
+    first = measure(tmp_path / "first", FORWARDING, RATE, testbed=noisy)[1]
+    second = measure(tmp_path / "second", FORWARDING, RATE, testbed=noisy)[1]
+    assert without_times(first) == without_times(second)
+    assert first.experiments[0].statistics is not None
+    assert first.experiments[0].statistics.dispersion
+
+
+def test_the_folder_holds_the_resolved_plan(tmp_path: Path) -> None:
+    _, run = measure(tmp_path / "run", FORWARDING)
+    assert (tmp_path / "run" / PLAN_FILE).read_text() == run.plan_yaml
+    assert "frame_size: 64" in run.plan_yaml

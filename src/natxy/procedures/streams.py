@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an experiment's addresses, ports and orders to the engine's streams."""
+
+from __future__ import annotations
+
+from natxy.engine.messages import (
+    AddressField,
+    EstablishRequest,
+    FlowSpace,
+    FrameFormat,
+    NeighborSide,
+    NeighborsResolve,
+    PortField,
+    Selection,
+    Side,
+    StreamKind,
+    StreamSpec,
+    TrialLimits,
+    TrialRequest,
+    ValidateRequest,
+)
+from natxy.plan.addresses import LinkAddresses
+from natxy.plan.experiment import Experiment
+from natxy.plan.models import AddressRange, Directions
+from natxy.plan.presets import Timing
+from natxy.plan.terms import Order
+
+
+def neighbors_request(experiment: Experiment) -> NeighborsResolve:
+    addresses = experiment.addresses
+    return NeighborsResolve(neighbors=[_neighbor(Side.LEFT, addresses.left), _neighbor(Side.RIGHT, addresses.right)])
+
+
+def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> EstablishRequest:
+    """Phase 1: every connection of the experiment once."""
+    assert experiment.connections is not None
+    stream = StreamSpec(
+        name="phase 1",
+        source=Side.LEFT,
+        frame=_frame(experiment),
+        rate_fps=rate_fps,
+        frames=experiment.connections,
+        flows=_flows(experiment, Side.LEFT),
+        selection=Selection.ENUMERATE,
+    )
+    timing = experiment.timing
+    return EstablishRequest(stream=stream, seed=seed, drain_s=timing.drain, limits=_limits(timing))
+
+
+def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> ValidateRequest:
+    return ValidateRequest(
+        frame=_frame(experiment),
+        rate_fps=rate_fps,
+        order=experiment.orders.state_table,
+        seed=seed,
+        drain_s=experiment.timing.drain,
+        limits=_limits(experiment.timing),
+    )
+
+
+def traffic_request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
+    """`rate_fps` in each direction. With connections it is phase 2, and no frame makes a new one."""
+    sides = {
+        Directions.FORWARD: [Side.LEFT],
+        Directions.REVERSE: [Side.RIGHT],
+        Directions.BIDIRECTIONAL: [Side.LEFT, Side.RIGHT],
+    }[experiment.directions or Directions.BIDIRECTIONAL]
+    timing = experiment.timing
+    return TrialRequest(
+        streams=[_traffic(experiment, side, rate_fps) for side in sides],
+        seed=seed,
+        drain_s=timing.drain,
+        limits=_limits(timing),
+    )
+
+
+def _traffic(experiment: Experiment, side: Side, rate_fps: float) -> StreamSpec:
+    stateful = experiment.connections is not None
+    established = StreamKind.CONNECTIONS if side == Side.LEFT else StreamKind.REPLIES
+    return StreamSpec(
+        name="forward" if side == Side.LEFT else "reverse",
+        source=side,
+        kind=established if stateful else StreamKind.FLOWS,
+        frame=_frame(experiment),
+        rate_fps=rate_fps,
+        frames=max(1, round(rate_fps * experiment.timing.trial)),
+        flows=None if stateful else _flows(experiment, side),
+        order=experiment.orders.state_table,
+    )
+
+
+def _flows(experiment: Experiment, side: Side) -> FlowSpace:
+    """A direction's own: the orders named `source` belong to its sender."""
+    addresses, ports, orders = experiment.addresses, experiment.ports, experiment.orders
+    own, far = addresses.left_hosts, addresses.right_hosts
+    if side == Side.RIGHT:
+        own, far = far, own
+    return FlowSpace(
+        source_address=_address_field(own, orders.source_address),
+        destination_address=_address_field(far, orders.destination_address),
+        source_port=PortField(min=ports.source.min, max=ports.source.max, order=orders.source_port),
+        destination_port=PortField(min=ports.destination.min, max=ports.destination.max, order=orders.destination_port),
+    )
+
+
+def _address_field(hosts: AddressRange, order: Order) -> AddressField:
+    first, last = int(hosts.first) >> hosts.low_bit, int(hosts.last) >> hosts.low_bit
+    if first == last:
+        return AddressField(address=hosts.first)
+    mask = (1 << (first ^ last).bit_length()) - 1
+    return AddressField(address=hosts.first, low_bit=hosts.low_bit, min=first & mask, max=last & mask, order=order)
+
+
+def _frame(experiment: Experiment) -> FrameFormat:
+    return FrameFormat(size=experiment.frame_size)
+
+
+def _limits(timing: Timing) -> TrialLimits:
+    return TrialLimits(overrun_floor_s=timing.overrun_floor, max_pause_s=timing.max_pause)
+
+
+def _neighbor(side: Side, link: LinkAddresses) -> NeighborSide:
+    return NeighborSide(side=side, address=link.tester.ip, gateway=link.dut.ip, answers=list(link.behind))

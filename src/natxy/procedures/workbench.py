@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sets up what an experiment is measured on: testbed, gateway, engine. Kept for the next experiment if it fits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from natxy.dut import registry
+from natxy.dut.base import Gateway
+from natxy.dut.simulated import SimulatedGateway
+from natxy.engine.client import EngineClient
+from natxy.engine.interface import Engine
+from natxy.engine.messages import PortsOpen
+from natxy.engine.simulated import SimulatedDut, SimulatedEngine
+from natxy.lab.netns import NetnsLab
+from natxy.plan.addresses import AddressPlan
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.gateways import GatewayConfig, SimulatedConfig
+from natxy.plan.models import LabConfig, SimulatedTestbedConfig
+from natxy.procedures.priority import Background
+from natxy.procedures.streams import neighbors_request
+
+
+@dataclass(frozen=True)
+class Bed:
+    """A testbed in use. `sleep` passes over seconds of its time."""
+
+    engine: Engine
+    gateway: Gateway[Any]
+    sleep: Callable[[float], None]
+    description: dict[str, str]
+    deviations: list[str]
+
+
+class Workbench:
+    """Leaving it removes everything that it set up."""
+
+    def __init__(self, plan: ResolvedPlan, engine_log: Path) -> None:
+        self._plan = plan
+        self._engine_log = engine_log
+        self._stack = ExitStack()
+        self._made_for: tuple[AddressPlan, GatewayConfig] | None = None
+        self._bed: Bed | None = None
+        self._background = Background()
+
+    def __enter__(self) -> Workbench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._clear_away()
+        finally:
+            self._background.end()
+
+    def bed_for(self, experiment: Experiment) -> Bed:
+        """DutError, PlanError or EngineDiedError when it cannot be set up; then nothing of it stays."""
+        wanted = (experiment.addresses.links, experiment.gateway)
+        if self._bed is None or self._made_for != wanted:
+            self._clear_away()
+            with ExitStack() as stack, self._background.foreground():
+                self._bed = self._set_up(stack, experiment)
+                self._stack = stack.pop_all()
+                self._made_for = wanted
+        return self._bed
+
+    def discard(self) -> None:
+        """Makes the next experiment start on a new testbed."""
+        self._clear_away()
+
+    def _clear_away(self) -> None:
+        self._bed = None
+        self._made_for = None
+        self._stack.close()
+
+    def _set_up(self, stack: ExitStack, experiment: Experiment) -> Bed:
+        match self._plan.testbed:
+            case LabConfig() as config:
+                return self._set_up_lab(stack, config, experiment)
+            case SimulatedTestbedConfig() as config:
+                return self._set_up_simulation(config, experiment)
+
+    def _set_up_lab(self, stack: ExitStack, config: LabConfig, experiment: Experiment) -> Bed:
+        links = experiment.addresses.links
+        lab = stack.enter_context(NetnsLab(config, links))
+        self._background.avoid(lab.cores.tester)
+        gateway = registry.create(experiment.gateway, lab.transport, lab.interfaces, links)
+        stack.callback(gateway.remove)
+        gateway.apply()
+        engine = EngineClient(lab.engine_argv(), self._engine_log)
+        stack.callback(engine.close)
+        engine.open_ports(PortsOpen(ports=lab.port_specs()))
+        gateway.wait_ready()
+        engine.resolve_neighbors(neighbors_request(experiment))
+        time.sleep(experiment.timing.learning_pause)
+        return Bed(engine, gateway, time.sleep, lab.description(), lab.deviations())
+
+    def _set_up_simulation(self, config: SimulatedTestbedConfig, experiment: Experiment) -> Bed:
+        assert isinstance(experiment.gateway, SimulatedConfig)
+        dut = SimulatedDut(experiment.gateway, config.noise, self._plan.seed)
+        return Bed(
+            engine=SimulatedEngine(dut, config.tester_limit),
+            gateway=SimulatedGateway(dut),
+            sleep=lambda _: None,
+            description={"testbed": "simulated: a model of a gateway in virtual time"},
+            deviations=["Nothing was measured: engine and gateway are models in virtual time."],
+        )

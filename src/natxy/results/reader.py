@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a run folder; the only way from a store to a report."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+from natxy.engine.messages import Cause, TrialResult, Verdict
+from natxy.errors import PlanError
+from natxy.results.records import (
+    ExperimentRecord,
+    Purpose,
+    RepetitionRecord,
+    RunRecord,
+    RunState,
+    State,
+    TrialKind,
+    TrialRecord,
+)
+from natxy.results.store import RESULTS_FILE
+
+
+class RunReader:
+    """`path` is a run folder or its results.sqlite. PlanError when there is no readable run.
+
+    Everything is read at once; `run` doesn't change when the run goes on.
+    """
+
+    def __init__(self, path: Path) -> None:
+        file = path / RESULTS_FILE if path.is_dir() else path
+        self.folder = file.parent
+        if not file.is_file():
+            raise PlanError(
+                f"{path} is no run folder: expected {RESULTS_FILE} in it. Give the folder `natxy run` named."
+            )
+        db = sqlite3.connect(file)
+        db.row_factory = sqlite3.Row
+        try:
+            db.execute("PRAGMA query_only = ON")
+            self.run: RunRecord = _read_run(db)
+        except (sqlite3.DatabaseError, LookupError, ValueError) as error:
+            raise PlanError(f"{file} is no natxy run, or one of another version of natxy: {error}") from error
+        finally:
+            db.close()
+
+    def experiment(self, name: str) -> ExperimentRecord:
+        """KeyError when the run has none of that name."""
+        for experiment in self.run.experiments:
+            if experiment.name == name:
+                return experiment
+        raise KeyError(name)
+
+
+def _read_run(db: sqlite3.Connection) -> RunRecord:
+    row = db.execute("SELECT * FROM run").fetchone()
+    if row is None:
+        raise LookupError("it holds no run")
+    return RunRecord(
+        id=row["id"],
+        name=row["name"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        state=RunState(row["state"]),
+        plan_yaml=row["plan_yaml"],
+        seed=int(row["seed"]),
+        natxy_version=row["natxy_version"],
+        engine=json.loads(row["engine_info_json"]),
+        testbed=json.loads(row["testbed_json"]),
+        deviations=json.loads(row["deviations_json"]),
+        machine=json.loads(row["machine_json"]),
+        experiments=_with_ratios(
+            [_read_experiment(db, row) for row in db.execute("SELECT * FROM experiment ORDER BY id").fetchall()]
+        ),
+    )
+
+
+def _with_ratios(experiments: list[ExperimentRecord]) -> list[ExperimentRecord]:
+    by_name = {experiment.name: experiment for experiment in experiments}
+    return [
+        replace(experiment, baseline_ratio_percent=_ratio_percent(experiment, by_name.get(experiment.baseline)))
+        if experiment.baseline
+        else experiment
+        for experiment in experiments
+    ]
+
+
+def _ratio_percent(experiment: ExperimentRecord, baseline: ExperimentRecord | None) -> float | None:
+    """The source papers' throughput ratio: median against median."""
+    own, base = experiment.statistics, baseline.statistics if baseline else None
+    return 100 * own.median / base.median if own and base and base.median else None
+
+
+def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row) -> ExperimentRecord:
+    repetitions = db.execute("SELECT * FROM repetition WHERE experiment_id = ? ORDER BY number", (row["id"],))
+    return ExperimentRecord(
+        id=row["id"],
+        name=row["name"],
+        title=row["title"],
+        gateway=row["gateway"],
+        procedure=row["procedure"],
+        family=row["family"],
+        cell=json.loads(row["cell_json"]),
+        settings=json.loads(row["settings_json"]),
+        unit=row["unit"],
+        state=State(row["state"]),
+        reason=row["reason"],
+        dut=json.loads(row["dut_json"]) if row["dut_json"] else None,
+        baseline=row["baseline"],
+        repetitions=[_read_repetition(db, repetition) for repetition in repetitions.fetchall()],
+    )
+
+
+def _read_repetition(db: sqlite3.Connection, row: sqlite3.Row) -> RepetitionRecord:
+    trials = db.execute("SELECT * FROM trial WHERE repetition_id = ? ORDER BY id", (row["id"],))
+    return RepetitionRecord(
+        id=row["id"],
+        number=row["number"],
+        state=State(row["state"]),
+        value=row["value"],
+        lower_bound=row["lower_bound"],
+        upper_bound=row["upper_bound"],
+        reason=row["reason"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        trials=[_read_trial(trial) for trial in trials],
+    )
+
+
+def _read_trial(row: sqlite3.Row) -> TrialRecord:
+    plain = {key: row[key] for key in row.keys() if key not in {"repetition_id", "result_json"}}  # noqa: SIM118
+    return TrialRecord(
+        **plain
+        | {
+            "kind": TrialKind(row["kind"]),
+            "purpose": Purpose(row["purpose"]),
+            "verdict": Verdict(row["verdict"]),
+            "cause": Cause(row["cause"]),
+            "result": TrialResult.model_validate_json(row["result_json"]),
+        }
+    )

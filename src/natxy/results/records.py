@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run as its readers see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from natxy.engine.messages import Cause, TrialResult, Verdict
+from natxy.results.statistics import Summary, summarize
+
+
+class RunState(StrEnum):
+    RUNNING = "running"
+    DONE = "done"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+class State(StrEnum):
+    """Of an experiment or a repetition. `tester_limit` says nothing of the DUT; `failed` is the DUT that could not
+    be reached, set up or reset; `skipped` needed a result that is missing."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    TESTER_LIMIT = "tester_limit"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    INTERRUPTED = "interrupted"
+
+
+class TrialKind(StrEnum):
+    PHASE1 = "phase1"
+    VALIDATE = "validate"
+    TRAFFIC = "traffic"
+
+
+class Purpose(StrEnum):
+    """`prepare` only brings about a condition, such as established connections; `measure` is what is searched."""
+
+    PREPARE = "prepare"
+    MEASURE = "measure"
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """One engine trial. `number` is the step of the search, `attempt` counts its retries from 1, `step_rate` is
+    the rate searched; `rate_fps` is the rate of this trial's streams, each."""
+
+    id: int
+    number: int
+    attempt: int
+    kind: TrialKind
+    purpose: Purpose
+    step_rate: float
+    rate_fps: float
+    verdict: Verdict
+    cause: Cause
+    reason: str
+    started_at: str
+    duration_s: float
+    planned: int
+    sent: int
+    unsent: int
+    received: int
+    lost: int
+    duplicate: int
+    reordered: int
+    corrupt: int
+    misrouted: int
+    stale: int
+    tester_drops: int
+    result: TrialResult
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """All trials of one attempt at one rate: the point of a search's chart. It passes when each of them does."""
+
+    number: int
+    attempt: int
+    rate: float
+    verdict: Verdict
+    cause: Cause
+    reason: str
+    trials: tuple[TrialRecord, ...]
+
+
+@dataclass(frozen=True)
+class RepetitionRecord:
+    """`value`: the highest rate that passed. `upper_bound`: the lowest that failed, None when none did."""
+
+    id: int
+    number: int
+    state: State
+    value: float | None
+    lower_bound: float | None
+    upper_bound: float | None
+    reason: str
+    started_at: str
+    finished_at: str | None
+    trials: list[TrialRecord] = field(default_factory=list)
+
+    @cached_property
+    def steps(self) -> list[StepRecord]:
+        groups: dict[tuple[int, int], list[TrialRecord]] = {}
+        for trial in self.trials:
+            groups.setdefault((trial.number, trial.attempt), []).append(trial)
+        steps = []
+        for (number, attempt), trials in groups.items():
+            decisive = next((trial for trial in trials if trial.verdict != Verdict.PASS), trials[-1])
+            steps.append(
+                StepRecord(
+                    number=number,
+                    attempt=attempt,
+                    rate=decisive.step_rate,
+                    verdict=decisive.verdict,
+                    cause=decisive.cause,
+                    reason=decisive.reason,
+                    trials=tuple(trials),
+                )
+            )
+        return steps
+
+
+@dataclass(frozen=True)
+class ExperimentRecord:
+    """`unit` is `fps` (per direction) or `cps`; `settings` is the resolved experiment as in the run's plan.yaml."""
+
+    id: int
+    name: str
+    title: str
+    gateway: str
+    procedure: str
+    family: str
+    cell: dict[str, Any]
+    settings: dict[str, Any]
+    unit: str
+    state: State
+    reason: str
+    dut: dict[str, Any] | None
+    baseline: str | None
+    repetitions: list[RepetitionRecord] = field(default_factory=list)
+    baseline_ratio_percent: float | None = None
+
+    @property
+    def values(self) -> list[float]:
+        """The result of every repetition that has one."""
+        return [r.value for r in self.repetitions if r.state == State.DONE and r.value is not None]
+
+    @cached_property
+    def statistics(self) -> Summary | None:
+        return summarize(self.values)
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    id: int
+    name: str
+    started_at: str
+    finished_at: str | None
+    state: RunState
+    plan_yaml: str
+    seed: int
+    natxy_version: str
+    engine: dict[str, Any]
+    testbed: dict[str, str]
+    deviations: list[str]
+    machine: dict[str, str]
+    experiments: list[ExperimentRecord] = field(default_factory=list)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from natxy.results.statistics import percentile, summarize
+
+
+@pytest.mark.parametrize(
+    ("percent", "expected"), [(1, 1), (10, 1), (10.1, 2), (50, 5), (90, 9), (99, 10), (99.9, 10), (100, 10)]
+)
+def test_percentiles_of_one_to_ten(percent: float, expected: float) -> None:
+    assert percentile([7, 1, 10, 3, 2, 5, 4, 6, 9, 8], percent) == expected
+
+
+def test_the_99th_of_a_hundred_is_the_99th() -> None:
+    assert percentile(range(1, 101), 99) == 99
+
+
+@given(st.lists(st.floats(min_value=0, max_value=1e9), min_size=1), st.floats(min_value=0.1, max_value=100))
+def test_a_percentile_is_the_smallest_value_that_enough_do_not_exceed(values: list[float], percent: float) -> None:
+    found = percentile(values, percent)
+    needed = percent * len(values) / 100 - 1e-6
+    assert sum(value <= found for value in values) >= needed
+    assert all(sum(value <= smaller for value in values) < needed + 1e-5 for smaller in values if smaller < found)
+
+
+def test_a_summary() -> None:
+    summary = summarize([100, 104, 96, 110])
+    assert summary is not None
+    assert (summary.median, summary.p1, summary.p99) == (102, 96, 110)
+    assert (summary.minimum, summary.maximum, summary.count) == (96, 110, 4)
+    assert summary.dispersion == pytest.approx(14 / 102)
+
+
+def test_nothing_has_no_summary_and_zero_no_dispersion() -> None:
+    assert summarize([]) is None
+    zeros = summarize([0.0, 0.0])
+    assert zeros is not None
+    assert zeros.dispersion is None
+
+
+@pytest.mark.parametrize("percent", [0, -1, 101])
+def test_bad_percentages(percent: float) -> None:
+    with pytest.raises(ValueError, match="percentage"):
+        percentile([1], percent)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a run's `results.sqlite`.
+
+Every statement commits at once, so that a killed run keeps all it has measured. WAL lets a report be read while
+the run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from natxy.engine.messages import TrialResult
+from natxy.results.records import Purpose, RunState, State, TrialKind
+
+RESULTS_FILE: Final = "results.sqlite"
+
+SCHEMA: Final = """
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, started_at TEXT NOT NULL, finished_at TEXT, state TEXT NOT NULL,
+    plan_yaml TEXT NOT NULL, seed TEXT NOT NULL, natxy_version TEXT NOT NULL,
+    engine_info_json TEXT NOT NULL DEFAULT '{}', testbed_json TEXT NOT NULL DEFAULT '{}',
+    deviations_json TEXT NOT NULL DEFAULT '[]', machine_json TEXT NOT NULL DEFAULT '{}'
+) STRICT;
+CREATE TABLE experiment (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, gateway TEXT NOT NULL,
+    procedure TEXT NOT NULL, family TEXT NOT NULL, cell_json TEXT NOT NULL, settings_json TEXT NOT NULL,
+    unit TEXT NOT NULL, baseline TEXT, state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '', dut_json TEXT
+) STRICT;
+CREATE TABLE repetition (
+    id INTEGER PRIMARY KEY, experiment_id INTEGER NOT NULL REFERENCES experiment(id), number INTEGER NOT NULL,
+    state TEXT NOT NULL, value REAL, lower_bound REAL, upper_bound REAL, reason TEXT NOT NULL DEFAULT '',
+    started_at TEXT NOT NULL, finished_at TEXT, UNIQUE (experiment_id, number)
+) STRICT;
+CREATE TABLE trial (
+    id INTEGER PRIMARY KEY, repetition_id INTEGER NOT NULL REFERENCES repetition(id), number INTEGER NOT NULL,
+    attempt INTEGER NOT NULL, kind TEXT NOT NULL, purpose TEXT NOT NULL, step_rate REAL NOT NULL,
+    rate_fps REAL NOT NULL, verdict TEXT NOT NULL, cause TEXT NOT NULL, reason TEXT NOT NULL,
+    started_at TEXT NOT NULL, duration_s REAL NOT NULL, planned INTEGER NOT NULL, sent INTEGER NOT NULL,
+    unsent INTEGER NOT NULL, received INTEGER NOT NULL, lost INTEGER NOT NULL, duplicate INTEGER NOT NULL,
+    reordered INTEGER NOT NULL, corrupt INTEGER NOT NULL, misrouted INTEGER NOT NULL, stale INTEGER NOT NULL,
+    tester_drops INTEGER NOT NULL, result_json TEXT NOT NULL
+) STRICT;
+CREATE INDEX trial_of_repetition ON trial (repetition_id);
+"""
+
+_SUMS = ("planned", "sent", "unsent", "received", "lost", "duplicate", "reordered", "corrupt", "misrouted")
+
+
+def timestamp() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class RunStore:
+    """The one writer of a run. `path` must not exist yet."""
+
+    def __init__(self, path: Path) -> None:
+        if path.exists():
+            raise FileExistsError(path)
+        self._db = sqlite3.connect(path, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("PRAGMA foreign_keys = ON")
+        self._db.executescript(SCHEMA)
+
+    def close(self) -> None:
+        self._db.close()
+
+    # --- run
+
+    def start_run(
+        self, *, name: str, plan_yaml: str, seed: int, natxy_version: str, machine: Mapping[str, str]
+    ) -> None:
+        self._insert(
+            "run",
+            name=name,
+            started_at=timestamp(),
+            state=RunState.RUNNING,
+            plan_yaml=plan_yaml,
+            seed=str(seed),  # SQLite's integers end at 2^63
+            natxy_version=natxy_version,
+            machine_json=json.dumps(dict(machine)),
+        )
+
+    def describe_tester(
+        self, *, engine: Mapping[str, Any], testbed: Mapping[str, str], deviations: Sequence[str]
+    ) -> None:
+        self._db.execute(
+            "UPDATE run SET engine_info_json = ?, testbed_json = ?, deviations_json = ?",
+            (json.dumps(dict(engine)), json.dumps(dict(testbed)), json.dumps(list(deviations))),
+        )
+
+    def finish_run(self, state: RunState) -> None:
+        self._db.execute("UPDATE run SET state = ?, finished_at = ?", (state, timestamp()))
+
+    # --- experiments
+
+    def add_experiment(
+        self,
+        *,
+        name: str,
+        title: str,
+        gateway: str,
+        procedure: str,
+        family: str,
+        cell: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        unit: str,
+        baseline: str | None,
+    ) -> int:
+        return self._insert(
+            "experiment",
+            name=name,
+            title=title,
+            gateway=gateway,
+            procedure=procedure,
+            family=family,
+            cell_json=json.dumps(dict(cell)),
+            settings_json=json.dumps(dict(settings)),
+            unit=unit,
+            baseline=baseline,
+            state=State.PENDING,
+        )
+
+    def set_experiment_state(self, experiment_id: int, state: State, reason: str = "") -> None:
+        self._db.execute("UPDATE experiment SET state = ?, reason = ? WHERE id = ?", (state, reason, experiment_id))
+
+    def set_dut(self, experiment_id: int, dut: Mapping[str, Any]) -> None:
+        self._db.execute("UPDATE experiment SET dut_json = ? WHERE id = ?", (json.dumps(dict(dut)), experiment_id))
+
+    # --- repetitions and trials
+
+    def start_repetition(self, experiment_id: int, number: int) -> int:
+        return self._insert(
+            "repetition", experiment_id=experiment_id, number=number, state=State.RUNNING, started_at=timestamp()
+        )
+
+    def finish_repetition(
+        self,
+        repetition_id: int,
+        state: State,
+        *,
+        value: float | None = None,
+        lower_bound: float | None = None,
+        upper_bound: float | None = None,
+        reason: str = "",
+    ) -> None:
+        self._db.execute(
+            "UPDATE repetition SET state = ?, value = ?, lower_bound = ?, upper_bound = ?, reason = ?, "
+            "finished_at = ? WHERE id = ?",
+            (state, value, lower_bound, upper_bound, reason, timestamp(), repetition_id),
+        )
+
+    def add_trial(
+        self,
+        repetition_id: int,
+        *,
+        number: int,
+        attempt: int,
+        kind: TrialKind,
+        purpose: Purpose,
+        step_rate: float,
+        rate_fps: float,
+        started_at: str,
+        result: TrialResult,
+    ) -> int:
+        return self._insert(
+            "trial",
+            repetition_id=repetition_id,
+            number=number,
+            attempt=attempt,
+            kind=kind,
+            purpose=purpose,
+            step_rate=step_rate,
+            rate_fps=rate_fps,
+            verdict=result.verdict,
+            cause=result.cause,
+            reason=result.reason,
+            started_at=started_at,
+            duration_s=result.duration_s,
+            **{column: sum(getattr(stream, column) for stream in result.streams) for column in _SUMS},
+            stale=result.stale,
+            tester_drops=sum(port.missed + port.no_buffer + port.kernel_drops for port in result.ports),
+            # The samples are kept as frames in foreign.pcap.
+            result_json=result.model_copy(update={"samples": []}).model_dump_json(),
+        )
+
+    def _insert(self, table: str, **values: str | float | None) -> int:
+        marks = ", ".join("?" for _ in values)
+        cursor = self._db.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", [*values.values()])
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid

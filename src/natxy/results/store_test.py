@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import sqlite3
+import struct
+from pathlib import Path
+
+import pytest
+
+from natxy.engine.messages import (
+    ForeignSample,
+    FrameFormat,
+    PortResult,
+    Side,
+    StreamSpec,
+    TrialRequest,
+    TrialResult,
+    Verdict,
+)
+from natxy.engine.simulated import SimulatedDut, SimulatedEngine
+from natxy.errors import PlanError
+from natxy.plan.gateways import SimulatedConfig
+from natxy.results.pcap import PcapWriter
+from natxy.results.reader import RunReader
+from natxy.results.records import Purpose, RunState, State, TrialKind
+from natxy.results.store import RESULTS_FILE, RunStore, timestamp
+
+SAMPLE = ForeignSample(side=Side.LEFT, kind="arp", time_ns=1_700_000_000_123_456_789, data_base64="AAECAwQ=")
+
+
+def trial_at(rate_fps: float) -> TrialResult:
+    """Of a gateway that forwards 1000 fps."""
+    stream = StreamSpec(name="forward", source=Side.LEFT, frame=FrameFormat(size=64), rate_fps=rate_fps, frames=1000)
+    engine = SimulatedEngine(SimulatedDut(SimulatedConfig(forwarding_fps=1000)))
+    result = engine.run_trial(TrialRequest(streams=[stream], seed=1))
+    port = PortResult(side=Side.LEFT, missed=1, no_buffer=2, kernel_drops=4, foreign={"arp": 1})
+    return result.model_copy(update={"ports": [port], "samples": [SAMPLE]})
+
+
+def add_trial(store: RunStore, repetition: int, number: int, rate: float, *, attempt: int = 1) -> TrialResult:
+    result = trial_at(rate)
+    store.add_trial(
+        repetition,
+        number=number,
+        attempt=attempt,
+        kind=TrialKind.TRAFFIC,
+        purpose=Purpose.MEASURE,
+        step_rate=rate,
+        rate_fps=rate,
+        started_at=timestamp(),
+        result=result,
+    )
+    return result
+
+
+def new_store(tmp_path: Path) -> RunStore:
+    store = RunStore(tmp_path / RESULTS_FILE)
+    store.start_run(name="r", plan_yaml="name: r", seed=2**64 - 1, natxy_version="0", machine={"host": "h"})
+    return store
+
+
+def add_experiment(store: RunStore, name: str, values: list[float], baseline: str | None = None) -> int:
+    experiment = store.add_experiment(
+        name=name,
+        title=name,
+        gateway="simulated",
+        procedure="throughput",
+        family="ipv4",
+        cell={"frame_size": 64},
+        settings={"name": name},
+        unit="fps",
+        baseline=baseline,
+    )
+    for number, value in enumerate(values, 1):
+        repetition = store.start_repetition(experiment, number)
+        store.finish_repetition(repetition, State.DONE, value=value, lower_bound=value, upper_bound=value + 1)
+    return experiment
+
+
+def test_what_is_stored_is_read(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    store.describe_tester(engine={"name": "e"}, testbed={"kind": "lab"}, deviations=["short"])
+    experiment = add_experiment(store, "forwarding", [])
+    store.set_dut(experiment, {"name": "linux"})
+    repetition = store.start_repetition(experiment, 1)
+    passed, failed = add_trial(store, repetition, 1, 800), add_trial(store, repetition, 2, 2000)
+    store.finish_repetition(repetition, State.DONE, value=800, lower_bound=800, upper_bound=2000)
+    store.set_experiment_state(experiment, State.DONE)
+    store.finish_run(RunState.DONE)
+    store.close()
+
+    run = RunReader(tmp_path).run
+    assert (run.seed, run.state, run.deviations, run.testbed) == (2**64 - 1, RunState.DONE, ["short"], {"kind": "lab"})
+    read = run.experiments[0]
+    assert (read.state, read.dut, read.values) == (State.DONE, {"name": "linux"}, [800])
+    first, second = read.repetitions[0].trials
+    assert first.result == passed.model_copy(update={"samples": []})
+    assert (first.verdict, second.verdict) == (Verdict.PASS, Verdict.FAIL)
+    assert (second.sent, second.received, second.lost) == (1000, 500, failed.streams[0].lost)
+    assert second.tester_drops == 7
+
+
+def test_every_trial_is_on_the_disk_before_the_next(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    repetition = store.start_repetition(add_experiment(store, "forwarding", []), 1)
+    for number in (1, 2, 3):
+        add_trial(store, repetition, number, 100)
+        assert len(RunReader(tmp_path).run.experiments[0].repetitions[0].trials) == number
+    store.close()
+
+
+def test_a_step_is_decided_by_its_first_trial_that_did_not_pass(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    repetition = store.start_repetition(add_experiment(store, "forwarding", []), 1)
+    for rate in (100, 2000):
+        add_trial(store, repetition, 1, rate)
+    add_trial(store, repetition, 1, 100, attempt=2)
+    store.close()
+    steps = RunReader(tmp_path / RESULTS_FILE).run.experiments[0].repetitions[0].steps
+    assert [(step.number, step.attempt, step.verdict, len(step.trials)) for step in steps] == [
+        (1, 1, Verdict.FAIL, 2),
+        (1, 2, Verdict.PASS, 1),
+    ]
+
+
+def test_ratios_compare_medians(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    add_experiment(store, "forwarding", [90, 100, 300])
+    add_experiment(store, "nat", [60, 80], baseline="forwarding")
+    add_experiment(store, "unmeasured", [], baseline="forwarding")
+    store.close()
+    reader = RunReader(tmp_path)
+    assert reader.experiment("forwarding").baseline_ratio_percent is None
+    assert reader.experiment("nat").baseline_ratio_percent == pytest.approx(70)
+    assert reader.experiment("unmeasured").baseline_ratio_percent is None
+
+
+def test_only_finished_repetitions_count(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    experiment = add_experiment(store, "forwarding", [100])
+    store.finish_repetition(store.start_repetition(experiment, 2), State.TESTER_LIMIT, reason="limit")
+    store.start_repetition(experiment, 3)
+    store.close()
+    assert RunReader(tmp_path).experiment("forwarding").values == [100]
+
+
+def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
+    new_store(tmp_path).close()
+    with pytest.raises(FileExistsError):
+        new_store(tmp_path)
+
+
+def test_what_is_no_run_is_a_plan_error(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="is no run folder"):
+        RunReader(tmp_path)
+    (tmp_path / RESULTS_FILE).write_text("no database, but long enough to be taken for one " * 100)
+    with pytest.raises(PlanError, match="is no natxy run"):
+        RunReader(tmp_path)
+    (tmp_path / RESULTS_FILE).unlink()
+    sqlite3.connect(tmp_path / RESULTS_FILE).close()
+    with pytest.raises(PlanError, match="is no natxy run"):
+        RunReader(tmp_path)
+
+
+def test_samples_become_a_capture(tmp_path: Path) -> None:
+    writer = PcapWriter(tmp_path / "foreign.pcap")
+    writer.add([SAMPLE, SAMPLE])
+    writer.close()
+    data = (tmp_path / "foreign.pcap").read_bytes()
+    assert struct.unpack_from("<IHH", data) == (0xA1B23C4D, 2, 4)
+    assert struct.unpack_from("<IIII", data, 24) == (1_700_000_000, 123_456_789, 5, 5)
+    assert data[40:45] == bytes(range(5))
+    assert len(data) == 24 + 2 * (16 + 5)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from natxy import errors
+from natxy.search import outcome
+from natxy.search.binary import BinarySearch
+from natxy.search.outcome import Attempt, Outcome
+
+LIMITS = BinarySearch(min_rate=10, max_rate=1000, absolute_error=10)
+
+
+class Dut:
+    """Passes up to `truth`; remembers every rate it was tried at."""
+
+    def __init__(self, truth: float) -> None:
+        self.truth = truth
+        self.tried: list[Attempt] = []
+
+    def __call__(self, attempt: Attempt) -> Outcome:
+        self.tried.append(attempt)
+        return Outcome.PASS if attempt.rate <= self.truth else Outcome.FAIL
+
+
+@given(truth=st.floats(min_value=1e3, max_value=1e6), error=st.floats(min_value=0.5, max_value=1e5))
+def test_finds_the_truth_within_an_absolute_error(truth: float, error: float) -> None:
+    result = BinarySearch(min_rate=1e3, max_rate=1e6, absolute_error=error).run(Dut(truth))
+    assert result.lower_bound is not None
+    assert result.rate == result.lower_bound <= truth
+    if result.upper_bound is not None:
+        assert truth < result.upper_bound
+        assert result.upper_bound - result.lower_bound <= error * (1 + 1e-9)
+    else:
+        assert truth == 1e6
+
+
+@given(truth=st.floats(min_value=1e3, max_value=1e6), error=st.floats(min_value=1e-4, max_value=0.5))
+def test_finds_the_truth_within_a_relative_error(truth: float, error: float) -> None:
+    result = BinarySearch(min_rate=1e3, max_rate=1e6, relative_error=error).run(Dut(truth))
+    assert result.rate <= truth <= (result.upper_bound or truth)
+    assert truth - result.rate <= error * (result.upper_bound or truth) * (1 + 1e-9)
+
+
+@given(st.floats(min_value=1, max_value=2000))
+def test_never_tries_a_rate_outside_the_limits_nor_one_twice(truth: float) -> None:
+    dut = Dut(truth)
+    result = LIMITS.run(dut)
+    rates = [attempt.rate for attempt in dut.tried]
+    assert all(10 <= rate <= 1000 for rate in rates)
+    assert len(rates) == len(set(rates)) == result.steps
+    assert result.steps <= LIMITS.expected_steps() + 1
+
+
+def test_a_dut_beyond_the_highest_rate_is_at_least_that() -> None:
+    result = LIMITS.run(Dut(5000))
+    assert (result.rate, result.lower_bound, result.upper_bound) == (1000, 1000, None)
+
+
+def test_the_highest_rate_is_not_tried_before_the_search_points_there() -> None:
+    dut = Dut(300)
+    LIMITS.run(dut)
+    assert max(attempt.rate for attempt in dut.tried) < 1000
+
+
+def test_a_dut_that_passes_nothing_has_rate_0() -> None:
+    result = LIMITS.run(Dut(5))
+    assert (result.rate, result.lower_bound, result.upper_bound) == (0, None, 10)
+
+
+def test_a_search_of_one_rate() -> None:
+    search = BinarySearch(min_rate=100, max_rate=100, absolute_error=1)
+    assert search.run(Dut(100)).rate == 100
+    assert search.run(Dut(99)).rate == 0
+
+
+@given(st.floats(min_value=20, max_value=900), st.lists(st.integers(min_value=0, max_value=2), max_size=30))
+def test_invalid_trials_never_change_the_result(truth: float, invalid: list[int]) -> None:
+    dut = Dut(truth)
+    pending = iter(invalid)
+    left = {"number": 0, "invalid": 0}
+
+    def measure(attempt: Attempt) -> Outcome:
+        if attempt.number != left["number"]:
+            left.update(number=attempt.number, invalid=next(pending, 0))
+        if left["invalid"]:
+            left["invalid"] -= 1
+            return Outcome.INVALID
+        return dut(attempt)
+
+    assert LIMITS.run(measure) == LIMITS.run(Dut(truth))
+
+
+def test_too_many_invalid_trials_are_the_testers_limit() -> None:
+    tries: list[Attempt] = []
+
+    def measure(attempt: Attempt) -> Outcome:
+        tries.append(attempt)
+        return Outcome.INVALID if attempt.rate > 600 else Outcome.PASS
+
+    with pytest.raises(outcome.TesterLimitReached, match="tester limit reached at 752") as caught:
+        LIMITS.run(measure)
+    assert isinstance(caught.value, errors.TesterLimitError)
+    assert (caught.value.rate, caught.value.tries) == (752.5, 3)
+    assert (caught.value.lower_bound, caught.value.upper_bound) == (505, None)
+    assert [attempt.retry for attempt in tries] == [1, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"min_rate": 10, "max_rate": 5, "absolute_error": 1},
+        {"min_rate": 0, "max_rate": 5, "absolute_error": 1},
+        {"min_rate": 1, "max_rate": 5},
+        {"min_rate": 1, "max_rate": 5, "absolute_error": 1, "relative_error": 0.1},
+        {"min_rate": 1, "max_rate": 5, "absolute_error": 0},
+        {"min_rate": 1, "max_rate": 5, "absolute_error": 1, "max_invalid": 0},
+    ],
+)
+def test_settings_that_make_no_search(settings: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        BinarySearch(**settings)  # type: ignore[arg-type]
+
+
+def test_an_error_below_what_floating_point_tells_apart_ends() -> None:
+    result = BinarySearch(min_rate=1, max_rate=1e9, absolute_error=1e-12).run(Dut(123456.789))
+    assert math.isclose(result.rate, 123456.789)
