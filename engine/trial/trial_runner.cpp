@@ -20,7 +20,7 @@ namespace {
 constexpr double kStartDelay_s = 0.02;  // by then all tasks are made and all workers poll
 constexpr double kGrace_s = 1.0;        // how long a sender may lag before it gives up,
 constexpr double kGraceShare = 0.1;     // or this share of the trial, whichever is longer
-constexpr auto kWatchInterval = std::chrono::milliseconds(5);
+constexpr auto kWatchInterval = std::chrono::milliseconds(10);
 
 std::uint16_t next_run_id() {
   // A random first id: frames that an earlier engine left in the DUT must not pass for this one's.

@@ -73,6 +73,8 @@ class Experiment(PlanModel):
     procedure: Procedure
     family: Family
     frame_size: int
+    ttl: int
+    dont_fragment: bool
     directions: Directions | None
     addresses: Addresses
     ports: Ports

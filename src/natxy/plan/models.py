@@ -265,6 +265,8 @@ class ExperimentPlan(PlanModel):
     frame_size: Annotated[int, Field(ge=64, le=MAX_FRAME_SIZE)] | None = Field(
         default=None, description="bytes, FCS counted; 64 for IPv4 and 84 for IPv6 when not given"
     )
+    ttl: Annotated[int, Field(ge=2, le=255)] = Field(default=64, description="TTL or hop limit of a test frame")
+    dont_fragment: bool = Field(default=False, description="sets IPv4's DF bit")
     directions: Directions | None = None
     addresses: Annotated[AddressesPlan, _Shorthand("preset")] = AddressesPlan()
     ports: PortsPlan = PortsPlan()

@@ -79,6 +79,8 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         procedure=own.procedure,
         family=family,
         frame_size=frame_size,
+        ttl=own.ttl,
+        dont_fragment=own.dont_fragment,
         directions=(own.directions or Directions.BIDIRECTIONAL) if throughput else None,
         addresses=resolve_addresses(own.addresses, family, translating=isinstance(own.gateway, NftablesConfig)),
         ports=_resolve_ports(own.ports, own.connections),

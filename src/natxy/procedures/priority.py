@@ -6,8 +6,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection, Iterator
+from pathlib import Path
 
 _LOWEST = 19
+_AUTOGROUP = Path("/proc/self/autogroup")
 
 
 class Background:
@@ -47,4 +49,7 @@ class Background:
         # Who is not root may lower the priority but not raise it again; a simulated run doesn't need it.
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, niceness)
+        # Where the kernel groups processes by session, a nice value counts only within the session.
+        with contextlib.suppress(OSError):
+            _AUTOGROUP.write_text(str(niceness))
         os.sched_setaffinity(0, cores)

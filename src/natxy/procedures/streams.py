@@ -112,7 +112,7 @@ def _address_field(hosts: AddressRange, order: Order) -> AddressField:
 
 
 def _frame(experiment: Experiment) -> FrameFormat:
-    return FrameFormat(size=experiment.frame_size)
+    return FrameFormat(size=experiment.frame_size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)
 
 
 def _limits(timing: Timing) -> TrialLimits:

@@ -122,6 +122,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Gateway": experiment.gateway,
         "IP version": experiment.family.replace("ipv", "IPv"),
         "Frame size, FCS counted": f"{settings['frame_size']} bytes",
+        "TTL or hop limit": _ttl(settings),
         "Directions": _DIRECTIONS[settings["directions"] if throughput else "forward"],
         "Sessions (connections)": number(connections),
         "Source addresses": _addresses(addresses["left_hosts"]),
@@ -138,7 +139,13 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
 
 
 def _sentence(state: str, reason: str) -> str:
-    return f"{state}: {reason}" if reason else f"{state}."
+    if not reason:
+        return f"{state}."
+    return reason if reason.startswith(state) else f"{state}: {reason}"
+
+
+def _ttl(settings: Mapping[str, Any]) -> str:
+    return f"{settings['ttl']}, DF set" if settings["dont_fragment"] else str(settings["ttl"])
 
 
 def _addresses(hosts: Mapping[str, Any]) -> str:
