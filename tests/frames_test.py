@@ -127,7 +127,9 @@ def captured(bed: Bed, interface: str, direction: str, into: Path) -> Iterator[l
     command = ["ip", "netns", "exec", bed.lab.transport.namespace, "tcpdump", "-i", interface, "-Q", direction]
     # The DUT's own frames in the other direction would double those of a phase 2.
     tcpdump = subprocess.Popen(
-        [*command, "-Z", "root", "-U", "--immediate-mode", "-s", "0", "-B", "16384", "-w", str(into), "udp"], stderr=subprocess.PIPE, text=True
+        [*command, "-Z", "root", "-U", "--immediate-mode", "-s", "0", "-B", "16384", "-w", str(into), "udp"],
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert tcpdump.stderr is not None
     while "listening on" not in tcpdump.stderr.readline():
@@ -196,7 +198,9 @@ def signature_of(frame: Packet) -> tuple[int, int, int]:
 def judge(bed: Bed, frame: Packet, size: int, side: Side, dont_fragment: bool = False) -> None:
     """Asserts everything that does not vary, and that Scapy computes the very same checksums."""
     assert len(frame) == size - FCS_BYTES
-    ends = ("02:00:00:00:00:01", "02:00:00:00:00:11") if side == Side.LEFT else ("02:00:00:00:01:01", "02:00:00:00:01:11")
+    ends = (
+        ("02:00:00:00:00:01", "02:00:00:00:00:11") if side == Side.LEFT else ("02:00:00:00:01:01", "02:00:00:00:01:11")
+    )
     assert (frame.src, frame.dst) == ends
     if bed.family == Family.IPV4:
         network = frame[IP]
@@ -334,9 +338,7 @@ def test_both_phases_in_both_directions(bed: Bed, tmp_path: Path, varied_address
         captured(bed, left, "in", tmp_path / "forward.pcap") as sent_left,
         captured(bed, right, "in", tmp_path / "reverse.pcap") as sent_right,
     ):
-        result = bed.engine.run_trial(
-            TrialRequest(streams=[forward, reverse], seed=9, drain_s=0.2, limits=AT_LEISURE)
-        )
+        result = bed.engine.run_trial(TrialRequest(streams=[forward, reverse], seed=9, drain_s=0.2, limits=AT_LEISURE))
     assert result.verdict == Verdict.PASS, result.reason
     assert bed.gateway.count() == connections
     for frame in sent_left:

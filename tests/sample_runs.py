@@ -31,6 +31,8 @@ def settings(**overrides: Any) -> dict[str, Any]:
         "procedure": "throughput",
         "family": "ipv4",
         "frame_size": 64,
+        "ttl": 64,
+        "dont_fragment": False,
         "directions": "bidirectional",
         "addresses": {
             "preset": "single",

@@ -43,6 +43,7 @@ class Card:
     state: str
     reason: str
     share_percent: float | None
+    share: str
     baseline: str
 
 
@@ -113,7 +114,6 @@ def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
     if summary is not None:
         measured = "1 repetition" if summary.count == 1 else f"median of {summary.count}"
         spread = f"{measured} ({wording.number(summary.minimum)} to {wording.number(summary.maximum)})"
-    titles = {other.name: other.title for other in run.experiments}
     return Card(
         title=experiment.title,
         value=wording.headline(experiment),
@@ -122,13 +122,14 @@ def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
         state=experiment.state.value,
         reason="" if summary else wording.STATE_WORDS[experiment.state],
         share_percent=experiment.baseline_ratio_percent,
-        baseline=titles.get(experiment.baseline or "", experiment.baseline or ""),
+        share=wording.baseline_ratio(experiment),
+        baseline=experiment.baseline.title if experiment.baseline else "",
     )
 
 
 def _page(experiment: ExperimentRecord) -> ExperimentPage:
     result = f"{wording.headline(experiment)}, {wording.rate_kind(experiment)}" if experiment.statistics else ""
-    if wording.is_only_a_lower_bound(experiment):
+    if experiment.is_only_a_lower_bound:
         result += ": no rate of the search failed, so the gateway may do more than the search's maximum"
     return ExperimentPage(
         name=experiment.name,

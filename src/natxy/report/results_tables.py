@@ -92,7 +92,7 @@ def _overview_row(experiment: ExperimentRecord) -> tuple[str, ...]:
         values = (summary.median, summary.p1, summary.p99, summary.minimum, summary.maximum)
         statistics = [*map(wording.short, values), _dispersion(summary)]
         statistics[0] = wording.bound(experiment).strip() + statistics[0]
-    ratio = wording.percent(experiment.baseline_ratio_percent) if experiment.baseline else ""
+    ratio = wording.baseline_ratio(experiment).replace(" ", "") if experiment.baseline else ""
     return (name, *statistics, wording.repetitions(experiment), ratio)
 
 
@@ -126,9 +126,7 @@ def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
         aggregates = (_median(experiment, wording.directions(experiment)) for experiment in experiments)
         rows.append(("Median, aggregate of both directions", *aggregates))
     if any(experiment.baseline for experiment in experiments):
-        rows.append(
-            ("Median relative to the baseline", *(wording.percent(e.baseline_ratio_percent) for e in experiments))
-        )
+        rows.append(("Median relative to the baseline", *map(wording.baseline_ratio, experiments)))
     columns = (Column(""), *(Column(experiment.title, numeric=True) for experiment in experiments))
     return Table(title, columns, tuple(rows), emphasis="Median")
 

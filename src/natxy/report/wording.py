@@ -61,15 +61,13 @@ def percent(value: float | None, digits: int = 1) -> str:
     return ABSENT if value is None else f"{value:.{digits}f} %"
 
 
-def is_only_a_lower_bound(experiment: ExperimentRecord) -> bool:
-    """No rate of some search failed: the search's maximum was reached, not the gateway's."""
-    done = [repetition for repetition in experiment.repetitions if repetition.state == State.DONE]
-    return any(repetition.upper_bound is None for repetition in done)
-
-
 def bound(experiment: ExperimentRecord) -> str:
     """What stands before a median."""
-    return "≥ " if is_only_a_lower_bound(experiment) else ""
+    return "≥ " if experiment.is_only_a_lower_bound else ""
+
+
+def baseline_ratio(experiment: ExperimentRecord) -> str:
+    return experiment.baseline_ratio_bound + percent(experiment.baseline_ratio_percent)
 
 
 def headline(experiment: ExperimentRecord) -> str:

@@ -71,26 +71,18 @@ def _read_run(db: sqlite3.Connection) -> RunRecord:
         testbed=json.loads(row["testbed_json"]),
         deviations=json.loads(row["deviations_json"]),
         machine=json.loads(row["machine_json"]),
-        experiments=_with_ratios(
+        experiments=_with_baselines(
             [_read_experiment(db, row) for row in db.execute("SELECT * FROM experiment ORDER BY id").fetchall()]
         ),
     )
 
 
-def _with_ratios(experiments: list[ExperimentRecord]) -> list[ExperimentRecord]:
+def _with_baselines(experiments: list[ExperimentRecord]) -> list[ExperimentRecord]:
     by_name = {experiment.name: experiment for experiment in experiments}
     return [
-        replace(experiment, baseline_ratio_percent=_ratio_percent(experiment, by_name.get(experiment.baseline)))
-        if experiment.baseline
-        else experiment
+        replace(experiment, baseline=by_name.get(experiment.baseline_name)) if experiment.baseline_name else experiment
         for experiment in experiments
     ]
-
-
-def _ratio_percent(experiment: ExperimentRecord, baseline: ExperimentRecord | None) -> float | None:
-    """The source papers' throughput ratio: median against median."""
-    own, base = experiment.statistics, baseline.statistics if baseline else None
-    return 100 * own.median / base.median if own and base and base.median else None
 
 
 def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row) -> ExperimentRecord:
@@ -108,7 +100,7 @@ def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row) -> ExperimentReco
         state=State(row["state"]),
         reason=row["reason"],
         dut=json.loads(row["dut_json"]) if row["dut_json"] else None,
-        baseline=row["baseline"],
+        baseline_name=row["baseline"],
         repetitions=[_read_repetition(db, repetition) for repetition in repetitions.fetchall()],
     )
 

@@ -142,9 +142,31 @@ class ExperimentRecord:
     state: State
     reason: str
     dut: dict[str, Any] | None
-    baseline: str | None
+    baseline_name: str | None
     repetitions: list[RepetitionRecord] = field(default_factory=list)
-    baseline_ratio_percent: float | None = None
+    baseline: ExperimentRecord | None = None
+
+    @property
+    def is_only_a_lower_bound(self) -> bool:
+        """No rate of some search failed: the search's maximum was reached, not the gateway's."""
+        return any(r.upper_bound is None for r in self.repetitions if r.state == State.DONE)
+
+    @property
+    def baseline_ratio_percent(self) -> float | None:
+        """The source papers' throughput ratio, median against median. None where neither of the two was reached."""
+        own, base = self.statistics, self.baseline.statistics if self.baseline else None
+        if not own or not base or not base.median or self._bounds == (True, True):
+            return None
+        return 100 * own.median / base.median
+
+    @property
+    def baseline_ratio_bound(self) -> str:
+        """`≤` where the baseline may be higher than measured, `≥` where this one may be."""
+        return {(False, True): "≤ ", (True, False): "≥ "}.get(self._bounds, "")
+
+    @property
+    def _bounds(self) -> tuple[bool, bool]:
+        return self.is_only_a_lower_bound, self.baseline is not None and self.baseline.is_only_a_lower_bound
 
     @property
     def values(self) -> list[float]:
