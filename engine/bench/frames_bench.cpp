@@ -28,7 +28,7 @@ TupleSpace<F> wide_space() {
 void permutation(benchmark::State& state) {
   const Permutation permutation(4'000'000, 1);
   std::uint64_t i = 0;
-  for (auto _ : state) benchmark::DoNotOptimize(permutation(i++ % 4'000'000));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(permutation(i++ % 4'000'000));
 }
 BENCHMARK(permutation);
 
@@ -36,7 +36,7 @@ template <Family F>
 void tuple_enumerated(benchmark::State& state) {
   const auto space = wide_space<F>();
   std::uint64_t i = 0;
-  for (auto _ : state) benchmark::DoNotOptimize(space.at(i++));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(space.at(i++));
 }
 BENCHMARK(tuple_enumerated<Family::ipv4>);
 BENCHMARK(tuple_enumerated<Family::ipv6>);
@@ -45,7 +45,7 @@ template <Family F>
 void tuple_random(benchmark::State& state) {
   const auto space = wide_space<F>();
   std::uint64_t i = 0;
-  for (auto _ : state) benchmark::DoNotOptimize(space.random(i++));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(space.random(i++));
 }
 BENCHMARK(tuple_random<Family::ipv4>);
 
@@ -56,7 +56,7 @@ void template_write(benchmark::State& state) {
   const FrameTemplate<F> frame(format);
   std::vector<std::uint8_t> bytes(2048);
   std::uint64_t i = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     frame.write(bytes.data(), {1, 2, 3, static_cast<std::uint16_t>(i)}, i, i);
     ++i;
     benchmark::ClobberMemory();
@@ -72,7 +72,7 @@ void classifier(benchmark::State& state) {
   const FrameTemplate<F> frame(format);
   std::vector<std::uint8_t> bytes(frame.length());
   frame.write(bytes.data(), {1, 2, 3, 4}, 5, 6);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     benchmark::DoNotOptimize(bytes.data());
     benchmark::DoNotOptimize(classify(bytes));
   }
@@ -83,14 +83,14 @@ BENCHMARK(classifier<Family::ipv6>);
 void histogram_record(benchmark::State& state) {
   Histogram histogram;
   std::uint64_t i = 0;
-  for (auto _ : state) histogram.record(mix(i++) >> 44);
+  while (state.KeepRunning()) histogram.record(mix(i++) >> 44);
 }
 BENCHMARK(histogram_record);
 
 void sequence_window(benchmark::State& state) {
   SequenceWindow window(1'000'000'000);
   std::uint64_t i = 0;
-  for (auto _ : state) benchmark::DoNotOptimize(window.arrive(i++));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(window.arrive(i++));
 }
 BENCHMARK(sequence_window);
 
