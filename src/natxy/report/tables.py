@@ -34,7 +34,12 @@ class Table:
 
 def to_rich(table: Table) -> rich_table.Table:
     shown = rich_table.Table(
-        title=Text(table.title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+        title=Text(table.title, style="bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        # Nine columns have to fit into 80 characters and leave words of the first one whole.
+        padding=(0, 1, 0, 0),
     )
     for column in table.columns:
         shown.add_column(

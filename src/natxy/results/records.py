@@ -148,8 +148,10 @@ class ExperimentRecord:
 
     @property
     def is_only_a_lower_bound(self) -> bool:
-        """No rate of some search failed: the search's maximum was reached, not the gateway's."""
-        return any(r.upper_bound is None for r in self.repetitions if r.state == State.DONE)
+        """The median is of searches none of whose rates failed: their maximum was reached, not the gateway's."""
+        reached = [r.value for r in self.repetitions if r.state == State.DONE and r.upper_bound is None]
+        middle = sorted(self.values)[len(self.values) // 2 :]
+        return any(value is not None and value <= middle[0] for value in reached)
 
     @property
     def baseline_ratio_percent(self) -> float | None:

@@ -135,6 +135,24 @@ def test_ratios_compare_medians(tmp_path: Path) -> None:
     assert reader.experiment("unmeasured").baseline_ratio_percent is None
 
 
+@pytest.mark.parametrize(
+    ("passed_maximum", "is_bound"), [((), False), ((3,), False), ((2, 3), True), ((1, 2, 3), True)]
+)
+def test_a_median_is_a_bound_only_where_it_is_of_a_search_that_ended_at_its_maximum(
+    tmp_path: Path, passed_maximum: tuple[int, ...], is_bound: bool
+) -> None:
+    store = new_store(tmp_path)
+    experiment = add_experiment(store, "forwarding", [])
+    for number in (1, 2, 3):
+        repetition = store.start_repetition(experiment, number)
+        reached = number in passed_maximum
+        value = 800 if reached else 500 + number
+        upper = None if reached else value + 1
+        store.finish_repetition(repetition, State.DONE, value=value, lower_bound=value, upper_bound=upper)
+    store.close()
+    assert RunReader(tmp_path).experiment("forwarding").is_only_a_lower_bound == is_bound
+
+
 def test_only_finished_repetitions_count(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     experiment = add_experiment(store, "forwarding", [100])
