@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from natxy.plan.units import AbsoluteRate, Count
+
 
 class GatewayModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -22,10 +24,10 @@ class NftablesConfig(GatewayModel):
     """nftables masquerade with connection tracking: NAT44, or NAT66 where the plan's family is ipv6."""
 
     driver: Literal["nftables"] = "nftables"
-    conntrack_max: Annotated[int, Field(ge=1)] | None = Field(
+    conntrack_max: Count | None = Field(
         default=None, description="nf_conntrack_max; left as the machine has it when not given"
     )
-    hash_size: Annotated[int, Field(ge=1)] | None = Field(
+    hash_size: Count | None = Field(
         default=None, description="nf_conntrack_buckets; left as the machine has it when not given"
     )
     udp_timeout_s: Annotated[int, Field(ge=1)] | None = Field(
@@ -40,13 +42,13 @@ class SimulatedConfig(GatewayModel):
     """A gateway in virtual time with known limits; for tests and for trying a plan without a machine."""
 
     driver: Literal["simulated"] = "simulated"
-    forwarding_fps: Annotated[float, Field(gt=0)] = Field(
+    forwarding_fps: AbsoluteRate = Field(
         default=500_000.0, description="most frames forwarded per second, both directions together"
     )
-    connection_rate_fps: Annotated[float, Field(gt=0)] = Field(
+    connection_rate_fps: AbsoluteRate = Field(
         default=200_000.0, description="most connections set up per second"
     )
-    table_capacity: Annotated[int, Field(ge=1)] = 1_000_000
+    table_capacity: Count = 1_000_000
     forward_loss_ratio: Annotated[float, Field(ge=0, le=1)] = 0.0
     reverse_loss_ratio: Annotated[float, Field(ge=0, le=1)] = 0.0
 
