@@ -22,12 +22,14 @@ void Histogram::add(const Histogram& other) {
 }
 
 std::uint64_t Histogram::percentile(double fraction) const {
-  if (count_ == 0) return 0;
-  const auto wanted = static_cast<std::uint64_t>(std::ceil(fraction * static_cast<double>(count_)));
+  return at_rank(static_cast<std::uint64_t>(std::ceil(fraction * static_cast<double>(count_))));
+}
+
+std::uint64_t Histogram::at_rank(std::uint64_t rank) const {
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     seen += counts_[i];
-    if (seen >= wanted && seen > 0) return std::clamp(upper_bound_of(i), min_, max_);
+    if (seen >= rank && seen > 0) return std::clamp(upper_bound_of(i), min_, max_);
   }
   return max_;
 }

@@ -32,6 +32,8 @@ class Histogram {
 
   /// Smallest x with F(x) ≥ `fraction` (RFC 2330 §11.3), to the bucket: its upper bound, but never above `max()`.
   [[nodiscard]] std::uint64_t percentile(double fraction) const;
+  /// The `rank`th smallest value, from 1 to `count()`, to the bucket.
+  [[nodiscard]] std::uint64_t at_rank(std::uint64_t rank) const;
 
   /// Calls `use(upper bound, count)` for every bucket that has values, in increasing order.
   template <class Use>

@@ -36,6 +36,32 @@ TEST(SequenceWindow, CountsAsASetDoes) {
   EXPECT_EQ(distinct, seen.size());
 }
 
+TEST(SequenceWindow, KnowsTheFirstAndLastLostFrame) {
+  SequenceWindow none(10);
+  for (std::uint64_t i = 0; i < 10; ++i) none.arrive(i);
+  EXPECT_EQ(none.lost(10), std::nullopt);
+  EXPECT_EQ(none.lost(12), (LostRange{10, 11}));
+  EXPECT_EQ(SequenceWindow(10).lost(10), (LostRange{0, 9}));
+
+  // Also of frames that left the window long ago, alone or in long gaps: this one is 64 wide.
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 2000; ++round) {
+    SequenceWindow window(64);
+    const std::uint64_t frames = 1 + random() % 2000;
+    std::optional<LostRange> expected;
+    for (std::uint64_t i = 0; i < frames; ++i) {
+      if (random() % 500 == 0) {
+        const std::uint64_t end = std::min(frames, i + 1 + random() % (round % 2 == 0 ? 2 : 400));
+        expected = LostRange{expected ? expected->first : i, end - 1};
+        i = end - 1;
+      } else {
+        window.arrive(i);
+      }
+    }
+    ASSERT_EQ(window.lost(frames), expected);
+  }
+}
+
 TEST(SequenceWindow, StaysRightWhileItSlides) {
   constexpr std::uint64_t width = std::uint64_t{1} << 24;
   SequenceWindow window(std::uint64_t{1} << 40);

@@ -8,6 +8,7 @@ namespace {
 constexpr std::uint64_t kMost48 = (std::uint64_t{1} << 48) - 1;
 constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
 constexpr std::size_t kMostStreams = 8;
+constexpr std::uint64_t kMostTagged = 1'000'000;
 
 const std::vector<std::pair<std::string, Side>> kSides = {{"left", Side::left}, {"right", Side::right}};
 const std::vector<std::pair<std::string, Medium>> kMedia = {
@@ -105,6 +106,16 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
 
 double read_rate(FieldReader& reader) { return reader.number("rate_fps", 1e-3, 1e10); }
 
+TaggedFrames read_tagged(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  TaggedFrames tagged;
+  tagged.first = reader.whole("first", 0, kMost48);
+  tagged.stride = reader.whole("stride", 1, kMost48);
+  tagged.count = reader.whole("count", 1, kMostTagged);
+  reader.finish();
+  return tagged;
+}
+
 StreamSpec read_stream(const Json& json, const std::string& path) {
   FieldReader reader(json, path);
   StreamSpec stream;
@@ -118,6 +129,10 @@ StreamSpec read_stream(const Json& json, const std::string& path) {
   stream.selection = reader.choice("selection", kSelections, Selection::random);
   stream.order = reader.choice("order", kOrders, Order::pseudorandom);
   stream.max_loss_ratio = reader.number("max_loss_ratio", 0, 0.999999999, 0);
+  stream.start_s = reader.number("start_s", 0, 86400, 0);
+  stream.burst = reader.whole("burst", 1, 65536, 1);
+  if (const Json* tagged = reader.find("tagged")) stream.tagged = read_tagged(*tagged, reader.path_of("tagged"));
+  stream.ipdv = reader.flag("ipdv", false);
   reader.finish();
   if ((stream.kind == StreamKind::flows) != stream.flows.has_value()) {
     throw FieldError(reader.path_of("flows"), "is needed by streams of kind flows, and by no others");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
+#include <cstdlib>
 
 #include "rpc/messages.hpp"
 
@@ -61,6 +62,32 @@ Json write_delay(const Histogram& delay, const Clock& clock, bool with_histogram
   return json;
 }
 
+Json write_ipdv(const SignedHistogram& ipdv, const Clock& clock) {
+  if (ipdv.count() == 0) return nullptr;
+  const auto ns = [&](std::int64_t ticks) {
+    const auto magnitude = static_cast<std::int64_t>(clock.nanoseconds(static_cast<std::uint64_t>(std::abs(ticks))));
+    return ticks < 0 ? -magnitude : magnitude;
+  };
+  return {{"pairs", ipdv.count()},
+          {"min_ns", ns(ipdv.min())},
+          {"p1_ns", ns(ipdv.percentile(0.01))},
+          {"median_ns", ns(ipdv.percentile(0.5))},
+          {"p99_ns", ns(ipdv.percentile(0.99))},
+          {"max_ns", ns(ipdv.max())}};
+}
+
+Json write_tagged(const StreamSpec& spec, const StreamReport& stream, const Clock& clock) {
+  if (!spec.tagged) return nullptr;
+  Json delays = Json::array();
+  for (const auto& delay : stream.tagged_delays) delays.push_back(delay ? Json(clock.nanoseconds(*delay)) : Json());
+  return delays;
+}
+
+Json write_lost(const StreamSpec& spec, std::uint64_t sequence) {
+  const std::uint64_t first_of_burst = sequence / spec.burst * spec.burst;
+  return {{"sequence", sequence}, {"due_s", spec.start_s + static_cast<double>(first_of_burst) / spec.rate_fps}};
+}
+
 Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Clock& clock, bool with_histogram) {
   return {{"name", spec.name},
           {"planned", spec.frames},
@@ -77,6 +104,13 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"offered_rate_fps", stream.offered_rate_fps},
           {"pacing", write_pacing(stream.pacing, clock)},
           {"delay", write_delay(stream.delay, clock, with_histogram)},
+          {"ipdv", write_ipdv(stream.ipdv, clock)},
+          {"tagged_delays_ns", write_tagged(spec, stream, clock)},
+          {"first_lost", stream.lost ? write_lost(spec, stream.lost->first) : Json()},
+          {"last_lost", stream.lost ? write_lost(spec, stream.lost->last) : Json()},
+          {"longest_silence", stream.silence == 0 ? Json()
+                                                  : Json{{"start_s", clock.seconds(stream.silence_start)},
+                                                         {"duration_s", clock.seconds(stream.silence)}}},
           {"sent_per_second", stream.sent_per_second},
           {"received_per_second", stream.received_per_second}};
 }

@@ -19,13 +19,31 @@ Receiver::Receiver(const Port& port, std::uint16_t queue, const Neighbors& neigh
     : port_{port}, queue_{queue}, neighbors_{neighbors}, run_id_{run_id}, start_{start_ticks}, clock_{clock} {
   for (auto& stream : streams) {
     Reception reception{std::move(stream), {}, std::nullopt};
-    if (reception.stream.expected) {
-      reception.books.emplace(Books{SequenceWindow{reception.stream.frames}, {}, {}});
-      reception.books->per_second.resize(kSeriesSeconds);
-    }
+    if (reception.stream.expected) reception.books.emplace(reception.stream);
     receptions_.push_back(std::move(reception));
   }
   samples_.reserve(kMostSamples);
+}
+
+Receiver::Books::Books(const Stream& stream)
+    : window{stream.frames}, tagged{stream.tagged}, per_second(kSeriesSeconds) {
+  if (stream.ipdv) variation.emplace();
+  if (tagged) tagged_delays.resize(tagged->count);
+}
+
+/// Of a distinct frame.
+void Receiver::Books::arrive(std::uint64_t sequence, std::uint64_t ticks, std::uint64_t now) {
+  delay.record(ticks);
+  if (variation) variation->arrive(sequence, ticks);
+  if (tagged && sequence >= tagged->first && (sequence - tagged->first) % tagged->stride == 0) {
+    const std::uint64_t index = (sequence - tagged->first) / tagged->stride;
+    if (index < tagged->count) tagged_delays[index] = ticks;
+  }
+  if (last_arrival != 0 && now - last_arrival > silence) {
+    silence = now - last_arrival;
+    silence_start = last_arrival;
+  }
+  last_arrival = now;
 }
 
 void Receiver::poll() {
@@ -86,7 +104,7 @@ void Receiver::take_test(Reception& reception, const Classified& frame, std::uin
   }
   ++counts.received;
   received_.add(1);
-  books.delay.record((now - frame.signature.time) & kMask48);
+  books.arrive(sequence, (now - frame.signature.time) & kMask48, now);
   if (now >= start_) {
     const std::size_t second = std::min((now - start_) / clock_.hz(), kSeriesSeconds - 1);
     ++books.per_second[second];
@@ -119,6 +137,17 @@ void Receiver::report(TrialReport& trial, PortReport& port) const {
     if (!receptions_[i].books) continue;
     const Books& books = *receptions_[i].books;
     stream.delay.add(books.delay);
+    if (books.variation) stream.ipdv.add(books.variation->variation());
+    stream.tagged_delays.resize(books.tagged_delays.size());
+    for (std::size_t tag = 0; tag < books.tagged_delays.size(); ++tag) {
+      if (books.tagged_delays[tag]) stream.tagged_delays[tag] = books.tagged_delays[tag];
+    }
+    // With several queues each sees only some of the frames: what is missing from one may be in another.
+    if (port_.options().queues == 1) {
+      stream.lost = books.window.lost(receptions_[i].stream.frames);
+      stream.silence = books.silence;
+      stream.silence_start = books.silence == 0 ? 0 : books.silence_start - start_;
+    }
     stream.received_per_second.resize(kSeriesSeconds);
     for (std::size_t second = 0; second < kSeriesSeconds; ++second) {
       stream.received_per_second[second] += books.per_second[second];

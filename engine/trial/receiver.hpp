@@ -23,6 +23,8 @@ class Receiver final : public Task {
   struct Stream {
     bool expected = false;
     std::uint64_t frames = 0;
+    std::optional<TaggedFrames> tagged;
+    bool ipdv = false;
     std::unique_ptr<ArrivalCheck> check;  // none: any four-tuple will do
   };
 
@@ -41,9 +43,18 @@ class Receiver final : public Task {
   static constexpr std::size_t kMostSampleBytes = 256;
 
   struct Books {
+    explicit Books(const Stream& stream);
+    void arrive(std::uint64_t sequence, std::uint64_t delay, std::uint64_t now);
+
     SequenceWindow window;
     Histogram delay;
+    std::optional<DelayVariation> variation;
+    std::optional<TaggedFrames> tagged;
+    std::vector<std::optional<std::uint64_t>> tagged_delays;
     std::vector<std::uint64_t> per_second;
+    std::uint64_t last_arrival = 0;
+    std::uint64_t silence_start = 0;
+    std::uint64_t silence = 0;
   };
   struct Counts {
     std::uint64_t received = 0;

@@ -37,6 +37,7 @@ template <Family F>
 class Sender final : public SenderTask {
  public:
   struct Setup {
+    std::uint64_t trial_start;  // clock ticks
     Schedule schedule;
     Slice slice;
     std::uint64_t give_up_at;     // clock ticks
@@ -52,7 +53,7 @@ class Sender final : public SenderTask {
         flows_{std::move(flows)},
         setup_{setup},
         total_{in_slice(setup.schedule.frames())} {
-    sent_per_second_.resize((setup.give_up_at - setup.schedule.start()) / setup.second + 2);
+    sent_per_second_.resize((setup.give_up_at - setup.trial_start) / setup.second + 2);
   }
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
@@ -145,7 +146,7 @@ class Sender final : public SenderTask {
       lateness_.record(lateness, taken);
       pending_first_ += taken;
       sent_.add(taken);
-      sent_per_second_[(now - setup_.schedule.start()) / setup_.second] += taken;
+      sent_per_second_[(now - setup_.trial_start) / setup_.second] += taken;
       if (sent_.get() == total_) {
         const std::uint64_t last_due = setup_.schedule.due_at(sequence_of(total_ - 1));
         overrun_ = now > last_due ? now - last_due : 0;

@@ -161,7 +161,7 @@ class TrialRun {
     for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
       const StreamSpec& stream = spec_.streams[i];
       const bool expected = opposite(stream.source) == port.options().side;
-      arriving.push_back({expected, stream.frames, expected ? check_of(i) : nullptr});
+      arriving.push_back({expected, stream.frames, stream.tagged, stream.ipdv, expected ? check_of(i) : nullptr});
     }
     worker.receivers.push_back({port_index, std::make_unique<Receiver>(port, queue, setting_.neighbors, run_id_,
                                                                        std::move(arriving), start_, setting_.clock)});
@@ -219,9 +219,10 @@ class TrialRun {
     const FrameTemplate<F> frame({spec.frame_size, spec.ttl, spec.dont_fragment, port.mac(),
                                   *setting_.neighbors.gateway_mac(spec.source, F), static_cast<std::uint8_t>(stream),
                                   run_id_});
-    const Schedule schedule(start_, spec.frames, spec.rate_fps, clock.hz());
+    const Schedule schedule(start_ + clock.ticks(spec.start_s), spec.frames, spec.rate_fps, clock.hz(), spec.burst);
     const double grace_s = std::max(kGrace_s, kGraceShare * static_cast<double>(spec.frames) / spec.rate_fps);
-    const typename Sender<F>::Setup setup{schedule,
+    const typename Sender<F>::Setup setup{start_,
+                                          schedule,
                                           {queue, port.options().queues},
                                           schedule.end() + clock.ticks(grace_s),
                                           clock.ticks(spec_.limits.max_pause_s),

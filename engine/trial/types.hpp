@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "flow/tuple_space.hpp"
+#include "measure/delay_variation.hpp"
 #include "measure/histogram.hpp"
+#include "measure/sequence_window.hpp"
 #include "packet/classifier.hpp"
 #include "port/port.hpp"
 
@@ -33,6 +35,13 @@ struct FlowFields {
 enum class StreamKind : std::uint8_t { flows, connections, replies };
 enum class Selection : std::uint8_t { random, enumerate };
 
+/// Frames whose delays are reported one by one: number first, first + stride, … (RFC 8219 §7.2).
+struct TaggedFrames {
+  std::uint64_t first = 0;
+  std::uint64_t stride = 1;
+  std::uint64_t count = 0;
+};
+
 struct StreamSpec {
   std::string name;
   Side source = Side::left;
@@ -46,6 +55,10 @@ struct StreamSpec {
   Selection selection = Selection::random;
   Order order = Order::pseudorandom;
   double max_loss_ratio = 0;
+  double start_s = 0;
+  std::uint64_t burst = 1;
+  std::optional<TaggedFrames> tagged;
+  bool ipdv = false;
 };
 
 struct Limits {
@@ -95,7 +108,13 @@ struct StreamReport {
   std::uint64_t beyond_window = 0;
   double offered_rate_fps = 0;
   PacingReport pacing;
-  Histogram delay;  // ticks
+  Histogram delay;       // ticks
+  SignedHistogram ipdv;  // ticks
+  /// Ticks; none: lost.
+  std::vector<std::optional<std::uint64_t>> tagged_delays;
+  std::optional<LostRange> lost;
+  std::uint64_t silence_start = 0;  // ticks since the trial's start
+  std::uint64_t silence = 0;
   std::vector<std::uint64_t> sent_per_second;
   std::vector<std::uint64_t> received_per_second;
 };

@@ -11,10 +11,10 @@ import typer
 from rich.console import Console
 
 from natxy.cli.errors import reported_errors
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment, ResolvedPlan, Search
 from natxy.plan.loading import load_plan
 from natxy.plan.models import AddressRange, Phase1Rate
-from natxy.plan.units import Percent, format_duration, format_rate
+from natxy.plan.units import Percent, Unit, format_duration, format_quantity, format_rate
 from natxy.procedures.estimate import estimate_s
 
 
@@ -49,8 +49,9 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
 
 def _lines(experiment: Experiment) -> Iterator[str]:
     frames = f"{experiment.frame_size}-byte {experiment.family} frames"
-    traffic = f", {experiment.directions}, trials of {format_duration(experiment.timing.trial)}"
-    yield f"{experiment.procedure} of {experiment.gateway.driver}: {frames}{traffic if experiment.directions else ''}"
+    if experiment.directions:
+        frames += f", {experiment.directions}, trials of {format_duration(experiment.timing.trial)}"
+    yield f"{experiment.procedure.name} of {experiment.gateway.driver}: {frames}"
     if experiment.connections is not None:
         yield _connections(experiment)
     ports = experiment.ports
@@ -58,12 +59,8 @@ def _lines(experiment: Experiment) -> Iterator[str]:
         f"{_hosts(experiment.addresses.left_hosts)} to {_hosts(experiment.addresses.right_hosts)}, "
         f"ports {ports.source.min}-{ports.source.max} to {ports.destination.min}-{ports.destination.max}"
     )
-    search, unit = experiment.search, experiment.unit
-    error = str(search.error) if isinstance(search.error, Percent) else format_rate(search.error, unit)
-    yield (
-        f"search from {format_rate(search.min_rate, unit)} to {format_rate(search.max_rate, unit)}"
-        f"{' per direction' if unit == 'fps' else ''}, to within {error}; {experiment.repeat} times"
-    )
+    repeated = f"{experiment.repeat} times"
+    yield f"{_search(experiment.search, experiment.procedure.step_unit)}; {repeated}" if experiment.search else repeated
     if experiment.baseline:
         yield f"compared with {experiment.baseline}"
 
@@ -75,6 +72,13 @@ def _connections(experiment: Experiment) -> str:
     if experiment.alpha is not None:
         text += f", validated at {experiment.alpha:g} times the rate they were established at"
     return text
+
+
+def _search(search: Search, unit: Unit) -> str:
+    error = str(search.error) if isinstance(search.error, Percent) else format_quantity(search.error, unit)
+    direction = " per direction" if unit == Unit.FPS else ""
+    limits = f"{format_quantity(search.min_rate, unit)} to {format_quantity(search.max_rate, unit)}"
+    return f"search from {limits}{direction}, to within {error}"
 
 
 def _phase1(rate: Phase1Rate) -> str:

@@ -13,13 +13,15 @@ from rich.text import Text
 
 from natxy.engine.messages import Progress
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.units import format_duration, format_rate
+from natxy.plan.procedures.base import Figure
+from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
+from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import FinishedTrial
 from natxy.procedures.estimate import expected_steps, experiment_s
 from natxy.procedures.listener import RunListener
 from natxy.results.records import State, TrialKind
 from natxy.results.statistics import Summary
-from natxy.search.outcome import Attempt, SearchResult
+from natxy.search.outcome import Attempt
 
 # Drawing costs time on a machine that measures at the same moment.
 REFRESH_S: Final = 0.4
@@ -58,11 +60,11 @@ class PlainWatch(RunListener):
         self._total = len(plan.experiments)
         self._console = console
         self._number = 0
-        self._unit = ""
+        self._experiment: Experiment | None = None
 
     def experiment_started(self, experiment: Experiment) -> None:
         self._number += 1
-        self._unit = experiment.unit
+        self._experiment = experiment
         self._say(f"experiment {self._number}/{self._total}: {experiment.title}")
 
     def trial_finished(self, trial: FinishedTrial) -> None:
@@ -75,8 +77,9 @@ class PlainWatch(RunListener):
             f"{trial.result.verdict} ({trial.result.reason}); sent {sent}, received {received}"
         )
 
-    def repetition_finished(self, number: int, result: SearchResult) -> None:
-        self._say(f"  repetition {number}: {_result(result, self._unit)}")
+    def repetition_finished(self, number: int, result: ProcedureResult) -> None:
+        assert self._experiment is not None
+        self._say(f"  repetition {number}: {_result(result, self._experiment)}")
 
     def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
         self._say(f"  {_ending(experiment, state, reason, summary)}")
@@ -155,13 +158,16 @@ class LiveWatch(RunListener):
         if attempt is None:
             rows.add_row("", "setting up")
             return rows
-        unit = experiment.unit
-        direction = " per direction" if unit == "fps" else ""
-        bracket = f"between {format_rate(attempt.lower, unit)} and {format_rate(attempt.upper, unit)}"
+        unit = experiment.procedure.step_unit
+        bracket = ""
+        if attempt.lower is not None and attempt.upper is not None:
+            bracket = f", between {format_quantity(attempt.lower, unit)} and {format_quantity(attempt.upper, unit)}"
         retry = f", try {attempt.retry}" if attempt.retry > 1 else ""
         rows.add_row("repetition", f"{self._repetition}/{experiment.repeat}")
-        rows.add_row("search", f"step {attempt.number}/~{expected_steps(experiment)}{retry}, {bracket}")
-        rows.add_row("rate", f"{format_rate(attempt.rate, unit)}{direction}")
+        rows.add_row(
+            "search" if bracket else "", f"step {attempt.number}/~{expected_steps(experiment)}{retry}{bracket}"
+        )
+        rows.add_row("rate", _quantity(attempt.rate, unit))
         if progress:
             lost = max(0, progress.sent - progress.received)
             counted = (
@@ -178,18 +184,29 @@ def _trial_rate(trial: FinishedTrial) -> str:
     return format_rate(trial.rate_fps, "cps" if trial.kind == TrialKind.PHASE1 else "fps")
 
 
-def _result(result: SearchResult, unit: str) -> str:
-    if result.lower_bound is None:
+def _quantity(value: float, unit: Unit) -> str:
+    return format_quantity(value, unit) + (" per direction" if unit == Unit.FPS else "")
+
+
+def _result(result: ProcedureResult, experiment: Experiment) -> str:
+    """The headline alone where it is the only figure."""
+    if result.lower_bound is None and result.upper_bound is not None:
         return "no rate passed"
-    at_least = "at least " if result.upper_bound is None else ""
-    return f"{at_least}{format_rate(result.rate, unit)}{' per direction' if unit == 'fps' else ''}"
+    figures: tuple[Figure, ...] = experiment.procedure.figures
+    at_least = "at least " if result.lower_bound is not None and result.upper_bound is None else ""
+    shown = []
+    for figure in figures:
+        value = result.figures.get(figure.name)
+        name = f"{figure.title} " if len(figures) > 1 else ""
+        bound = at_least if figure == figures[0] else ""
+        shown.append(f"{name}{bound}{'none' if value is None else _quantity(value, figure.unit)}")
+    return ", ".join(shown)
 
 
 def _ending(experiment: Experiment, state: State, reason: str, summary: Summary | None) -> str:
     words = []
     if summary is not None:
-        direction = " per direction" if experiment.unit == "fps" else ""
-        words.append(f"median {format_rate(summary.median, experiment.unit)}{direction} of {summary.count}")
+        words.append(f"median {_quantity(summary.median, experiment.unit)} of {summary.count}")
     if state == State.TESTER_LIMIT:
         words.append(reason)
     elif state != State.DONE:

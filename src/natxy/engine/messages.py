@@ -181,10 +181,20 @@ class StreamKind(StrEnum):
     REPLIES = "replies"
 
 
+class TaggedFrames(Message):
+    """Frames whose delays are reported one by one: number `first`, `first` + `stride`, … (RFC 8219 §7.2)."""
+
+    first: Annotated[int, Field(ge=0, lt=2**48)]
+    stride: Annotated[int, Field(ge=1, lt=2**48)]
+    count: Annotated[int, Field(ge=1, le=1_000_000)]
+
+
 class StreamSpec(Message):
     """One direction's traffic: `frames` frames at `rate_fps`, sent by port `source`, expected on the other one.
 
     `connections` and `replies` take their four-tuples from the last phase 1, in `order`; `flows` needs `flows`.
+    `burst` frames leave back to back, at the same average rate (RFC 2544 §21). `start_s`: how long after the trial's
+    start the stream begins.
     """
 
     name: str
@@ -197,6 +207,10 @@ class StreamSpec(Message):
     selection: Selection = Selection.RANDOM
     order: Order = Order.PSEUDORANDOM
     max_loss_ratio: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    start_s: Annotated[float, Field(ge=0, le=86400)] = 0.0
+    burst: Annotated[int, Field(ge=1, le=65536)] = 1
+    tagged: TaggedFrames | None = None
+    ipdv: bool = False
 
 
 class TrialLimits(Message):
@@ -295,6 +309,32 @@ class DelaySummary(Message):
     histogram: list[tuple[int, int]] | None = Field(default=None, description="(upper bound in ns, frames)")
 
 
+class DelayVariation(Message):
+    """Inter-packet delay variation D(i) − D(i−1) in sending order, signed, of every pair of which both arrived
+    (RFC 5481 §4.1, RFC 8219 §7.3.2)."""
+
+    pairs: int
+    min_ns: int
+    p1_ns: int
+    median_ns: int
+    p99_ns: int
+    max_ns: int
+
+
+class LostFrame(Message):
+    """`due_s`: when it was to be sent, after the trial's start."""
+
+    sequence: int
+    due_s: float
+
+
+class Silence(Message):
+    """Between two arrivals that follow each other, times after the trial's start."""
+
+    start_s: float
+    duration_s: float
+
+
 class StreamResult(Message):
     """received = distinct frames; lost = planned − received; late arrivals of earlier trials are the trial's
     `stale`. `corrupt`: our signature with a wrong checksum or length; `misrouted`: on the wrong port, or with a
@@ -315,6 +355,11 @@ class StreamResult(Message):
     offered_rate_fps: float
     pacing: Pacing
     delay: DelaySummary | None
+    ipdv: DelayVariation | None = None
+    tagged_delays_ns: list[int | None] | None = Field(default=None, description="in the order of sending; null: lost")
+    first_lost: LostFrame | None = Field(default=None, description="known with one queue a port")
+    last_lost: LostFrame | None = None
+    longest_silence: Silence | None = None
     sent_per_second: list[int]
     received_per_second: list[int]
 

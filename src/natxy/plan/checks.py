@@ -10,11 +10,12 @@ from typing import Final
 from natxy.plan.addresses import LinkAddresses
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways import LinuxForwardConfig, NftablesConfig, SimulatedConfig
-from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, Plan, Procedure
+from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, Plan
 from natxy.plan.problems import Location, Problem
+from natxy.plan.procedures import takers
 from natxy.plan.terms import Family
 from natxy.plan.topology import SAFE_NETWORKS
-from natxy.plan.units import format_duration
+from natxy.plan.units import Unit, format_duration
 
 # What the engine can number: the frames of a trial, and the four-tuples of a space.
 MOST_CONNECTIONS: Final = 2**48 - 1
@@ -31,21 +32,22 @@ def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
 
 
 def _check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
-    validated = own.procedure == Procedure.VALIDATED_CONNECTION_RATE
-    throughput = own.procedure == Procedure.THROUGHPUT
-    given = own.model_fields_set
-    if "alpha" in given and not validated:
-        yield Problem((*location, "alpha"), f"{own.procedure} has no validation; remove it")
-    for field in ("directions", "baseline", "phase1_rate"):
-        if field in given and not throughput:
-            yield Problem((*location, field), f"only throughput takes it, not {own.procedure}; remove it")
-    if throughput and own.connections is not None and own.phase1_rate is None:
+    procedure = own.procedure
+    for field in own.model_fields_set:
+        others = takers(field)
+        if others and field not in procedure.takes:
+            text = f"{procedure.name} doesn't take it, only {', '.join(others)}; remove it"
+            yield Problem((*location, field), text)
+    takes_phase1_rate = "phase1_rate" in procedure.takes
+    if takes_phase1_rate and own.connections is not None and own.phase1_rate is None:
         text = "missing; phase 1 needs a rate safely below the gateway's maximum connection establishment rate: give "
         yield Problem((*location, "phase1_rate"), text + "a rate such as 20k, or {experiment: NAME, percent: 50}")
-    if throughput and own.connections is None and own.phase1_rate is not None:
+    if takes_phase1_rate and own.connections is None and own.phase1_rate is not None:
         yield Problem((*location, "phase1_rate"), "there is no phase 1 without `connections`; give these or remove it")
-    if not throughput and own.connections is None:
-        yield Problem((*location, "connections"), f"missing; {own.procedure} needs the connections to set up, e.g. 50k")
+    if procedure.stateful and "connections" in procedure.takes and own.connections is None:
+        yield Problem(
+            (*location, "connections"), f"missing; {procedure.name} needs the connections to set up, e.g. 50k"
+        )
 
 
 def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
@@ -54,7 +56,10 @@ def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> It
     if isinstance(gateway, SimulatedConfig) != (plan.testbed.kind == "simulated"):
         text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}; "
         yield Problem(at, text + "simulated gateways and the simulated testbed go together")
-    if isinstance(gateway, LinuxForwardConfig) and experiment.connections is not None:
+    if isinstance(gateway, LinuxForwardConfig) and experiment.procedure.stateful:
+        text = f"{gateway.driver} keeps no connections, which {experiment.procedure.name} needs; choose a stateful one"
+        yield Problem(at, text)
+    elif isinstance(gateway, LinuxForwardConfig) and experiment.connections is not None:
         text = f"{gateway.driver} keeps no connections; remove it, or choose a stateful gateway"
         yield Problem((*location, "connections"), text)
     if isinstance(gateway, NftablesConfig):
@@ -63,7 +68,7 @@ def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> It
 
 def _check_table(gateway: NftablesConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
     if experiment.connections is None:
-        if experiment.procedure == Procedure.THROUGHPUT:
+        if not experiment.procedure.stateful:
             text = f"missing; through the stateful {gateway.driver} only established connections have replies: give "
             yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
         return
@@ -75,7 +80,7 @@ def _check_table(gateway: NftablesConfig, experiment: Experiment, location: Loca
             "asked; raise it or ask for fewer",
         )
     phase1 = experiment.phase1_rate
-    if experiment.procedure == Procedure.THROUGHPUT and (phase1 is None or phase1.rate is None):
+    if "phase1_rate" in experiment.procedure.takes and (phase1 is None or phase1.rate is None):
         return  # a share of a rate not yet measured can only be checked once it is
     longest_s = experiment.longest_trial_s(phase1.rate if phase1 else None)
     for field in ("udp_timeout_s", "udp_stream_timeout_s"):
@@ -152,9 +157,11 @@ def _within(hosts: AddressRange, networks: tuple[object, ...]) -> bool:
 
 
 def _check_search(experiment: Experiment, location: Location) -> Iterator[Problem]:
-    error = experiment.search.absolute_error
-    if error is not None and error > experiment.search.max_rate:
-        text = f"an error of {error:g} is wider than the whole search up to {experiment.search.max_rate:g}; lower it"
+    search = experiment.search
+    if search and search.absolute_error is not None and search.absolute_error > search.max_rate:
+        text = (
+            f"an error of {search.absolute_error:g} is wider than the whole search up to {search.max_rate:g}; lower it"
+        )
         yield Problem((*location, "search", "error"), text)
 
 
@@ -166,9 +173,8 @@ def check_references(plan: Plan) -> Iterator[Problem]:
         if experiment.name in earlier:
             yield Problem((*location, "name"), f"{experiment.name!r} is taken; every experiment has its own name")
         if experiment.phase1_rate and experiment.phase1_rate.experiment is not None:
-            named = earlier.get(experiment.phase1_rate.experiment)
-            if named is None or named.procedure == Procedure.THROUGHPUT:
-                rates = [name for name, other in earlier.items() if other.procedure != Procedure.THROUGHPUT]
+            rates = [name for name, other in earlier.items() if other.procedure.headline().unit == Unit.CPS]
+            if experiment.phase1_rate.experiment not in rates:
                 yield Problem(
                     (*location, "phase1_rate", "experiment"),
                     f"{experiment.phase1_rate.experiment!r} is no earlier connection rate experiment; "
@@ -180,10 +186,11 @@ def check_references(plan: Plan) -> Iterator[Problem]:
 
 
 def _check_baseline(experiment: ExperimentPlan, earlier: dict[str, ExperimentPlan], at: Location) -> Iterator[Problem]:
+    procedure = experiment.procedure.name
     base = earlier.get(experiment.baseline or "")
-    if base is None or base.procedure != Procedure.THROUGHPUT:
-        others = [name for name, other in earlier.items() if other.procedure == Procedure.THROUGHPUT]
-        text = f"{experiment.baseline!r} is no earlier throughput experiment; there are: {', '.join(others) or 'none'}"
+    if base is None or base.procedure.name != procedure:
+        others = [name for name, other in earlier.items() if other.procedure.name == procedure]
+        text = f"{experiment.baseline!r} is no earlier {procedure} experiment; there are: {', '.join(others) or 'none'}"
         yield Problem(at, text)
         return
     for field in ("frame_size", "directions", "family"):

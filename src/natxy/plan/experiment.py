@@ -13,6 +13,7 @@ from pydantic import field_serializer
 from ruamel.yaml import YAML
 
 from natxy.plan.addresses import AddressPlan, LinkAddresses
+from natxy.plan.base import PlanModel
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.models import (
     AddressPreset,
@@ -20,14 +21,13 @@ from natxy.plan.models import (
     Directions,
     Orders,
     Phase1Rate,
-    PlanModel,
     PortRange,
-    Procedure,
     TestbedConfig,
 )
 from natxy.plan.presets import Timing
+from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.terms import Family
-from natxy.plan.units import Percent, Rate
+from natxy.plan.units import Percent, Rate, Unit
 
 
 class Addresses(PlanModel):
@@ -58,6 +58,11 @@ class Search(PlanModel):
     max_invalid: int
 
     @property
+    def middle_rate(self) -> float:
+        """What a rate not yet searched is taken for in estimates."""
+        return (self.min_rate + self.max_rate) / 2
+
+    @property
     def absolute_error(self) -> float | None:
         return None if isinstance(self.error, Percent) else self.error
 
@@ -70,7 +75,7 @@ class Experiment(PlanModel):
     name: str
     title: str
     gateway: GatewayConfig
-    procedure: Procedure
+    procedure: ProcedureConfig
     family: Family
     frame_size: int
     ttl: int
@@ -82,7 +87,7 @@ class Experiment(PlanModel):
     connections: int | None
     phase1_rate: Phase1Rate | None
     alpha: float | None
-    search: Search
+    search: Search | None
     baseline: str | None
     repeat: int
     timing: Timing
@@ -91,10 +96,20 @@ class Experiment(PlanModel):
     def _gateway(self, gateway: GatewayConfig) -> dict[str, Any]:
         return gateway.model_dump(mode="json", exclude_none=True)
 
+    @field_serializer("procedure")
+    def _procedure(self, procedure: ProcedureConfig) -> dict[str, Any] | str:
+        settings = procedure.model_dump(mode="json", exclude_none=True)
+        return settings if len(settings) > 1 else procedure.name
+
     @property
-    def unit(self) -> str:
-        """Of its result: `fps` per direction, or `cps`."""
-        return "fps" if self.procedure == Procedure.THROUGHPUT else "cps"
+    def unit(self) -> Unit:
+        """Of its headline."""
+        return self.procedure.headline().unit
+
+    @property
+    def uses_connections(self) -> bool:
+        """Then the gateway's table is emptied before every step."""
+        return self.procedure.stateful or self.connections is not None
 
     @property
     def flow_space_size(self) -> int:
@@ -104,17 +119,20 @@ class Experiment(PlanModel):
     def longest_trial_s(self, phase1_fps: float | None) -> float:
         """From the first new connection to the last frame that needs it: what a table's timeouts have to exceed.
 
-        `phase1_fps` is the rate of a throughput experiment's phase 1; a connection rate is at its longest at the
-        search's lowest rate.
+        `phase1_fps` is the rate of the experiment's own phase 1; a search for a connection rate is at its longest at
+        its lowest rate.
         """
         connections, timing = self.connections or 0, self.timing
-        if self.procedure == Procedure.THROUGHPUT:
+        if not self.procedure.stateful:
             phase1_s = connections / phase1_fps + timing.drain + timing.learning_pause if phase1_fps else 0.0
             return phase1_s + timing.trial + timing.drain
-        phase1_s = connections / self.search.min_rate + timing.drain
+        rate_fps = self.search.min_rate if self.search else phase1_fps
+        if rate_fps is None:
+            return 0.0
+        phase1_s = connections / rate_fps + timing.drain
         if self.alpha is None:
             return phase1_s
-        return phase1_s + connections / (self.alpha * self.search.min_rate) + timing.drain
+        return phase1_s + connections / (self.alpha * rate_fps) + timing.drain
 
 
 class ResolvedPlan(PlanModel):

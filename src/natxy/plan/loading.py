@@ -17,21 +17,14 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.models import ExperimentPlan, Plan, Procedure
+from natxy.plan.models import ExperimentPlan, Plan
 from natxy.plan.problems import Location, PlanProblems, Problem, field_path
+from natxy.plan.procedures import takers
 from natxy.plan.resolve import resolve
 from natxy.plan.schema import field_names, plan_schema
 
 # Mappings of `defaults` that an experiment may override key by key; every other field is replaced whole.
 _MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
-
-# Defaults that only some procedures take don't reach the others.
-_ONLY_FOR: Final = {
-    "alpha": frozenset({Procedure.VALIDATED_CONNECTION_RATE}),
-    "directions": frozenset({Procedure.THROUGHPUT}),
-    "baseline": frozenset({Procedure.THROUGHPUT}),
-    "phase1_rate": frozenset({Procedure.THROUGHPUT}),
-}
 
 
 def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()) -> ResolvedPlan:
@@ -93,10 +86,12 @@ def _merged(defaults: Mapping[str, Any], experiment: object) -> object:
     if not isinstance(experiment, Mapping):
         return experiment
     procedure = experiment.get("procedure", defaults.get("procedure"))
+    procedure = procedure.get("name") if isinstance(procedure, Mapping) else procedure
+    # Defaults that only some procedures take don't reach the others.
     merged = {
         name: value
         for name, value in defaults.items()
-        if name in ExperimentPlan.model_fields and procedure in _ONLY_FOR.get(name, {procedure})
+        if name in ExperimentPlan.model_fields and (not takers(name) or procedure in takers(name))
     }
     for name, value in experiment.items():
         base = merged.get(name)

@@ -45,13 +45,13 @@ BAD_EXPERIMENTS = [
     ("conections: 50k", "8:5", "experiments[0].conections: unknown field; did you mean 'connections'?"),
     ("connections: many", "8:5", "experiments[0].connections: expected a whole number"),
     ("connections: true", "8:5", "experiments[0].connections: expected a whole number"),
-    ("alpha: 0.5", "8:5", "experiments[0].alpha: connection-rate has no validation"),
+    ("alpha: 0.5", "8:5", "experiments[0].alpha: connection-rate doesn't take it, only validated-connection-rate"),
     ("frame_size: 63", "8:5", "experiments[0].frame_size: expected greater than or equal to 64, got 63"),
     ("orders: {source_port: random}", "8:14", "experiments[0].orders.source_port: expected 'increasing', 'decreasing'"),
     ("ports: {source: 500-100}", "8:13", "experiments[0].ports.source: min (500) must not be above max (100)"),
     ("ports: {source: 1-70000}", "8:13", "experiments[0].ports.source: expected less than or equal to 65535"),
     ("addresses: several", "8:5", "experiments[0].addresses: expected 'single' or 'multiple', got 'several'"),
-    ("baseline: first", "8:5", "experiments[0].baseline: only throughput takes it"),
+    ("baseline: first", "8:5", "experiments[0].baseline: connection-rate doesn't take it, only throughput; remove it"),
     ("repeat: 0", "8:5", "experiments[0].repeat: expected greater than or equal to 1, got 0"),
     ("timing: {trial: soon}", "8:14", "experiments[0].timing.trial: expected a duration such as 60s"),
 ]
@@ -63,6 +63,29 @@ def test_a_bad_field_is_named_with_line_column_and_what_was_expected(
 ) -> None:
     errors = errors_of(tmp_path, experiment(line))
     assert f"plan.yaml:{position}: {message}" in errors
+
+
+@pytest.mark.parametrize(
+    ("procedure", "position", "message"),
+    [
+        ("conection-rate", "6:5", "experiments[0].procedure: expected 'throughput', 'connection-rate', "),
+        ("conection-rate", "6:5", "got 'conection-rate'; did you mean 'connection-rate'?"),
+        ("{name: connection-rate, nome: 1}", "6:40", "experiments[0].procedure.nome: unknown field; did you mean"),
+        ("{}", "6:5", "experiments[0].procedure: missing 'name'"),
+    ],
+)
+def test_a_bad_procedure_is_named_like_any_field(tmp_path: Path, procedure: str, position: str, message: str) -> None:
+    text = experiment("connections: 50k").replace("procedure: connection-rate", f"procedure: {procedure}")
+    errors = errors_of(tmp_path, text)
+    assert f"plan.yaml:{position}: " in errors
+    assert message in errors
+
+
+def test_a_procedure_is_a_name_or_a_mapping(tmp_path: Path) -> None:
+    text = experiment("connections: 50k")
+    named, mapped = load(tmp_path, text), load(tmp_path, text.replace("connection-rate", "{name: connection-rate}"))
+    assert named == mapped
+    assert "procedure: connection-rate\n" in mapped.to_yaml()
 
 
 BAD_MEANINGS = [
@@ -191,6 +214,8 @@ DEFAULTS = """\
 
 def test_defaults_are_merged_and_reach_only_procedures_that_take_them(tmp_path: Path) -> None:
     plain, validated, forwarding = load(tmp_path, DEFAULTS).experiments
+    assert plain.search is not None
+    assert validated.search is not None
     assert (plain.search.min_rate, plain.search.max_rate, plain.alpha) == (5e3, 2e6, None)
     assert (validated.search.max_rate, validated.alpha) == (1e6, 0.25)
     assert forwarding.connections is None

@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema
 
 from natxy.plan.addresses import LinkAddresses
+from natxy.plan.base import PlanModel, Shorthand
 from natxy.plan.gateways import GatewayConfig
+from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.terms import Family, Order
 from natxy.plan.units import AbsoluteRate, BitRate, Count, Duration, Rate
 
@@ -24,16 +26,6 @@ IPAddress = IPv4Address | IPv6Address
 
 MAX_FRAME_SIZE = 1518
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
-
-
-class PlanModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Procedure(StrEnum):
-    THROUGHPUT = "throughput"
-    CONNECTION_RATE = "connection-rate"
-    VALIDATED_CONNECTION_RATE = "validated-connection-rate"
 
 
 class Directions(StrEnum):
@@ -52,23 +44,6 @@ class AddressPreset(StrEnum):
 class TimingPreset(StrEnum):
     RFC = "rfc"
     LAB = "lab"
-
-
-class _Shorthand:
-    """Lets a scalar stand for a mapping with the one key `key`."""
-
-    def __init__(self, key: str, *types: str) -> None:
-        self._key = key
-        self._types = types or ("string",)
-
-    def _expand(self, given: object) -> object:
-        return given if given is None or isinstance(given, dict | BaseModel) else {self._key: given}
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self._expand, handler(source))
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"anyOf": [*({"type": name} for name in self._types), handler(schema)]}
 
 
 # --- traffic -----------------------------------------------------------------------------------------------------
@@ -259,8 +234,8 @@ TestbedConfig = Annotated[LabConfig | SimulatedTestbedConfig, Field(discriminato
 class ExperimentPlan(PlanModel):
     name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
     title: str | None = None
-    gateway: Annotated[GatewayConfig, _Shorthand("driver")]
-    procedure: Procedure
+    gateway: Annotated[GatewayConfig, Shorthand("driver")]
+    procedure: Annotated[ProcedureConfig, Shorthand("name")]
     family: Family | None = None
     frame_size: Annotated[int, Field(ge=64, le=MAX_FRAME_SIZE)] | None = Field(
         default=None, description="bytes, FCS counted; 64 for IPv4 and 84 for IPv6 when not given"
@@ -268,18 +243,18 @@ class ExperimentPlan(PlanModel):
     ttl: Annotated[int, Field(ge=2, le=255)] = Field(default=64, description="TTL or hop limit of a test frame")
     dont_fragment: bool = Field(default=False, description="sets IPv4's DF bit")
     directions: Directions | None = None
-    addresses: Annotated[AddressesPlan, _Shorthand("preset")] = AddressesPlan()
+    addresses: Annotated[AddressesPlan, Shorthand("preset")] = AddressesPlan()
     ports: PortsPlan = PortsPlan()
     orders: Orders = Orders()
     connections: Count | None = Field(default=None, description="connections of phase 1")
-    phase1_rate: Annotated[Phase1Rate, _Shorthand("rate", "string", "number")] | None = None
+    phase1_rate: Annotated[Phase1Rate, Shorthand("rate", "string", "number")] | None = None
     alpha: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None, description="validation rate as a share of the connection rate (RFC 9693 §4.6)"
     )
     search: SearchPlan = SearchPlan()
     baseline: str | None = Field(default=None, description="the experiment whose throughput is 100 %")
     repeat: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    timing: Annotated[TimingPlan, _Shorthand("preset")] = TimingPlan()
+    timing: Annotated[TimingPlan, Shorthand("preset")] = TimingPlan()
 
 
 class Plan(PlanModel):
@@ -289,7 +264,7 @@ class Plan(PlanModel):
     repeat: Annotated[int, Field(ge=1, le=10_000)] = Field(default=20, description="repetitions of every experiment")
     family: Family = Family.IPV4
     line_rate: BitRate | None = Field(default=None, description="of one direction; what percentages are shares of")
-    timing: Annotated[TimingPlan, _Shorthand("preset")] = TimingPlan()
+    timing: Annotated[TimingPlan, Shorthand("preset")] = TimingPlan()
     testbed: TestbedConfig = LabConfig()
     allow_public_destinations: bool = Field(
         default=False, description="let test traffic leave the benchmark and private ranges (RFC 6815)"

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from natxy.plan.models import PlanModel, TimingPlan, TimingPreset
+from natxy.plan.base import PlanModel
+from natxy.plan.models import TimingPlan, TimingPreset
 from natxy.plan.units import Duration, format_duration
 
 

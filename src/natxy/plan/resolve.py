@@ -11,7 +11,7 @@ from natxy.errors import PlanError
 from natxy.plan.checks import check_experiment, check_references
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
 from natxy.plan.gateways import NftablesConfig
-from natxy.plan.models import Directions, ExperimentPlan, Plan, PortRange, PortsPlan, Procedure, SearchPlan
+from natxy.plan.models import Directions, ExperimentPlan, Plan, PortRange, PortsPlan, SearchPlan
 from natxy.plan.presets import resolve_timing, timing_deviations
 from natxy.plan.problems import Location, PlanProblems, Problem
 from natxy.plan.terms import Family
@@ -70,8 +70,10 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
 def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, repeat: int | None) -> Experiment:
     family = own.family or plan.family
     frame_size = own.frame_size or SMALLEST_FRAME[family]
-    throughput = own.procedure == Procedure.THROUGHPUT
-    validated = own.procedure == Procedure.VALIDATED_CONNECTION_RATE
+    takes = own.procedure.takes
+    search = None
+    if "search" in takes:
+        search = _resolve_search(own.search, plan.line_rate, frame_size, (*location, "search"))
     return Experiment(
         name=own.name,
         title=own.title or own.name,
@@ -81,14 +83,14 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         frame_size=frame_size,
         ttl=own.ttl,
         dont_fragment=own.dont_fragment,
-        directions=(own.directions or Directions.BIDIRECTIONAL) if throughput else None,
+        directions=(own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
         addresses=resolve_addresses(own.addresses, family, translating=isinstance(own.gateway, NftablesConfig)),
         ports=_resolve_ports(own.ports, own.connections),
         orders=own.orders,
         connections=own.connections,
         phase1_rate=own.phase1_rate,
-        alpha=(own.alpha or DEFAULT_ALPHA) if validated else None,
-        search=_resolve_search(own.search, plan.line_rate, frame_size, (*location, "search")),
+        alpha=(own.alpha or DEFAULT_ALPHA) if "alpha" in takes else None,
+        search=search,
         baseline=own.baseline,
         repeat=repeat or own.repeat or plan.repeat,
         timing=resolve_timing(plan.timing, own.timing),
@@ -158,8 +160,7 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
 def _deviations(experiments: list[Experiment]) -> list[str]:
     sentences: list[str] = []
     for experiment in experiments:
-        fixed = experiment.procedure == Procedure.THROUGHPUT
-        sentences += timing_deviations(experiment.timing, fixed_duration=fixed)
+        sentences += timing_deviations(experiment.timing, fixed_duration=not experiment.procedure.stateful)
         if experiment.repeat < DEFAULT_REPEAT:
             sentences.append(
                 f"Experiments are repeated {experiment.repeat} times; at least {DEFAULT_REPEAT} repetitions are usual."

@@ -89,6 +89,7 @@ def test_multiple_addresses_lie_behind_the_testers_next_hop(
 def test_percentages_are_shares_of_the_line_rate() -> None:
     search = {"min_rate": "1%", "max_rate": "100%"}
     resolved = only_experiment(FORWARDING | {"search": search}, line_rate="1Gbps").search
+    assert resolved is not None
     assert resolved.max_rate == pytest.approx(1_488_095.24)
     assert resolved.min_rate == pytest.approx(14_880.95)
 

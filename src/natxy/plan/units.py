@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
@@ -22,7 +23,20 @@ _PERCENT = re.compile(_NUMBER + r"\s*%")
 _COUNT = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)")
 _BIT_RATE = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)\s*(?:bps|bit/s)?")
 _DURATION = re.compile(_NUMBER + r"\s*(?P<unit>ns|us|µs|ms|s|min|h)?")
+_NS_STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+class Unit(StrEnum):
+    """Of a result. A frame rate is per direction."""
+
+    FPS = "fps"
+    CPS = "cps"
+    NS = "ns"
+    SECONDS = "s"
+    FRAMES = "frames"
+    CONNECTIONS = "connections"
+    PERCENT = "percent"
 
 
 @dataclass(frozen=True)
@@ -97,6 +111,22 @@ def format_rate(rate: float, unit: str) -> str:
         if rate >= limit * 0.99995:
             return f"{rate / limit:.4g} {prefix}{unit}"
     return f"{rate:.4g} {unit}"
+
+
+def format_quantity(value: float, unit: str) -> str:
+    """A value of any `Unit`: `812.5 kfps`, `35.2 µs`, `4,194,304 connections`, `99.97 %`."""
+    match Unit(unit):
+        case Unit.FPS | Unit.CPS:
+            return format_rate(value, unit)
+        case Unit.NS:
+            limit, name = next((step for step in _NS_STEPS if abs(value) >= step[0]), (1.0, "ns"))
+            return f"{value / limit:.4g} {name}"
+        case Unit.SECONDS:
+            return format_duration(value)
+        case Unit.PERCENT:
+            return f"{value:.4g} %"
+        case Unit.FRAMES | Unit.CONNECTIONS:
+            return f"{value:,.0f} {unit}"
 
 
 def format_duration(seconds: float) -> str:

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from natxy.plan.units import (
     Percent,
+    Unit,
     format_duration,
+    format_quantity,
     format_rate,
     line_rate_fps,
     parse_bit_rate,
@@ -76,6 +78,23 @@ def test_line_rate_of_64_byte_frames_is_the_known_one() -> None:
 )
 def test_rates_are_printed_with_a_prefix(rate: float, text: str) -> None:
     assert format_rate(rate, "fps") == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (812_500, Unit.FPS, "812.5 kfps"),
+        (4_194_304, Unit.CONNECTIONS, "4,194,304 connections"),
+        (99.97, Unit.PERCENT, "99.97 %"),
+        (0, Unit.NS, "0 ns"),
+        (850, Unit.NS, "850 ns"),
+        (35_210, Unit.NS, "35.21 µs"),
+        (-2.5e6, Unit.NS, "-2.5 ms"),
+        (200, Unit.SECONDS, "3 min 20 s"),
+    ],
+)
+def test_every_unit_is_printed(value: float, unit: Unit, text: str) -> None:
+    assert format_quantity(value, unit) == text
 
 
 @given(st.floats(min_value=1, max_value=1e12))

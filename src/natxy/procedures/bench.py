@@ -14,7 +14,7 @@ from natxy.engine.messages import TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.results.records import Purpose, TrialKind
 from natxy.results.store import timestamp
-from natxy.search.outcome import Attempt, Outcome
+from natxy.search.outcome import Attempt
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class TrialObserver(Protocol):
 
 @dataclass(frozen=True)
 class Bench:
-    """`phase1_fps`: the rate that prepares a throughput experiment's connections. `sleep` takes seconds."""
+    """`phase1_fps`: the rate that prepares the connections of an experiment with a `phase1_rate`. `sleep` takes
+    seconds."""
 
     experiment: Experiment
     engine: Engine
@@ -55,7 +56,7 @@ class Bench:
         self.observer.attempt_started(attempt)
         # What disturbed the tester may take a while to pass: wait longer before each further try.
         self.sleep(self.experiment.timing.settle * attempt.retry)
-        if self.experiment.connections is not None:
+        if self.experiment.uses_connections:
             self.gateway.clear()
 
     def trial(
@@ -65,12 +66,12 @@ class Bench:
         purpose: Purpose,
         rate_fps: float,
         run: Callable[[int, OnProgress], TrialResult],
-    ) -> Outcome:
+    ) -> TrialResult:
         """Carries out one engine trial, `run(seed, on_progress)`, and keeps its result."""
         started_at = timestamp()
         result = run(self._seed(attempt, kind), self.observer.progress(kind))
         self.observer.finished(FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result))
-        return Outcome(result.verdict.value)
+        return result
 
     def _seed(self, attempt: Attempt, kind: TrialKind) -> int:
         """Reproducible from the plan's seed, and another one for every trial (RFC 4814)."""

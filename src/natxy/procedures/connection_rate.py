@@ -7,16 +7,50 @@ every frame still arrives; only validation shows that: the responder sends each 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from natxy.engine.messages import TrialResult, Verdict
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
+from natxy.procedures.base import Procedure, ProcedureResult
 from natxy.procedures.bench import Bench
+from natxy.procedures.phase1 import TRIAL_OVERHEAD_S
+from natxy.procedures.steps import search_of, search_rate
 from natxy.procedures.streams import establish_request, validate_request
 from natxy.results.records import Purpose, TrialKind
-from natxy.search.outcome import Attempt, Outcome
+from natxy.search.outcome import Attempt
 
 
-def measure_connection_rate(bench: Bench, attempt: Attempt) -> Outcome:
-    """`attempt.rate` in connections per second; validated when the experiment has an `alpha`."""
+class ConnectionRate(Procedure):
+    declaration: ClassVar[type[ProcedureDeclaration]] = ConnectionRateConfig
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        return search_rate(bench, lambda attempt: _establish(bench, attempt))
+
+    def expected_steps(self, experiment: Experiment) -> int:
+        return search_of(experiment).expected_steps()
+
+    def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
+        return _traffic_s(experiment) + experiment.timing.drain
+
+
+class ValidatedConnectionRate(ConnectionRate):
+    declaration = ValidatedConnectionRateConfig
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        return search_rate(bench, lambda attempt: _establish_and_validate(bench, attempt))
+
+    def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
+        assert experiment.alpha is not None
+        validation_s = TRIAL_OVERHEAD_S + _traffic_s(experiment) / experiment.alpha + experiment.timing.drain
+        return super().expected_step_s(experiment, phase1_fps) + validation_s
+
+
+def _establish(bench: Bench, attempt: Attempt) -> TrialResult:
+    """`attempt.rate` in connections per second."""
     bench.begin(attempt)
-    established = bench.trial(
+    return bench.trial(
         attempt,
         TrialKind.PHASE1,
         Purpose.MEASURE,
@@ -25,15 +59,28 @@ def measure_connection_rate(bench: Bench, attempt: Attempt) -> Outcome:
             establish_request(bench.experiment, attempt.rate, seed), on_progress
         ),
     )
-    alpha = bench.experiment.alpha
-    if alpha is None or established != Outcome.PASS:
+
+
+def _establish_and_validate(bench: Bench, attempt: Attempt) -> TrialResult:
+    established = _establish(bench, attempt)
+    if established.verdict != Verdict.PASS:
         return established
+    alpha = bench.experiment.alpha
+    assert alpha is not None
+    rate_fps = alpha * attempt.rate
     return bench.trial(
         attempt,
         TrialKind.VALIDATE,
         Purpose.MEASURE,
-        alpha * attempt.rate,
+        rate_fps,
         lambda seed, on_progress: bench.engine.validate(
-            validate_request(bench.experiment, alpha * attempt.rate, seed), on_progress
+            validate_request(bench.experiment, rate_fps, seed), on_progress
         ),
     )
+
+
+def _traffic_s(experiment: Experiment) -> float:
+    """At the middle of the search."""
+    assert experiment.connections is not None
+    assert experiment.search is not None
+    return experiment.connections / experiment.search.middle_rate

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from natxy.engine.messages import Progress
 from natxy.plan.experiment import Experiment
+from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import FinishedTrial
 from natxy.results.records import State, TrialKind
 from natxy.results.statistics import Summary
-from natxy.search.outcome import Attempt, SearchResult
+from natxy.search.outcome import Attempt
 
 
 class RunListener:
@@ -24,7 +25,7 @@ class RunListener:
 
     def trial_finished(self, trial: FinishedTrial) -> None: ...
 
-    def repetition_finished(self, number: int, result: SearchResult) -> None: ...
+    def repetition_finished(self, number: int, result: ProcedureResult) -> None: ...
 
     def experiment_finished(
         self, experiment: Experiment, state: State, reason: str, summary: Summary | None

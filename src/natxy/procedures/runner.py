@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -13,29 +12,21 @@ from natxy import __version__
 from natxy.dut.base import TableNeed
 from natxy.engine.interface import OnProgress
 from natxy.errors import DutError, NatxyError
-from natxy.plan.experiment import Experiment, ResolvedPlan, Search
-from natxy.plan.models import Procedure
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench, FinishedTrial
-from natxy.procedures.connection_rate import measure_connection_rate
 from natxy.procedures.listener import RunListener
-from natxy.procedures.throughput import measure_throughput
+from natxy.procedures.registry import procedure_of
 from natxy.procedures.workbench import Bed, Workbench
 from natxy.results.machine import describe_machine
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.records import RunState, State, TrialKind
 from natxy.results.statistics import summarize
 from natxy.results.store import RESULTS_FILE, RunStore
-from natxy.search.binary import BinarySearch
-from natxy.search.outcome import Attempt, Outcome, SearchResult, TesterLimitReached
+from natxy.search.outcome import Attempt, TesterLimitReached
 
 PLAN_FILE: Final = "plan.yaml"
 ENGINE_LOG: Final = "engine.log"
-
-PROCEDURES: Final[dict[Procedure, Callable[[Bench, Attempt], Outcome]]] = {
-    Procedure.THROUGHPUT: measure_throughput,
-    Procedure.CONNECTION_RATE: measure_connection_rate,
-    Procedure.VALIDATED_CONNECTION_RATE: measure_connection_rate,
-}
 
 # What of an experiment a reader tells it apart by.
 _CELL: Final = {"frame_size", "directions", "connections"}
@@ -56,16 +47,6 @@ def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
         if not run.measured:
             shutil.rmtree(folder)
         raise
-
-
-def binary_search(search: Search) -> BinarySearch:
-    return BinarySearch(
-        min_rate=search.min_rate,
-        max_rate=search.max_rate,
-        absolute_error=search.absolute_error,
-        relative_error=search.relative_error,
-        max_invalid=search.max_invalid,
-    )
 
 
 class _Run:
@@ -118,7 +99,7 @@ class _Run:
             name=experiment.name,
             title=experiment.title,
             gateway=experiment.gateway.driver,
-            procedure=experiment.procedure,
+            procedure=experiment.procedure.name,
             family=experiment.family,
             cell=cell | {"addresses": experiment.addresses.preset},
             settings=settings,
@@ -189,7 +170,9 @@ class _Run:
                 phase1_fps=phase1_fps,
             )
             result = self._repetition(bench, experiment_id, observer)
-            values.append(result.rate)
+            headline = result.figures[experiment.procedure.headline().name]
+            if headline is not None:
+                values.append(headline)
             self._listener.repetition_finished(number, result)
 
     def _describe(self, bed: Bed, experiment_id: int) -> None:
@@ -204,12 +187,11 @@ class _Run:
 
     # --- one repetition
 
-    def _repetition(self, bench: Bench, experiment_id: int, observer: _Observer) -> SearchResult:
-        procedure = PROCEDURES[bench.experiment.procedure]
+    def _repetition(self, bench: Bench, experiment_id: int, observer: _Observer) -> ProcedureResult:
         repetition_id = observer.repetition_id = self._store.start_repetition(experiment_id, bench.repetition)
         self.measured = True
         try:
-            result = binary_search(bench.experiment.search).run(lambda attempt: procedure(bench, attempt))
+            result = procedure_of(bench.experiment).measure(bench)
         except TesterLimitReached as limit:
             self._store.finish_repetition(
                 repetition_id,
@@ -228,10 +210,12 @@ class _Run:
         self._store.finish_repetition(
             repetition_id,
             State.DONE,
-            value=result.rate,
+            value=result.figures[bench.experiment.procedure.headline().name],
+            figures=result.figures,
+            curves=result.curves,
             lower_bound=result.lower_bound,
             upper_bound=result.upper_bound,
-            reason=_remark(result, observer.last_reason),
+            reason=result.remark,
         )
         return result
 
@@ -244,7 +228,6 @@ class _Observer:
         self._foreign = foreign
         self._listener = listener
         self.repetition_id = 0
-        self.last_reason = ""
 
     def attempt_started(self, attempt: Attempt) -> None:
         self._listener.attempt_started(attempt)
@@ -265,13 +248,4 @@ class _Observer:
             result=trial.result,
         )
         self._foreign.add(trial.result.samples)
-        self.last_reason = trial.result.reason
         self._listener.trial_finished(trial)
-
-
-def _remark(result: SearchResult, last_reason: str) -> str:
-    if result.lower_bound is None:
-        return f"no rate passed, not even the search's lowest: {last_reason}"
-    if result.upper_bound is None:
-        return "at least this: the search's highest rate passed"
-    return ""

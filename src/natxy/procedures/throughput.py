@@ -7,20 +7,38 @@ and all connections are established anew.
 
 from __future__ import annotations
 
+from natxy.engine.messages import TrialResult, Verdict
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.throughput import ThroughputConfig
+from natxy.procedures.base import Procedure, ProcedureResult
 from natxy.procedures.bench import Bench
-from natxy.procedures.streams import establish_request, traffic_request
+from natxy.procedures.phase1 import phase1_s, prepare_connections
+from natxy.procedures.steps import search_of, search_rate
+from natxy.procedures.streams import traffic_request
 from natxy.results.records import Purpose, TrialKind
-from natxy.search.outcome import Attempt, Outcome
+from natxy.search.outcome import Attempt
 
 
-def measure_throughput(bench: Bench, attempt: Attempt) -> Outcome:
+class Throughput(Procedure):
+    declaration = ThroughputConfig
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        return search_rate(bench, lambda attempt: _step(bench, attempt))
+
+    def expected_steps(self, experiment: Experiment) -> int:
+        return search_of(experiment).expected_steps()
+
+    def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
+        timing = experiment.timing
+        return phase1_s(experiment, phase1_fps) + timing.trial + timing.drain
+
+
+def _step(bench: Bench, attempt: Attempt) -> TrialResult:
     """`attempt.rate` is per direction."""
     bench.begin(attempt)
-    if bench.experiment.connections is not None:
-        prepared = _establish(bench, attempt)
-        if prepared != Outcome.PASS:
-            return prepared
-        bench.sleep(bench.experiment.timing.learning_pause)
+    prepared = prepare_connections(bench, attempt)
+    if prepared and prepared.verdict != Verdict.PASS:
+        return prepared
     return bench.trial(
         attempt,
         TrialKind.TRAFFIC,
@@ -28,20 +46,5 @@ def measure_throughput(bench: Bench, attempt: Attempt) -> Outcome:
         attempt.rate,
         lambda seed, on_progress: bench.engine.run_trial(
             traffic_request(bench.experiment, attempt.rate, seed), on_progress
-        ),
-    )
-
-
-def _establish(bench: Bench, attempt: Attempt) -> Outcome:
-    """Connections that are missing after phase 1 fail the step: its rate was chosen to be safe."""
-    rate_fps = bench.phase1_fps
-    assert rate_fps is not None
-    return bench.trial(
-        attempt,
-        TrialKind.PHASE1,
-        Purpose.PREPARE,
-        rate_fps,
-        lambda seed, on_progress: bench.engine.establish(
-            establish_request(bench.experiment, rate_fps, seed), on_progress
         ),
     )

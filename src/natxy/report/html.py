@@ -113,7 +113,8 @@ def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
     spread = ""
     if summary is not None:
         measured = "1 repetition" if summary.count == 1 else f"median of {summary.count}"
-        spread = f"{measured} ({wording.number(summary.minimum)} to {wording.number(summary.maximum)})"
+        lowest, highest = (wording.quantity(v, experiment.unit) for v in (summary.minimum, summary.maximum))
+        spread = f"{measured} ({lowest} to {highest})"
     return Card(
         title=experiment.title,
         value=wording.headline(experiment),
@@ -142,6 +143,9 @@ def _page(experiment: ExperimentRecord) -> ExperimentPage:
 
 
 def _chart(experiment: ExperimentRecord) -> Markup | None:
+    """Of the search, where there is one."""
+    if "search" not in experiment.declaration.takes:
+        return None
     steps = [
         SearchStep(repetition.number, step.rate, step.verdict, _explain(repetition, step, experiment))
         for repetition in experiment.repetitions
@@ -151,12 +155,13 @@ def _chart(experiment: ExperimentRecord) -> Markup | None:
         return None
     median = experiment.statistics.median if experiment.statistics else None
     # The picture's texts were escaped by its XML writer.
-    return Markup(search_chart(steps, name=f"chart-{experiment.id}", unit=wording.unit(experiment), median=median))
+    unit = wording.unit(experiment.declaration.step_unit)
+    return Markup(search_chart(steps, name=f"chart-{experiment.id}", unit=unit, median=median))
 
 
 def _explain(repetition: RepetitionRecord, step: StepRecord, experiment: ExperimentRecord) -> str:
     attempt = f", attempt {step.attempt}" if step.attempt > 1 else ""
-    rate = f"{wording.number(step.rate)} {wording.unit(experiment)}"
+    rate = f"{wording.number(step.rate)} {wording.unit(experiment.declaration.step_unit)}"
     return f"repetition {repetition.number}, step {step.number}{attempt}: {rate}\n{step.verdict.value}: {step.reason}"
 
 

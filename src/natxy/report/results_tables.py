@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from natxy.engine.messages import Verdict
+from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.units import format_duration
 from natxy.report import wording
 from natxy.report.tables import Column, Table
@@ -68,11 +69,12 @@ def _step(step: int, attempt: int) -> str:
 
 
 def _kinds(run: RunRecord) -> list[tuple[str, list[ExperimentRecord]]]:
-    """Throughput and connection rates apart: their numbers are not of one kind."""
-    throughput = [experiment for experiment in run.experiments if wording.is_throughput(experiment)]
-    connection_rates = [experiment for experiment in run.experiments if not wording.is_throughput(experiment)]
-    titles = ("Throughput, frames/s per direction", "Maximum connection establishment rate, connections/s")
-    return [kind for kind in zip(titles, (throughput, connection_rates), strict=True) if kind[1]]
+    """Experiments with different headlines apart, in the order their procedures are declared."""
+    order = list(DECLARATIONS)
+    kinds: dict[str, list[ExperimentRecord]] = {}
+    for experiment in sorted(run.experiments, key=lambda experiment: order.index(experiment.procedure)):
+        kinds.setdefault(wording.kind(experiment), []).append(experiment)
+    return [(title, sorted(experiments, key=lambda experiment: experiment.id)) for title, experiments in kinds.items()]
 
 
 def _overview(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
@@ -100,29 +102,32 @@ def _dispersion(summary: Summary) -> str:
     return wording.percent(None if summary.dispersion is None else 100 * summary.dispersion)
 
 
-_STATISTICS: tuple[tuple[str, Callable[[Summary], str]], ...] = (
-    ("1st percentile", lambda summary: wording.number(summary.p1)),
-    ("99th percentile", lambda summary: wording.number(summary.p99)),
-    ("Minimum", lambda summary: wording.number(summary.minimum)),
-    ("Maximum", lambda summary: wording.number(summary.maximum)),
-    ("Dispersion (max − min) / median", _dispersion),
+_STATISTICS: tuple[tuple[str, Callable[[Summary], float]], ...] = (
+    ("1st percentile", lambda summary: summary.p1),
+    ("99th percentile", lambda summary: summary.p99),
+    ("Minimum", lambda summary: summary.minimum),
+    ("Maximum", lambda summary: summary.maximum),
 )
 
 
 def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
     conditions = [wording.conditions(experiment) for experiment in experiments]
+    labels = dict.fromkeys(label for stated in conditions for label in stated)
     rows: list[tuple[str, ...]] = [
-        (label, *(stated[label] for stated in conditions))
-        for label in conditions[0]
-        if any(stated[label] != wording.ABSENT for stated in conditions)
+        (label, *(stated.get(label, wording.ABSENT) for stated in conditions))
+        for label in labels
+        if any(stated.get(label, wording.ABSENT) != wording.ABSENT for stated in conditions)
     ]
     rows.append(("Number of experiments", *(wording.repetitions(experiment) for experiment in experiments)))
     rows.append(("Median", *(_median(experiment, directions=1) for experiment in experiments)))
     rows.extend(
-        (label, *(wording.ABSENT if e.statistics is None else show(e.statistics) for e in experiments))
-        for label, show in _STATISTICS
+        (label, *(_statistic(experiment.statistics, pick, experiment.unit) for experiment in experiments))
+        for label, pick in _STATISTICS
     )
-    if any(wording.is_throughput(e) and wording.directions(e) == 2 for e in experiments):
+    dispersions = (_dispersion(e.statistics) if e.statistics else wording.ABSENT for e in experiments)
+    rows.append(("Dispersion (max − min) / median", *dispersions))
+    rows.extend(_further_figures(experiments))
+    if any(wording.per_direction(e) and wording.directions(e) == 2 for e in experiments):
         aggregates = (_median(experiment, wording.directions(experiment)) for experiment in experiments)
         rows.append(("Median, aggregate of both directions", *aggregates))
     if any(experiment.baseline for experiment in experiments):
@@ -131,7 +136,19 @@ def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
     return Table(title, columns, tuple(rows), emphasis="Median")
 
 
+def _further_figures(experiments: Sequence[ExperimentRecord]) -> Iterator[tuple[str, ...]]:
+    """The medians of what is measured besides the headline."""
+    for figure in dict.fromkeys(figure for experiment in experiments for figure in experiment.declaration.figures[1:]):
+        summaries = (experiment.figure_statistics.get(figure.name) for experiment in experiments)
+        medians = (_statistic(summary, lambda summary: summary.median, figure.unit) for summary in summaries)
+        yield (f"{figure.title}, {wording.unit(figure.unit)}, median", *medians)
+
+
+def _statistic(summary: Summary | None, pick: Callable[[Summary], float], unit: str) -> str:
+    return wording.ABSENT if summary is None else wording.quantity(pick(summary), unit)
+
+
 def _median(experiment: ExperimentRecord, directions: int) -> str:
     if experiment.statistics is None:
         return wording.ABSENT
-    return wording.bound(experiment) + wording.number(directions * experiment.statistics.median)
+    return wording.bound(experiment) + wording.quantity(directions * experiment.statistics.median, experiment.unit)

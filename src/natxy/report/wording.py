@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from natxy.plan.models import AddressRange, PortRange
-from natxy.plan.units import format_duration, format_rate
+from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State, TrialKind
 
 ABSENT: Final = "–"
@@ -36,12 +36,31 @@ _DIRECTIONS: Final = {
 }
 
 
-def is_throughput(experiment: ExperimentRecord) -> bool:
-    return experiment.unit == "fps"
+_UNITS: Final = {
+    Unit.FPS: "frames/s per direction",
+    Unit.CPS: "connections/s",
+    Unit.NS: "ns",
+    Unit.SECONDS: "s",
+    Unit.FRAMES: "frames",
+    Unit.CONNECTIONS: "connections",
+    Unit.PERCENT: "%",
+}
 
 
-def unit(experiment: ExperimentRecord) -> str:
-    return "frames/s per direction" if is_throughput(experiment) else "connections/s"
+def unit(measured: str) -> str:
+    """The words for a `Unit`."""
+    return _UNITS[Unit(measured)]
+
+
+def kind(experiment: ExperimentRecord) -> str:
+    """What its headline is, with the unit: the title of its table."""
+    headline = experiment.declaration.headline()
+    return f"{headline.title}, {unit(headline.unit)}"
+
+
+def per_direction(experiment: ExperimentRecord) -> bool:
+    """The headline counts one direction of traffic that may have two."""
+    return experiment.unit == Unit.FPS
 
 
 def directions(experiment: ExperimentRecord) -> int:
@@ -50,6 +69,11 @@ def directions(experiment: ExperimentRecord) -> int:
 
 def number(value: float | None) -> str:
     return ABSENT if value is None else f"{value:,.0f}"
+
+
+def quantity(value: float, measured: str) -> str:
+    """In full, for tables whose title gives the unit."""
+    return f"{value:,.6g}" if measured in (Unit.PERCENT, Unit.SECONDS) else number(value)
 
 
 def short(rate: float) -> str:
@@ -73,13 +97,15 @@ def baseline_ratio(experiment: ExperimentRecord) -> str:
 def headline(experiment: ExperimentRecord) -> str:
     if experiment.statistics is None:
         return ABSENT
-    return bound(experiment) + format_rate(experiment.statistics.median, experiment.unit)
+    return bound(experiment) + format_quantity(experiment.statistics.median, experiment.unit)
 
 
 def rate_kind(experiment: ExperimentRecord) -> str:
-    """What the headline's rate counts; for a bidirectional throughput, the sum of both directions too."""
-    if not is_throughput(experiment):
+    """What the headline counts; for a bidirectional throughput, the sum of both directions too."""
+    if experiment.unit == Unit.CPS:
         return "new connections per second"
+    if not per_direction(experiment):
+        return experiment.declaration.headline().title
     if directions(experiment) == 1:
         return "in one direction"
     if experiment.statistics is None:
@@ -112,8 +138,7 @@ def incomplete(run: RunRecord) -> list[tuple[ExperimentRecord, str]]:
 def conditions(experiment: ExperimentRecord) -> dict[str, str]:
     """What RFC 9693 §4.10 and RFC 2544 §26.1 ask a table of results to state; what does not apply is absent."""
     settings = experiment.settings
-    throughput = is_throughput(experiment)
-    addresses, ports, search = settings["addresses"], settings["ports"], settings["search"]
+    addresses, ports, search = settings["addresses"], settings["ports"], settings.get("search")
     connections, alpha = settings.get("connections"), settings.get("alpha")
     trial = format_duration(settings["timing"]["trial"])
     return {
@@ -121,7 +146,9 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "IP version": experiment.family.replace("ipv", "IPv"),
         "Frame size, FCS counted": f"{settings['frame_size']} bytes",
         "TTL or hop limit": _ttl(settings),
-        "Directions": _DIRECTIONS[settings["directions"] if throughput else "forward"],
+        "Directions": _DIRECTIONS[
+            settings["directions"] if "directions" in experiment.declaration.takes else "forward"
+        ],
         "Sessions (connections)": number(connections),
         "Source addresses": _addresses(addresses["left_hosts"]),
         "Destination addresses": _addresses(addresses["right_hosts"]),
@@ -130,10 +157,17 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Four-tuples": "picked at random (RFC 4814)" if connections is None else _orders(settings["orders"]),
         "Phase 1 rate": _phase1_rate(experiment),
         "Validation rate": ABSENT if alpha is None else f"α = {alpha:g} of the rate",
-        "Duration of a trial's traffic": trial if throughput else "one frame a connection",
-        "Rates searched": f"{_rate(search['min_rate'], experiment)} to {_rate(search['max_rate'], experiment)}",
-        "Error of the search": _rate(search["error"], experiment),
+        "Duration of a trial's traffic": "one frame a connection" if experiment.declaration.stateful else trial,
+        "Rates searched": _searched(experiment, search) if search else ABSENT,
+        "Error of the search": _step(search["error"], experiment) if search else ABSENT,
+        **_own_settings(settings["procedure"]),
     }
+
+
+def _own_settings(procedure: str | Mapping[str, Any]) -> dict[str, str]:
+    """What only this procedure takes, under the plan's names."""
+    own = {} if isinstance(procedure, str) else procedure
+    return {name.replace("_", " ").capitalize(): str(value) for name, value in own.items() if name != "name"}
 
 
 def _sentence(state: str, reason: str) -> str:
@@ -175,5 +209,11 @@ def _phase1_rate(experiment: ExperimentRecord) -> str:
     return f"{actual} ({share})" if actual else share
 
 
-def _rate(value: float | str, experiment: ExperimentRecord) -> str:
-    return f"{value.removesuffix('%')} %" if isinstance(value, str) else format_rate(value, experiment.unit)
+def _searched(experiment: ExperimentRecord, search: Mapping[str, Any]) -> str:
+    return f"{_step(search['min_rate'], experiment)} to {_step(search['max_rate'], experiment)}"
+
+
+def _step(value: float | str, experiment: ExperimentRecord) -> str:
+    if isinstance(value, str):
+        return f"{value.removesuffix('%')} %"
+    return format_quantity(value, experiment.declaration.step_unit)

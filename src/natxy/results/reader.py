@@ -10,6 +10,8 @@ from pathlib import Path
 
 from natxy.engine.messages import Cause, TrialResult, Verdict
 from natxy.errors import PlanError
+from natxy.plan.procedures import DECLARATIONS
+from natxy.results.curves import CURVES
 from natxy.results.records import (
     ExperimentRecord,
     Purpose,
@@ -93,6 +95,7 @@ def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row) -> ExperimentReco
         title=row["title"],
         gateway=row["gateway"],
         procedure=row["procedure"],
+        declaration=DECLARATIONS[row["procedure"]],
         family=row["family"],
         cell=json.loads(row["cell_json"]),
         settings=json.loads(row["settings_json"]),
@@ -112,6 +115,8 @@ def _read_repetition(db: sqlite3.Connection, row: sqlite3.Row) -> RepetitionReco
         number=row["number"],
         state=State(row["state"]),
         value=row["value"],
+        figures=json.loads(row["figures_json"]),
+        curves=CURVES.validate_json(row["curves_json"]),
         lower_bound=row["lower_bound"],
         upper_bound=row["upper_bound"],
         reason=row["reason"],

@@ -9,6 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from natxy.engine.messages import Cause, TrialResult, Verdict
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.results.curves import Curve
 from natxy.results.statistics import Summary, summarize
 
 
@@ -91,12 +93,17 @@ class StepRecord:
 
 @dataclass(frozen=True)
 class RepetitionRecord:
-    """`value`: the highest rate that passed. `upper_bound`: the lowest that failed, None when none did."""
+    """`value`: the headline, such as the highest rate that passed; `figures`: all that the procedure declares, by name.
+
+    Of a search, `lower_bound` passed and `upper_bound` failed, None when none did; without a search both are None.
+    """
 
     id: int
     number: int
     state: State
     value: float | None
+    figures: dict[str, float | None]
+    curves: tuple[Curve, ...]
     lower_bound: float | None
     upper_bound: float | None
     reason: str
@@ -128,13 +135,14 @@ class RepetitionRecord:
 
 @dataclass(frozen=True)
 class ExperimentRecord:
-    """`unit` is `fps` (per direction) or `cps`; `settings` is the resolved experiment as in the run's plan.yaml."""
+    """`unit` is the headline's; `settings` is the resolved experiment as in the run's plan.yaml."""
 
     id: int
     name: str
     title: str
     gateway: str
     procedure: str
+    declaration: type[ProcedureDeclaration]
     family: str
     cell: dict[str, Any]
     settings: dict[str, Any]
@@ -149,7 +157,8 @@ class ExperimentRecord:
     @property
     def is_only_a_lower_bound(self) -> bool:
         """The median is of searches none of whose rates failed: their maximum was reached, not the gateway's."""
-        reached = [r.value for r in self.repetitions if r.state == State.DONE and r.upper_bound is None]
+        done = [r for r in self.repetitions if r.state == State.DONE]
+        reached = [r.value for r in done if r.lower_bound is not None and r.upper_bound is None]
         middle = sorted(self.values)[len(self.values) // 2 :]
         return any(value is not None and value <= middle[0] for value in reached)
 
@@ -178,6 +187,14 @@ class ExperimentRecord:
     @cached_property
     def statistics(self) -> Summary | None:
         return summarize(self.values)
+
+    @cached_property
+    def figure_statistics(self) -> dict[str, Summary]:
+        """Of every figure that any repetition has, by name, in the order they are declared."""
+        done = [r.figures for r in self.repetitions if r.state == State.DONE]
+        names = [figure.name for figure in self.declaration.figures]
+        measured = {name: [v for figures in done if (v := figures.get(name)) is not None] for name in names}
+        return {name: summary for name, values in measured.items() if (summary := summarize(values))}
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from natxy.engine.messages import TrialResult
+from natxy.results.curves import CURVES, Curve
 from natxy.results.records import Purpose, RunState, State, TrialKind
 
 RESULTS_FILE: Final = "results.sqlite"
@@ -33,8 +34,9 @@ CREATE TABLE experiment (
 ) STRICT;
 CREATE TABLE repetition (
     id INTEGER PRIMARY KEY, experiment_id INTEGER NOT NULL REFERENCES experiment(id), number INTEGER NOT NULL,
-    state TEXT NOT NULL, value REAL, lower_bound REAL, upper_bound REAL, reason TEXT NOT NULL DEFAULT '',
-    started_at TEXT NOT NULL, finished_at TEXT, UNIQUE (experiment_id, number)
+    state TEXT NOT NULL, value REAL, figures_json TEXT NOT NULL DEFAULT '{}', curves_json TEXT NOT NULL DEFAULT '[]',
+    lower_bound REAL, upper_bound REAL, reason TEXT NOT NULL DEFAULT '', started_at TEXT NOT NULL, finished_at TEXT,
+    UNIQUE (experiment_id, number)
 ) STRICT;
 CREATE TABLE trial (
     id INTEGER PRIMARY KEY, repetition_id INTEGER NOT NULL REFERENCES repetition(id), number INTEGER NOT NULL,
@@ -145,14 +147,18 @@ class RunStore:
         state: State,
         *,
         value: float | None = None,
+        figures: Mapping[str, float | None] | None = None,
+        curves: tuple[Curve, ...] = (),
         lower_bound: float | None = None,
         upper_bound: float | None = None,
         reason: str = "",
     ) -> None:
+        """`value` is the headline, and one of the `figures` too."""
+        figures_json, curves_json = json.dumps(dict(figures or {})), CURVES.dump_json(curves).decode()
         self._db.execute(
-            "UPDATE repetition SET state = ?, value = ?, lower_bound = ?, upper_bound = ?, reason = ?, "
-            "finished_at = ? WHERE id = ?",
-            (state, value, lower_bound, upper_bound, reason, timestamp(), repetition_id),
+            "UPDATE repetition SET state = ?, value = ?, figures_json = ?, curves_json = ?, lower_bound = ?, "
+            "upper_bound = ?, reason = ?, finished_at = ? WHERE id = ?",
+            (state, value, figures_json, curves_json, lower_bound, upper_bound, reason, timestamp(), repetition_id),
         )
 
     def add_trial(

@@ -20,6 +20,8 @@ from natxy.engine.messages import (
 from natxy.engine.simulated import SimulatedDut, SimulatedEngine
 from natxy.errors import PlanError
 from natxy.plan.gateways import SimulatedConfig
+from natxy.plan.units import Unit
+from natxy.results.curves import Axis, Curve
 from natxy.results.pcap import PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, RunState, State, TrialKind
@@ -59,12 +61,14 @@ def new_store(tmp_path: Path) -> RunStore:
     return store
 
 
-def add_experiment(store: RunStore, name: str, values: list[float], baseline: str | None = None) -> int:
+def add_experiment(
+    store: RunStore, name: str, values: list[float], baseline: str | None = None, procedure: str = "throughput"
+) -> int:
     experiment = store.add_experiment(
         name=name,
         title=name,
         gateway="simulated",
-        procedure="throughput",
+        procedure=procedure,
         family="ipv4",
         cell={"frame_size": 64},
         settings={"name": name},
@@ -151,6 +155,41 @@ def test_a_median_is_a_bound_only_where_it_is_of_a_search_that_ended_at_its_maxi
         store.finish_repetition(repetition, State.DONE, value=value, lower_bound=value, upper_bound=upper)
     store.close()
     assert RunReader(tmp_path).experiment("forwarding").is_only_a_lower_bound == is_bound
+
+
+def test_figures_and_curves_are_read_as_they_were_stored(tmp_path: Path) -> None:
+    curve = Curve(
+        "loss", "Frame loss", Axis("offered", Unit.FPS), Axis("lost", Unit.PERCENT), ((1e5, 0.0), (2e5, 50.5))
+    )
+    store = new_store(tmp_path)
+    experiment = add_experiment(store, "forwarding", [])
+    stored: list[dict[str, float | None]] = [{"rate": 3.0}, {"rate": 5.0, "unknown": 1.0}, {"rate": None}]
+    for number, figures in enumerate(stored, 1):
+        repetition = store.start_repetition(experiment, number)
+        store.finish_repetition(repetition, State.DONE, value=figures["rate"], figures=figures, curves=(curve,))
+    store.finish_repetition(store.start_repetition(experiment, 4), State.FAILED, figures={"rate": 100.0})
+    store.close()
+    read = RunReader(tmp_path).experiment("forwarding")
+    assert read.repetitions[0].curves == (curve,)
+    assert [repetition.figures for repetition in read.repetitions[:3]] == stored
+    assert read.figure_statistics == {"rate": read.statistics}
+    assert read.values == [3, 5]
+
+
+def test_what_was_not_searched_is_no_bound(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    experiment = add_experiment(store, "forwarding", [])
+    store.finish_repetition(store.start_repetition(experiment, 1), State.DONE, value=7)
+    store.close()
+    assert not RunReader(tmp_path).experiment("forwarding").is_only_a_lower_bound
+
+
+def test_a_procedure_of_another_version_is_a_plan_error(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    add_experiment(store, "forwarding", [], procedure="forgotten")
+    store.close()
+    with pytest.raises(PlanError, match="another version of natxy: 'forgotten'"):
+        RunReader(tmp_path)
 
 
 def test_only_finished_repetitions_count(tmp_path: Path) -> None:

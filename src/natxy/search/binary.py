@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from natxy.search.outcome import Attempt, Measure, Outcome, SearchResult, TesterLimitReached
+from natxy.search.outcome import Attempt, Measure, Outcome, SearchResult, TesterLimitReached, try_rate
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,12 @@ class _Run:
 
     def _try(self, rate: float) -> None:
         self._steps += 1
-        for retry in range(1, self._settings.max_invalid + 1):
-            match self._measure(Attempt(self._steps, retry, rate, self._lower, self._upper)):
-                case Outcome.PASS:
-                    self._passed = rate
-                    return
-                case Outcome.FAIL:
-                    self._failed = rate
-                    return
-                case Outcome.INVALID:
-                    continue
-        raise TesterLimitReached(rate, self._settings.max_invalid, self._passed, self._failed)
+        tries = self._settings.max_invalid
+        try:
+            outcome = try_rate(self._measure, Attempt(self._steps, 1, rate, self._lower, self._upper), tries)
+        except TesterLimitReached as limit:
+            raise TesterLimitReached(rate, tries, self._passed, self._failed) from limit
+        if outcome == Outcome.PASS:
+            self._passed = rate
+        else:
+            self._failed = rate

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from natxy.errors import TesterLimitError
@@ -22,14 +22,15 @@ class Outcome(StrEnum):
 class Attempt:
     """A rate to be tried: the `number`-th step's `retry`-th try, both from 1.
 
-    `lower` is the highest rate that passed and `upper` the lowest that failed, or the search's limits.
+    `lower` is the highest rate that passed and `upper` the lowest that failed, or the search's limits; None where
+    nothing is searched.
     """
 
     number: int
     retry: int
     rate: float
-    lower: float
-    upper: float
+    lower: float | None = None
+    upper: float | None = None
 
 
 Measure = Callable[[Attempt], Outcome]
@@ -47,11 +48,22 @@ class SearchResult:
 
 
 class TesterLimitReached(TesterLimitError):
-    """Every try at `rate` was invalid; the search ends without a result (`lower_bound` passed, where known)."""
+    """Every try at `rate` was invalid; a search ends without a result (`lower_bound` passed, where known)."""
 
-    def __init__(self, rate: float, tries: int, lower_bound: float | None, upper_bound: float | None) -> None:
+    def __init__(
+        self, rate: float, tries: int, lower_bound: float | None = None, upper_bound: float | None = None
+    ) -> None:
         super().__init__(f"tester limit reached at {rate:.6g} per second: {tries} tries, all of them invalid")
         self.rate = rate
         self.tries = tries
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
+
+
+def try_rate(measure: Measure, first: Attempt, tries: int) -> Outcome:
+    """Measures until an outcome is valid; TesterLimitReached after `tries` that were not."""
+    for retry in range(1, tries + 1):
+        outcome = measure(replace(first, retry=retry))
+        if outcome != Outcome.INVALID:
+            return outcome
+    raise TesterLimitReached(first.rate, tries)

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "measure/histogram.hpp"
+
+namespace natxy {
+
+/// Counts of signed values, as exact as Histogram on either side of zero.
+class SignedHistogram {
+ public:
+  void record(std::int64_t value) {
+    if (value < 0) {
+      below_.record(static_cast<std::uint64_t>(-value));
+    } else {
+      above_.record(static_cast<std::uint64_t>(value));
+    }
+  }
+  void add(const SignedHistogram& other) {
+    below_.add(other.below_);
+    above_.add(other.above_);
+  }
+
+  [[nodiscard]] std::uint64_t count() const { return below_.count() + above_.count(); }
+  [[nodiscard]] std::int64_t min() const {
+    return below_.count() > 0 ? -static_cast<std::int64_t>(below_.max()) : static_cast<std::int64_t>(above_.min());
+  }
+  [[nodiscard]] std::int64_t max() const {
+    return above_.count() > 0 ? static_cast<std::int64_t>(above_.max()) : -static_cast<std::int64_t>(below_.min());
+  }
+  /// Smallest x with F(x) ≥ `fraction` (RFC 2330 §11.3), to the bucket.
+  [[nodiscard]] std::int64_t percentile(double fraction) const;
+
+ private:
+  Histogram below_;  // magnitudes
+  Histogram above_;
+};
+
+/// Inter-packet delay variation D(i) − D(i−1) of frames that follow each other in sending order (RFC 8219 §7.3.2), in
+/// whatever order they arrive; in constant memory.
+class DelayVariation {
+ public:
+  DelayVariation() : recent_(kRecent) {}
+
+  /// Once for every distinct frame.
+  void arrive(std::uint64_t sequence, std::uint64_t delay) {
+    if (sequence > 0 && at(sequence - 1).sequence == sequence - 1) {
+      variation_.record(static_cast<std::int64_t>(delay) - static_cast<std::int64_t>(at(sequence - 1).delay));
+    }
+    if (at(sequence + 1).sequence == sequence + 1) {
+      variation_.record(static_cast<std::int64_t>(at(sequence + 1).delay) - static_cast<std::int64_t>(delay));
+    }
+    at(sequence) = {sequence, delay};
+  }
+
+  [[nodiscard]] const SignedHistogram& variation() const { return variation_; }
+
+ private:
+  static constexpr std::size_t kRecent = std::size_t{1} << 16;
+  struct Frame {
+    std::uint64_t sequence = ~std::uint64_t{0};
+    std::uint64_t delay = 0;
+  };
+  Frame& at(std::uint64_t sequence) { return recent_[sequence % kRecent]; }
+
+  std::vector<Frame> recent_;
+  SignedHistogram variation_;
+};
+
+}  // namespace natxy

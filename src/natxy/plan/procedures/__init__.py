@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every procedure that a plan can name. A new one adds its declaration here and its code to `natxy.procedures`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, get_args
+
+from pydantic import Field
+
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
+from natxy.plan.procedures.throughput import ThroughputConfig
+
+ProcedureConfig = Annotated[
+    ThroughputConfig | ConnectionRateConfig | ValidatedConnectionRateConfig,
+    Field(discriminator="name"),
+]
+
+DECLARATIONS: Final[dict[str, type[ProcedureDeclaration]]] = {
+    declaration.procedure_name(): declaration for declaration in get_args(get_args(ProcedureConfig)[0])
+}
+
+
+def takers(field: str) -> list[str]:
+    """The procedures that take an experiment's `field`; none for a field that all of them take."""
+    return [name for name, declaration in DECLARATIONS.items() if field in declaration.takes]

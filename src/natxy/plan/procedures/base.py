@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a procedure says of itself: enough to check its plan, to estimate it and to print its results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from natxy.plan.base import PlanModel
+from natxy.plan.units import Unit
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number that a repetition results in. `name` is its key in the results, `title` stands in reports."""
+
+    name: str
+    title: str
+    unit: Unit
+
+
+class ProcedureDeclaration(PlanModel):
+    """A subclass has a `name: Literal[...]`, and as its fields what only this procedure takes of a plan.
+
+    An experiment without such fields says `procedure: NAME`, one with them `procedure: {name: NAME, field: value}`.
+    """
+
+    summary: ClassVar[str]
+    figures: ClassVar[tuple[Figure, ...]]
+    """The first is the headline: medians, ratios and shares are of it."""
+    step_unit: ClassVar[Unit]
+    """Of what is varied from trial to trial, such as a search's rate."""
+    stateful: ClassVar[bool]
+    """It measures the making or keeping of connections; others may run over established ones."""
+    takes: ClassVar[frozenset[str]]
+    """Those fields of an experiment that not every procedure takes."""
+
+    @classmethod
+    def procedure_name(cls) -> str:
+        return str(cls.model_fields["name"].default)
+
+    @classmethod
+    def headline(cls) -> Figure:
+        return cls.figures[0]

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maximum connection establishment rate (RFC 9693 §4.5), and the validated one (§4.6)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, Literal
+
+from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.plan.units import Unit
+
+_RATE: Final = Figure("rate", "Maximum connection establishment rate", Unit.CPS)
+
+
+class ConnectionRateConfig(ProcedureDeclaration):
+    name: Literal["connection-rate"] = "connection-rate"
+
+    summary: ClassVar = "the highest rate at which all new connections get through (RFC 9693 §4.5)"
+    figures: ClassVar = (_RATE,)
+    step_unit: ClassVar = Unit.CPS
+    stateful: ClassVar = True
+    takes: ClassVar = frozenset({"search", "connections"})
+
+
+class ValidatedConnectionRateConfig(ProcedureDeclaration):
+    name: Literal["validated-connection-rate"] = "validated-connection-rate"
+
+    summary: ClassVar = "connection-rate whose every connection is then checked by a reply (RFC 9693 §4.6)"
+    figures: ClassVar = (_RATE,)
+    step_unit: ClassVar = Unit.CPS
+    stateful: ClassVar = True
+    takes: ClassVar = frozenset({"search", "connections", "alpha"})

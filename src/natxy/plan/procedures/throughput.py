@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Throughput (RFC 2544 §26.1), stateless or as phase 2 of RFC 9693."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.plan.units import Unit
+
+
+class ThroughputConfig(ProcedureDeclaration):
+    name: Literal["throughput"] = "throughput"
+
+    summary: ClassVar = "the highest rate at which every frame arrives (RFC 2544 §26.1)"
+    figures: ClassVar = (Figure("rate", "Throughput", Unit.FPS),)
+    step_unit: ClassVar = Unit.FPS
+    stateful: ClassVar = False
+    takes: ClassVar = frozenset({"search", "directions", "connections", "phase1_rate", "baseline"})

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every procedure by the name a plan gives it. A new one adds its class here, and its declaration to the plan's."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from natxy.plan.experiment import Experiment
+from natxy.procedures.base import Procedure
+from natxy.procedures.connection_rate import ConnectionRate, ValidatedConnectionRate
+from natxy.procedures.throughput import Throughput
+
+PROCEDURES: Final[dict[str, Procedure]] = {
+    procedure.declaration.procedure_name(): procedure
+    for procedure in (Throughput(), ConnectionRate(), ValidatedConnectionRate())
+}
+
+
+def procedure_of(experiment: Experiment) -> Procedure:
+    return PROCEDURES[experiment.procedure.name]

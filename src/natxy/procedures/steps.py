@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How procedures take their steps: by a search for a rate, or one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from natxy.engine.messages import TrialResult
+from natxy.plan.experiment import Experiment, Search
+from natxy.plan.resolve import DEFAULT_MAX_INVALID
+from natxy.procedures.base import ProcedureResult
+from natxy.procedures.bench import Bench
+from natxy.search.binary import BinarySearch
+from natxy.search.outcome import Attempt, Outcome, SearchResult, try_rate
+
+Step = Callable[[Attempt], TrialResult]
+"""Carries out the trials of one attempt and returns the one that decides it."""
+
+
+def search_rate(bench: Bench, step: Step) -> ProcedureResult:
+    """The experiment's own search; its rate is the headline."""
+    last_reason = ""
+
+    def measure(attempt: Attempt) -> Outcome:
+        nonlocal last_reason
+        result = step(attempt)
+        last_reason = result.reason
+        return Outcome(result.verdict.value)
+
+    found = search_of(bench.experiment).run(measure)
+    return ProcedureResult(
+        figures={bench.experiment.procedure.headline().name: found.rate},
+        lower_bound=found.lower_bound,
+        upper_bound=found.upper_bound,
+        remark=_remark(found, last_reason),
+    )
+
+
+def valid_step(bench: Bench, number: int, rate: float, step: Step) -> TrialResult:
+    """One step that is no search's: repeated while the tester is at fault; it may pass or fail.
+
+    `number` counts a repetition's steps from 1: each has its own. TesterLimitReached after too many tries.
+    """
+    results: list[TrialResult] = []
+
+    def measure(attempt: Attempt) -> Outcome:
+        results.append(step(attempt))
+        return Outcome(results[-1].verdict.value)
+
+    search = bench.experiment.search
+    try_rate(measure, Attempt(number, 1, rate), search.max_invalid if search else DEFAULT_MAX_INVALID)
+    return results[-1]
+
+
+def search_of(experiment: Experiment) -> BinarySearch:
+    assert experiment.search is not None
+    return binary_search(experiment.search)
+
+
+def binary_search(search: Search) -> BinarySearch:
+    return BinarySearch(
+        min_rate=search.min_rate,
+        max_rate=search.max_rate,
+        absolute_error=search.absolute_error,
+        relative_error=search.relative_error,
+        max_invalid=search.max_invalid,
+    )
+
+
+def _remark(result: SearchResult, last_reason: str) -> str:
+    if result.lower_bound is None:
+        return f"no rate passed, not even the search's lowest: {last_reason}"
+    if result.upper_bound is None:
+        return "at least this: the search's highest rate passed"
+    return ""
