@@ -3,6 +3,6 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto message = natxy::parse_neighbor_message({data, size});
-  if (message && message->is_request && natxy::make_neighbor_answer(*message, {}).empty()) __builtin_trap();
+  if (message && message->is_request && natxy::make_neighbor_answer(*message, {}).size() == 0) __builtin_trap();
   return 0;
 }

@@ -96,6 +96,7 @@ void classify_udp(Bytes udp, std::uint64_t addresses, bool header_intact, Classi
   result.signature = load_signature(udp.data() + kUdpBytes);
   result.source_port = load_be16(udp.data());
   result.destination_port = load_be16(udp.data() + 2);
+  result.payload_bytes = static_cast<std::uint16_t>(udp.size() - kUdpBytes);
   const std::uint64_t pseudo_header =
       addresses + __builtin_bswap16(kProtocolUdp) + __builtin_bswap16(static_cast<std::uint16_t>(udp.size()));
   const bool intact = header_intact && load_be16(udp.data() + 4) == udp.size() && load_be16(udp.data() + 6) != 0 &&

@@ -57,6 +57,7 @@ struct Classified {
   uint128 destination = 0;
   std::uint16_t source_port = 0;
   std::uint16_t destination_port = 0;
+  std::uint16_t payload_bytes = 0;  // of the UDP datagram
 
   template <Family F>
   [[nodiscard]] Tuple<F> tuple() const {

@@ -21,9 +21,9 @@ constexpr std::uint8_t kTargetLinkAddress = 2;
 constexpr std::size_t kNdpBytes = 24;   // ICMPv6 header and target
 constexpr std::size_t kLinkOption = 8;  // type, length, MAC address
 
-void put_ethernet(std::vector<std::uint8_t>& frame, const MacAddress& to, const MacAddress& from, std::uint16_t type) {
-  std::ranges::copy(to, frame.begin());
-  std::ranges::copy(from, frame.begin() + 6);
+void put_ethernet(NeighborFrame& frame, const MacAddress& to, const MacAddress& from, std::uint16_t type) {
+  std::ranges::copy(to, frame.data());
+  std::ranges::copy(from, frame.data() + 6);
   store_be16(frame.data() + 12, type);
 }
 
@@ -33,9 +33,9 @@ MacAddress mac_at(const std::uint8_t* bytes) {
   return mac;
 }
 
-std::vector<std::uint8_t> make_arp(std::uint16_t operation, const AnyAddress& sender, const MacAddress& sender_mac,
-                                   const AnyAddress& target, const MacAddress& target_mac) {
-  std::vector<std::uint8_t> frame(kMinFrameBytes - kFcsBytes, 0);
+NeighborFrame make_arp(std::uint16_t operation, const AnyAddress& sender, const MacAddress& sender_mac,
+                       const AnyAddress& target, const MacAddress& target_mac) {
+  NeighborFrame frame(kMinFrameBytes - kFcsBytes);
   put_ethernet(frame, operation == kArpRequest ? kBroadcast : target_mac, sender_mac, kEtherTypeArp);
   std::uint8_t* arp = frame.data() + kEthernetBytes;
   store_be16(arp, 1);
@@ -60,9 +60,9 @@ struct NdpMessage {
   MacAddress destination_mac;
 };
 
-std::vector<std::uint8_t> make_ndp(const NdpMessage& message) {
+NeighborFrame make_ndp(const NdpMessage& message) {
   constexpr std::size_t icmp_length = kNdpBytes + kLinkOption;
-  std::vector<std::uint8_t> frame(kEthernetBytes + kIpv6Bytes + icmp_length, 0);
+  NeighborFrame frame(kEthernetBytes + kIpv6Bytes + icmp_length);
   put_ethernet(frame, message.destination_mac, message.source_mac, kEtherTypeIpv6);
   std::uint8_t* ip = frame.data() + kEthernetBytes;
   ip[0] = 0x60;
@@ -134,8 +134,7 @@ std::optional<NeighborMessage> parse_neighbor_message(std::span<const std::uint8
   }
 }
 
-std::vector<std::uint8_t> make_neighbor_request(const AnyAddress& sender, const MacAddress& sender_mac,
-                                                const AnyAddress& target) {
+NeighborFrame make_neighbor_request(const AnyAddress& sender, const MacAddress& sender_mac, const AnyAddress& target) {
   if (target.family == Family::ipv4) return make_arp(kArpRequest, sender, sender_mac, target, {});
   // Solicited-node multicast, RFC 4291 §2.7.1, and its Ethernet address, RFC 2464 §7.
   const auto low = static_cast<std::uint32_t>(target.value & 0xFFFFFF);
@@ -149,7 +148,7 @@ std::vector<std::uint8_t> make_neighbor_request(const AnyAddress& sender, const 
   return make_ndp({kSolicitation, 0, sender.value, group, target.value, sender_mac, group_mac});
 }
 
-std::vector<std::uint8_t> make_neighbor_answer(const NeighborMessage& request, const MacAddress& mac) {
+NeighborFrame make_neighbor_answer(const NeighborMessage& request, const MacAddress& mac) {
   if (request.target.family == Family::ipv4) {
     return make_arp(kArpReply, request.target, mac, request.sender, request.sender_mac);
   }

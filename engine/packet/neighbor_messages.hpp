@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "packet/address.hpp"
 #include "packet/headers.hpp"
@@ -23,11 +23,26 @@ struct NeighborMessage {
 /// Reads an ARP or neighbour message that anybody may have sent; nothing if it is none or is malformed.
 std::optional<NeighborMessage> parse_neighbor_message(std::span<const std::uint8_t> frame);
 
+/// A frame that holds any ARP or neighbour message; made without allocating, for it is made while traffic runs.
+class NeighborFrame {
+ public:
+  explicit NeighborFrame(std::size_t size) : size_{size} {}
+
+  [[nodiscard]] std::uint8_t* data() { return bytes_.data(); }
+  [[nodiscard]] const std::uint8_t* data() const { return bytes_.data(); }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::uint8_t& operator[](std::size_t index) { return bytes_.at(index); }
+  operator std::span<const std::uint8_t>() const { return {bytes_.data(), size_}; }
+
+ private:
+  std::array<std::uint8_t, 86> bytes_{};
+  std::size_t size_;
+};
+
 /// "Who has `target`? Tell `sender` at `sender_mac`."
-std::vector<std::uint8_t> make_neighbor_request(const AnyAddress& sender, const MacAddress& sender_mac,
-                                                const AnyAddress& target);
+NeighborFrame make_neighbor_request(const AnyAddress& sender, const MacAddress& sender_mac, const AnyAddress& target);
 
 /// "`request.target` is at `mac`", to the one who asked.
-std::vector<std::uint8_t> make_neighbor_answer(const NeighborMessage& request, const MacAddress& mac);
+NeighborFrame make_neighbor_answer(const NeighborMessage& request, const MacAddress& mac);
 
 }  // namespace natxy

@@ -16,15 +16,21 @@ namespace natxy {
 
 namespace {
 
-/// Free hugepages of any size; DPDK takes what it needs of them.
+/// Two ports of one queue need about 80 MiB of buffers; less than this is not worth mixing kinds of memory for.
+constexpr unsigned long kEnough_kB = 256UL * 1024;
+
+/// Whether enough memory lies in free hugepages; DPDK takes what it needs of them.
 bool hugepages_free() {
+  unsigned long free_kB = 0;
   std::error_code ignored;
-  for (const auto& size : std::filesystem::directory_iterator("/sys/kernel/mm/hugepages", ignored)) {
-    std::ifstream file(size.path() / "free_hugepages");
-    unsigned long free = 0;
-    if (file >> free && free >= 64) return true;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/kernel/mm/hugepages", ignored)) {
+    std::ifstream file(entry.path() / "free_hugepages");
+    unsigned long pages = 0;
+    const std::string name = entry.path().filename().string();  // hugepages-2048kB
+    const auto dash = name.find('-');
+    if (file >> pages && dash != std::string::npos) free_kB += pages * std::stoul(name.substr(dash + 1));
   }
-  return false;
+  return free_kB >= kEnough_kB;
 }
 
 }  // namespace
@@ -47,7 +53,7 @@ Eal::Eal(const EalOptions& options)
   } else {
     arguments.emplace_back("--no-huge");
     arguments.emplace_back("-m");
-    arguments.emplace_back("512");
+    arguments.emplace_back("2048");  // MiB, taken from the kernel only as it is used
   }
   arguments.insert(arguments.end(), options.extra.begin(), options.extra.end());
 

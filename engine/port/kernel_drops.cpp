@@ -18,6 +18,13 @@ int domain_of(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 ? domain : -1;
 }
 
+xdp_statistics xdp_statistics_of(int socket) {
+  xdp_statistics statistics{};
+  socklen_t length = sizeof statistics;
+  getsockopt(socket, SOL_XDP, XDP_STATISTICS, &statistics, &length);
+  return statistics;
+}
+
 }  // namespace
 
 std::set<int> KernelDrops::open_sockets() {
@@ -42,9 +49,7 @@ std::uint64_t KernelDrops::count() const {
   for (const int socket : sockets_) {
     if (domain_of(socket) == AF_XDP) {
       // rx_dropped is not added: DPDK reports it as missed.
-      xdp_statistics statistics{};
-      socklen_t length = sizeof statistics;
-      if (getsockopt(socket, SOL_XDP, XDP_STATISTICS, &statistics, &length) == 0) ring_full += statistics.rx_ring_full;
+      ring_full += xdp_statistics_of(socket).rx_ring_full;
     } else {
       tpacket_stats statistics{};
       socklen_t length = sizeof statistics;
@@ -54,6 +59,14 @@ std::uint64_t KernelDrops::count() const {
     }
   }
   return ring_full + packet_drops_;
+}
+
+std::uint64_t KernelDrops::rejected() const {
+  std::uint64_t invalid = 0;
+  for (const int socket : sockets_) {
+    if (domain_of(socket) == AF_XDP) invalid += xdp_statistics_of(socket).tx_invalid_descs;
+  }
+  return invalid;
 }
 
 }  // namespace natxy

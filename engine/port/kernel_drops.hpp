@@ -20,6 +20,8 @@ class KernelDrops {
 
   /// Frames dropped since the sockets were opened.
   [[nodiscard]] std::uint64_t count() const;
+  /// Frames to be sent that the kernel found invalid, since the sockets were opened.
+  [[nodiscard]] std::uint64_t rejected() const;
 
  private:
   std::vector<int> sockets_;

@@ -102,7 +102,10 @@ void Port::configure() {
   const std::string pool_name = "port_" + std::to_string(id_);
   const int numa = rte_eth_dev_socket_id(id_);
   pool_ = create_pool(pool_name, kBuffersPerQueue * options_.queues, numa, !is_pci_address(name_));
-  if (pool_ == nullptr) fail(options_, "no memory for its buffers", rte_errno);
+  if (pool_ == nullptr) {
+    fail(options_, "no memory for its buffers; ask for fewer `queues` or provide hugepages (vm.nr_hugepages)",
+         rte_errno);
+  }
 
   for (std::uint16_t queue = 0; queue < queues; ++queue) {
     const auto numa_node = static_cast<unsigned>(numa);

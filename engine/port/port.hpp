@@ -58,6 +58,10 @@ class Port {
   [[nodiscard]] std::uint16_t mtu() const;
   [[nodiscard]] bool link_up() const;
   [[nodiscard]] ReceiveDrops drops() const;
+  /// Frames that the kernel took and then refused to send, since the port was opened.
+  [[nodiscard]] std::uint64_t rejected() const { return kernel_drops_.rejected(); }
+  /// Longest frame, without FCS, that a buffer holds.
+  static constexpr std::size_t kLongestFrame = RTE_MBUF_DEFAULT_DATAROOM;
 
   /// Buffers for frames to send; all of `buffers` or none.
   [[nodiscard]] bool allocate(std::span<rte_mbuf*> buffers) const {

@@ -9,6 +9,10 @@
 
 namespace natxy {
 
+namespace {
+constexpr int kPatience_ms = 5000;
+}
+
 std::optional<std::string> LineChannel::take_line() {
   const auto end = buffer_.find('\n');
   if (end == std::string::npos) return std::nullopt;
@@ -33,7 +37,12 @@ std::optional<std::string> LineChannel::read_line(int timeout_ms) {
 
 void LineChannel::write(const Json& message) {
   const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  for (std::size_t written = 0; written < line.size();) {
+  for (std::size_t written = 0; written < line.size() && !closed_;) {
+    pollfd watched{output_, POLLOUT, 0};
+    if (::poll(&watched, 1, kPatience_ms) == 0) {
+      closed_ = true;
+      return;
+    }
     const ssize_t count = ::write(output_, line.data() + written, line.size() - written);
     if (count < 0 && errno != EINTR) {
       closed_ = true;

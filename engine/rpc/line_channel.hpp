@@ -17,6 +17,7 @@ class LineChannel {
   std::optional<std::string> read_line(int timeout_ms);
   [[nodiscard]] bool closed() const { return closed_; }
 
+  /// A reader that takes nothing for some seconds counts as gone.
   void write(const Json& message);
 
  private:

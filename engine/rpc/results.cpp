@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -94,7 +95,7 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"sent", stream.sent},
           {"unsent", spec.frames - stream.sent},
           {"received", stream.received},
-          {"lost", spec.frames - stream.received},
+          {"lost", spec.frames - std::min(spec.frames, stream.received)},
           {"duplicate", stream.duplicate},
           {"reordered", stream.reordered},
           {"corrupt", stream.corrupt},
@@ -118,11 +119,8 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
 Json write_port_report(const PortReport& port) {
   Json foreign = Json::object();
   for (const auto& [kind, count] : port.foreign) foreign[std::string{natxy::name_of(kind)}] = count;
-  return {{"side", name_of(port.side)},
-          {"missed", port.drops.missed},
-          {"no_buffer", port.drops.no_buffer},
-          {"kernel_drops", port.drops.kernel},
-          {"foreign", std::move(foreign)}};
+  return {{"side", name_of(port.side)},        {"missed", port.drops.missed}, {"no_buffer", port.drops.no_buffer},
+          {"kernel_drops", port.drops.kernel}, {"rejected", port.rejected},   {"foreign", std::move(foreign)}};
 }
 
 }  // namespace

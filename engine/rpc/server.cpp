@@ -59,21 +59,28 @@ void Server::serve() {
 }
 
 void Server::handle(const std::string& line) {
-  Json id = nullptr;
+  const Json request = Json::parse(line, nullptr, false);
+  if (request.is_discarded()) {
+    reply_error(nullptr, kParseError, "this line is not JSON", nullptr);
+    return;
+  }
+  const Json id = request.is_object() && request.contains("id") ? request["id"] : Json();
+  std::string method;
+  Json params = Json::object();
   try {
-    const Json request = Json::parse(line);
-    if (!request.is_object()) throw FieldError("request", "expected an object");
-    if (const auto found = request.find("id"); found != request.end()) id = *found;
     FieldReader reader(request, "");
     static_cast<void>(reader.find("id"));
     if (reader.text("jsonrpc") != "2.0") throw FieldError("jsonrpc", "expected 2.0");
-    const std::string method = reader.text("method");
-    const Json* params = reader.find("params");
+    method = reader.text("method");
+    if (const Json* given = reader.find("params")) params = *given;
     reader.finish();
-    Json result = dispatch(method, params == nullptr ? Json::object() : *params);
+  } catch (const FieldError& error) {
+    reply_error(id, kInvalidRequest, error.what(), {{"field", error.field()}});
+    return;
+  }
+  try {
+    Json result = dispatch(method, params);
     if (!id.is_null()) channel_.write({{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}});
-  } catch (const Json::parse_error& error) {
-    reply_error(id, kParseError, error.what(), nullptr);
   } catch (const FieldError& error) {
     reply_error(id, kInvalidParams, error.what(), {{"field", error.field()}});
   } catch (const MethodNotFound& error) {
@@ -154,7 +161,8 @@ Json Server::resolve_neighbors(const Json& params) {
   neighbors_ = Neighbors(std::move(request.links));
   const std::uint64_t deadline = now_ticks() + clock_.ticks(request.timeout_s);
   std::uint64_t ask_at = 0;
-  while (!neighbors_.resolved() && now_ticks() < deadline && !quit_) {
+  while (!neighbors_.resolved() && now_ticks() < deadline && !quit_ && !channel_.closed()) {
+    while (const auto line = channel_.read_line(0)) waiting_.push_back(*line);
     if (now_ticks() >= ask_at) {
       for (const auto& port : ports_) neighbors_.ask(*port);
       ask_at = now_ticks() + clock_.ticks(kAskInterval_s);
@@ -188,7 +196,7 @@ Json Server::run(const TrialRequest& request) {
 bool Server::watch(const TrialProgress& progress) {
   while (const auto line = channel_.read_line(0)) {
     const Json request = Json::parse(*line, nullptr, false);
-    if (request.is_object() && request.value("method", "") == "trial.abort") trial_aborted_ = true;
+    if (request.is_object() && request.contains("method") && request["method"] == "trial.abort") trial_aborted_ = true;
     waiting_.push_back(*line);
   }
   if (now_ticks() >= progress_due_) {

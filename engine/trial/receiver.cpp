@@ -22,7 +22,6 @@ Receiver::Receiver(const Port& port, std::uint16_t queue, const Neighbors& neigh
     if (reception.stream.expected) reception.books.emplace(reception.stream);
     receptions_.push_back(std::move(reception));
   }
-  samples_.reserve(kMostSamples);
 }
 
 Receiver::Books::Books(const Stream& stream)
@@ -69,9 +68,9 @@ void Receiver::take(std::span<const std::uint8_t> frame, std::uint64_t now) {
     return;
   }
   Reception& reception = receptions_[classified.signature.stream];
-  if (classified.kind == FrameKind::corrupt_test) {
+  if (classified.kind == FrameKind::corrupt_test || classified.payload_bytes != reception.stream.payload_bytes) {
     ++reception.counts.corrupt;
-    if (samples_.size() < kMostSamples) take_foreign(frame, classified.kind, now);
+    take_foreign(frame, FrameKind::corrupt_test, now);
     return;
   }
   take_test(reception, classified, now);
@@ -117,10 +116,12 @@ void Receiver::take_foreign(std::span<const std::uint8_t> frame, FrameKind kind,
     neighbors_.answer(port_, queue_, frame);
     return;
   }
-  if (samples_.size() < kMostSamples) {
-    const auto kept = frame.first(std::min(frame.size(), kMostSampleBytes));
-    const std::uint64_t since_start = now > start_ ? clock_.nanoseconds(now - start_) : 0;
-    samples_.push_back({port_.options().side, kind, since_start, {kept.begin(), kept.end()}});
+  if (samples_kept_ < kMostSamples) {
+    Sample& sample = samples_.at(samples_kept_++);
+    sample.kind = kind;
+    sample.ticks = now > start_ ? now - start_ : 0;
+    sample.length = std::min(frame.size(), kMostSampleBytes);
+    std::copy_n(frame.begin(), sample.length, sample.bytes.begin());
   }
 }
 
@@ -157,7 +158,11 @@ void Receiver::report(TrialReport& trial, PortReport& port) const {
   for (std::size_t kind = 0; kind < kFrameKinds; ++kind) {
     if (foreign_.at(kind) != 0) port.foreign[static_cast<FrameKind>(kind)] += foreign_.at(kind);
   }
-  trial.samples.insert(trial.samples.end(), samples_.begin(), samples_.end());
+  for (const Sample& sample : std::span(samples_).first(samples_kept_)) {
+    const auto bytes = std::span(sample.bytes).first(sample.length);
+    trial.samples.push_back(
+        {port_.options().side, sample.kind, clock_.nanoseconds(sample.ticks), {bytes.begin(), bytes.end()}});
+  }
 }
 
 }  // namespace natxy

@@ -23,6 +23,7 @@ class Receiver final : public Task {
   struct Stream {
     bool expected = false;
     std::uint64_t frames = 0;
+    std::size_t payload_bytes = 0;  // which no translation of headers changes
     std::optional<TaggedFrames> tagged;
     bool ipdv = false;
     std::unique_ptr<ArrivalCheck> check;  // none: any four-tuple will do
@@ -84,7 +85,15 @@ class Receiver final : public Task {
   Counter received_;
   std::uint64_t stale_ = 0;
   std::array<std::uint64_t, kFrameKinds> foreign_{};
-  std::vector<ForeignSample> samples_;
+  /// Kept where nothing has to be allocated while traffic runs.
+  struct Sample {
+    FrameKind kind;
+    std::uint64_t ticks;
+    std::size_t length;
+    std::array<std::uint8_t, kMostSampleBytes> bytes;
+  };
+  std::array<Sample, kMostSamples> samples_{};
+  std::size_t samples_kept_ = 0;
 };
 
 }  // namespace natxy

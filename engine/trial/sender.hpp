@@ -64,12 +64,13 @@ class Sender final : public SenderTask {
     const std::uint64_t now = now_ticks();
     note_pause(now);
     if (now < setup_.schedule.start()) return;
+    if (now > setup_.give_up_at) {
+      give_up(now);
+      return;
+    }
     if (pending_first_ == pending_end_) make_burst(now);
     if (pending_first_ != pending_end_) transmit();
-    if (sent_.get() == total_ || now > setup_.give_up_at) {
-      finished_at_ = now_ticks();
-      done_ = true;
-    }
+    if (sent_.get() == total_) finish(now);
   }
 
   [[nodiscard]] bool done() const override { return done_; }
@@ -100,19 +101,39 @@ class Sender final : public SenderTask {
 
   void note_pause(std::uint64_t now) {
     // Before the start nothing is due, so nothing is missed.
-    if (last_poll_ >= setup_.schedule.start()) {
-      const std::uint64_t pause = now - last_poll_;
-      max_pause_ = std::max(max_pause_, pause);
-      if (pause > setup_.longest_pause) paused_ += pause;
+    const std::uint64_t since = std::max(last_poll_, setup_.schedule.start());
+    const std::uint64_t pause = now > since ? now - since : 0;
+    max_pause_ = std::max(max_pause_, pause);
+    if (pause > setup_.longest_pause) {
+      paused_ += pause;
+      // While this core was away nobody asked the port.
+      if (refused_at_ != 0) refused_at_ += pause;
     }
     last_poll_ = now;
+  }
+
+  void finish(std::uint64_t now) {
+    finished_at_ = now;
+    done_ = true;
+  }
+
+  /// The port or the core was too slow for too long: what is left stays unsent.
+  void give_up(std::uint64_t now) {
+    const std::uint64_t next_due = setup_.schedule.due_at(sequence_of(sent_.get()));
+    overrun_ = now > next_due ? now - next_due : 0;
+    note_acceptance(now);
+    finish(now);
   }
 
   void make_burst(std::uint64_t now) {
     const std::uint64_t made = sent_.get();
     const std::uint64_t due = in_slice(setup_.schedule.due(now));
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(due - made, kBurst));
-    if (size == 0) return;
+    if (size == 0) {
+      // On schedule again: what the port held up before has cost nothing in the end.
+      blocked_ = 0;
+      return;
+    }
     if (!port_.allocate({pending_.data(), size})) {
       // The port still holds all buffers: it takes no more.
       note_refusal(now);
@@ -138,15 +159,13 @@ class Sender final : public SenderTask {
     const std::size_t waiting = pending_end_ - pending_first_;
     const std::size_t taken = port_.transmit(queue_, {pending_.data() + pending_first_, waiting});
     if (taken > 0) {
-      if (refused_at_ != 0) {
-        blocked_ += now - refused_at_;
-        refused_at_ = 0;
-      }
+      note_acceptance(now);
       const std::uint64_t lateness = now > oldest_due ? now - oldest_due : 0;
       lateness_.record(lateness, taken);
       pending_first_ += taken;
       sent_.add(taken);
-      sent_per_second_[(now - setup_.trial_start) / setup_.second] += taken;
+      const std::uint64_t second = (now - setup_.trial_start) / setup_.second;
+      sent_per_second_[std::min<std::uint64_t>(second, sent_per_second_.size() - 1)] += taken;
       if (sent_.get() == total_) {
         const std::uint64_t last_due = setup_.schedule.due_at(sequence_of(total_ - 1));
         overrun_ = now > last_due ? now - last_due : 0;
@@ -159,6 +178,11 @@ class Sender final : public SenderTask {
     if (refused_at_ != 0) return;
     ++refused_;
     refused_at_ = now;
+  }
+
+  void note_acceptance(std::uint64_t now) {
+    if (refused_at_ != 0 && now > refused_at_) blocked_ += now - refused_at_;
+    refused_at_ = 0;
   }
 
   void drop_pending() {

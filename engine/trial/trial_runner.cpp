@@ -17,9 +17,11 @@ namespace natxy {
 
 namespace {
 
-constexpr double kStartDelay_s = 0.02;  // by then all tasks are made and all workers poll
-constexpr double kGrace_s = 1.0;        // how long a sender may lag before it gives up,
-constexpr double kGraceShare = 0.1;     // or this share of the trial, whichever is longer
+// By the start all tasks are made and all workers poll; a task's books take some milliseconds to make.
+constexpr double kStartDelay_s = 0.02;
+constexpr double kStartDelayPerTask_s = 0.005;
+constexpr double kGrace_s = 1.0;     // how long a sender may lag before it gives up,
+constexpr double kGraceShare = 0.1;  // or this share of the trial, whichever is longer
 constexpr auto kWatchInterval = std::chrono::milliseconds(10);
 
 std::uint16_t next_run_id() {
@@ -59,7 +61,7 @@ class TrialRun {
       : spec_{spec}, setting_{setting}, connections_{connections} {
     for (const StreamSpec& stream : spec_.streams) check(stream);
     if (spec_.learn) begin_connections();
-    start_ = now_ticks() + setting_.clock.ticks(kStartDelay_s);
+    start_ = now_ticks() + setting_.clock.ticks(kStartDelay_s + kStartDelayPerTask_s * static_cast<double>(tasks()));
     workers_.resize(setting_.workers.size());
     for (auto& worker : workers_) {
       worker.stop = &stop_;
@@ -74,12 +76,16 @@ class TrialRun {
     }
   }
 
+  TrialRun(const TrialRun&) = delete;
+  TrialRun& operator=(const TrialRun&) = delete;
+  /// Also after an exception: the workers use what is about to go.
+  ~TrialRun() { stop_workers(); }
+
   TrialReport run(const std::function<bool(const TrialProgress&)>& keep_going) {
-    std::vector<ReceiveDrops> drops_before;
-    for (const auto& port : setting_.ports) drops_before.push_back(port->drops());
+    std::vector<Drops> drops_before;
+    for (const auto& port : setting_.ports) drops_before.push_back({port->drops(), port->rejected()});
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       if (rte_eal_remote_launch(Worker::run, &workers_[i], setting_.workers[i]) != 0) {
-        stop_workers();
         throw TrialError("a worker core is busy");
       }
     }
@@ -98,6 +104,18 @@ class TrialRun {
   }
 
  private:
+  struct Drops {
+    ReceiveDrops received;
+    std::uint64_t rejected;
+  };
+
+  /// Receivers and senders, at the most.
+  [[nodiscard]] std::size_t tasks() const {
+    std::size_t pairs = 0;
+    for (const auto& port : setting_.ports) pairs += port->options().queues;
+    return pairs * (1 + spec_.streams.size());
+  }
+
   [[noreturn]] static void refuse(const StreamSpec& stream, const std::string& why) {
     throw TrialError(fmt::format("stream {}: {}", stream.name, why));
   }
@@ -121,6 +139,10 @@ class TrialRun {
     if (stream.frame_size < smallest_frame(family)) {
       refuse(stream, fmt::format("a frame of {} bytes is too short; {} is the least for IPv{}", stream.frame_size,
                                  smallest_frame(family), static_cast<int>(family)));
+    }
+    if (stream.frame_size - kFcsBytes > Port::kLongestFrame) {
+      refuse(stream, fmt::format("a frame of {} bytes is longer than the tester's buffers, {} at the most",
+                                 stream.frame_size, Port::kLongestFrame + kFcsBytes));
     }
     for (const auto& port : setting_.ports) {
       if (port->mtu() != 0 && stream.frame_size > port->mtu() + kEthernetBytes + kFcsBytes) {
@@ -161,7 +183,10 @@ class TrialRun {
     for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
       const StreamSpec& stream = spec_.streams[i];
       const bool expected = opposite(stream.source) == port.options().side;
-      arriving.push_back({expected, stream.frames, stream.tagged, stream.ipdv, expected ? check_of(i) : nullptr});
+      const std::size_t payload_bytes =
+          stream.frame_size - kFcsBytes - kEthernetBytes - ip_bytes(family_of(stream)) - kUdpBytes;
+      arriving.push_back(
+          {expected, stream.frames, payload_bytes, stream.tagged, stream.ipdv, expected ? check_of(i) : nullptr});
     }
     worker.receivers.push_back({port_index, std::make_unique<Receiver>(port, queue, setting_.neighbors, run_id_,
                                                                        std::move(arriving), start_, setting_.clock)});
@@ -266,7 +291,7 @@ class TrialRun {
     return progress;
   }
 
-  TrialReport collect(const std::vector<ReceiveDrops>& before, bool aborted) {
+  TrialReport collect(const std::vector<Drops>& before, bool aborted) {
     TrialReport report;
     report.run_id = run_id_;
     report.aborted = aborted;
@@ -274,10 +299,12 @@ class TrialRun {
     for (std::size_t i = 0; i < setting_.ports.size(); ++i) {
       const Port& port = *setting_.ports[i];
       const ReceiveDrops after = port.drops();
+      const ReceiveDrops& start = before[i].received;
       report.ports.push_back(
           {port.options().side,
            port.options().medium,
-           {after.missed - before[i].missed, after.no_buffer - before[i].no_buffer, after.kernel - before[i].kernel},
+           {after.missed - start.missed, after.no_buffer - start.no_buffer, after.kernel - start.kernel},
+           port.rejected() - before[i].rejected,
            port.link_up(),
            {}});
     }

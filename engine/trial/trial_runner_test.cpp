@@ -21,8 +21,8 @@ namespace {
 const Eal& eal() {
   static const Eal instance([] {
     EalOptions options;
-    options.worker_cores = {0};
     options.main_core = std::thread::hardware_concurrency() > 1 ? 1 : 0;
+    options.worker_cores = {0, options.main_core};
     return options;
   }());
   return instance;
@@ -47,18 +47,24 @@ void mend_udp_checksum(Bytes frame) {
 /// Two ports whose wires end in this object: what a port sends is given to `treat`, which says how often to pass it on.
 class RingBed {
  public:
-  RingBed() {
+  explicit RingBed(unsigned queues = 1, unsigned workers = 1, Medium medium = Medium::loop) : workers_{workers} {
     eal();
     for (const Side side : {Side::left, Side::right}) {
       Wire& wire = wires_.at(index(side));
       const std::string name = (side == Side::left ? "left" : "right") + std::to_string(++serial_);
-      wire.from_tester = rte_ring_create((name + "_tx").c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-      wire.to_tester = rte_ring_create((name + "_rx").c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-      rte_eth_from_rings(name.c_str(), &wire.to_tester, 1, &wire.from_tester, 1, 0);
+      for (unsigned queue = 0; queue < queues; ++queue) {
+        const std::string ring = name + "_" + std::to_string(queue);
+        wire.from_tester.push_back(
+            rte_ring_create((ring + "_tx").c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ));
+        wire.to_tester.push_back(
+            rte_ring_create((ring + "_rx").c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ));
+      }
+      rte_eth_from_rings(name.c_str(), wire.to_tester.data(), queues, wire.from_tester.data(), queues, 0);
       PortOptions options;
       options.side = side;
       options.device = "net_ring_" + name;
-      options.medium = Medium::loop;
+      options.medium = medium;
+      options.queues = queues;
       ports_.push_back(std::make_unique<Port>(options));
     }
     std::vector<LinkNeighbor> links;
@@ -76,34 +82,37 @@ class RingBed {
   }
 
   TrialReport run(const TrialSpec& spec) {
-    TrialReport report =
-        run_trial(spec, {ports_, neighbors_, eal().workers(), eal().workers_apart(), Clock{rte_get_tsc_hz()}},
-                  connections, [this](const TrialProgress&) {
-                    carry(Side::left);
-                    carry(Side::right);
-                    return keep_going;
-                  });
+    TrialReport report = run_trial(
+        spec, {ports_, neighbors_, std::span(eal().workers()).first(workers_), workers_ == 1, Clock{rte_get_tsc_hz()}},
+        connections, [this](const TrialProgress&) {
+          carry(Side::left);
+          carry(Side::right);
+          observe();
+          return keep_going;
+        });
     carry(Side::left);
     carry(Side::right);
     return report;
   }
 
   /// Puts a frame onto the wire towards the tester.
-  void inject(Side towards, std::span<const std::uint8_t> bytes) {
+  void inject(Side towards, std::span<const std::uint8_t> bytes, std::size_t queue = 0) {
     rte_mbuf* copy = rte_pktmbuf_alloc(pool());
     std::memcpy(rte_pktmbuf_append(copy, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
-    if (rte_ring_enqueue(wires_.at(index(towards)).to_tester, copy) != 0) rte_pktmbuf_free(copy);
+    if (rte_ring_enqueue(wires_.at(index(towards)).to_tester.at(queue), copy) != 0) rte_pktmbuf_free(copy);
   }
 
   std::function<int(Side, Bytes)> treat = [](Side, Bytes) { return 1; };
   std::vector<std::vector<std::uint8_t>> neighbor_answers;
   bool keep_going = true;
+  bool carries = true;  // else the wires fill up
+  std::function<void()> observe = [] {};
   Connections connections;
 
  private:
   struct Wire {
-    rte_ring* from_tester = nullptr;
-    rte_ring* to_tester = nullptr;
+    std::vector<rte_ring*> from_tester;
+    std::vector<rte_ring*> to_tester;
   };
 
   static std::size_t index(Side side) { return static_cast<std::size_t>(side); }
@@ -114,20 +123,25 @@ class RingBed {
   }
 
   void carry(Side from) {
-    void* object = nullptr;
-    while (rte_ring_dequeue(wires_.at(index(from)).from_tester, &object) == 0) {
-      auto* frame = static_cast<rte_mbuf*>(object);
-      const Bytes bytes(rte_pktmbuf_mtod(frame, std::uint8_t*), frame->data_len);
-      if (parse_neighbor_message(bytes)) {
-        neighbor_answers.emplace_back(bytes.begin(), bytes.end());
-      } else {
-        for (int copies = treat(from, bytes); copies > 0; --copies) inject(opposite(from), bytes);
+    if (!carries) return;
+    const Wire& wire = wires_.at(index(from));
+    for (std::size_t queue = 0; queue < wire.from_tester.size(); ++queue) {
+      void* object = nullptr;
+      while (rte_ring_dequeue(wire.from_tester[queue], &object) == 0) {
+        auto* frame = static_cast<rte_mbuf*>(object);
+        const Bytes bytes(rte_pktmbuf_mtod(frame, std::uint8_t*), frame->data_len);
+        if (parse_neighbor_message(bytes)) {
+          neighbor_answers.emplace_back(bytes.begin(), bytes.end());
+        } else {
+          for (int copies = treat(from, bytes); copies > 0; --copies) inject(opposite(from), bytes, queue);
+        }
+        rte_pktmbuf_free(frame);
       }
-      rte_pktmbuf_free(frame);
     }
   }
 
   inline static int serial_ = 0;
+  unsigned workers_;
   std::array<Wire, 2> wires_;
   std::vector<std::unique_ptr<Port>> ports_;
   Neighbors neighbors_;
@@ -302,6 +316,64 @@ TEST_P(Trials, NeighborsAreAnsweredWhileTrafficRuns) {
   EXPECT_EQ(answer->target, tester);
   EXPECT_EQ(report.ports[0].foreign.at(v4 ? FrameKind::arp : FrameKind::neighbor_solicitation), 2U);
   EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+}
+
+class Spread : public testing::TestWithParam<std::pair<unsigned, unsigned>> {};
+INSTANTIATE_TEST_SUITE_P(QueuesAndWorkers, Spread,
+                         testing::Values(std::pair{1U, 2U}, std::pair{2U, 1U}, std::pair{2U, 2U}, std::pair{3U, 2U}));
+
+TEST_P(Spread, BothPhasesWorkOverAnyNumberOfQueuesAndWorkers) {
+  RingBed bed(GetParam().first, GetParam().second);
+  const auto first = bed.run(phase1(Family::ipv4, 5000));
+  ASSERT_EQ(first.verdict, Verdict::pass) << first.reason;
+  const auto second = bed.run(trial({phase2("forward", Side::left, StreamKind::connections, Family::ipv4, 7001),
+                                     phase2("reverse", Side::right, StreamKind::replies, Family::ipv4, 6999)}));
+  EXPECT_EQ(second.verdict, Verdict::pass) << second.reason;
+  EXPECT_EQ(second.streams[0].received, 7001U);
+  EXPECT_EQ(second.streams[1].received, 6999U);
+}
+
+TEST(Refusal, APortThatTakesNoMoreIsTheDutsPathOnAVethAndTheTestersOnANic) {
+  for (const Medium medium : {Medium::veth, Medium::nic}) {
+    RingBed bed(1, 1, medium);
+    bed.carries = false;
+    const auto report = bed.run(trial({stream("forward", Side::left, Family::ipv4, 30'000)}));
+    EXPECT_LT(report.streams[0].sent, 30'000U);
+    EXPECT_LT(report.streams[0].offered_rate_fps, 20'000);
+    EXPECT_EQ(report.verdict, medium == Medium::veth ? Verdict::fail : Verdict::invalid) << report.reason;
+    EXPECT_EQ(report.cause, medium == Medium::veth ? Cause::back_pressure : Cause::unsent);
+  }
+}
+
+TEST(Failure, AnExceptionInTheMiddleStopsTheWorkers) {
+  RingBed bed;
+  bed.observe = [] { throw std::runtime_error("no more memory"); };
+  EXPECT_THROW(bed.run(trial({stream("forward", Side::left, Family::ipv4, 10'000)})), std::runtime_error);
+  bed.observe = [] {};
+  EXPECT_EQ(bed.run(trial({stream("forward", Side::left, Family::ipv4, 100)})).verdict, Verdict::pass);
+}
+
+TEST(Failure, AFrameThatChangedItsLengthIsCorrupt) {
+  RingBed bed;
+  bed.treat = [](Side, Bytes frame) {
+    std::uint8_t* ip = frame.data() + kEthernetBytes;
+    store_be16(ip + 2, static_cast<std::uint16_t>(load_be16(ip + 2) - 2));
+    store_be16(ip + kIpv4Bytes + 4, static_cast<std::uint16_t>(load_be16(ip + kIpv4Bytes + 4) - 2));
+    mend_udp_checksum(frame);
+    return 1;
+  };
+  StreamSpec spec = stream("forward", Side::left, Family::ipv4, 100);
+  spec.frame_size = 128;
+  const auto report = bed.run(trial({spec}));
+  EXPECT_EQ(report.streams[0].corrupt, 100U);
+  EXPECT_EQ(report.streams[0].received, 0U);
+}
+
+TEST(Failure, AFrameLongerThanABufferIsRefused) {
+  RingBed bed;
+  StreamSpec spec = stream("forward", Side::left, Family::ipv4, 100);
+  spec.frame_size = 2053;
+  EXPECT_THROW(bed.run(trial({spec})), TrialError);
 }
 
 class Translation : public testing::Test {

@@ -123,6 +123,7 @@ struct PortReport {
   Side side = Side::left;
   Medium medium = Medium::veth;
   ReceiveDrops drops;
+  std::uint64_t rejected = 0;  // frames that the kernel took and then refused to send
   bool link_up = true;
   std::map<FrameKind, std::uint64_t> foreign;
 };

@@ -44,7 +44,7 @@ bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock,
   // Waiting for the port has to explain at least half of the delay before the port is to blame for it.
   const double blocked_s = clock.seconds(stream.pacing.blocked);
   const PortReport* port = port_of(report, asked.source);
-  const bool blocked = stream.pacing.refused > 0 && (unsent > 0 ? blocked_s > 0 : blocked_s * 2 >= overrun_s);
+  const bool blocked = stream.pacing.refused > 0 && blocked_s * 2 >= overrun_s;
   if (blocked && port != nullptr && port->medium == Medium::veth) {
     set(report, Verdict::fail, Cause::back_pressure,
         fmt::format("{}: the DUT's path took {} of {} frames in time; they waited {:.3f} s for it", asked.name,
@@ -76,6 +76,13 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
       return;
     }
   }
+  for (const PortReport& port : report.ports) {
+    if (port.rejected == 0) continue;
+    set(report, Verdict::invalid, Cause::unsent,
+        fmt::format("the kernel rejected {} frames of port {} that the tester had sent", port.rejected,
+                    port.side == Side::left ? "left" : "right"));
+    return;
+  }
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
     if (judge_sending(spec, i, clock, report)) return;
   }
@@ -88,22 +95,24 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     const StreamSpec& asked = spec.streams[i];
     const std::uint64_t missing = lost(asked, report.streams[i]);
     if (missing <= allowed(asked)) continue;
-    const std::uint64_t too_many = missing - allowed(asked);
+    const auto too_many = static_cast<double>(missing - allowed(asked));
     const PortReport* port = port_of(report, opposite(asked.source));
-    const std::uint64_t drops = port == nullptr ? 0 : total(port->drops);
-    if (too_many <= drops) {
-      set(report, Verdict::invalid, Cause::tester_drops,
-          fmt::format("{}: {} frames lost, but the tester itself dropped {} on reception", asked.name, missing, drops));
-    } else if (static_cast<double>(too_many) <= burst_frames) {
-      set(report, Verdict::invalid, Cause::paused,
-          fmt::format("{}: {} frames lost, but the tester paused for {:.3f} ms and sent {:.0f} frames in bursts "
-                      "afterwards",
-                      asked.name, missing, clock.seconds(report.streams[i].pacing.paused) * 1e3, burst_frames));
-    } else {
+    const auto drops = static_cast<double>(port == nullptr ? 0 : total(port->drops));
+    if (too_many > drops + burst_frames) {
       set(report, Verdict::fail, Cause::loss,
           fmt::format("{}: {} of {} frames lost ({:.4f} %)", asked.name, missing, asked.frames,
                       100.0 * static_cast<double>(missing) / static_cast<double>(asked.frames)));
       return;
+    }
+    if (drops >= burst_frames) {
+      set(report, Verdict::invalid, Cause::tester_drops,
+          fmt::format("{}: {} frames lost, but the tester itself dropped {:.0f} on reception", asked.name, missing,
+                      drops));
+    } else {
+      set(report, Verdict::invalid, Cause::paused,
+          fmt::format("{}: {} frames lost, but the tester paused for {:.3f} ms and sent {:.0f} frames in bursts "
+                      "afterwards",
+                      asked.name, missing, clock.seconds(report.streams[i].pacing.paused) * 1e3, burst_frames));
     }
   }
   if (report.cause == Cause::tester_drops || report.cause == Cause::paused) return;

@@ -86,6 +86,32 @@ TEST_F(VerdictTest, AFewRefusalsDoNotExcuseASlowCore) {
   expect(Verdict::invalid, Cause::late);
 }
 
+TEST_F(VerdictTest, UnsentFramesAreThePortsDoingOnlyIfWaitingForItTookMostOfTheTime) {
+  report.streams[0].sent = 50'000;
+  report.streams[0].received = 50'000;
+  report.streams[0].pacing.overrun = 1'000'000'000;
+  report.streams[0].pacing.refused = 1;
+  report.streams[0].pacing.blocked = 1;
+  expect(Verdict::invalid, Cause::unsent);
+  report.streams[0].pacing.blocked = 600'000'000;
+  expect(Verdict::fail, Cause::back_pressure);
+}
+
+TEST_F(VerdictTest, FramesThatTheKernelRejectedAreNotTheDutsLoss) {
+  report.streams[0].received -= 5;
+  report.ports[0].rejected = 5;
+  expect(Verdict::invalid, Cause::unsent);
+}
+
+TEST_F(VerdictTest, DropsAndPausesExplainLossTogether) {
+  report.streams[0].pacing.paused = 2'000'000;  // 200 frames
+  report.ports[1].drops.kernel = 200;
+  report.streams[0].received -= 400;
+  expect(Verdict::invalid, Cause::tester_drops);
+  report.streams[0].received -= 1;
+  expect(Verdict::fail, Cause::loss);
+}
+
 TEST_F(VerdictTest, TheTestersOwnDropsAreNotTheDutsLoss) {
   report.streams[0].received -= 5;
   report.ports[1].drops.kernel = 5;

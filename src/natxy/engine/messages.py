@@ -292,7 +292,9 @@ class Pacing(Message):
     max_pause_ns: int = Field(description="longest time the sender's core did not come round to this stream")
     paused_ns: int = Field(default=0, description="all pauses longer than `max_pause_s` together")
     refused: int = Field(description="bursts that the port did not take whole")
-    blocked_ns: int = Field(default=0, description="time during which frames waited for the port to take them")
+    blocked_ns: int = Field(
+        default=0, description="how long frames waited for the port to take them, since the sender was last on schedule"
+    )
 
 
 class DelaySummary(Message):
@@ -365,12 +367,14 @@ class StreamResult(Message):
 
 
 class PortResult(Message):
-    """`missed`, `no_buffer`, `kernel_drops`: frames that the tester itself lost on reception."""
+    """`missed`, `no_buffer`, `kernel_drops`: frames that the tester itself lost on reception. `rejected`: frames that
+    the tester's kernel took and then refused to send."""
 
     side: Side
     missed: int
     no_buffer: int
     kernel_drops: int
+    rejected: int = 0
     foreign: dict[str, int]
 
 
