@@ -10,6 +10,7 @@ import typer
 from natxy import __version__
 from natxy.cli.check import check
 from natxy.cli.doctor import doctor
+from natxy.cli.list import list_names
 from natxy.cli.report import report
 from natxy.cli.run import run
 
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 for verb in (run, check, report, doctor):
     app.command()(verb)
+app.command("list")(list_names)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy list`: what a plan can name, and the plans there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+import natxy
+from natxy.cli.errors import reported_errors
+from natxy.dut.base import Gateway
+from natxy.dut.registry import GATEWAYS
+from natxy.dut.simulated import SimulatedGateway
+from natxy.errors import PlanError
+from natxy.plan.loading import load_plan
+from natxy.plan.procedures import DECLARATIONS
+from natxy.search.kinds import SEARCHES
+
+Entry = dict[str, str]
+"""`name` and `summary`; of a plan, `path` too."""
+
+
+class Kind(StrEnum):
+    PROCEDURES = "procedures"
+    SEARCHES = "searches"
+    GATEWAYS = "gateways"
+    PLANS = "plans"
+
+
+def list_names(
+    kind: Annotated[Kind, typer.Argument(help="What to list.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False,
+) -> None:
+    """Name every procedure, search or gateway that a plan can use, or the plans there are, with a line each.
+
+    The plans are those of the folder `plans` here; where there is none, those that natxy came with.
+    """
+    with reported_errors():
+        entries = ENTRIES[kind]()
+        if as_json:
+            typer.echo(json.dumps(entries, indent=2, ensure_ascii=False))
+        else:
+            for line in _lines(entries):
+                typer.echo(line)
+
+
+def _procedures() -> list[Entry]:
+    return [_entry(name, declaration.summary) for name, declaration in DECLARATIONS.items()]
+
+
+def _searches() -> list[Entry]:
+    return [_entry(name, summary) for name, summary in SEARCHES.items()]
+
+
+def _gateways() -> list[Entry]:
+    drivers: list[type[Gateway[Any]]] = [*GATEWAYS.values(), SimulatedGateway]
+    return [_entry(driver.name, driver.summary) for driver in drivers]
+
+
+def _plans() -> list[Entry]:
+    here = Path("plans")
+    folder = here if here.is_dir() else Path(natxy.__file__).parents[2] / "plans"
+    return [_plan(file) for file in sorted(folder.glob("*.yaml"))]
+
+
+def _plan(file: Path) -> Entry:
+    try:
+        plan = load_plan(file)
+    except PlanError:
+        return _entry(file.stem, f"not a good plan; `natxy check {file}` says why") | {"path": str(file)}
+    return _entry(plan.name, plan.description) | {"path": str(file)}
+
+
+def _entry(name: str, summary: str) -> Entry:
+    return {"name": name, "summary": summary}
+
+
+def _lines(entries: list[Entry]) -> Iterator[str]:
+    widths = [max(len(entry[field]) for entry in entries) for field in entries[0]] if entries else []
+    for entry in entries:
+        yield "  ".join(text.ljust(width) for text, width in zip(entry.values(), widths, strict=True)).rstrip()
+
+
+ENTRIES: Final[dict[Kind, Callable[[], list[Entry]]]] = {
+    Kind.PROCEDURES: _procedures,
+    Kind.SEARCHES: _searches,
+    Kind.GATEWAYS: _gateways,
+    Kind.PLANS: _plans,
+}

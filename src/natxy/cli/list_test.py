@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from natxy.cli import app
+from natxy.cli.list import Kind
+from natxy.plan.schema import plan_schema
+
+PLAN = """\
+name: ready
+description: one throughput
+testbed: {kind: simulated}
+experiments:
+  - {name: forwarding, gateway: simulated, procedure: throughput, search: {max_rate: 500k}}
+"""
+
+
+def listed(kind: str) -> dict[str, dict[str, str]]:
+    done = CliRunner().invoke(app, ["list", kind, "--json"])
+    assert done.exit_code == 0, done.output
+    return {entry["name"]: entry for entry in json.loads(done.output)}
+
+
+def in_plans(definition: str, field: str) -> set[str]:
+    """The words that a plan's schema takes for `field`."""
+    schema = plan_schema()["$defs"][definition]["properties"][field]
+    return {schema["const"]} if "const" in schema else set(schema["enum"])
+
+
+@pytest.mark.parametrize("kind", [kind.value for kind in Kind if kind != Kind.PLANS])
+def test_everything_has_a_name_and_a_summary_of_one_line(kind: str) -> None:
+    entries = listed(kind)
+    assert entries
+    for entry in entries.values():
+        assert set(entry) == {"name", "summary"}
+        assert entry["summary"].strip()
+        assert "\n" not in entry["summary"]
+
+
+def test_the_lists_are_what_a_plan_takes() -> None:
+    schema = plan_schema()["$defs"]["ExperimentPlan"]["properties"]
+    gateways, procedures = (set(schema[field]["anyOf"][0]["enum"]) for field in ("gateway", "procedure"))
+    assert set(listed("procedures")) == procedures
+    assert set(listed("gateways")) == gateways
+    assert set(listed("searches")) == in_plans("SearchPlan", "kind")
+
+
+def test_plans_of_the_folder_here_with_a_bad_one_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "ready.yaml").write_text(PLAN)
+    (tmp_path / "plans" / "bad.yaml").write_text("name: [")
+    monkeypatch.chdir(tmp_path)
+    plans = listed("plans")
+    assert plans["ready"] == {"name": "ready", "summary": "one throughput", "path": "plans/ready.yaml"}
+    assert "not a good plan" in plans["bad"]["summary"]
+
+
+def test_the_plans_that_come_with_natxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Path(listed("plans")["quickstart"]["path"]).is_file()
+
+
+def test_people_get_a_line_each() -> None:
+    lines = CliRunner().invoke(app, ["list", "procedures"]).output.splitlines()
+    assert [line.split()[0] for line in lines] == [*listed("procedures")]
+    assert any(line.endswith("(RFC 2544 §26.1)") for line in lines)
+
+
+def test_an_unknown_kind_is_exit_2() -> None:
+    assert CliRunner().invoke(app, ["list", "colours"]).exit_code == 2
