@@ -10,19 +10,32 @@ import typer
 from rich.console import Console
 
 from natxy.cli.errors import reported_errors
+from natxy.report.formats import TableFormat, render
+from natxy.report.results_tables import rfc_form
 from natxy.results.reader import RunReader
 
 
-def report(folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)]) -> None:
-    """Print a run's results and write its report.html anew; also for a run that was interrupted or goes on."""
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)],
+    form: Annotated[
+        TableFormat | None, typer.Option("--format", help="Print the tables in this format alone.", show_default=False)
+    ] = None,
+) -> None:
+    """Print a run's results and write its report.html anew; also for a run that was interrupted or goes on.
+
+    With --format, print its tables in the form of RFC 9693 §4.10 for a paper or a spreadsheet, and write nothing.
+    """
     with reported_errors():
-        show(folder, Console())
+        if form is None:
+            show(folder, Console())
+        else:
+            typer.echo(render(rfc_form(RunReader(folder).run), form), nl=False)
 
 
 def show(folder: Path, console: Console) -> None:
     """PlanError when `folder` holds no run."""
     # Matplotlib takes longer to import than all else; the other verbs need none of it.
-    from natxy.report import write_report
+    from natxy.report.html import write_report
     from natxy.report.terminal import render
 
     reader = RunReader(folder)

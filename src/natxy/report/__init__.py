@@ -1,6 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people read of a run: the terminal's table and one self-contained HTML file."""
-
-from natxy.report.html import write_report
-
-__all__ = ["write_report"]
+"""What people read of a run: the terminal's table, one self-contained HTML file, tables as text."""

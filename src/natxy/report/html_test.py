@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from natxy.errors import PlanError
-from natxy.report import write_report
+from natxy.report.html import write_report
 from natxy.results.records import RunState
 from tests.sample_runs import HOSTILE, SampleRun, hostile, quickstart
 

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from natxy.report.formats import TableFormat, render
+from natxy.report.tables import Column, Table
+
+TABLE = Table(
+    "Throughput, frames/s per direction",
+    (Column(""), Column("NAT44 & more", numeric=True)),
+    (("Median", "≥ 254,000"), ("Min_1", "43.7 %")),
+    emphasis="Median",
+)
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zl", "Zp", "Zs")), max_size=12)
+
+
+def test_markdown() -> None:
+    assert render([TABLE], TableFormat.MARKDOWN).splitlines() == [
+        "**Throughput, frames/s per direction**",
+        "",
+        r"|  | NAT44 \& more |",
+        "| :-- | --: |",
+        "| **Median** | **≥ 254,000** |",
+        r"| Min\_1 | 43.7 % |",
+    ]
+
+
+def test_latex() -> None:
+    text = render([TABLE], TableFormat.LATEX)
+    assert r"\begin{tabular}{lr}" in text
+    assert r" & NAT44 \& more \\" in text
+    assert r"\textbf{Median} & \textbf{$\geq$ 254,000} \\" in text
+    assert r"Min\_1 & 43.7 \% \\" in text
+
+
+def test_tables_follow_each_other_after_an_empty_line() -> None:
+    text = render([TABLE, TABLE], TableFormat.CSV)
+    assert text.count("\n\n") == 1
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[:3] == [[TABLE.title], ["", "NAT44 & more"], ["Median", "≥ 254,000"]]
+
+
+@given(cells=st.lists(TEXT, min_size=1, max_size=4))
+def test_a_cell_survives_whatever_it_holds(cells: list[str]) -> None:
+    table = Table("t", tuple(Column(f"c{number}") for number in range(len(cells))), (tuple(cells),))
+    tokens = MarkdownIt("commonmark").enable("table").parse(render([table], TableFormat.MARKDOWN))
+    body = next(number for number, token in enumerate(tokens) if token.type == "tbody_open")
+    shown = ["".join(c.content for c in token.children or []) for token in tokens[body:] if token.type == "inline"]
+    assert shown == cells
+    assert list(csv.reader(io.StringIO(render([table], TableFormat.CSV))))[2] == (cells if cells != [""] else [""])
+
+
+@pytest.mark.parametrize("hostile", ["\\input{x}", "a & b", "100 % $x_1^2$ #~", "[2ex]", "{", "<script>"])
+def test_latex_reads_no_cell_as_a_command(hostile: str) -> None:
+    table = Table("t", (Column("a"), Column("b")), (("x", "y"), (hostile, hostile)))
+    row = render([table], TableFormat.LATEX).split("\n")[8]
+    left = re.sub(r"\\text\w+\{\}|\\[{}$&#%_]", "", row.removesuffix(r" \\"))
+    assert left.count("&") == 1
+    assert not re.search(r"[\\$#%_^~<>]|^\[", left)
