@@ -13,7 +13,7 @@ from rich.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.plan.experiment import Experiment, ResolvedPlan, Search
 from natxy.plan.loading import load_plan
-from natxy.plan.models import AddressRange, Phase1Rate
+from natxy.plan.models import AddressRange, KnownRate
 from natxy.plan.units import Percent, Unit, format_duration, format_quantity, format_rate
 from natxy.procedures.estimate import estimate_s
 
@@ -50,7 +50,7 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
 def _lines(experiment: Experiment) -> Iterator[str]:
     frames = f"{experiment.frame_size}-byte {experiment.family} frames"
     if experiment.directions:
-        frames += f", {experiment.directions}, trials of {format_duration(experiment.timing.trial)}"
+        frames += f", {experiment.directions}, trials of {format_duration(experiment.traffic_s)}"
     yield f"{experiment.procedure.name} of {experiment.gateway.driver}: {frames}"
     if experiment.connections is not None:
         yield _connections(experiment)
@@ -59,6 +59,8 @@ def _lines(experiment: Experiment) -> Iterator[str]:
         f"{_hosts(experiment.addresses.left_hosts)} to {_hosts(experiment.addresses.right_hosts)}, "
         f"ports {ports.source.min}-{ports.source.max} to {ports.destination.min}-{ports.destination.max}"
     )
+    if experiment.rate:
+        yield f"at {_known(experiment.rate, Unit.FPS)} per direction"
     repeated = f"{experiment.repeat} times"
     yield f"{_search(experiment.search, experiment.procedure.step_unit)}; {repeated}" if experiment.search else repeated
     if experiment.baseline:
@@ -68,7 +70,7 @@ def _lines(experiment: Experiment) -> Iterator[str]:
 def _connections(experiment: Experiment) -> str:
     text = f"{experiment.connections:,} connections"
     if experiment.phase1_rate:
-        text += f", established at {_phase1(experiment.phase1_rate)}"
+        text += f", established at {_known(experiment.phase1_rate, Unit.CPS)}"
     if experiment.alpha is not None:
         text += f", validated at {experiment.alpha:g} times the rate they were established at"
     return text
@@ -81,8 +83,8 @@ def _search(search: Search, unit: Unit) -> str:
     return f"search from {limits}{direction}, to within {error}"
 
 
-def _phase1(rate: Phase1Rate) -> str:
-    return format_rate(rate.rate, "cps") if rate.rate else f"{rate.percent:g} % of the median of {rate.experiment}"
+def _known(rate: KnownRate, unit: Unit) -> str:
+    return format_rate(rate.rate, unit) if rate.rate else f"{rate.percent:g} % of the median of {rate.experiment}"
 
 
 def _hosts(hosts: AddressRange) -> str:

@@ -44,6 +44,9 @@ def _check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Proble
         yield Problem((*location, "phase1_rate"), text + "a rate such as 20k, or {experiment: NAME, percent: 50}")
     if takes_phase1_rate and own.connections is None and own.phase1_rate is not None:
         yield Problem((*location, "phase1_rate"), "there is no phase 1 without `connections`; give these or remove it")
+    if "rate" in procedure.takes and own.rate is None:
+        text = f"missing; {procedure.name} measures at a known rate: give one such as 50k, or "
+        yield Problem((*location, "rate"), text + "{experiment: NAME, percent: 100} of an earlier throughput")
     if procedure.stateful and "connections" in procedure.takes and own.connections is None:
         yield Problem(
             (*location, "connections"), f"missing; {procedure.name} needs the connections to set up, e.g. 50k"
@@ -172,17 +175,43 @@ def check_references(plan: Plan) -> Iterator[Problem]:
         location: Location = ("experiments", number)
         if experiment.name in earlier:
             yield Problem((*location, "name"), f"{experiment.name!r} is taken; every experiment has its own name")
-        if experiment.phase1_rate and experiment.phase1_rate.experiment is not None:
-            rates = [name for name, other in earlier.items() if other.procedure.headline().unit == Unit.CPS]
-            if experiment.phase1_rate.experiment not in rates:
-                yield Problem(
-                    (*location, "phase1_rate", "experiment"),
-                    f"{experiment.phase1_rate.experiment!r} is no earlier connection rate experiment; "
-                    f"there are: {', '.join(rates) or 'none'}",
-                )
+        yield from _check_known_rates(experiment, earlier, location)
         if experiment.baseline is not None:
             yield from _check_baseline(experiment, earlier, (*location, "baseline"))
         earlier[experiment.name] = experiment
+
+
+def _check_known_rates(
+    experiment: ExperimentPlan, earlier: dict[str, ExperimentPlan], location: Location
+) -> Iterator[Problem]:
+    fields = (
+        ("phase1_rate", experiment.phase1_rate, Unit.CPS, "connection rate"),
+        ("rate", experiment.rate, Unit.FPS, "throughput"),
+    )
+    for field, rate, unit, wanted in fields:
+        if rate is None or rate.experiment is None:
+            continue
+        at = (*location, field, "experiment")
+        measured = [name for name, other in earlier.items() if _searches(other, unit)]
+        if rate.experiment not in measured:
+            text = f"{rate.experiment!r} is no earlier {wanted} experiment; there are: {', '.join(measured) or 'none'}"
+            yield Problem(at, text)
+        elif unit == Unit.FPS:
+            yield from _check_same_traffic(experiment, earlier[rate.experiment], at, "its rate isn't this one's")
+
+
+def _searches(experiment: ExperimentPlan, unit: Unit) -> bool:
+    """For the highest rate in `unit`."""
+    procedure = experiment.procedure
+    return procedure.headline().unit == unit and "search" in procedure.takes
+
+
+def _check_same_traffic(
+    experiment: ExperimentPlan, other: ExperimentPlan, at: Location, consequence: str
+) -> Iterator[Problem]:
+    for field in ("frame_size", "directions", "family"):
+        if getattr(other, field) != getattr(experiment, field):
+            yield Problem(at, f"{other.name!r} has another `{field}`, so {consequence}")
 
 
 def _check_baseline(experiment: ExperimentPlan, earlier: dict[str, ExperimentPlan], at: Location) -> Iterator[Problem]:
@@ -193,6 +222,4 @@ def _check_baseline(experiment: ExperimentPlan, earlier: dict[str, ExperimentPla
         text = f"{experiment.baseline!r} is no earlier {procedure} experiment; there are: {', '.join(others) or 'none'}"
         yield Problem(at, text)
         return
-    for field in ("frame_size", "directions", "family"):
-        if getattr(base, field) != getattr(experiment, field):
-            yield Problem(at, f"{base.name!r} has another `{field}`, so a ratio to it would mean nothing")
+    yield from _check_same_traffic(experiment, base, at, "a ratio to it would mean nothing")

@@ -19,8 +19,8 @@ from natxy.plan.models import (
     AddressPreset,
     AddressRange,
     Directions,
+    KnownRate,
     Orders,
-    Phase1Rate,
     PortRange,
     TestbedConfig,
 )
@@ -85,7 +85,8 @@ class Experiment(PlanModel):
     ports: Ports
     orders: Orders
     connections: int | None
-    phase1_rate: Phase1Rate | None
+    phase1_rate: KnownRate | None
+    rate: KnownRate | None
     alpha: float | None
     search: Search | None
     baseline: str | None
@@ -107,6 +108,17 @@ class Experiment(PlanModel):
         return self.procedure.headline().unit
 
     @property
+    def known_rates(self) -> dict[str, KnownRate]:
+        """What it takes from the plan or from earlier experiments, by field."""
+        rates = {"phase1_rate": self.phase1_rate, "rate": self.rate}
+        return {field: rate for field, rate in rates.items() if rate}
+
+    @property
+    def traffic_s(self) -> float:
+        """Of a trial of fixed length."""
+        return self.procedure.traffic_s(self.timing.trial)
+
+    @property
     def uses_connections(self) -> bool:
         """Then the gateway's table is emptied before every step."""
         return self.procedure.stateful or self.connections is not None
@@ -125,7 +137,7 @@ class Experiment(PlanModel):
         connections, timing = self.connections or 0, self.timing
         if not self.procedure.stateful:
             phase1_s = connections / phase1_fps + timing.drain + timing.learning_pause if phase1_fps else 0.0
-            return phase1_s + timing.trial + timing.drain
+            return phase1_s + self.traffic_s + timing.drain
         rate_fps = self.search.min_rate if self.search else phase1_fps
         if rate_fps is None:
             return 0.0

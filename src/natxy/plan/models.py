@@ -7,6 +7,7 @@ What is not given stays None here; `resolve` fills it in. Every model forbids un
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Literal
@@ -181,19 +182,25 @@ class SearchPlan(PlanModel):
     )
 
 
-class Phase1Rate(PlanModel):
-    """An absolute rate, or a share of the median that an earlier connection rate experiment measured."""
+class KnownRate(PlanModel):
+    """An absolute rate, or a share of the median that an earlier experiment measured."""
 
     rate: AbsoluteRate | None = None
     experiment: str | None = None
     percent: Annotated[float, Field(gt=0, le=100)] | None = None
 
     @model_validator(mode="after")
-    def _one_form(self) -> Phase1Rate:
+    def _one_form(self) -> KnownRate:
         share = self.experiment is not None and self.percent is not None
         if (self.rate is not None) == share or (self.experiment is None) != (self.percent is None):
             raise ValueError("expected either a rate such as 50k or {experiment: NAME, percent: 50}")
         return self
+
+    def given_by(self, medians: Mapping[str, float]) -> float | None:
+        """The rate, with the `medians` of experiments by their names; None where the one needed is missing or 0."""
+        if self.experiment is None or self.percent is None:
+            return self.rate
+        return medians.get(self.experiment, 0.0) * self.percent / 100 or None
 
 
 # --- testbeds ----------------------------------------------------------------------------------------------------
@@ -247,7 +254,10 @@ class ExperimentPlan(PlanModel):
     ports: PortsPlan = PortsPlan()
     orders: Orders = Orders()
     connections: Count | None = Field(default=None, description="connections of phase 1")
-    phase1_rate: Annotated[Phase1Rate, Shorthand("rate", "string", "number")] | None = None
+    phase1_rate: Annotated[KnownRate, Shorthand("rate", "string", "number")] | None = None
+    rate: Annotated[KnownRate, Shorthand("rate", "string", "number")] | None = Field(
+        default=None, description="at which a procedure without a search measures; frames per second per direction"
+    )
     alpha: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None, description="validation rate as a share of the connection rate (RFC 9693 §4.6)"
     )

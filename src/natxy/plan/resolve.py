@@ -37,8 +37,8 @@ FIRST_DESTINATION_PORT: Final = 1000
 def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) -> ResolvedPlan:
     """Raises PlanProblems with everything that is wrong, PlanError for a name in `only` that the plan doesn't have.
 
-    `repeat` overrides every experiment's own. `only` names the experiments to keep; those that a phase 1 rate is
-    taken from stay with them.
+    `repeat` overrides every experiment's own. `only` names the experiments to keep; those that a rate is taken
+    from stay with them.
     """
     problems: list[Problem] = []
     experiments: list[Experiment] = []
@@ -89,6 +89,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         orders=own.orders,
         connections=own.connections,
         phase1_rate=own.phase1_rate,
+        rate=own.rate,
         alpha=(own.alpha or DEFAULT_ALPHA) if "alpha" in takes else None,
         search=search,
         baseline=own.baseline,
@@ -146,10 +147,10 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
     if unknown := [name for name in only if name not in by_name]:
         raise PlanError(f"the plan has no experiment {unknown[0]!r}; it has {', '.join(by_name)}")
     wanted = set(only)
-    for name in only:
-        phase1 = by_name[name].phase1_rate
-        if phase1 and phase1.experiment:
-            wanted.add(phase1.experiment)
+    # A source stands before what takes a rate from it, and may itself take one.
+    for experiment in reversed(experiments):
+        if experiment.name in wanted:
+            wanted.update(rate.experiment for rate in experiment.known_rates.values() if rate.experiment)
     kept = [experiment for experiment in experiments if experiment.name in wanted]
     return [
         experiment if experiment.baseline in wanted else experiment.model_copy(update={"baseline": None})
@@ -161,6 +162,7 @@ def _deviations(experiments: list[Experiment]) -> list[str]:
     sentences: list[str] = []
     for experiment in experiments:
         sentences += timing_deviations(experiment.timing, fixed_duration=not experiment.procedure.stateful)
+        sentences += experiment.procedure.deviations(experiment.timing.trial)
         if experiment.repeat < DEFAULT_REPEAT:
             sentences.append(
                 f"Experiments are repeated {experiment.repeat} times; at least {DEFAULT_REPEAT} repetitions are usual."

@@ -39,8 +39,8 @@ class TrialObserver(Protocol):
 
 @dataclass(frozen=True)
 class Bench:
-    """`phase1_fps`: the rate that prepares the connections of an experiment with a `phase1_rate`. `sleep` takes
-    seconds."""
+    """`phase1_fps`: the rate that prepares the connections of an experiment with a `phase1_rate`, `rate`
+    that of an experiment with one, in its procedure's unit. `sleep` takes seconds."""
 
     experiment: Experiment
     engine: Engine
@@ -50,6 +50,7 @@ class Bench:
     plan_seed: int
     repetition: int
     phase1_fps: float | None = None
+    rate: float | None = None
 
     def begin(self, attempt: Attempt) -> None:
         """RFC 2544 §23: the DUT rests before it is tried again. The table is empty before every trial (RFC 9693)."""

@@ -31,9 +31,5 @@ def expected_steps(experiment: Experiment) -> int:
 
 
 def _phase1_fps(plan: ResolvedPlan, experiment: Experiment) -> float | None:
-    phase1 = experiment.phase1_rate
-    if phase1 is None or phase1.experiment is None or phase1.percent is None:
-        return phase1.rate if phase1 else None
-    source = next(other for other in plan.experiments if other.name == phase1.experiment)
-    assert source.search is not None
-    return source.search.middle_rate * phase1.percent / 100
+    middles = {other.name: other.search.middle_rate for other in plan.experiments if other.search}
+    return experiment.phase1_rate.given_by(middles) if experiment.phase1_rate else None

@@ -140,20 +140,15 @@ class _Run:
         self._listener.experiment_finished(experiment, state, reason, summary)
 
     def _missing_result(self, experiment: Experiment) -> str:
-        source = experiment.phase1_rate.experiment if experiment.phase1_rate else None
-        if source is None or self._medians.get(source):
-            return ""
-        return f"its phase 1 rate is a share of {source!r}, which has no result"
-
-    def _phase1_fps(self, experiment: Experiment) -> float | None:
-        phase1 = experiment.phase1_rate
-        if phase1 is None or phase1.experiment is None or phase1.percent is None:
-            return phase1.rate if phase1 else None
-        return self._medians[phase1.experiment] * phase1.percent / 100
+        for field, rate in experiment.known_rates.items():
+            if rate.given_by(self._medians) is None:
+                return f"its {field} is a share of {rate.experiment!r}, which has no result"
+        return ""
 
     def _repetitions(self, bed: Bed, experiment: Experiment, experiment_id: int, values: list[float]) -> None:
         self._describe(bed, experiment_id)
-        phase1_fps = self._phase1_fps(experiment)
+        rates = {field: rate.given_by(self._medians) for field, rate in experiment.known_rates.items()}
+        phase1_fps = rates.get("phase1_rate")
         if experiment.connections is not None:
             bed.gateway.check(TableNeed(experiment.connections, experiment.longest_trial_s(phase1_fps)))
         for number in range(1, experiment.repeat + 1):
@@ -168,6 +163,7 @@ class _Run:
                 plan_seed=self._plan.seed,
                 repetition=number,
                 phase1_fps=phase1_fps,
+                rate=rates.get("rate"),
             )
             result = self._repetition(bench, experiment_id, observer)
             headline = result.figures[experiment.procedure.headline().name]

@@ -83,7 +83,7 @@ def _traffic(experiment: Experiment, side: Side, rate_fps: float) -> StreamSpec:
         kind=established if stateful else StreamKind.FLOWS,
         frame=_frame(experiment),
         rate_fps=rate_fps,
-        frames=max(1, round(rate_fps * experiment.timing.trial)),
+        frames=max(1, round(rate_fps * experiment.traffic_s)),
         flows=None if stateful else _flows(experiment, side),
         order=experiment.orders.state_table,
     )

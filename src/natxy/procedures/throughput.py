@@ -30,7 +30,7 @@ class Throughput(Procedure):
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         timing = experiment.timing
-        return phase1_s(experiment, phase1_fps) + timing.trial + timing.drain
+        return phase1_s(experiment, phase1_fps) + experiment.traffic_s + timing.drain
 
 
 def _step(bench: Bench, attempt: Attempt) -> TrialResult:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from natxy.plan.models import AddressRange, PortRange
+from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State, TrialKind
 
@@ -140,7 +141,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
     settings = experiment.settings
     addresses, ports, search = settings["addresses"], settings["ports"], settings.get("search")
     connections, alpha = settings.get("connections"), settings.get("alpha")
-    trial = format_duration(settings["timing"]["trial"])
+    trial = format_duration(_procedure(experiment).traffic_s(settings["timing"]["trial"]))
     return {
         "Gateway": experiment.gateway,
         "IP version": experiment.family.replace("ipv", "IPv"),
@@ -155,13 +156,20 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Source ports": _ports(ports["source"]),
         "Destination ports": _ports(ports["destination"]),
         "Four-tuples": "picked at random (RFC 4814)" if connections is None else _orders(settings["orders"]),
-        "Phase 1 rate": _phase1_rate(experiment),
+        "Phase 1 rate": _known_rate(experiment, "phase1_rate", TrialKind.PHASE1, Unit.CPS),
+        "Rate": _known_rate(experiment, "rate", TrialKind.TRAFFIC, Unit.FPS),
         "Validation rate": ABSENT if alpha is None else f"α = {alpha:g} of the rate",
         "Duration of a trial's traffic": "one frame a connection" if experiment.declaration.stateful else trial,
         "Rates searched": _searched(experiment, search) if search else ABSENT,
         "Error of the search": _step(search["error"], experiment) if search else ABSENT,
         **_own_settings(settings["procedure"]),
     }
+
+
+def _procedure(experiment: ExperimentRecord) -> ProcedureDeclaration:
+    """With its own settings, as the plan has it."""
+    planned = experiment.settings["procedure"]
+    return experiment.declaration.model_validate({"name": planned} if isinstance(planned, str) else planned)
 
 
 def _own_settings(procedure: str | Mapping[str, Any]) -> dict[str, str]:
@@ -196,15 +204,15 @@ def _orders(orders: Mapping[str, str]) -> str:
     return "each once; " + ", ".join(f"{field.replace('_', ' ')} {order}" for field, order in orders.items())
 
 
-def _phase1_rate(experiment: ExperimentRecord) -> str:
+def _known_rate(experiment: ExperimentRecord, field: str, kind: TrialKind, measured: Unit) -> str:
     """As it was run; a plan may give it as a share of what another experiment was still to measure."""
-    planned = experiment.settings.get("phase1_rate")
+    planned = experiment.settings.get(field)
     if not planned:
         return ABSENT
     trials = (trial for repetition in experiment.repetitions for trial in repetition.trials)
-    actual = next((format_rate(t.rate_fps, "cps") for t in trials if t.kind is TrialKind.PHASE1), None)
+    actual = next((format_rate(t.rate_fps, measured) for t in trials if t.kind is kind), None)
     if planned.get("rate") is not None:
-        return actual or format_rate(planned["rate"], "cps")
+        return actual or format_rate(planned["rate"], measured)
     share = f"{planned['percent']:g} % of {planned['experiment']}"
     return f"{actual} ({share})" if actual else share
 

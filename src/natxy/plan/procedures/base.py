@@ -35,6 +35,14 @@ class ProcedureDeclaration(PlanModel):
     takes: ClassVar[frozenset[str]]
     """Those fields of an experiment that not every procedure takes."""
 
+    def traffic_s(self, trial_s: float) -> float:
+        """How long the traffic of a trial of fixed length lasts, given the timing's `trial`."""
+        return trial_s
+
+    def deviations(self, trial_s: float) -> list[str]:
+        """Where this procedure's own fields and durations depart from its RFC, as sentences for the report."""
+        return []
+
     @classmethod
     def procedure_name(cls) -> str:
         return str(cls.model_fields["name"].default)
