@@ -7,6 +7,7 @@ short methods to write.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
@@ -93,6 +94,12 @@ class Gateway(ABC, Generic[ConfigT]):
         """Empties the connection tracking table and makes sure that it is empty (RFC 9693 §4.4)."""
         if self.stateful:
             raise NotImplementedError(f"{self.name} is stateful and says no way to clear its table")
+
+    def timed_clear(self) -> float:
+        """Clears the table; returns how many seconds that took, with the making sure (RFC 9693 §4.7)."""
+        started = time.monotonic()
+        self.clear()
+        return time.monotonic() - started
 
     def count(self) -> int | None:
         """Entries in the connection tracking table; None when the driver cannot tell (no `Capability.COUNT`)."""

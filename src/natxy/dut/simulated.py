@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.engine.simulated import SimulatedDut
+from natxy.errors import DutError
 from natxy.plan.gateways import SimulatedConfig
 
 
@@ -20,7 +21,8 @@ class SimulatedGateway(Gateway[SimulatedConfig]):
         self._dut = dut
 
     def apply(self) -> None:
-        """The model is always there."""
+        """The model is always there; one that had collapsed is as new."""
+        self._dut.restart()
 
     def remove(self) -> None:
         """Nothing was set up."""
@@ -30,7 +32,15 @@ class SimulatedGateway(Gateway[SimulatedConfig]):
         return DutDescription(name=self.name, version="virtual time", settings=settings, configuration="")
 
     def clear(self) -> None:
+        if self._dut.collapsed:
+            raise DutError("the simulated gateway has collapsed and does not answer; restart it")
         self._dut.connections = 0
+
+    def timed_clear(self) -> float:
+        """In virtual time."""
+        taken_s = self.config.clear_time + self.count() / self.config.tear_down_rate
+        self.clear()
+        return taken_s
 
     def count(self) -> int:
         return self._dut.connections

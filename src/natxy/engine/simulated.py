@@ -32,7 +32,7 @@ from natxy.engine.messages import (
     Verdict,
 )
 from natxy.errors import NatxyError
-from natxy.plan.gateways import SimulatedConfig
+from natxy.plan.gateways import SimulatedConfig, TablePolicy
 
 
 class SimulatedDut:
@@ -41,20 +41,31 @@ class SimulatedDut:
     def __init__(self, config: SimulatedConfig, noise: float = 0.0, seed: int = 0) -> None:
         self.config = config
         self.connections = 0
+        self.collapsed = False
         self._noise = noise
         self._random = random.Random(seed)
 
     def forwarded(self, rate_fps: float) -> float:
         """The share of frames forwarded at `rate_fps`, both directions together."""
-        return min(1.0, self._today(self.config.forwarding_fps) / rate_fps)
+        return 0.0 if self.collapsed else min(1.0, self._today(self.config.forwarding_fps) / rate_fps)
 
-    def connect(self, connections: int, rate_fps: float) -> int:
-        """Offers new connections; returns how many were set up."""
+    def connect(self, connections: int, rate_fps: float) -> tuple[int, int]:
+        """Offers new connections; returns how many of their frames pass, and how many are in the table at the end."""
         share = min(1.0, self._today(self.config.connection_rate_fps) / rate_fps) * self.forwarded(rate_fps)
-        free = self.config.table_capacity - self.connections
-        made = min(int(connections * share), free)
+        capacity = self.config.table_capacity
+        wanted = int(connections * share)
+        made = min(wanted, capacity - self.connections)
+        if made < wanted and self.config.table_policy == TablePolicy.COLLAPSE:
+            self.collapsed = True
+        if self.config.table_policy == TablePolicy.EARLY_DROP:
+            self.connections = min(capacity, self.connections + wanted)
+            return wanted, min(capacity, wanted)
         self.connections += made
-        return made
+        return made, made
+
+    def restart(self) -> None:
+        self.connections = 0
+        self.collapsed = False
 
     def _today(self, limit_fps: float) -> float:
         return limit_fps * (1 + self._noise * self._random.uniform(-1, 1)) if self._noise else limit_fps
@@ -96,8 +107,8 @@ class SimulatedEngine:
 
     def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
         stream = request.stream
-        made = self._dut.connect(stream.frames, stream.rate_fps)
-        received = _arrived(made, self._dut.config.forward_loss_ratio)
+        passed, made = self._dut.connect(stream.frames, stream.rate_fps)
+        received = _arrived(passed, self._dut.config.forward_loss_ratio)
         self._established = _Established(asked=stream.frames, made=made)
         result = self._result([(stream, received)], request.drain_s, on_progress)
         return result.model_copy(update={"established": received})

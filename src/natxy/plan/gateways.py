@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from natxy.plan.units import AbsoluteRate, Count
+from natxy.plan.units import AbsoluteRate, Count, Duration
 
 
 class GatewayModel(BaseModel):
@@ -38,6 +39,19 @@ class NftablesConfig(GatewayModel):
     )
 
 
+class TablePolicy(StrEnum):
+    """What a full connection tracking table does with new connections.
+
+    `keep`: refuses them, their frames are dropped. `early-drop`: makes room by dropping old ones; frames of all pass,
+    and only validation shows it. `collapse`: the gateway stops forwarding, and its table cannot be emptied until it
+    is restarted.
+    """
+
+    KEEP = "keep"
+    EARLY_DROP = "early-drop"
+    COLLAPSE = "collapse"
+
+
 class SimulatedConfig(GatewayModel):
     """A gateway in virtual time with known limits; for tests and for trying a plan without a machine."""
 
@@ -45,10 +59,11 @@ class SimulatedConfig(GatewayModel):
     forwarding_fps: AbsoluteRate = Field(
         default=500_000.0, description="most frames forwarded per second, both directions together"
     )
-    connection_rate_fps: AbsoluteRate = Field(
-        default=200_000.0, description="most connections set up per second"
-    )
+    connection_rate_fps: AbsoluteRate = Field(default=200_000.0, description="most connections set up per second")
     table_capacity: Count = 1_000_000
+    table_policy: TablePolicy = TablePolicy.KEEP
+    tear_down_rate: AbsoluteRate = Field(default=1_000_000.0, description="connections deleted per second")
+    clear_time: Duration = Field(default=0.01, description="what emptying an empty table takes")
     forward_loss_ratio: Annotated[float, Field(ge=0, le=1)] = 0.0
     reverse_loss_ratio: Annotated[float, Field(ge=0, le=1)] = 0.0
 

@@ -8,11 +8,12 @@ from typing import Final
 from natxy.plan.experiment import Experiment
 from natxy.procedures.base import Procedure
 from natxy.procedures.connection_rate import ConnectionRate, ValidatedConnectionRate
+from natxy.procedures.tear_down_rate import TearDownRate
 from natxy.procedures.throughput import Throughput
 
 PROCEDURES: Final[dict[str, Procedure]] = {
     procedure.declaration.procedure_name(): procedure
-    for procedure in (Throughput(), ConnectionRate(), ValidatedConnectionRate())
+    for procedure in (Throughput(), ConnectionRate(), ValidatedConnectionRate(), TearDownRate())
 }
 
 

@@ -9,10 +9,11 @@ from pydantic import Field
 
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
+from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
 from natxy.plan.procedures.throughput import ThroughputConfig
 
 ProcedureConfig = Annotated[
-    ThroughputConfig | ConnectionRateConfig | ValidatedConnectionRateConfig,
+    ThroughputConfig | ConnectionRateConfig | ValidatedConnectionRateConfig | TearDownRateConfig,
     Field(discriminator="name"),
 ]
 

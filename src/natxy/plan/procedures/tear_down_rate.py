@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connection tear-down rate (RFC 9693 §4.7)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.plan.units import Unit
+
+
+class TearDownRateConfig(ProcedureDeclaration):
+    name: Literal["tear-down-rate"] = "tear-down-rate"
+
+    summary: ClassVar = "how fast a full connection tracking table is emptied (RFC 9693 §4.7)"
+    figures: ClassVar = (
+        Figure("rate", "Connection tear-down rate", Unit.CPS),
+        Figure("full", "Time to empty the full table", Unit.SECONDS),
+        Figure("empty", "Time to empty the empty table", Unit.SECONDS),
+        Figure("net", "Difference of the two", Unit.SECONDS),
+    )
+    step_unit: ClassVar = Unit.CPS
+    stateful: ClassVar = True
+    takes: ClassVar = frozenset({"connections", "phase1_rate"})

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connection tear-down rate (RFC 9693 §4.7): N connections over the time it takes to delete them all.
+
+What the command takes by itself, timed on an empty table of the same size, is subtracted.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from natxy.engine.messages import TrialResult, Verdict
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
+from natxy.procedures.base import Procedure, ProcedureResult
+from natxy.procedures.bench import Bench
+from natxy.procedures.phase1 import phase1_s, prepare_connections
+from natxy.procedures.steps import valid_step
+from natxy.search.outcome import Attempt
+
+
+class TearDownRate(Procedure):
+    declaration: ClassVar[type[ProcedureDeclaration]] = TearDownRateConfig
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        connections, phase1_fps = bench.experiment.connections, bench.phase1_fps
+        assert connections is not None
+        assert phase1_fps is not None
+        loaded = valid_step(bench, 1, phase1_fps, lambda attempt: _load(bench, attempt))
+        if loaded.verdict != Verdict.PASS:
+            return _no_result(f"not all {connections:,} connections were established: {loaded.reason}")
+        entries = bench.gateway.count()
+        if entries is not None and entries < connections:
+            return _no_result(
+                f"the table held only {entries:,} of the {connections:,} connections established; enlarge it, or its "
+                "timeouts"
+            )
+        full_s = bench.gateway.timed_clear()
+        # At once after the full one, so that both meet the gateway in the same state.
+        empty_s = bench.gateway.timed_clear()
+        net_s = full_s - empty_s
+        figures: dict[str, float | None] = {"rate": None, "full": full_s, "empty": empty_s, "net": net_s}
+        if net_s <= 0:
+            return ProcedureResult(figures, remark="a full table took no longer than an empty one; load more")
+        return ProcedureResult(figures | {"rate": connections / net_s})
+
+    def expected_steps(self, experiment: Experiment) -> int:
+        return 1
+
+    def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
+        return phase1_s(experiment, phase1_fps)
+
+
+def _load(bench: Bench, attempt: Attempt) -> TrialResult:
+    bench.begin(attempt)
+    loaded = prepare_connections(bench, attempt)
+    assert loaded is not None
+    return loaded
+
+
+def _no_result(remark: str) -> ProcedureResult:
+    return ProcedureResult(dict.fromkeys(("rate", "full", "empty", "net")), remark=remark)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from natxy.plan.models import Plan
+from natxy.plan.problems import PlanProblems
+from natxy.plan.resolve import resolve
+from natxy.procedures.listener import RunListener
+from natxy.procedures.runner import run_plan
+from natxy.results.reader import RunReader
+from natxy.results.records import Purpose, RepetitionRecord
+
+
+def measure(folder: Path, connections: int, gateway: dict[str, Any], repeat: int = 1) -> list[RepetitionRecord]:
+    experiment = {
+        "name": "tear-down",
+        "procedure": "tear-down-rate",
+        "connections": connections,
+        "phase1_rate": "10k",
+        "gateway": {"driver": "simulated"} | gateway,
+        "repeat": repeat,
+    }
+    plan = {"name": "p", "timing": "lab", "testbed": {"kind": "simulated"}, "experiments": [experiment]}
+    assert run_plan(resolve(Plan.model_validate(plan)), folder, RunListener()) == 0
+    return RunReader(folder).run.experiments[0].repetitions
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    connections=st.integers(min_value=1, max_value=1_000_000),
+    rate=st.floats(min_value=100, max_value=1e7),
+    clear_s=st.floats(min_value=0, max_value=2),
+)
+def test_the_empty_tables_time_is_subtracted(connections: int, rate: float, clear_s: float) -> None:
+    gateway = {"tear_down_rate": rate, "clear_time": clear_s, "connection_rate_fps": 20_000}
+    with TemporaryDirectory() as folder:
+        figures = measure(Path(folder) / "run", connections, gateway)[0].figures
+    assert figures["empty"] == pytest.approx(clear_s)
+    assert figures["net"] == pytest.approx(connections / rate, abs=1e-12)
+    assert figures["full"] == pytest.approx(clear_s + connections / rate)
+    assert figures["rate"] == pytest.approx(rate, rel=1e-4)
+
+
+def test_connections_are_only_prepared_and_each_repetition_loads_anew(tmp_path: Path) -> None:
+    repetitions = measure(tmp_path / "run", 5000, {}, repeat=3)
+    assert [[(t.purpose, t.received) for t in r.trials] for r in repetitions] == [[(Purpose.PREPARE, 5000)]] * 3
+    assert [r.value for r in repetitions] == pytest.approx([1e6] * 3)
+
+
+@pytest.mark.parametrize(
+    ("gateway", "reason"),
+    [
+        ({"connection_rate_fps": 5000}, "not all 4,000 connections were established"),
+        ({"table_capacity": 3999}, "not all 4,000 connections were established"),
+        ({"table_capacity": 3000, "table_policy": "early-drop"}, "the table held only 3,000 of the 4,000"),
+        ({"tear_down_rate": 1e30}, "load more"),
+    ],
+)
+def test_without_a_full_table_there_is_no_rate(tmp_path: Path, gateway: dict[str, Any], reason: str) -> None:
+    repetition = measure(tmp_path / "run", 4000, gateway)[0]
+    assert repetition.value is None
+    assert repetition.figures["rate"] is None
+    assert reason in repetition.reason
+
+
+def test_its_rate_is_none_to_establish_connections_at() -> None:
+    common = {"gateway": {"driver": "simulated"}, "connections": 1000}
+    tear_down = common | {"name": "a", "procedure": "tear-down-rate", "phase1_rate": "1k"}
+    share = common | {"name": "b", "procedure": "tear-down-rate", "phase1_rate": {"experiment": "a", "percent": 50}}
+    plan = {"name": "p", "testbed": {"kind": "simulated"}, "experiments": [tear_down, share]}
+    with pytest.raises(PlanProblems, match="'a' is no earlier connection rate experiment"):
+        resolve(Plan.model_validate(plan))
