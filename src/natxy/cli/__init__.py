@@ -10,6 +10,7 @@ import typer
 from natxy import __version__
 from natxy.cli.check import check
 from natxy.cli.doctor import doctor
+from natxy.cli.export import export
 from natxy.cli.list import list_names
 from natxy.cli.report import report
 from natxy.cli.run import run
@@ -21,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     rich_markup_mode=None,
 )
-for verb in (run, check, report, doctor):
+for verb in (run, check, report, export, doctor):
     app.command()(verb)
 app.command("list")(list_names)
 

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from natxy.cli import app
+from natxy.report.walk import every_trial
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord
+from tests.sample_runs import HOSTILE, hostile, quickstart
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return quickstart(tmp_path / "run")
+
+
+@pytest.fixture
+def run(folder: Path) -> RunRecord:
+    return RunReader(folder).run
+
+
+def export(folder: Path, form: str, *more: str | Path) -> Result:
+    return CliRunner().invoke(app, ["export", str(folder), "--format", form, *map(str, more)])
+
+
+def test_csv_has_a_row_a_trial(folder: Path, run: RunRecord) -> None:
+    rows = list(csv.DictReader(export(folder, "csv").output.splitlines()))
+    trials = [*every_trial(run)]
+    assert len(rows) == len(trials)
+    for row, (experiment, repetition, trial) in zip(rows, trials, strict=True):
+        assert (row["experiment"], int(row["repetition"])) == (experiment.name, repetition.number)
+        assert (int(row["step"]), int(row["attempt"])) == (trial.number, trial.attempt)
+        assert (row["kind"], row["verdict"], row["reason"]) == (trial.kind, trial.verdict, trial.reason)
+        assert (float(row["stream_rate_fps"]), int(row["lost_frames"])) == (trial.rate_fps, trial.lost)
+        assert int(row["seed"]) == run.seed
+    two_ways = next(row for row in rows if row["experiment"] == "forward")
+    assert int(two_ways["forward_sent_frames"]) + int(two_ways["reverse_sent_frames"]) == int(two_ways["sent_frames"])
+    one_way = next(row for row in rows if row["experiment"] == "nat44-rate")
+    assert one_way["reverse_sent_frames"] == ""
+
+
+def test_parquet_has_the_same_rows_with_types(folder: Path, run: RunRecord, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    assert export(folder, "parquet", "--output", tmp_path / "trials.parquet").exit_code == 0
+    rows = parquet.read_table(tmp_path / "trials.parquet").to_pylist()
+    written = csv.DictReader(export(folder, "csv").output.splitlines())
+    assert [{name: "" if v is None else str(v) for name, v in row.items()} for row in rows] == list(written)
+    assert rows[0]["seed"] == run.seed
+    assert isinstance(rows[0]["lost_frames"], int)
+    assert isinstance(rows[0]["duration_s"], float)
+
+
+def test_json_has_everything(folder: Path, run: RunRecord, tmp_path: Path) -> None:
+    assert export(folder, "json", "--output", tmp_path / "run.json").exit_code == 0
+    document = json.loads((tmp_path / "run.json").read_text())
+    assert (document["seed"], document["machine"], document["deviations"]) == (run.seed, run.machine, run.deviations)
+    for written, experiment in zip(document["experiments"], run.experiments, strict=True):
+        assert (written["name"], written["settings"]) == (experiment.name, experiment.settings)
+        assert [repetition["value"] for repetition in written["repetitions"]] == [
+            repetition.value for repetition in experiment.repetitions
+        ]
+        trials = [trial for repetition in written["repetitions"] for trial in repetition["trials"]]
+        results = [trial.result.model_dump(mode="json") for r in experiment.repetitions for trial in r.trials]
+        assert [trial["result"] for trial in trials] == results
+        median = experiment.statistics.median if experiment.statistics else None
+        assert written["statistics"].get("rate", {}).get("median") == median
+    assert document["experiments"][3]["baseline_name"] == "forward"
+    assert document["experiments"][3]["baseline_ratio_percent"] == pytest.approx(65.8, abs=0.1)
+
+
+def test_hostile_texts_are_exported_as_they_are(tmp_path: Path) -> None:
+    folder = hostile(tmp_path / "run")
+    rows = list(csv.DictReader(export(folder, "csv").output.splitlines()))
+    assert {row["title"] for row in rows} == {HOSTILE}
+    assert json.loads(export(folder, "json").output)["name"] == HOSTILE
+
+
+def test_what_cannot_be_done_is_exit_2(folder: Path, tmp_path: Path) -> None:
+    assert export(tmp_path, "csv").exit_code == 2
+    assert export(folder, "xml").exit_code == 2
+    assert export(folder, "csv", "--output", tmp_path / "no" / "such").exit_code == 2
