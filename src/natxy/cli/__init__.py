@@ -9,6 +9,7 @@ import typer
 
 from natxy import __version__
 from natxy.cli.check import check
+from natxy.cli.compare import compare_runs
 from natxy.cli.doctor import doctor
 from natxy.cli.export import export
 from natxy.cli.list import list_names
@@ -25,6 +26,7 @@ app = typer.Typer(
 for verb in (run, check, report, export, doctor):
     app.command()(verb)
 app.command("list")(list_names)
+app.command("compare")(compare_runs)
 
 
 def _print_version(wanted: bool) -> None:

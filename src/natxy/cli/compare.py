@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy compare`: runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from natxy.cli.errors import reported_errors
+from natxy.errors import PlanError
+from natxy.report import comparison
+from natxy.report.formats import TableFormat, render
+from natxy.report.tables import to_rich
+from natxy.results.compare import RULE, compare
+from natxy.results.reader import RunReader
+
+
+def compare_runs(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Runs' folders.", show_default=False)],
+    form: Annotated[
+        TableFormat | None, typer.Option("--format", help="Print the tables in this format alone.", show_default=False)
+    ] = None,
+) -> None:
+    """Compare the experiments that runs have in common, each run with the first.
+
+    Experiments are the same when their names, procedures and cells are. A difference exceeds the spread when the
+    medians differ by more than the wider of the two spreads: maximum − minimum of the repetitions, or the last bracket
+    of a search where that is wider.
+    """
+    with reported_errors():
+        if len(folders) < 2:
+            raise PlanError("expected at least two runs to compare")
+        runs = [RunReader(folder).run for folder in folders]
+        compared = compare(runs)
+        if not compared.figures:
+            raise PlanError("the runs have no experiment in common: names, procedures and cells have to be the same")
+        tables = comparison.figures(compared)
+        differing = comparison.settings(compared, len(runs))
+        if differing.rows:
+            tables.append(differing)
+        if form is not None:
+            typer.echo(render(tables, form), nl=False)
+            return
+        console = Console()
+
+        def say(line: str) -> None:
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+        for number, (folder, run) in enumerate(zip(folders, runs, strict=True), 1):
+            say(f"Run {number}: {folder}, {run.name} of {run.started_at}")
+        for table in tables:
+            console.print(to_rich(table))
+        for line in comparison.unmatched(compared):
+            say(f"Not in every run: {line}")
+        say(RULE)

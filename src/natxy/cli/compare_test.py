@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from natxy.cli import app
+from tests.sample_runs import SampleRun, Sought, quickstart
+
+
+def compare(*folders: Path, form: str | None = None) -> Result:
+    more = ["--format", form] if form else []
+    return CliRunner().invoke(app, ["compare", *map(str, folders), *more], env={"COLUMNS": "160"})
+
+
+def run(folder: Path, truth: float, **over: Any) -> Path:
+    sample = SampleRun(folder)
+    sample.experiment("forward", Sought(truth), title="Forwarding", **over)
+    return sample.end()
+
+
+def rows(result: Result) -> list[list[str]]:
+    assert result.exit_code == 0, result.output
+    return [row for row in csv.reader(result.output.splitlines()) if row and row[0] == "Forwarding"]
+
+
+@pytest.mark.parametrize(
+    ("truth", "difference", "exceeds"), [(231e3, "+0.0 %", "no"), (234e3, "+1.4 %", "no"), (300e3, "+31.5 %", "yes")]
+)
+def test_a_difference_is_held_against_the_spread(tmp_path: Path, truth: float, difference: str, exceeds: str) -> None:
+    first, second = run(tmp_path / "a", 231e3), run(tmp_path / "b", truth)
+    base, other = rows(compare(first, second, form="csv"))
+    assert base == ["Forwarding", "1", "228,125", "3,125", "3", "", ""]
+    assert [other[1], *other[4:]] == ["2", "3", difference, exceeds]
+
+
+def test_any_number_of_runs_each_against_the_first(tmp_path: Path) -> None:
+    runs = [run(tmp_path / str(number), truth) for number, truth in enumerate((200e3, 100e3, 300e3))]
+    assert [row[6] for row in rows(compare(*runs, form="csv"))] == ["", "yes", "yes"]
+
+
+def test_one_repetition_has_no_spread(tmp_path: Path) -> None:
+    first, second = run(tmp_path / "a", 231e3), run(tmp_path / "b", 300e3, repeat=1)
+    assert rows(compare(first, second, form="csv"))[1][6] == "one repetition, no spread"
+
+
+def test_a_bound_only_tells_what_lies_below_it(tmp_path: Path) -> None:
+    bound = SampleRun(tmp_path / "bound")
+    bound.experiment("forward", Sought(None), title="Forwarding")
+    folder, slower = bound.end(), run(tmp_path / "slower", 231e3)
+    assert rows(compare(slower, folder, form="csv"))[1][6] == "yes"
+    assert rows(compare(folder, folder, form="csv"))[1][6] == "a median is only a bound"
+
+
+def test_what_differs_and_what_is_missing_is_said(tmp_path: Path) -> None:
+    longer = {"preset": "lab", "trial": 60.0, "drain": 0.1}
+    done = compare(quickstart(tmp_path / "a"), run(tmp_path / "b", 231e3, timing=longer))
+    assert done.exit_code == 0, done.output
+    assert "timing.trial" in done.output
+    assert "Not in every run: nat44-rate: as connection-rate only in run 1" in done.output
+    assert "A difference exceeds the spread when" in done.output
+
+
+def test_one_run_or_nothing_in_common_is_exit_2(tmp_path: Path) -> None:
+    first = run(tmp_path / "a", 231e3)
+    other = SampleRun(tmp_path / "b")
+    other.experiment("another", Sought(231e3), title="Another")
+    assert compare(first).exit_code == 2
+    assert compare(first, other.end()).exit_code == 2

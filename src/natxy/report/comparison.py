@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of several runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from natxy.report import wording
+from natxy.report.tables import Column, Table
+from natxy.results.compare import Compared, Comparison, is_bound
+
+_COLUMNS = (
+    Column("Experiment"),
+    Column("Run", numeric=True),
+    Column("Median", numeric=True),
+    Column("Spread", numeric=True),
+    Column("N", numeric=True),
+    Column("Difference", numeric=True),
+    Column("Exceeds the spread"),
+)
+
+
+def figures(comparison: Comparison) -> list[Table]:
+    """A table a figure: a row an experiment and run."""
+    groups: dict[str, list[Compared]] = {}
+    for compared in comparison.figures:
+        if any(one.summary for one in compared):
+            figure = compared[0].figure
+            groups.setdefault(f"{figure.title}, {wording.unit(figure.unit)}", []).extend(compared)
+    return [Table(title, _COLUMNS, tuple(map(_row, group))) for title, group in groups.items()]
+
+
+def settings(comparison: Comparison, runs: int) -> Table:
+    """What is set otherwise in the runs."""
+    columns = (Column("Experiment"), Column("Setting"), *(Column(f"Run {number + 1}") for number in range(runs)))
+    rows = tuple(
+        (title, field, *(wording.ABSENT if value is None else value for value in values))
+        for title, fields in comparison.settings.items()
+        for field, values in fields.items()
+    )
+    return Table("Settings that differ", columns, rows)
+
+
+def unmatched(comparison: Comparison) -> Iterator[str]:
+    """A line for every experiment that is not in all runs."""
+    for experiment, runs in comparison.unmatched:
+        cell = ", ".join(f"{name} {value}" for name, value in experiment.cell.items())
+        where = "run " + ", ".join(str(run + 1) for run in runs)
+        yield f"{experiment.name}{f' ({cell})' if cell else ''}: as {experiment.procedure} only in {where}"
+
+
+def _row(compared: Compared) -> tuple[str, ...]:
+    unit, summary = compared.figure.unit, compared.summary
+    median = spread = wording.ABSENT
+    if summary:
+        median = ("≥ " if is_bound(compared) else "") + wording.quantity(summary.median, unit)
+    if compared.spread is not None:
+        spread = wording.quantity(compared.spread, unit)
+    return (
+        compared.experiment.title,
+        str(compared.run + 1),
+        median,
+        spread,
+        str(summary.count if summary else 0),
+        _difference(compared),
+        compared.exceeds.value if compared.exceeds else "",
+    )
+
+
+def _difference(compared: Compared) -> str:
+    if compared.run == 0:
+        return ""
+    if compared.difference_percent is not None:
+        return f"{compared.difference_percent:+.1f} %"
+    if compared.difference is not None:
+        return f"{compared.difference:+,.6g}"
+    return wording.ABSENT

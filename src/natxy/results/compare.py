@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs side by side: the same experiments of several runs, each against the first.
+
+The rule: a difference exceeds the spread when the medians differ by more than the wider of the two runs' spreads, a
+spread being maximum − minimum of the repetitions, or the last bracket of a repetition's search where that is wider. It
+needs no assumption on how results are distributed, and errs on the side of "no difference".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from natxy.plan.procedures.base import Figure
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
+from natxy.results.statistics import Summary
+
+RULE: Final = (
+    "A difference exceeds the spread when the medians differ by more than the wider of the two spreads: maximum − "
+    "minimum of the repetitions, or the last bracket of a search where that is wider."
+)
+
+Key = tuple[str, str]
+"""An experiment's name and its cell."""
+
+
+class Exceeds(Enum):
+    YES = "yes"
+    NO = "no"
+    ONE_REPETITION = "one repetition, no spread"
+    BOUND = "a median is only a bound"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One figure in one run. `spread` is as in the rule, None with one repetition. `difference` and
+    `difference_percent` are against the first run, None for that itself and where one has no result; the percentage
+    also where the first median is 0."""
+
+    figure: Figure
+    experiment: ExperimentRecord
+    run: int
+    summary: Summary | None
+    spread: float | None
+    difference: float | None = None
+    difference_percent: float | None = None
+    exceeds: Exceeds | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`figures`: of every experiment that all runs have, a group of one `Compared` a run. `unmatched`: experiments
+    with the numbers of the runs that have them. `settings`: by experiment and field, a value a run, where they
+    differ."""
+
+    figures: list[tuple[Compared, ...]]
+    unmatched: list[tuple[ExperimentRecord, tuple[int, ...]]]
+    settings: dict[str, dict[str, tuple[str | None, ...]]]
+
+
+def compare(runs: Sequence[RunRecord]) -> Comparison:
+    """Experiments are the same when name, cell and procedure are."""
+    by_key = [{_key(experiment): experiment for experiment in run.experiments} for run in runs]
+    figures: list[tuple[Compared, ...]] = []
+    unmatched: list[tuple[ExperimentRecord, tuple[int, ...]]] = []
+    settings: dict[str, dict[str, tuple[str | None, ...]]] = {}
+    for key in dict.fromkeys(key for experiments in by_key for key in experiments):
+        found = [(number, experiments[key]) for number, experiments in enumerate(by_key) if key in experiments]
+        same = [experiment for _, experiment in found]
+        if len(found) < len(runs) or len({experiment.procedure for experiment in same}) > 1:
+            unmatched.append((same[0], tuple(number for number, _ in found)))
+            continue
+        figures.extend(_against_first(figure, same) for figure in same[0].declaration.figures)
+        if differing := _differing([experiment.settings for experiment in same]):
+            settings[same[0].title] = differing
+    return Comparison(figures, unmatched, settings)
+
+
+def _key(experiment: ExperimentRecord) -> Key:
+    return experiment.name, json.dumps(experiment.cell, sort_keys=True)
+
+
+def _against_first(figure: Figure, experiments: Sequence[ExperimentRecord]) -> tuple[Compared, ...]:
+    first, *others = (_of_one_run(figure, experiment, run) for run, experiment in enumerate(experiments))
+    return (first, *(_difference(first, other) for other in others))
+
+
+def _of_one_run(figure: Figure, experiment: ExperimentRecord, run: int) -> Compared:
+    is_headline = figure == experiment.declaration.headline()
+    summary = experiment.statistics if is_headline else experiment.figure_statistics.get(figure.name)
+    spread = None
+    if summary and summary.count > 1:
+        brackets = [_bracket(r) for r in experiment.repetitions if r.state == State.DONE] if is_headline else []
+        spread = max([summary.maximum - summary.minimum, *brackets])
+    return Compared(figure, experiment, run, summary, spread)
+
+
+def _bracket(repetition: RepetitionRecord) -> float:
+    if repetition.lower_bound is None or repetition.upper_bound is None:
+        return 0.0
+    return repetition.upper_bound - repetition.lower_bound
+
+
+def _difference(first: Compared, other: Compared) -> Compared:
+    if first.summary is None or other.summary is None:
+        return other
+    base = first.summary.median
+    difference = other.summary.median - base
+    return Compared(
+        figure=other.figure,
+        experiment=other.experiment,
+        run=other.run,
+        summary=other.summary,
+        spread=other.spread,
+        difference=difference,
+        difference_percent=100 * difference / base if base else None,
+        exceeds=_exceeds(first, other, abs(difference)),
+    )
+
+
+def _exceeds(first: Compared, other: Compared, difference: float) -> Exceeds:
+    assert first.summary
+    assert other.summary
+    lower = first if first.summary.median <= other.summary.median else other
+    if is_bound(lower):
+        return Exceeds.BOUND
+    if first.spread is None or other.spread is None:
+        return Exceeds.ONE_REPETITION
+    if difference > max(first.spread, other.spread):
+        return Exceeds.YES
+    return Exceeds.BOUND if is_bound(first) or is_bound(other) else Exceeds.NO
+
+
+def is_bound(compared: Compared) -> bool:
+    """Only a headline is searched for."""
+    return compared.figure == compared.experiment.declaration.headline() and compared.experiment.is_only_a_lower_bound
+
+
+def _differing(settings: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str | None, ...]]:
+    flat = [dict(_flat(each)) for each in settings]
+    fields = dict.fromkeys(field for each in flat for field in each)
+    values = {field: tuple(each.get(field) for each in flat) for field in fields}
+    return {field: row for field, row in values.items() if len(set(row)) > 1}
+
+
+def _flat(settings: object, path: str = "") -> list[tuple[str, str]]:
+    """`timing.trial` and its value."""
+    if not isinstance(settings, Mapping):
+        return [(path, str(settings))]
+    inner = ((f"{path}.{name}" if path else name, value) for name, value in settings.items())
+    return [pair for name, value in inner for pair in _flat(value, name)]
