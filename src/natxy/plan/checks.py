@@ -105,13 +105,14 @@ def _check_frame(experiment: Experiment, location: Location) -> Iterator[Problem
 
 
 def _check_connections(experiment: Experiment, location: Location) -> Iterator[Problem]:
-    if experiment.connections is None:
+    connections = experiment.connections or experiment.procedure.most_connections
+    if connections is None:
         return
     space = experiment.flow_space_size
-    if space < experiment.connections:
+    if space < connections:
         yield Problem(
             (*location, "connections"),
-            f"addresses and ports give {space} four-tuples, fewer than the {experiment.connections} connections asked; "
+            f"addresses and ports give {space} four-tuples, fewer than the {connections} connections asked; "
             "widen `ports` or `addresses`, or ask for fewer",
         )
     if space > MOST_FOUR_TUPLES:
@@ -119,7 +120,7 @@ def _check_connections(experiment: Experiment, location: Location) -> Iterator[P
             f"addresses and ports give {space} four-tuples, more than the 2^62 that phase 1 can enumerate; narrow them"
         )
         yield Problem((*location, "connections"), text)
-    if experiment.connections > MOST_CONNECTIONS:
+    if connections > MOST_CONNECTIONS:
         yield Problem((*location, "connections"), f"at most {MOST_CONNECTIONS} are possible")
 
 

@@ -85,7 +85,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         dont_fragment=own.dont_fragment,
         directions=(own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
         addresses=resolve_addresses(own.addresses, family, translating=isinstance(own.gateway, NftablesConfig)),
-        ports=_resolve_ports(own.ports, own.connections),
+        ports=_resolve_ports(own.ports, own.connections or own.procedure.most_connections),
         orders=own.orders,
         connections=own.connections,
         phase1_rate=own.phase1_rate,
@@ -167,6 +167,6 @@ def _deviations(experiments: list[Experiment]) -> list[str]:
             sentences.append(
                 f"Experiments are repeated {experiment.repeat} times; at least {DEFAULT_REPEAT} repetitions are usual."
             )
-        if experiment.connections:
+        if experiment.uses_connections:
             sentences.append("Connections are UDP; results need not carry over to TCP (RFC 9693).")
     return [*dict.fromkeys(sentences)]

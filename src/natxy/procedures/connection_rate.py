@@ -32,19 +32,17 @@ class ConnectionRate(Procedure):
         return search_of(experiment).expected_steps()
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
-        return _traffic_s(experiment) + experiment.timing.drain
+        return _established_s(experiment)
 
 
 class ValidatedConnectionRate(ConnectionRate):
     declaration = ValidatedConnectionRateConfig
 
     def measure(self, bench: Bench) -> ProcedureResult:
-        return search_rate(bench, lambda attempt: _establish_and_validate(bench, attempt))
+        return search_rate(bench, lambda attempt: establish_and_validate(bench, attempt))
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
-        assert experiment.alpha is not None
-        validation_s = TRIAL_OVERHEAD_S + _traffic_s(experiment) / experiment.alpha + experiment.timing.drain
-        return super().expected_step_s(experiment, phase1_fps) + validation_s
+        return validated_s(experiment)
 
 
 def _establish(bench: Bench, attempt: Attempt) -> TrialResult:
@@ -61,7 +59,8 @@ def _establish(bench: Bench, attempt: Attempt) -> TrialResult:
     )
 
 
-def _establish_and_validate(bench: Bench, attempt: Attempt) -> TrialResult:
+def establish_and_validate(bench: Bench, attempt: Attempt) -> TrialResult:
+    """One step of the validated rate, `attempt.rate` in connections per second; the trial that decides it."""
     established = _establish(bench, attempt)
     if established.verdict != Verdict.PASS:
         return established
@@ -77,6 +76,17 @@ def _establish_and_validate(bench: Bench, attempt: Attempt) -> TrialResult:
             validate_request(bench.experiment, rate_fps, seed), on_progress
         ),
     )
+
+
+def validated_s(experiment: Experiment) -> float:
+    """What `establish_and_validate` takes, about."""
+    assert experiment.alpha is not None
+    validation_s = TRIAL_OVERHEAD_S + _traffic_s(experiment) / experiment.alpha + experiment.timing.drain
+    return _established_s(experiment) + validation_s
+
+
+def _established_s(experiment: Experiment) -> float:
+    return _traffic_s(experiment) + experiment.timing.drain
 
 
 def _traffic_s(experiment: Experiment) -> float:

@@ -153,7 +153,9 @@ def _chart(experiment: ExperimentRecord) -> Markup | None:
     ]
     if not steps:
         return None
-    median = experiment.statistics.median if experiment.statistics else None
+    # What is searched may be another quantity than what results.
+    comparable = experiment.unit == experiment.declaration.step_unit
+    median = experiment.statistics.median if experiment.statistics and comparable else None
     # The picture's texts were escaped by its XML writer.
     unit = wording.unit(experiment.declaration.step_unit)
     return Markup(search_chart(steps, name=f"chart-{experiment.id}", unit=unit, median=median))

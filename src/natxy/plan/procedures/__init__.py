@@ -9,11 +9,12 @@ from pydantic import Field
 
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
+from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
 from natxy.plan.procedures.throughput import ThroughputConfig
 
 ProcedureConfig = Annotated[
-    ThroughputConfig | ConnectionRateConfig | ValidatedConnectionRateConfig | TearDownRateConfig,
+    ThroughputConfig | ConnectionRateConfig | ValidatedConnectionRateConfig | TearDownRateConfig | TableCapacityConfig,
     Field(discriminator="name"),
 ]
 

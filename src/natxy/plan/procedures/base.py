@@ -43,6 +43,11 @@ class ProcedureDeclaration(PlanModel):
         """Where this procedure's own fields and durations depart from its RFC, as sentences for the report."""
         return []
 
+    @property
+    def most_connections(self) -> int | None:
+        """What the flow space has to hold, where the experiment's `connections` don't say it."""
+        return None
+
     @classmethod
     def procedure_name(cls) -> str:
         return str(cls.model_fields["name"].default)

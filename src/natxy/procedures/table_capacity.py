@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connection tracking table capacity (RFC 9693 §4.8).
+
+A table that is full shows by frames that don't arrive, by replies that validation misses, or by a gateway that no
+longer works at all: then it is set up anew, and the number of connections was too many.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import ClassVar
+
+from natxy.dut.base import TableNeed
+from natxy.engine.messages import TrialResult, Verdict
+from natxy.errors import DutError, PlanError
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.table_capacity import TableCapacityConfig
+from natxy.plan.units import Unit
+from natxy.procedures.base import Procedure, ProcedureResult
+from natxy.procedures.bench import Bench
+from natxy.procedures.connection_rate import establish_and_validate, validated_s
+from natxy.procedures.steps import binary_search, valid_step
+from natxy.results.curves import Axis, Curve
+from natxy.search.capacity import CapacityResult, CapacitySearch
+from natxy.search.outcome import Attempt, Outcome
+
+
+class TableCapacity(Procedure):
+    declaration: ClassVar[type[ProcedureDeclaration]] = TableCapacityConfig
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        config, search = _config(bench.experiment), bench.experiment.search
+        assert search is not None
+        initial = config.initial_connections
+        rates = binary_search(search)
+        first = rates.run(lambda attempt: Outcome(_step(bench, attempt, initial).verdict.value))
+        if first.lower_bound is None:
+            figures = _figures(initial, None, None)
+            return ProcedureResult(
+                figures, upper_bound=initial, remark=f"at no rate were all {initial:,} initial connections kept"
+            )
+        steps = first.steps
+
+        def passes(connections: int, rate: float) -> bool:
+            nonlocal steps
+            steps += 1
+            result = valid_step(bench, steps, rate, lambda attempt: _step(bench, attempt, connections))
+            return result.verdict == Verdict.PASS
+
+        found = CapacitySearch(config.max_connections, config.beta, config.gamma, config.error, rates.narrow).run(
+            initial, first.rate, passes
+        )
+        points = tuple((float(connections), rate) for connections, rate in sorted(found.rates.items()))
+        curve = Curve(
+            "rate", "Rate at which all connections are kept", Axis("connections", Unit.CONNECTIONS),
+            Axis("rate", Unit.CPS), points,
+        )  # fmt: skip
+        return ProcedureResult(
+            _figures(initial, first.rate, found),
+            lower_bound=found.capacity,
+            upper_bound=found.upper_bound,
+            remark="" if found.upper_bound else "at least this: all of max_connections were kept",
+            curves=(curve,),
+        )
+
+    def expected_steps(self, experiment: Experiment) -> int:
+        config, search = _config(experiment), experiment.search
+        assert search is not None
+        doublings = math.ceil(math.log2(config.max_connections / config.initial_connections) / 2)
+        bisections = math.ceil(math.log2(1 + _middle(config) / config.error))
+        return binary_search(search).expected_steps() + 2 * (doublings + bisections)
+
+    def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
+        return validated_s(experiment.model_copy(update={"connections": round(_middle(_config(experiment)))}))
+
+
+def _config(experiment: Experiment) -> TableCapacityConfig:
+    assert isinstance(experiment.procedure, TableCapacityConfig)
+    return experiment.procedure
+
+
+def _middle(config: TableCapacityConfig) -> float:
+    """What a capacity not yet searched is taken for in estimates."""
+    return math.sqrt(config.initial_connections * config.max_connections)
+
+
+def _figures(initial: int, initial_rate: float | None, found: CapacityResult | None) -> dict[str, float | None]:
+    return {
+        "capacity": found.capacity if found else None,
+        "c0": initial,
+        "r0": initial_rate,
+        "cs": found.safe if found else None,
+        "rs": found.safe_rate if found else None,
+        "ct": found.too_many if found else None,
+    }
+
+
+def _step(bench: Bench, attempt: Attempt, connections: int) -> TrialResult:
+    """`attempt.rate` in connections per second."""
+    sized = replace(bench, experiment=bench.experiment.model_copy(update={"connections": connections}))
+    _check_timeouts(sized, attempt.rate)
+    try:
+        return establish_and_validate(sized, attempt)
+    except DutError:
+        # The step before was too much for it: its table could not even be emptied.
+        bench.gateway.remove()
+        bench.gateway.apply()
+        bench.gateway.wait_ready()
+        return establish_and_validate(sized, attempt)
+
+
+def _check_timeouts(bench: Bench, rate: float) -> None:
+    """Connections that time out before they are validated would look like a full table."""
+    experiment = bench.experiment
+    assert experiment.search is not None
+    at_rate = experiment.model_copy(update={"search": experiment.search.model_copy(update={"min_rate": rate})})
+    try:
+        # The table's size is what is sought: any will do.
+        bench.gateway.check(TableNeed(connections=1, longest_trial_s=at_rate.longest_trial_s(None)))
+    except PlanError as error:
+        raise DutError(f"{experiment.connections:,} connections cannot be tried: {error}") from error

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from natxy.dut.base import TableNeed
+from natxy.dut.simulated import SimulatedGateway
+from natxy.engine.interface import OnProgress
+from natxy.engine.messages import Verdict
+from natxy.engine.simulated import SimulatedDut, SimulatedEngine
+from natxy.errors import DutError, PlanError
+from natxy.plan.gateways import SimulatedConfig, TablePolicy
+from natxy.plan.models import Plan
+from natxy.plan.problems import PlanProblems
+from natxy.plan.resolve import resolve
+from natxy.procedures.base import ProcedureResult
+from natxy.procedures.bench import Bench, FinishedTrial
+from natxy.procedures.listener import RunListener
+from natxy.procedures.registry import procedure_of
+from natxy.procedures.runner import run_plan
+from natxy.results.reader import RunReader
+from natxy.results.records import TrialKind
+from natxy.search.outcome import Attempt
+
+
+class Notes:
+    """Observes, and keeps what it saw."""
+
+    def __init__(self) -> None:
+        self.trials: list[FinishedTrial] = []
+
+    def attempt_started(self, attempt: Attempt) -> None: ...
+
+    def progress(self, kind: TrialKind) -> OnProgress:
+        return None
+
+    def finished(self, trial: FinishedTrial) -> None:
+        self.trials.append(trial)
+
+
+def plan_of(own: dict[str, Any], gateway: dict[str, Any]) -> Plan:
+    experiment = {
+        "name": "capacity",
+        "procedure": {"name": "table-capacity", "initial_connections": 1000, "max_connections": 4_000_000} | own,
+        "gateway": {"driver": "simulated"} | gateway,
+        "search": {"min_rate": 100, "max_rate": "400k", "error": "5%"},
+        "repeat": 1,
+    }
+    return Plan.model_validate(
+        {"name": "p", "timing": "lab", "testbed": {"kind": "simulated"}, "experiments": [experiment]}
+    )
+
+
+def measure(
+    own: dict[str, Any], gateway: dict[str, Any], noise: float = 0.0, tester_limit: float | None = None
+) -> tuple[ProcedureResult, Notes]:
+    experiment = resolve(plan_of(own, gateway)).experiments[0]
+    assert isinstance(experiment.gateway, SimulatedConfig)
+    dut = SimulatedDut(experiment.gateway, noise, seed=1)
+    notes = Notes()
+    bench = Bench(
+        experiment=experiment,
+        engine=SimulatedEngine(dut, tester_limit),
+        gateway=SimulatedGateway(dut),
+        observer=notes,
+        sleep=lambda _: None,
+        plan_seed=1,
+        repetition=1,
+    )
+    return procedure_of(experiment).measure(bench), notes
+
+
+@pytest.mark.parametrize("policy", TablePolicy)
+@settings(max_examples=400, deadline=None)
+@given(
+    capacity=st.integers(min_value=1000, max_value=3_999_999),
+    error=st.integers(min_value=1, max_value=5000),
+    noise=st.sampled_from([0.0, 0.0, 0.05]),
+)
+def test_finds_the_capacity_whatever_a_full_table_does(
+    policy: TablePolicy, capacity: int, error: int, noise: float
+) -> None:
+    result, _ = measure({"error": error}, {"table_capacity": capacity, "table_policy": policy}, noise)
+    found, upper = result.figures["capacity"], result.upper_bound
+    assert found is not None
+    assert upper is not None
+    assert result.lower_bound == found <= capacity < upper <= found + error
+    cs, ct = result.figures["cs"], result.figures["ct"]
+    assert cs is not None
+    assert ct == min(2 * cs, 4_000_000)
+    assert cs <= capacity < ct
+
+
+def test_all_figures() -> None:
+    result, notes = measure({}, {"table_capacity": 70_000, "connection_rate_fps": 100_000})
+    figures = result.figures
+    assert (figures["capacity"], figures["c0"], figures["cs"], figures["ct"]) == (70_000, 1000, 64_000, 128_000)
+    assert [figures["r0"], figures["rs"]] == pytest.approx([100_000, 100_000], rel=0.05)
+    points = result.curves[0].points
+    assert [points[0][0], points[-1][0]] == [1000, 70_000]
+    assert points[0][1] == figures["r0"]
+    numbers = [trial.attempt.number for trial in notes.trials]
+    steps = [*dict.fromkeys(numbers)]
+    assert steps == [*range(1, len(steps) + 1)]
+    assert numbers == sorted(numbers)
+    assert len({(t.attempt.number, t.attempt.retry, t.kind) for t in notes.trials}) == len(notes.trials)
+
+
+def test_only_validation_shows_early_drop() -> None:
+    _, notes = measure({}, {"table_capacity": 5000, "table_policy": "early-drop"})
+    full = [trial for trial in notes.trials if trial.result.streams[0].planned > 5000]
+    assert {trial.kind for trial in full if trial.result.verdict == Verdict.FAIL} == {TrialKind.VALIDATE}
+
+
+def test_validation_is_slower_by_alpha() -> None:
+    _, notes = measure({}, {"table_capacity": 5000})
+    for trial in notes.trials:
+        assert trial.rate_fps == pytest.approx(trial.attempt.rate * (0.5 if trial.kind == TrialKind.VALIDATE else 1))
+
+
+def test_a_table_that_holds_all_is_at_least_that(tmp_path: Path) -> None:
+    result, _ = measure({"max_connections": 10_000}, {"table_capacity": 1_000_000})
+    assert (result.figures["capacity"], result.figures["ct"]) == (10_000, None)
+    assert (result.lower_bound, result.upper_bound) == (10_000, None)
+
+
+def test_too_many_to_begin_with() -> None:
+    result, _ = measure({}, {"table_capacity": 999})
+    assert result.figures == {"capacity": None, "c0": 1000, "r0": None, "cs": None, "rs": None, "ct": None}
+    assert result.remark == "at no rate were all 1,000 initial connections kept"
+
+
+def test_it_survives_the_stores_round_trip(tmp_path: Path) -> None:
+    plan = plan_of({}, {"table_capacity": 30_000, "table_policy": "collapse"})
+    assert run_plan(resolve(plan), tmp_path / "run", RunListener()) == 0
+    experiment = RunReader(tmp_path / "run").run.experiments[0]
+    assert (experiment.unit, experiment.values) == ("connections", [30_000])
+    assert experiment.settings["procedure"]["max_connections"] == 4_000_000
+
+
+def test_connections_that_time_out_first_are_not_taken_for_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(_: SimulatedGateway, need: TableNeed) -> None:
+        if need.longest_trial_s > 30:
+            raise PlanError("connections expire after 30 s")
+
+    monkeypatch.setattr(SimulatedGateway, "check", check)
+    with pytest.raises(DutError, match=r"connections cannot be tried: connections expire after 30 s"):
+        measure({}, {"connection_rate_fps": 2000, "table_capacity": 1_000_000})
+
+
+def test_the_flow_space_holds_them_all() -> None:
+    plan = plan_of({}, {})
+    ports = {"source": "1000-1999", "destination": 7}
+    experiment = plan.experiments[0].model_dump() | {"ports": ports}
+    narrow = Plan.model_validate(plan.model_dump() | {"experiments": [experiment]})
+    with pytest.raises(PlanProblems, match="1000 four-tuples, fewer than the 4000000"):
+        resolve(narrow)
+    assert resolve(plan).experiments[0].flow_space_size >= 4_000_000
+
+
+@pytest.mark.parametrize(
+    ("own", "wrong"),
+    [({"initial_connections": "5M"}, "must not be above max_connections"), ({"beta": 1}, "less than 1")],
+)
+def test_impossible_plans_are_refused(own: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        plan_of(own, {})
