@@ -14,6 +14,7 @@ from natxy.cli.doctor import doctor
 from natxy.cli.export import export
 from natxy.cli.list import list_names
 from natxy.cli.report import report
+from natxy.cli.resume import resume
 from natxy.cli.run import run
 
 app = typer.Typer(
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     rich_markup_mode=None,
 )
-for verb in (run, check, report, export, doctor):
+for verb in (run, resume, check, report, export, doctor):
     app.command()(verb)
 app.command("list")(list_names)
 app.command("compare")(compare_runs)

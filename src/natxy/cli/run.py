@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from natxy.cli.watch import LiveWatch, PlainWatch
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.loading import load_plan
+from natxy.procedures.listener import RunListener
 from natxy.procedures.runner import run_plan
 
 
@@ -43,18 +45,26 @@ def run(
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise PlanError(f"{folder} is there already; give another --output, so that no result is overwritten")
         try:
-            code = _measure(resolved, folder, console)
+            code = measured(resolved, console, lambda listener: run_plan(resolved, folder, listener))
         except BaseException:
             if folder.exists():
-                console.print(f"What was measured is in {folder}; `natxy report {folder}` shows it.", soft_wrap=True)
+                say_how_to_go_on(folder, console)
             raise
         show(folder, console)
         if code:
             raise typer.Exit(code)
 
 
-def _measure(plan: ResolvedPlan, folder: Path, console: Console) -> int:
+def measured(plan: ResolvedPlan, console: Console, measure: Callable[[RunListener], int]) -> int:
+    """What `measure` returns, watched on `console`."""
     if not console.is_terminal:
-        return run_plan(plan, folder, PlainWatch(plan, console))
+        return measure(PlainWatch(plan, console))
     with LiveWatch(plan, console) as watch:
-        return run_plan(plan, folder, watch)
+        return measure(watch)
+
+
+def say_how_to_go_on(folder: Path, console: Console) -> None:
+    console.print(
+        f"What was measured is in {folder}; `natxy report {folder}` shows it, `natxy resume {folder}` goes on.",
+        soft_wrap=True,
+    )

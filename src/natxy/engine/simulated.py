@@ -43,7 +43,12 @@ class SimulatedDut:
         self.connections = 0
         self.collapsed = False
         self._noise = noise
+        self._seed = seed
         self._random = random.Random(seed)
+
+    def begin_trial(self, seed: int) -> None:
+        """A trial's noise comes from its own seed: it is the same whatever was tried before."""
+        self._random = random.Random(f"{self._seed}/{seed}")
 
     def forwarded(self, rate_fps: float) -> float:
         """The share of frames forwarded at `rate_fps`, both directions together."""
@@ -107,6 +112,7 @@ class SimulatedEngine:
 
     def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
         stream = request.stream
+        self._dut.begin_trial(request.seed)
         passed, made = self._dut.connect(stream.frames, stream.rate_fps)
         received = _arrived(passed, self._dut.config.forward_loss_ratio)
         self._established = _Established(asked=stream.frames, made=made)
@@ -115,6 +121,7 @@ class SimulatedEngine:
 
     def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
         established = self._require_phase1()
+        self._dut.begin_trial(request.seed)
         stream = StreamSpec(
             name="validation",
             source=Side.RIGHT,
@@ -128,6 +135,7 @@ class SimulatedEngine:
         return self._result([(stream, received)], request.drain_s, on_progress)
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
+        self._dut.begin_trial(request.seed)
         share = self._dut.forwarded(sum(stream.rate_fps for stream in request.streams))
         received = []
         for stream in request.streams:

@@ -33,6 +33,8 @@ class Procedure(ABC):
     """Stateless: everything is in the bench. `declaration` says what plans, estimates and reports need to know."""
 
     declaration: ClassVar[type[ProcedureDeclaration]]
+    replayable: ClassVar[bool] = True
+    """Whether its result follows from its trials alone; if not, a repetition that was cut short starts over."""
 
     @abstractmethod
     def measure(self, bench: Bench) -> ProcedureResult:

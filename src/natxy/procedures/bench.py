@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from natxy.dut.base import Gateway
 from natxy.engine.interface import Engine, OnProgress
 from natxy.engine.messages import TrialResult
 from natxy.plan.experiment import Experiment
+from natxy.procedures.replay import Replay
 from natxy.results.records import Purpose, TrialKind
 from natxy.results.store import timestamp
 from natxy.search.outcome import Attempt
@@ -51,10 +52,13 @@ class Bench:
     repetition: int
     phase1_fps: float | None = None
     rate: float | None = None
+    replay: Replay = field(default_factory=Replay)
 
     def begin(self, attempt: Attempt) -> None:
         """RFC 2544 §23: the DUT rests before it is tried again. The table is empty before every trial (RFC 9693)."""
         self.observer.attempt_started(attempt)
+        if self.replay.begin(attempt):
+            return
         # What disturbed the tester may take a while to pass: wait longer before each further try.
         self.sleep(self.experiment.timing.settle * attempt.retry)
         if self.experiment.uses_connections:
@@ -68,7 +72,11 @@ class Bench:
         rate_fps: float,
         run: Callable[[int, OnProgress], TrialResult],
     ) -> TrialResult:
-        """Carries out one engine trial, `run(seed, on_progress)`, and keeps its result."""
+        """Carries out one engine trial, `run(seed, on_progress)`, and keeps its result; unless it was carried out
+        before the run was resumed."""
+        recorded = self.replay.result(attempt, kind, purpose, rate_fps)
+        if recorded:
+            return recorded
         started_at = timestamp()
         result = run(self._seed(attempt, kind), self.observer.progress(kind))
         self.observer.finished(FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result))

@@ -4,29 +4,36 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
 from natxy import __version__
 from natxy.dut.base import TableNeed
 from natxy.engine.interface import OnProgress
-from natxy.errors import DutError, NatxyError
+from natxy.errors import DutError, NatxyError, PlanError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench, FinishedTrial
 from natxy.procedures.listener import RunListener
 from natxy.procedures.registry import procedure_of
+from natxy.procedures.replay import AttemptCutShort, Replay
 from natxy.procedures.workbench import Bed, Workbench
 from natxy.results.machine import describe_machine
+from natxy.results.ownership import sole_owner
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
-from natxy.results.records import RunState, State, TrialKind
+from natxy.results.reader import RunReader
+from natxy.results.records import RepetitionRecord, RunRecord, RunState, State, TrialKind, TrialRecord
 from natxy.results.statistics import summarize
 from natxy.results.store import RESULTS_FILE, RunStore
 from natxy.search.outcome import Attempt, TesterLimitReached
 
 PLAN_FILE: Final = "plan.yaml"
 ENGINE_LOG: Final = "engine.log"
+
+# What a resumed run leaves as it is.
+_ENDED: Final = {State.DONE, State.TESTER_LIMIT}
 
 # What of an experiment a reader tells it apart by.
 _CELL: Final = {"frame_size", "directions", "connections"}
@@ -40,26 +47,49 @@ def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     what was measured until then is kept, and a run that measured nothing leaves no folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    run = _Run(plan, folder, listener)
-    try:
-        return run.carry_out()
-    except BaseException:
-        if not run.measured:
-            shutil.rmtree(folder)
-        raise
+    with sole_owner(folder):
+        run = _Run(plan, folder, listener)
+        try:
+            return run.carry_out()
+        except BaseException:
+            if not run.measured:
+                shutil.rmtree(folder)
+            raise
+
+
+def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
+    """Goes on with the run in `folder`, whose own `plan` is given; returns what `run_plan` does.
+
+    Experiments that ended with a result or at the tester's limit stay as they are, and so do repetitions and trials;
+    what failed, was skipped or cut short is carried on. PlanError when there is nothing to resume.
+    """
+    with sole_owner(folder):
+        before = RunReader(folder).run
+        if before.natxy_version != __version__:
+            raise PlanError(f"{folder} was measured by natxy {before.natxy_version}, this is {__version__}")
+        if plan.to_yaml() != before.plan_yaml:
+            raise PlanError(f"{folder / PLAN_FILE} is no longer the plan of the run; start a new run instead")
+        if all(experiment.state in _ENDED for experiment in before.experiments):
+            raise PlanError(f"{folder} is complete; there is nothing to resume")
+        return _Run(plan, folder, listener, before).carry_out()
 
 
 class _Run:
-    def __init__(self, plan: ResolvedPlan, folder: Path, listener: RunListener) -> None:
+    """`before`: what was measured until the run was cut short."""
+
+    def __init__(
+        self, plan: ResolvedPlan, folder: Path, listener: RunListener, before: RunRecord | None = None
+    ) -> None:
         self._plan = plan
         self._folder = folder
         self._listener = listener
-        self._store = RunStore(folder / RESULTS_FILE)
+        self._store = RunStore(folder / RESULTS_FILE, resume=before is not None)
+        self._before = {experiment.name: experiment for experiment in before.experiments} if before else {}
         self._foreign = PcapWriter(folder / FOREIGN_FILE)
         self._medians: dict[str, float] = {}
         self._states: list[State] = []
         self._tester_described = False
-        self.measured = False
+        self.measured = before is not None
 
     def carry_out(self) -> int:
         final = RunState.FAILED
@@ -81,16 +111,20 @@ class _Run:
         return TesterLimitReached.exit_code if State.TESTER_LIMIT in self._states else 0
 
     def _record_plan(self) -> dict[str, int]:
+        if self._before:
+            self._store.resume_run()
+            return {name: experiment.id for name, experiment in self._before.items()}
         text = self._plan.to_yaml()
         (self._folder / PLAN_FILE).write_text(text, encoding="utf-8")
-        self._store.start_run(
-            name=self._plan.name,
-            plan_yaml=text,
-            seed=self._plan.seed,
-            natxy_version=__version__,
-            machine=describe_machine(),
-        )
-        return {experiment.name: self._record_experiment(experiment) for experiment in self._plan.experiments}
+        with self._store.all_or_nothing():
+            self._store.start_run(
+                name=self._plan.name,
+                plan_yaml=text,
+                seed=self._plan.seed,
+                natxy_version=__version__,
+                machine=describe_machine(),
+            )
+            return {experiment.name: self._record_experiment(experiment) for experiment in self._plan.experiments}
 
     def _record_experiment(self, experiment: Experiment) -> int:
         settings = experiment.model_dump(mode="json", exclude_none=True)
@@ -112,6 +146,10 @@ class _Run:
     def _experiment(self, workbench: Workbench, experiment: Experiment, experiment_id: int) -> None:
         """TesterLimitReached and DutError end the experiment, everything else the run."""
         self._listener.experiment_started(experiment)
+        before = self._before.get(experiment.name)
+        if before and before.state in _ENDED:
+            self._ended(experiment, before.state, before.reason, before.values)
+            return
         self._store.set_experiment_state(experiment_id, State.RUNNING)
         values: list[float] = []
         state, reason = State.FAILED, "an error in natxy"
@@ -133,7 +171,10 @@ class _Run:
             raise
         finally:
             self._store.set_experiment_state(experiment_id, state, reason)
-            self._states.append(state)
+        self._ended(experiment, state, reason, values)
+
+    def _ended(self, experiment: Experiment, state: State, reason: str, values: Sequence[float]) -> None:
+        self._states.append(state)
         summary = summarize(values)
         if summary:
             self._medians[experiment.name] = summary.median
@@ -151,6 +192,8 @@ class _Run:
         phase1_fps = rates.get("phase1_rate")
         if experiment.connections is not None:
             bed.gateway.check(TableNeed(experiment.connections, experiment.longest_trial_s(phase1_fps)))
+        before = self._before.get(experiment.name)
+        recorded = {repetition.number: repetition for repetition in before.repetitions} if before else {}
         for number in range(1, experiment.repeat + 1):
             self._listener.repetition_started(number)
             observer = _Observer(self._store, self._foreign, self._listener)
@@ -165,7 +208,7 @@ class _Run:
                 phase1_fps=phase1_fps,
                 rate=rates.get("rate"),
             )
-            result = self._repetition(bench, experiment_id, observer)
+            result = self._repetition(bench, experiment_id, observer, recorded.get(number))
             headline = result.figures[experiment.procedure.headline().name]
             if headline is not None:
                 values.append(headline)
@@ -183,11 +226,20 @@ class _Run:
 
     # --- one repetition
 
-    def _repetition(self, bench: Bench, experiment_id: int, observer: _Observer) -> ProcedureResult:
-        repetition_id = observer.repetition_id = self._store.start_repetition(experiment_id, bench.repetition)
+    def _repetition(
+        self, bench: Bench, experiment_id: int, observer: _Observer, recorded: RepetitionRecord | None
+    ) -> ProcedureResult:
+        if recorded and recorded.state == State.DONE:
+            return _result_of(recorded)
+        if recorded:
+            repetition_id = recorded.id
+            self._store.resume_repetition(repetition_id)
+        else:
+            repetition_id = self._store.start_repetition(experiment_id, bench.repetition)
+        observer.repetition_id = repetition_id
         self.measured = True
         try:
-            result = procedure_of(bench.experiment).measure(bench)
+            result = self._measure(bench, repetition_id, recorded.trials if recorded else [])
         except TesterLimitReached as limit:
             self._store.finish_repetition(
                 repetition_id,
@@ -214,6 +266,30 @@ class _Run:
             reason=result.remark,
         )
         return result
+
+    def _measure(self, bench: Bench, repetition_id: int, recorded: Sequence[TrialRecord]) -> ProcedureResult:
+        procedure = procedure_of(bench.experiment)
+        usable = [*recorded]
+        if usable and not procedure.replayable:
+            self._store.drop_trials(repetition_id, usable[0].id)
+            usable = []
+        while True:
+            replay = Replay(usable)
+            try:
+                return procedure.measure(replace(bench, replay=replay, sleep=replay.waits(bench.sleep)))
+            except AttemptCutShort as cut:
+                self._store.drop_trials(repetition_id, cut.first_id)
+                usable = [trial for trial in usable if trial.id < cut.first_id]
+
+
+def _result_of(recorded: RepetitionRecord) -> ProcedureResult:
+    return ProcedureResult(
+        figures=recorded.figures,
+        lower_bound=recorded.lower_bound,
+        upper_bound=recorded.upper_bound,
+        remark=recorded.reason,
+        curves=recorded.curves,
+    )
 
 
 class _Observer:

@@ -21,6 +21,8 @@ from natxy.search.outcome import Attempt
 
 class TearDownRate(Procedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = TearDownRateConfig
+    # The times of the deletions are no trials.
+    replayable = False
 
     def measure(self, bench: Bench) -> ProcedureResult:
         connections, phase1_fps = bench.experiment.connections, bench.phase1_fps

@@ -16,21 +16,40 @@ FOREIGN_FILE: Final = "foreign.pcap"
 _NANOSECOND_MAGIC = 0xA1B23C4D
 _ETHERNET = 1
 _SNAP_LENGTH = 65535
+_HEADER: Final = struct.Struct("<IHHiIII")
+_FRAME: Final = struct.Struct("<IIII")
 
 
 class PcapWriter:
-    """Every frame is on the disk when `add` returns."""
+    """Every frame is with the kernel when `add` returns. A capture that is there already is continued."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("xb", buffering=0)
-        self._file.write(struct.pack("<IHHiIII", _NANOSECOND_MAGIC, 2, 4, 0, 0, _SNAP_LENGTH, _ETHERNET))
+        written = path.read_bytes() if path.exists() else b""
+        self._file = path.open("ab", buffering=0)
+        # A killed writer may leave half a frame.
+        self._file.truncate(_whole(written))
+        if len(written) < _HEADER.size:
+            self._file.write(_HEADER.pack(_NANOSECOND_MAGIC, 2, 4, 0, 0, _SNAP_LENGTH, _ETHERNET))
 
     def add(self, samples: Iterable[ForeignSample]) -> None:
         for sample in samples:
             frame = base64.b64decode(sample.data_base64)
             seconds, nanoseconds = divmod(sample.time_ns, 1_000_000_000)
-            header = struct.pack("<IIII", seconds & 0xFFFFFFFF, nanoseconds, len(frame), len(frame))
+            header = _FRAME.pack(seconds & 0xFFFFFFFF, nanoseconds, len(frame), len(frame))
             self._file.write(header + frame)
 
     def close(self) -> None:
         self._file.close()
+
+
+def _whole(capture: bytes) -> int:
+    """How many bytes of it are whole frames, the header counted."""
+    if len(capture) < _HEADER.size:
+        return 0
+    end = _HEADER.size
+    while end + _FRAME.size <= len(capture):
+        following = end + _FRAME.size + _FRAME.unpack_from(capture, end)[2]
+        if following > len(capture):
+            break
+        end = following
+    return end

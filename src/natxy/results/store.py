@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -58,19 +59,27 @@ def timestamp() -> str:
 
 
 class RunStore:
-    """The one writer of a run. `path` must not exist yet."""
+    """The one writer of a run. `path` must not exist yet; with `resume` it is a run's that is to go on."""
 
-    def __init__(self, path: Path) -> None:
-        if path.exists():
-            raise FileExistsError(path)
+    def __init__(self, path: Path, *, resume: bool = False) -> None:
+        if path.exists() != resume:
+            raise FileNotFoundError(path) if resume else FileExistsError(path)
         self._db = sqlite3.connect(path, isolation_level=None)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA foreign_keys = ON")
-        self._db.executescript(SCHEMA)
+        if not resume:
+            self._db.executescript(SCHEMA)
 
     def close(self) -> None:
         self._db.close()
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """What is written within is there as a whole, or not at all when natxy is killed."""
+        self._db.execute("BEGIN")
+        yield
+        self._db.execute("COMMIT")
 
     # --- run
 
@@ -95,6 +104,9 @@ class RunStore:
             "UPDATE run SET engine_info_json = ?, testbed_json = ?, deviations_json = ?",
             (json.dumps(dict(engine)), json.dumps(dict(testbed)), json.dumps(list(deviations))),
         )
+
+    def resume_run(self) -> None:
+        self._db.execute("UPDATE run SET state = ?, finished_at = NULL", (RunState.RUNNING,))
 
     def finish_run(self, state: RunState) -> None:
         self._db.execute("UPDATE run SET state = ?, finished_at = ?", (state, timestamp()))
@@ -140,6 +152,16 @@ class RunStore:
         return self._insert(
             "repetition", experiment_id=experiment_id, number=number, state=State.RUNNING, started_at=timestamp()
         )
+
+    def resume_repetition(self, repetition_id: int) -> None:
+        self._db.execute(
+            "UPDATE repetition SET state = ?, reason = '', finished_at = NULL WHERE id = ?",
+            (State.RUNNING, repetition_id),
+        )
+
+    def drop_trials(self, repetition_id: int, first_id: int) -> None:
+        """That of `first_id` and all after it, because they are measured again."""
+        self._db.execute("DELETE FROM trial WHERE repetition_id = ? AND id >= ?", (repetition_id, first_id))
 
     def finish_repetition(
         self,

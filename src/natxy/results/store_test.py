@@ -228,3 +228,18 @@ def test_samples_become_a_capture(tmp_path: Path) -> None:
     assert struct.unpack_from("<IIII", data, 24) == (1_700_000_000, 123_456_789, 5, 5)
     assert data[40:45] == bytes(range(5))
     assert len(data) == 24 + 2 * (16 + 5)
+
+
+def test_a_capture_goes_on_after_half_a_frame(tmp_path: Path) -> None:
+    file = tmp_path / "foreign.pcap"
+    for cut in (0, 7, 30, 44, 45):
+        writer = PcapWriter(tmp_path / "whole.pcap")
+        writer.add([SAMPLE])
+        writer.close()
+        whole = (tmp_path / "whole.pcap").read_bytes()
+        (tmp_path / "whole.pcap").unlink()
+        file.write_bytes(whole[:cut])
+        writer = PcapWriter(file)
+        writer.add([SAMPLE])
+        writer.close()
+        assert file.read_bytes() == (whole + whole[24:] if cut == len(whole) else whole)

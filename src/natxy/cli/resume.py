@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy resume`: goes on with a run that was cut short."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.report import show
+from natxy.cli.run import measured, say_how_to_go_on
+from natxy.errors import PlanError
+from natxy.plan.loading import load_plan
+from natxy.procedures.runner import PLAN_FILE, resume_plan
+from natxy.results.reader import RunReader
+
+
+def resume(folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)]) -> None:
+    """Go on with a run that was killed, interrupted or failed, and report it.
+
+    No trial that can be used is measured again: the recorded ones lead the search back to where it was. Experiments
+    that failed or were skipped are tried again. Exit codes are those of `natxy run`; 2 when there is nothing to resume.
+    """
+    console = Console()
+    with reported_errors(), one_interrupt():
+        RunReader(folder)
+        plan = load_plan(folder / PLAN_FILE)
+        try:
+            code = measured(plan, console, lambda listener: resume_plan(plan, folder, listener))
+        except PlanError:
+            raise
+        except BaseException:
+            say_how_to_go_on(folder, console)
+            raise
+        show(folder, console)
+        if code:
+            raise typer.Exit(code)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that are killed at any moment and resumed, in virtual time: the kills are real, SIGKILL by the clock."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import signal
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from natxy.errors import DutError, EngineDiedError, PlanError
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.models import Plan
+from natxy.plan.resolve import resolve
+from natxy.procedures.bench import FinishedTrial
+from natxy.procedures.listener import RunListener
+from natxy.procedures.runner import PLAN_FILE, resume_plan, run_plan
+from natxy.results.ownership import sole_owner
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord, RunState, State
+from natxy.results.store import RESULTS_FILE
+
+KILLS: Final = 40
+
+PLAN: Final[dict[str, Any]] = {
+    "name": "p",
+    "seed": 7,
+    "repeat": 6,
+    "timing": "lab",
+    "testbed": {"kind": "simulated", "noise": 0.05, "tester_limit": "900k"},
+    "experiments": [
+        {"name": "forwarding", "procedure": "throughput"},
+        {"name": "rate", "procedure": "connection-rate", "connections": "20k"},
+        {"name": "validated", "procedure": "validated-connection-rate", "connections": "20k"},
+        {
+            "name": "phase2",
+            "procedure": "throughput",
+            "connections": "20k",
+            "phase1_rate": {"experiment": "rate", "percent": 50},
+        },
+        {"name": "beyond", "procedure": "throughput", "search": {"min_rate": "1M", "max_rate": "2M", "error": "1k"}},
+        {
+            "name": "deletion",
+            "procedure": "tear-down-rate",
+            "connections": "20k",
+            "phase1_rate": "20k",
+        },
+    ],
+}
+
+
+def plan() -> ResolvedPlan:
+    common = {"gateway": {"driver": "simulated"}, "search": {"min_rate": "1k", "max_rate": "800k", "error": 10}}
+    searching = [
+        common | experiment
+        if experiment["procedure"] != "tear-down-rate"
+        else {"gateway": common["gateway"]} | experiment
+        for experiment in PLAN["experiments"]
+    ]
+    return resolve(Plan.model_validate(PLAN | {"experiments": searching}))
+
+
+def killed_after(seconds: float, work: Callable[[], object]) -> bool:
+    """Whether `work`, done by a child process, was cut short by SIGKILL."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+class Kept(NamedTuple):
+    """A trial by what it is, and when it was measured."""
+
+    experiment: str
+    repetition: int
+    step: int
+    attempt: int
+    kind: str
+    started_at: str
+
+
+def trials(folder: Path) -> list[Kept]:
+    return [
+        Kept(experiment.name, repetition.number, trial.number, trial.attempt, trial.kind, trial.started_at)
+        for experiment in RunReader(folder).run.experiments
+        for repetition in experiment.repetitions
+        for trial in repetition.trials
+    ]
+
+
+def comparable(run: RunRecord) -> str:
+    """All but when it was, and what number the engine or the database gave it."""
+    text = re.sub(r"(started|finished)_at='[^']*'", "", repr(run.experiments))
+    return re.sub(r"\b(run_id|id)=\d+", "", text)
+
+
+def begun(folder: Path) -> bool:
+    try:
+        return bool(sqlite3.connect(folder / RESULTS_FILE).execute("SELECT * FROM run").fetchone())
+    except sqlite3.Error:
+        return False
+
+
+def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Path) -> None:
+    started = time.monotonic()
+    run_plan(plan(), tmp_path / "unbroken", RunListener())
+    unbroken_s = time.monotonic() - started
+    expected = comparable(RunReader(tmp_path / "unbroken").run)
+    moments = random.Random(1)
+    kills = runs = 0
+    while kills < KILLS:
+        runs += 1
+        folder = tmp_path / f"run{runs}"
+        before: list[Kept] = []
+        if killed_after(moments.uniform(0, unbroken_s / 2), partial(run_plan, plan(), folder, RunListener())):
+            if not begun(folder):
+                continue
+            kills += 1
+            before = trials(folder)
+        while RunReader(folder).run.state != RunState.DONE and kills < KILLS:
+            if killed_after(moments.uniform(0, unbroken_s / 2), partial(resume_plan, plan(), folder, RunListener())):
+                kills += 1
+            after = trials(folder)
+            lost = set(before) - set(after)
+            # Connections don't outlive a kill: what made them is measured again for the trial that needs them.
+            assert len({(kept.experiment, kept.repetition, kept.step, kept.attempt) for kept in lost}) <= 1
+            assert all(kept.experiment in {"validated", "phase2", "deletion"} for kept in lost)
+            before = after
+        if RunReader(folder).run.state != RunState.DONE:
+            resume_plan(plan(), folder, RunListener())
+        assert comparable(RunReader(folder).run) == expected
+        counted = Counter(kept._replace(started_at="") for kept in trials(folder))
+        assert set(counted.values()) == {1}
+    assert runs < KILLS
+
+
+class Stops(RunListener):
+    """Something goes wrong after so many trials."""
+
+    def __init__(self, error: BaseException, after: int) -> None:
+        self._error = error
+        self._after = after
+        self.trials = 0
+
+    def trial_finished(self, trial: FinishedTrial) -> None:
+        self.trials += 1
+        if self.trials == self._after:
+            raise self._error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), EngineDiedError("it ended"), DutError("unreachable")])
+def test_what_was_interrupted_or_failed_goes_on_with_the_next_trial(tmp_path: Path, error: BaseException) -> None:
+    whole = Stops(error, after=-1)
+    run_plan(plan(), tmp_path / "unbroken", whole)
+    first = Stops(error, after=25)
+    with contextlib.suppress(KeyboardInterrupt, EngineDiedError):
+        run_plan(plan(), tmp_path / "run", first)
+    second = Stops(error, after=-1)
+    resume_plan(plan(), tmp_path / "run", second)
+    assert first.trials + second.trials == whole.trials
+    assert comparable(RunReader(tmp_path / "run").run) == comparable(RunReader(tmp_path / "unbroken").run)
+
+
+def test_what_cannot_be_resumed_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(PlanError, match="is no run folder"):
+        resume_plan(plan(), folder, RunListener())
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(plan(), folder, Stops(KeyboardInterrupt(), after=3))
+    with sole_owner(folder), pytest.raises(PlanError, match="another natxy is measuring"):
+        resume_plan(plan(), folder, RunListener())
+    with pytest.raises(PlanError, match="no longer the plan"):
+        resume_plan(plan().model_copy(update={"seed": 8}), folder, RunListener())
+    resume_plan(plan(), folder, RunListener())
+    run = RunReader(folder).run
+    assert [experiment.state for experiment in run.experiments][4] == State.TESTER_LIMIT
+    assert (folder / PLAN_FILE).read_text() == run.plan_yaml
+    with pytest.raises(PlanError, match="nothing to resume"):
+        resume_plan(plan(), folder, RunListener())
