@@ -31,6 +31,7 @@ from natxy.engine.messages import (
     ValidateRequest,
     Verdict,
 )
+from natxy.engine.simulated_delays import SimulatedDelays
 from natxy.errors import NatxyError
 from natxy.plan.gateways import SimulatedConfig, TablePolicy
 
@@ -146,13 +147,31 @@ class SimulatedEngine:
                 established = self._require_phase1()
                 known = established.made / established.asked
             received.append((stream, _arrived(int(stream.frames * share * known), loss)))
-        return self._result(received, request.drain_s, on_progress)
+        result = self._result(received, request.drain_s, on_progress)
+        measured = zip(request.streams, result.streams, strict=True)
+        streams = [self._with_delays(*pair, histogram=request.delay_histogram) for pair in measured]
+        return result.model_copy(update={"streams": streams})
 
     def abort(self) -> None:
         """No trial is ever under way between two calls."""
 
     def close(self) -> None:
         """There is nothing to close."""
+
+    def _with_delays(self, stream: StreamSpec, result: StreamResult, *, histogram: bool) -> StreamResult:
+        config = self._dut.config
+        reverse = stream.source == Side.RIGHT
+        delays = SimulatedDelays(
+            config.reverse_delay_ns if reverse else config.forward_delay_ns, config.delay_spread_ns
+        )
+        tagged = stream.tagged
+        return result.model_copy(
+            update={
+                "delay": delays.summary(result.received, histogram=histogram),
+                "ipdv": delays.variation(result.received) if stream.ipdv else None,
+                "tagged_delays_ns": delays.tagged(tagged, stream.frames, result.received) if tagged else None,
+            }
+        )
 
     def _require_phase1(self) -> _Established:
         if self._established is None:

@@ -66,6 +66,11 @@ class SimulatedConfig(GatewayModel):
     clear_time: Duration = Field(default=0.01, description="what emptying an empty table takes")
     forward_loss_ratio: Annotated[float, Field(ge=0, le=1)] = 0.0
     reverse_loss_ratio: Annotated[float, Field(ge=0, le=1)] = 0.0
+    forward_delay_ns: Annotated[int, Field(ge=0)] = Field(default=20_000, description="least delay, left to right")
+    reverse_delay_ns: Annotated[int, Field(ge=0)] = Field(default=20_000, description="least delay, right to left")
+    delay_spread_ns: Annotated[int, Field(ge=0)] = Field(
+        default=30_000, description="between the least delay and the greatest; all in between are as frequent"
+    )
 
 
 GatewayConfig = Annotated[LinuxForwardConfig | NftablesConfig | SimulatedConfig, Field(discriminator="driver")]

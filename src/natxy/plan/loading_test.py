@@ -68,7 +68,7 @@ def test_a_bad_field_is_named_with_line_column_and_what_was_expected(
 @pytest.mark.parametrize(
     ("procedure", "position", "message"),
     [
-        ("conection-rate", "6:5", "experiments[0].procedure: expected 'throughput', 'connection-rate', "),
+        ("conection-rate", "6:5", "experiments[0].procedure: expected 'throughput', 'frame-loss-rate', "),
         ("conection-rate", "6:5", "got 'conection-rate'; did you mean 'connection-rate'?"),
         ("{name: connection-rate, nome: 1}", "6:40", "experiments[0].procedure.nome: unknown field; did you mean"),
         ("{}", "6:5", "experiments[0].procedure: missing 'name'"),

@@ -8,13 +8,26 @@ from typing import Final
 from natxy.plan.experiment import Experiment
 from natxy.procedures.base import Procedure
 from natxy.procedures.connection_rate import ConnectionRate, ValidatedConnectionRate
+from natxy.procedures.delay_variation import Ipdv, Pdv
+from natxy.procedures.frame_loss_rate import FrameLossRate
+from natxy.procedures.latency import Latency
 from natxy.procedures.table_capacity import TableCapacity
 from natxy.procedures.tear_down_rate import TearDownRate
 from natxy.procedures.throughput import Throughput
 
 PROCEDURES: Final[dict[str, Procedure]] = {
     procedure.declaration.procedure_name(): procedure
-    for procedure in (Throughput(), ConnectionRate(), ValidatedConnectionRate(), TearDownRate(), TableCapacity())
+    for procedure in (
+        Throughput(),
+        FrameLossRate(),
+        Latency(),
+        Pdv(),
+        Ipdv(),
+        ConnectionRate(),
+        ValidatedConnectionRate(),
+        TearDownRate(),
+        TableCapacity(),
+    )
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
@@ -23,6 +23,7 @@ from natxy.engine.messages import Verdict
 from natxy.plan.units import format_duration
 from natxy.report import results_tables, wording
 from natxy.report.charts import SearchStep, search_chart
+from natxy.report.curve_charts import curve_chart, repeated_curves
 from natxy.report.tables import Table
 from natxy.report.walk import every_trial
 from natxy.results.pcap import FOREIGN_FILE
@@ -54,6 +55,7 @@ class ExperimentPage:
     result: str
     reason: str
     chart: Markup | None
+    curves: list[tuple[str, Markup]]
     trials: Table
 
 
@@ -138,6 +140,7 @@ def _page(experiment: ExperimentRecord) -> ExperimentPage:
         result=result,
         reason=experiment.reason,
         chart=_chart(experiment),
+        curves=list(_curves(experiment)),
         trials=results_tables.trials(experiment),
     )
 
@@ -159,6 +162,13 @@ def _chart(experiment: ExperimentRecord) -> Markup | None:
     # The picture's texts were escaped by its XML writer.
     unit = wording.unit(experiment.declaration.step_unit)
     return Markup(search_chart(steps, name=f"chart-{experiment.id}", unit=unit, median=median))
+
+
+def _curves(experiment: ExperimentRecord) -> Iterator[tuple[str, Markup]]:
+    """Titles and charts."""
+    repetitions = [(repetition.number, repetition.curves) for repetition in experiment.repetitions]
+    for number, repeated in enumerate(repeated_curves(repetitions), 1):
+        yield repeated.title, Markup(curve_chart(repeated, name=f"curve-{experiment.id}-{number}"))
 
 
 def _explain(repetition: RepetitionRecord, step: StepRecord, experiment: ExperimentRecord) -> str:

@@ -9,12 +9,23 @@ from pydantic import Field
 
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
+from natxy.plan.procedures.delay_variation import IpdvConfig, PdvConfig
+from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
+from natxy.plan.procedures.latency import LatencyConfig
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
 from natxy.plan.procedures.throughput import ThroughputConfig
 
 ProcedureConfig = Annotated[
-    ThroughputConfig | ConnectionRateConfig | ValidatedConnectionRateConfig | TearDownRateConfig | TableCapacityConfig,
+    ThroughputConfig
+    | FrameLossRateConfig
+    | LatencyConfig
+    | PdvConfig
+    | IpdvConfig
+    | ConnectionRateConfig
+    | ValidatedConnectionRateConfig
+    | TearDownRateConfig
+    | TableCapacityConfig,
     Field(discriminator="name"),
 ]
 

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packet delay variation and inter-packet delay variation (RFC 8219 §7.3)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.plan.procedures.per_direction import per_direction
+from natxy.plan.units import Unit
+
+
+class PdvConfig(ProcedureDeclaration):
+    name: Literal["pdv"] = "pdv"
+
+    summary: ClassVar = "packet delay variation D99.9 − Dmin of every frame at a known rate (RFC 8219 §7.3.1)"
+    figures: ClassVar = (
+        Figure("pdv", "PDV, the direction with more", Unit.NS),
+        *per_direction("pdv", "PDV", Unit.NS),
+        *per_direction("min_delay", "Least delay", Unit.NS),
+        *per_direction("lost", "Frames lost", Unit.FRAMES),
+    )
+    step_unit: ClassVar = Unit.FPS
+    stateful: ClassVar = False
+    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate"})
+
+
+class IpdvConfig(ProcedureDeclaration):
+    name: Literal["ipdv"] = "ipdv"
+
+    summary: ClassVar = "delay variation from each frame to the next at a known rate (RFC 8219 §7.3.2)"
+    figures: ClassVar = (
+        Figure("max", "Largest IPDV, the direction with more", Unit.NS),
+        *per_direction("min", "Smallest IPDV", Unit.NS),
+        *per_direction("median", "Median IPDV", Unit.NS),
+        *per_direction("max", "Largest IPDV", Unit.NS),
+        *per_direction("lost", "Frames lost", Unit.FRAMES),
+    )
+    step_unit: ClassVar = Unit.FPS
+    stateful: ClassVar = False
+    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate"})

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frame loss rate (RFC 2544 §26.3)."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.plan.procedures.per_direction import per_direction
+from natxy.plan.units import AbsoluteRate, Unit
+
+
+class FrameLossRateConfig(ProcedureDeclaration):
+    name: Literal["frame-loss-rate"] = "frame-loss-rate"
+    maximum_rate: AbsoluteRate = Field(description="frames per second per direction that are 100 %")
+    step_percent: Annotated[float, Field(ge=0.1, le=10)] = Field(
+        default=10.0, description="of the maximum, between one rate and the next lower one"
+    )
+
+    summary: ClassVar = "the loss at 100 %, 90 %, … of a maximum rate (RFC 2544 §26.3)"
+    figures: ClassVar = (
+        Figure("lossless_rate", "Highest rate without loss", Unit.FPS),
+        *per_direction("loss_at_maximum", "Frame loss at the maximum rate", Unit.PERCENT),
+    )
+    step_unit: ClassVar = Unit.FPS
+    stateful: ClassVar = False
+    takes: ClassVar = frozenset({"directions", "connections", "phase1_rate"})
+
+    def offered_percents(self) -> list[float]:
+        """All rates that may be tried, from 100 % down."""
+        return [100 - number * self.step_percent for number in range(math.ceil(100 / self.step_percent - 1e-9))]

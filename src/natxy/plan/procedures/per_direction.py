@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures that each direction of the traffic has on its own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from natxy.plan.procedures.base import Figure
+from natxy.plan.units import Unit
+
+# As the streams of a trial are named.
+STREAMS: Final = ("forward", "reverse")
+
+
+def per_direction(name: str, title: str, unit: Unit) -> tuple[Figure, ...]:
+    return tuple(Figure(f"{name}_{stream}", f"{title}, {stream}", unit) for stream in STREAMS)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packet delay variation of every frame (RFC 8219 §7.3), of each direction on its own.
+
+PDV is D99.9 − Dmin; IPDV is D(i) − D(i−1) in sending order, of every pair of which both arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from natxy.engine.messages import DelaySummary, TrialRequest
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.delay_variation import IpdvConfig, PdvConfig
+from natxy.procedures.base import ProcedureResult
+from natxy.procedures.bench import Bench
+from natxy.procedures.streams import traffic_request
+from natxy.procedures.traffic import (
+    DRAWN_PERCENTILES,
+    TrafficProcedure,
+    by_direction,
+    delay_curve,
+    highest,
+    is_phase1,
+    known_rate_step,
+    lost,
+    without_phase1,
+)
+
+
+class Pdv(TrafficProcedure):
+    declaration: ClassVar[type[ProcedureDeclaration]] = PdvConfig
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        result = known_rate_step(bench, lambda rate_fps, seed: _pdv_request(bench.experiment, rate_fps, seed))
+        if is_phase1(result):
+            return without_phase1(bench, result)
+        delays = {stream.name: stream.delay for stream in result.streams if stream.delay}
+        variations: dict[str, float | None] = {s: float(delay.p999_ns - delay.min_ns) for s, delay in delays.items()}
+        least: dict[str, float | None] = {stream: float(delay.min_ns) for stream, delay in delays.items()}
+        return ProcedureResult(
+            figures={"pdv": highest(variations)}
+            | by_direction("pdv", variations)
+            | by_direction("min_delay", least)
+            | by_direction("lost", lost(result.streams)),
+            curves=tuple(delay_curve(stream, _percentiles(delay)) for stream, delay in delays.items()),
+        )
+
+
+class Ipdv(TrafficProcedure):
+    declaration: ClassVar[type[ProcedureDeclaration]] = IpdvConfig
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        result = known_rate_step(bench, lambda rate_fps, seed: _ipdv_request(bench.experiment, rate_fps, seed))
+        if is_phase1(result):
+            return without_phase1(bench, result)
+        variations = {stream.name: stream.ipdv for stream in result.streams if stream.ipdv}
+        largest: dict[str, float | None] = {stream: float(ipdv.max_ns) for stream, ipdv in variations.items()}
+        return ProcedureResult(
+            figures={"max": highest(largest)}
+            | by_direction("min", {stream: float(ipdv.min_ns) for stream, ipdv in variations.items()})
+            | by_direction("median", {stream: float(ipdv.median_ns) for stream, ipdv in variations.items()})
+            | by_direction("max", largest)
+            | by_direction("lost", lost(result.streams))
+        )
+
+
+def _pdv_request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
+    return traffic_request(experiment, rate_fps, seed).model_copy(update={"delay_histogram": True})
+
+
+def _ipdv_request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
+    request = traffic_request(experiment, rate_fps, seed)
+    return request.model_copy(update={"streams": [s.model_copy(update={"ipdv": True}) for s in request.streams]})
+
+
+def _percentiles(delay: DelaySummary) -> Iterator[tuple[float, float]]:
+    """To the histogram's resolution."""
+    yield 0.0, delay.min_ns
+    wanted = iter(DRAWN_PERCENTILES)
+    percent = next(wanted)
+    seen = 0
+    for upper_ns, frames in delay.histogram or ():
+        seen += frames
+        while 100 * seen >= percent * delay.count * (1 - 1e-12):
+            yield percent, min(upper_ns, delay.max_ns)
+            if (following := next(wanted, None)) is None:
+                return
+            percent = following

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frame loss rate (RFC 2544 §26.3): from 100 % of the maximum rate down, until two steps in a row lose nothing."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from natxy.engine.messages import TrialResult, Verdict
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
+from natxy.plan.units import Unit
+from natxy.procedures.base import ProcedureResult
+from natxy.procedures.bench import Bench
+from natxy.procedures.steps import valid_step
+from natxy.procedures.streams import traffic_request
+from natxy.procedures.traffic import TrafficProcedure, by_direction, is_phase1, traffic_step, without_phase1
+from natxy.results.curves import Axis, Curve
+from natxy.search.outcome import Attempt
+
+
+class FrameLossRate(TrafficProcedure):
+    declaration: ClassVar[type[ProcedureDeclaration]] = FrameLossRateConfig
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        def step(attempt: Attempt) -> TrialResult:
+            return traffic_step(bench, attempt, lambda seed: traffic_request(bench.experiment, attempt.rate, seed))
+
+        config = _config(bench.experiment)
+        losses: dict[str, list[tuple[float, float]]] = {}
+        lossless: list[float] = []  # the rates in a row that lost nothing, up to the last one tried
+        lowest_lossy: float | None = None
+        for number, percent in enumerate(config.offered_percents(), 1):
+            rate_fps = config.maximum_rate * percent / 100
+            result = valid_step(bench, number, rate_fps, step)
+            if is_phase1(result):
+                return without_phase1(bench, result)
+            for stream in result.streams:
+                losses.setdefault(stream.name, []).append((percent, 100 * stream.lost / stream.planned))
+            if result.verdict == Verdict.PASS:
+                lossless.append(rate_fps)
+            else:
+                lossless, lowest_lossy = [], rate_fps
+            if len(lossless) == 2:
+                break
+        at_maximum = {stream: points[0][1] for stream, points in losses.items()}
+        return ProcedureResult(
+            figures={"lossless_rate": lossless[0] if lossless else 0.0} | by_direction("loss_at_maximum", at_maximum),
+            lower_bound=lossless[0] if lossless else None,
+            upper_bound=lowest_lossy,
+            remark="" if len(lossless) == 2 else "no two steps in a row lost nothing, down to the lowest",
+            curves=tuple(_curve(stream, points) for stream, points in losses.items()),
+        )
+
+    def expected_steps(self, experiment: Experiment) -> int:
+        return len(_config(experiment).offered_percents())
+
+
+def _config(experiment: Experiment) -> FrameLossRateConfig:
+    assert isinstance(experiment.procedure, FrameLossRateConfig)
+    return experiment.procedure
+
+
+def _curve(stream: str, points: list[tuple[float, float]]) -> Curve:
+    offered = Axis("offered, of the maximum rate", Unit.PERCENT)
+    return Curve(f"loss_{stream}", f"Frame loss, {stream}", offered, Axis("lost", Unit.PERCENT), tuple(points))

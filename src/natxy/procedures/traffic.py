@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the classic procedures have in common: trials of a fixed length, stateless or as phase 2 of RFC 9693 §4.1.
+
+Where the experiment has connections, the DUT's table is emptied before every trial and all are established anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from natxy.engine.messages import StreamResult, TrialRequest, TrialResult, Verdict
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.per_direction import STREAMS
+from natxy.plan.units import Unit
+from natxy.procedures.base import Procedure, ProcedureResult
+from natxy.procedures.bench import Bench
+from natxy.procedures.phase1 import phase1_s, prepare_connections
+from natxy.procedures.steps import valid_step
+from natxy.results.curves import Axis, Curve
+from natxy.results.records import Purpose, TrialKind
+from natxy.search.outcome import Attempt
+
+# Of a curve of delays, in percent; the least is drawn at 0 %.
+DRAWN_PERCENTILES: Final = (*map(float, range(1, 100)), 99.5, 99.9, 100.0)
+
+
+class TrafficProcedure(Procedure):
+    """A step is one trial of the experiment's `traffic_s`, and its phase 1."""
+
+    def expected_steps(self, experiment: Experiment) -> int:
+        return 1
+
+    def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
+        return phase1_s(experiment, phase1_fps) + experiment.traffic_s + experiment.timing.drain
+
+
+def traffic_step(bench: Bench, attempt: Attempt, request: Callable[[int], TrialRequest]) -> TrialResult:
+    """`request(seed)` at `attempt.rate`, per direction. A phase 1 that does not pass decides the step."""
+    bench.begin(attempt)
+    prepared = prepare_connections(bench, attempt)
+    if prepared and prepared.verdict != Verdict.PASS:
+        return prepared
+    return bench.trial(
+        attempt,
+        TrialKind.TRAFFIC,
+        Purpose.MEASURE,
+        attempt.rate,
+        lambda seed, on_progress: bench.engine.run_trial(request(seed), on_progress),
+    )
+
+
+def known_rate_step(bench: Bench, request: Callable[[float, int], TrialRequest]) -> TrialResult:
+    """The only step of a procedure that measures at the experiment's `rate`; `request(rate_fps, seed)`."""
+    rate_fps = bench.rate
+    assert rate_fps is not None
+    return valid_step(
+        bench, 1, rate_fps, lambda attempt: traffic_step(bench, attempt, lambda seed: request(rate_fps, seed))
+    )
+
+
+def is_phase1(result: TrialResult) -> bool:
+    return result.established is not None
+
+
+def without_phase1(bench: Bench, result: TrialResult) -> ProcedureResult:
+    """Nothing could be measured, since connections are missing."""
+    figures = bench.experiment.procedure.figures
+    return ProcedureResult(dict.fromkeys(figure.name for figure in figures), remark=f"phase 1 failed: {result.reason}")
+
+
+def by_direction(name: str, values: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Figures as `per_direction` declares them; `values` by stream."""
+    return {f"{name}_{stream}": values.get(stream) for stream in STREAMS}
+
+
+def highest(values: Mapping[str, float | None]) -> float | None:
+    return max((value for value in values.values() if value is not None), default=None)
+
+
+def lost(streams: Iterable[StreamResult]) -> dict[str, float | None]:
+    return {stream.name: float(stream.lost) for stream in streams}
+
+
+def delay_curve(stream: str, points: Iterable[tuple[float, float]]) -> Curve:
+    """`points`: a percentage of the frames, and the delay in ns that so many of them don't exceed."""
+    share = Axis("share of the frames", Unit.PERCENT)
+    return Curve(f"delay_{stream}", f"Delay, {stream}", share, Axis("delay", Unit.NS), tuple(points))
