@@ -80,7 +80,8 @@ def _search(search: Search, unit: Unit) -> str:
     error = str(search.error) if isinstance(search.error, Percent) else format_quantity(search.error, unit)
     direction = " per direction" if unit == Unit.FPS else ""
     limits = f"{format_quantity(search.min_rate, unit)} to {format_quantity(search.max_rate, unit)}"
-    return f"search from {limits}{direction}, to within {error}"
+    kind = "MLRsearch" if search.kind == "mlrsearch" else "search"
+    return f"{kind} from {limits}{direction}, to within {error}"
 
 
 def _known(rate: KnownRate, unit: Unit) -> str:

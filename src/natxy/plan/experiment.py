@@ -7,7 +7,7 @@ Its fields have the names they have in a plan, so that a resolved plan is itself
 from __future__ import annotations
 
 from io import StringIO
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import field_serializer
 from ruamel.yaml import YAML
@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from natxy.plan.addresses import AddressPlan, LinkAddresses
 from natxy.plan.base import PlanModel
 from natxy.plan.gateways import GatewayConfig
+from natxy.plan.goals import Goal
 from natxy.plan.models import (
     AddressPreset,
     AddressRange,
@@ -49,13 +50,14 @@ class Ports(PlanModel):
 
 class Search(PlanModel):
     """Rates in frames per second per direction, or in connections per second. An `error` in percent is relative to
-    the result."""
+    the result. `goal` is an mlrsearch's, where trials have a length of their own."""
 
-    kind: str = "binary"
+    kind: Literal["binary", "mlrsearch"] = "binary"
     min_rate: float
     max_rate: float
     error: Rate
     max_invalid: int
+    goal: Goal | None = None
 
     @property
     def middle_rate(self) -> float:
@@ -137,7 +139,8 @@ class Experiment(PlanModel):
         connections, timing = self.connections or 0, self.timing
         if not self.procedure.stateful:
             phase1_s = connections / phase1_fps + timing.drain + timing.learning_pause if phase1_fps else 0.0
-            return phase1_s + self.traffic_s + timing.drain
+            goal = self.search.goal if self.search else None
+            return phase1_s + max(self.traffic_s, goal.final_trial if goal else 0.0) + timing.drain
         rate_fps = self.search.min_rate if self.search else phase1_fps
         if rate_fps is None:
             return 0.0

@@ -19,6 +19,7 @@ from pydantic_core import CoreSchema
 from natxy.plan.addresses import LinkAddresses
 from natxy.plan.base import PlanModel, Shorthand
 from natxy.plan.gateways import GatewayConfig
+from natxy.plan.goals import GoalPlan
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.terms import Family, Order
 from natxy.plan.units import AbsoluteRate, BitRate, Count, Duration, Rate
@@ -171,7 +172,7 @@ class TimingPlan(PlanModel):
 class SearchPlan(PlanModel):
     """Rates of a throughput search are per direction."""
 
-    kind: Literal["binary"] = "binary"
+    kind: Literal["binary", "mlrsearch"] = "binary"
     min_rate: Rate | None = None
     max_rate: Rate | None = None
     error: Rate | None = Field(
@@ -180,6 +181,15 @@ class SearchPlan(PlanModel):
     max_invalid: Annotated[int, Field(ge=1, le=100)] | None = Field(
         default=None, description="invalid trials at one rate that end the search as `tester limit reached`"
     )
+    goal: Annotated[GoalPlan, Shorthand("preset")] | None = Field(
+        default=None, description="of an mlrsearch: which trials make a rate pass"
+    )
+
+    @model_validator(mode="after")
+    def _goal_of_mlrsearch(self) -> SearchPlan:
+        if self.goal is not None and self.kind != "mlrsearch":
+            raise ValueError("a goal belongs to `kind: mlrsearch`; remove it, or change the kind")
+        return self
 
 
 class KnownRate(PlanModel):

@@ -11,8 +11,9 @@ from natxy.errors import PlanError
 from natxy.plan.checks import check_experiment, check_references
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
 from natxy.plan.gateways import NftablesConfig
+from natxy.plan.goals import GoalPlan, goal_deviations, resolve_goal
 from natxy.plan.models import Directions, ExperimentPlan, Plan, PortRange, PortsPlan, SearchPlan
-from natxy.plan.presets import resolve_timing, timing_deviations
+from natxy.plan.presets import Timing, resolve_timing, timing_deviations
 from natxy.plan.problems import Location, PlanProblems, Problem
 from natxy.plan.terms import Family
 from natxy.plan.topology import resolve_addresses
@@ -74,6 +75,9 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     search = None
     if "search" in takes:
         search = _resolve_search(own.search, plan.line_rate, frame_size, (*location, "search"))
+    timing = resolve_timing(plan.timing, own.timing)
+    if search and search.kind == "mlrsearch":
+        search = _resolve_mlrsearch(search, own, timing, (*location, "search"))
     return Experiment(
         name=own.name,
         title=own.title or own.name,
@@ -94,7 +98,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         search=search,
         baseline=own.baseline,
         repeat=repeat or own.repeat or plan.repeat,
-        timing=resolve_timing(plan.timing, own.timing),
+        timing=timing,
     )
 
 
@@ -127,6 +131,7 @@ def _resolve_search(own: SearchPlan, line_bps: float | None, frame_size: int, lo
     if own.max_rate is None:
         problems.append(Problem((*location, "max_rate"), "missing; give the highest rate to search, e.g. 1M"))
     resolved = Search(
+        kind=own.kind,
         min_rate=DEFAULT_MIN_RATE if own.min_rate is None else rate("min_rate", own.min_rate),
         max_rate=1.0 if own.max_rate is None else rate("max_rate", own.max_rate),
         error=own.error or DEFAULT_ERROR,
@@ -138,6 +143,27 @@ def _resolve_search(own: SearchPlan, line_bps: float | None, frame_size: int, lo
     if problems:
         raise PlanProblems(problems)
     return resolved
+
+
+def _resolve_mlrsearch(search: Search, own: ExperimentPlan, timing: Timing, location: Location) -> Search:
+    procedure, goal = own.procedure, None
+    problem: tuple[str, str] | None = None
+    if not procedure.takes_mlrsearch:
+        problem = ("kind", f"{procedure.name} searches by halving only; remove it")
+    elif search.min_rate >= search.max_rate:
+        problem = ("max_rate", "must be above min_rate for an mlrsearch")
+    elif (search.relative_error or 0) >= 1:
+        problem = ("error", "must be below 100 % for an mlrsearch")
+    elif procedure.stateful and own.search.goal is not None:
+        problem = ("goal", f"a trial of {procedure.name} is as long as its connections take; remove it")
+    elif not procedure.stateful:
+        try:
+            goal = resolve_goal(own.search.goal or GoalPlan(), timing.trial)
+        except ValueError as error:
+            problem = ("goal", str(error))
+    if problem:
+        raise PlanProblems([Problem((*location, problem[0]), problem[1])])
+    return search.model_copy(update={"goal": goal})
 
 
 def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment]:
@@ -163,6 +189,8 @@ def _deviations(experiments: list[Experiment]) -> list[str]:
     for experiment in experiments:
         sentences += timing_deviations(experiment.timing, fixed_duration=not experiment.procedure.stateful)
         sentences += experiment.procedure.deviations(experiment.timing.trial)
+        if experiment.search and experiment.search.goal:
+            sentences += goal_deviations(experiment.search.goal, experiment.timing.trial)
         if experiment.repeat < DEFAULT_REPEAT:
             sentences.append(
                 f"Experiments are repeated {experiment.repeat} times; at least {DEFAULT_REPEAT} repetitions are usual."

@@ -11,6 +11,7 @@ from natxy.plan.resolve import DEFAULT_MAX_INVALID
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench
 from natxy.search.binary import BinarySearch
+from natxy.search.mlr import MlrSearch, Sample, TrialDurations
 from natxy.search.outcome import Attempt, Outcome, SearchResult, try_rate
 
 Step = Callable[[Attempt], TrialResult]
@@ -21,13 +22,17 @@ def search_rate(bench: Bench, step: Step) -> ProcedureResult:
     """The experiment's own search; its rate is the headline."""
     last_reason = ""
 
-    def measure(attempt: Attempt) -> Outcome:
+    def measure(attempt: Attempt) -> TrialResult:
         nonlocal last_reason
         result = step(attempt)
         last_reason = result.reason
-        return Outcome(result.verdict.value)
+        return result
 
-    found = search_of(bench.experiment).run(measure)
+    search = search_of(bench.experiment)
+    if isinstance(search, MlrSearch):
+        found = search.run(lambda attempt: _sample(measure(attempt)))
+    else:
+        found = search.run(lambda attempt: Outcome(measure(attempt).verdict.value))
     return ProcedureResult(
         figures={bench.experiment.procedure.headline().name: found.rate},
         lower_bound=found.lower_bound,
@@ -52,9 +57,40 @@ def valid_step(bench: Bench, number: int, rate: float, step: Step) -> TrialResul
     return results[-1]
 
 
-def search_of(experiment: Experiment) -> BinarySearch:
-    assert experiment.search is not None
-    return binary_search(experiment.search)
+def search_of(experiment: Experiment) -> BinarySearch | MlrSearch:
+    search = experiment.search
+    assert search is not None
+    return mlr_search(search) if search.kind == "mlrsearch" else binary_search(search)
+
+
+def timed(experiment: Experiment, attempt: Attempt) -> Experiment:
+    """With trials as long as the search wants this one."""
+    if attempt.duration_s is None:
+        return experiment
+    timing = experiment.timing.model_copy(update={"trial": attempt.duration_s})
+    return experiment.model_copy(update={"timing": timing})
+
+
+def mlr_search(search: Search) -> MlrSearch:
+    goal, relative_error = search.goal, search.relative_error
+    if relative_error is None:
+        assert search.absolute_error is not None
+        # The width is relative to a rate that is never above the highest.
+        relative_error = min(search.absolute_error / search.max_rate, 0.5)
+    return MlrSearch(
+        min_rate=search.min_rate,
+        max_rate=search.max_rate,
+        relative_error=relative_error,
+        durations=TrialDurations(goal.initial_trial, goal.final_trial, goal.duration_sum) if goal else None,
+        exceed_ratio=goal.exceed_ratio if goal else 0.0,
+        max_invalid=search.max_invalid,
+    )
+
+
+def _sample(result: TrialResult) -> Sample:
+    """Duplicates or plenty in one direction don't make up for loss in the other."""
+    worst = max(result.streams, key=lambda stream: stream.lost / stream.planned)
+    return Sample(Outcome(result.verdict.value), frames=worst.planned, lost=worst.lost)
 
 
 def binary_search(search: Search) -> BinarySearch:
@@ -72,4 +108,6 @@ def _remark(result: SearchResult, last_reason: str) -> str:
         return f"no rate passed, not even the search's lowest: {last_reason}"
     if result.upper_bound is None:
         return "at least this: the search's highest rate passed"
+    if result.conditional_rate is not None and result.conditional_rate != result.rate:
+        return f"conditional throughput {result.conditional_rate:.6g} per second"
     return ""

@@ -7,7 +7,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.throughput import ThroughputConfig
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench
-from natxy.procedures.steps import search_of, search_rate
+from natxy.procedures.steps import search_of, search_rate, timed
 from natxy.procedures.streams import traffic_request
 from natxy.procedures.traffic import TrafficProcedure, traffic_step
 
@@ -19,7 +19,7 @@ class Throughput(TrafficProcedure):
         return search_rate(
             bench,
             lambda attempt: traffic_step(
-                bench, attempt, lambda seed: traffic_request(bench.experiment, attempt.rate, seed)
+                bench, attempt, lambda seed: traffic_request(timed(bench.experiment, attempt), attempt.rate, seed)
             ),
         )
 

@@ -161,6 +161,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Validation rate": ABSENT if alpha is None else f"α = {alpha:g} of the rate",
         "Duration of a trial's traffic": "one frame a connection" if experiment.declaration.stateful else trial,
         "Rates searched": _searched(experiment, search) if search else ABSENT,
+        "Search": _mlrsearch(search) if search and search.get("kind") == "mlrsearch" else ABSENT,
         "Error of the search": _step(search["error"], experiment) if search else ABSENT,
         **_own_settings(settings["procedure"]),
     }
@@ -215,6 +216,19 @@ def _known_rate(experiment: ExperimentRecord, field: str, kind: TrialKind, measu
         return actual or format_rate(planned["rate"], measured)
     share = f"{planned['percent']:g} % of {planned['experiment']}"
     return f"{actual} ({share})" if actual else share
+
+
+def _mlrsearch(search: Mapping[str, Any]) -> str:
+    """With every attribute of its goal (RFC 9971 §4)."""
+    goal = search.get("goal")
+    if not goal:
+        return "MLRsearch, goal loss ratio 0, one trial a rate"
+    durations = (format_duration(goal[name]) for name in ("initial_trial", "final_trial", "duration_sum"))
+    initial, final, total = durations
+    return (
+        f"MLRsearch, goal loss ratio 0, goal exceed ratio {goal['exceed_ratio']:g}, trials of {initial} to {final}, "
+        f"{total} a rate"
+    )
 
 
 def _searched(experiment: ExperimentRecord, search: Mapping[str, Any]) -> str:

@@ -7,4 +7,5 @@ from typing import Final
 
 SEARCHES: Final[dict[str, str]] = {
     "binary": "halves the bracket until it is as narrow as `error` (RFC 2544 §26.1)",
+    "mlrsearch": "goes by the loss of trials, short ones before long ones where wanted (RFC 9971)",
 }

@@ -23,7 +23,7 @@ class Attempt:
     """A rate to be tried: the `number`-th step's `retry`-th try, both from 1.
 
     `lower` is the highest rate that passed and `upper` the lowest that failed, or the search's limits; None where
-    nothing is searched.
+    nothing is searched, or not by halving. `duration_s`: of the trial's traffic, where the search decides that.
     """
 
     number: int
@@ -31,6 +31,7 @@ class Attempt:
     rate: float
     lower: float | None = None
     upper: float | None = None
+    duration_s: float | None = None
 
 
 Measure = Callable[[Attempt], Outcome]
@@ -39,12 +40,14 @@ Measure = Callable[[Attempt], Outcome]
 @dataclass(frozen=True)
 class SearchResult:
     """`rate` is the highest that passed, 0 when none did. `lower_bound` is None when none passed, `upper_bound` when
-    none failed: then the true rate is at least `rate`."""
+    none failed: then the true rate is at least `rate`. `conditional_rate`: MLRsearch's conditional throughput, what of
+    `rate` arrived in the trials that count."""
 
     rate: float
     lower_bound: float | None
     upper_bound: float | None
     steps: int
+    conditional_rate: float | None = None
 
 
 class TesterLimitReached(TesterLimitError):

@@ -35,6 +35,9 @@ class ProcedureDeclaration(PlanModel):
     takes: ClassVar[frozenset[str]]
     """Those fields of an experiment that not every procedure takes."""
 
+    takes_mlrsearch: ClassVar[bool] = False
+    """Its search may be one for a rate that is not by halving."""
+
     def traffic_s(self, trial_s: float) -> float:
         """How long the traffic of a trial of fixed length lasts, given the timing's `trial`."""
         return trial_s

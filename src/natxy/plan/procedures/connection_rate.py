@@ -19,6 +19,7 @@ class ConnectionRateConfig(ProcedureDeclaration):
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
     takes: ClassVar = frozenset({"search", "connections"})
+    takes_mlrsearch: ClassVar = True
 
 
 class ValidatedConnectionRateConfig(ProcedureDeclaration):
@@ -29,3 +30,4 @@ class ValidatedConnectionRateConfig(ProcedureDeclaration):
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
     takes: ClassVar = frozenset({"search", "connections", "alpha"})
+    takes_mlrsearch: ClassVar = True

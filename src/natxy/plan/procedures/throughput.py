@@ -17,3 +17,4 @@ class ThroughputConfig(ProcedureDeclaration):
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
     takes: ClassVar = frozenset({"search", "directions", "connections", "phase1_rate", "baseline"})
+    takes_mlrsearch: ClassVar = True

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`search: {kind: mlrsearch}` from the plan to the report, in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy.plan.goals import Goal
+from natxy.plan.models import Plan
+from natxy.plan.problems import PlanProblems
+from natxy.plan.resolve import resolve
+from natxy.procedures.listener import RunListener
+from natxy.procedures.runner import run_plan
+from natxy.report import results_tables
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord, State
+
+SEARCH = {"kind": "mlrsearch", "min_rate": "1k", "max_rate": "1M", "error": "0.5%"}
+THROUGHPUT: dict[str, Any] = {"name": "forwarding", "procedure": "throughput"}
+RATE: dict[str, Any] = {"name": "rate", "procedure": "connection-rate", "connections": "20k"}
+VALIDATED = RATE | {"name": "validated", "procedure": "validated-connection-rate"}
+PHASE2 = THROUGHPUT | {"name": "phase2", "connections": "20k", "phase1_rate": {"experiment": "rate", "percent": 50}}
+
+
+def plan_of(*experiments: dict[str, Any], testbed: dict[str, Any] | None = None, **search: Any) -> Plan:
+    common = {"gateway": {"driver": "simulated"}, "search": SEARCH | search}
+    return Plan.model_validate(
+        {
+            "name": "p",
+            "repeat": 2,
+            "timing": {"preset": "rfc", "trial": "60s"},
+            "testbed": {"kind": "simulated"} | (testbed or {}),
+            "experiments": [common | experiment for experiment in experiments],
+        }
+    )
+
+
+def measure(folder: Path, plan: Plan) -> tuple[int, RunRecord]:
+    code = run_plan(resolve(plan), folder, RunListener())
+    return code, RunReader(folder).run
+
+
+@pytest.mark.parametrize("goal", ["strict", "fast"])
+def test_throughput_is_the_models_truth(tmp_path: Path, goal: str) -> None:
+    code, run = measure(tmp_path / "run", plan_of(THROUGHPUT, goal=goal))
+    experiment = run.experiments[0]
+    assert code == 0
+    assert experiment.values == [pytest.approx(250_000, rel=0.005)] * 2
+    repetition = experiment.repetitions[0]
+    durations = {round(trial.duration_s, 3) for trial in repetition.trials}
+    assert durations == ({60} if goal == "strict" else {1, 60})
+    # Both bounds of a rate are by trials of full length.
+    assert repetition.lower_bound in {trial.step_rate for trial in repetition.trials if trial.duration_s > 59}
+    assert len(repetition.trials) < 10
+
+
+def test_connection_rates_and_phase_2(tmp_path: Path) -> None:
+    code, run = measure(tmp_path / "run", plan_of(RATE, VALIDATED, PHASE2))
+    found = {e.name: e.statistics.median for e in run.experiments if e.statistics}
+    assert code == 0
+    assert found["rate"] == found["validated"] == pytest.approx(200_000, rel=0.005)
+    assert found["phase2"] == pytest.approx(250_000, rel=0.005)
+    trials = run.experiments[0].repetitions[0].trials
+    assert {trial.sent for trial in trials} == {20_000}
+
+
+def test_each_direction_counts_apart(tmp_path: Path) -> None:
+    lossy = THROUGHPUT | {"gateway": {"driver": "simulated", "reverse_loss_ratio": 0.01}}
+    _, run = measure(tmp_path / "run", plan_of(lossy))
+    assert run.experiments[0].values == [0, 0]
+
+
+def test_noise_leaves_it_near_the_truth(tmp_path: Path) -> None:
+    _, run = measure(tmp_path / "run", plan_of(THROUGHPUT, testbed={"noise": 0.05}))
+    assert run.experiments[0].values == [pytest.approx(250_000, rel=0.06)] * 2
+
+
+def test_a_slow_tester_is_told_apart(tmp_path: Path) -> None:
+    code, run = measure(tmp_path / "run", plan_of(THROUGHPUT, testbed={"tester_limit": "500k"}))
+    assert (code, run.experiments[0].state) == (3, State.TESTER_LIMIT)
+
+
+def test_the_goal_is_resolved_and_printed(tmp_path: Path) -> None:
+    plan = resolve(plan_of(THROUGHPUT, goal="fast"))
+    search = plan.experiments[0].search
+    assert search is not None
+    assert search.goal == Goal(initial_trial=1, final_trial=60, duration_sum=60, exceed_ratio=0)
+    again = resolve(Plan.model_validate(plan.model_dump(mode="json", exclude_none=True, exclude={"deviations"})))
+    assert again.experiments == plan.experiments
+    _, run = measure(tmp_path / "run", plan_of(THROUGHPUT, goal="fast"))
+    rows = {row[0]: row[1] for row in results_tables.rfc_form(run)[0].rows}
+    assert rows["Search"] == ("MLRsearch, goal loss ratio 0, goal exceed ratio 0, trials of 1 s to 60 s, 60 s a rate")
+
+
+def test_short_trials_are_seldom_shorter_than_a_tenth_of_a_second() -> None:
+    plan = resolve(plan_of(THROUGHPUT | {"timing": "lab"}, goal="fast"))
+    search = plan.experiments[0].search
+    assert search is not None
+    assert search.goal is not None
+    assert (search.goal.initial_trial, search.goal.final_trial) == (0.1, 0.5)
+
+
+def test_departures_are_told() -> None:
+    goal = {"preset": "fast", "final_trial": "1s", "duration_sum": "21s", "exceed_ratio": 0.5}
+    told = " ".join(resolve(plan_of(THROUGHPUT, goal=goal)).deviations)
+    assert "The trials that decide on a rate last 1 s" in told
+    assert "up to 50 % of its trial time lose frames" in told
+    assert "decide on a rate" not in " ".join(resolve(plan_of(THROUGHPUT, goal="fast")).deviations)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "search", "wrong"),
+    [
+        (THROUGHPUT, {"kind": "binary", "goal": "fast"}, "a goal belongs to `kind: mlrsearch`"),
+        (THROUGHPUT, {"min_rate": "1M"}, "must be above min_rate"),
+        (THROUGHPUT, {"error": "100%"}, "must be below 100 %"),
+        (THROUGHPUT, {"goal": {"final_trial": "2s", "initial_trial": "3s"}}, "none below the one before, got 3 s, 2 s"),
+        (RATE, {"goal": "fast"}, "as long as its connections take"),
+        ({"name": "c", "procedure": "table-capacity"}, {}, "searches by halving only"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(experiment: dict[str, Any], search: dict[str, Any], wrong: str) -> None:
+    with pytest.raises((PlanProblems, ValueError), match=wrong):
+        resolve(plan_of(experiment, **search))

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from natxy.search.mlr import MlrSearch, Sample, TrialDurations
+from natxy.search.outcome import Attempt, Outcome, TesterLimitReached
+
+STRICT = TrialDurations(60, 60, 60)
+FAST = TrialDurations(1, 60, 60)
+ERROR = 0.01
+
+
+@dataclass
+class Dut:
+    """Forwards `truth` frames per second of whatever is offered, and short of it everything. A `livelock` makes it
+    forward a tenth of that once it is overloaded."""
+
+    truth: float
+    livelock: bool = False
+    tried: list[Attempt] = field(default_factory=list)
+
+    def __call__(self, attempt: Attempt) -> Sample:
+        self.tried.append(attempt)
+        frames = max(1, round(attempt.rate * (attempt.duration_s or 1)))
+        if attempt.rate <= self.truth:
+            return Sample(Outcome.PASS, frames, 0)
+        forwarded = self.truth / (10 if self.livelock else 1)
+        return Sample(Outcome.FAIL, frames, math.ceil(frames * (1 - forwarded / attempt.rate)))
+
+    @property
+    def traffic_s(self) -> float:
+        return sum(attempt.duration_s or 0 for attempt in self.tried)
+
+
+def search_with(durations: TrialDurations | None, error: float = ERROR) -> MlrSearch:
+    return MlrSearch(1e3, 1e6, error, durations)
+
+
+@pytest.mark.parametrize("durations", [STRICT, FAST, None])
+@settings(max_examples=150, deadline=None)
+@given(
+    truth=st.floats(min_value=1.1e3, max_value=9.9e5),
+    error=st.floats(min_value=1e-3, max_value=0.1),
+    livelock=st.booleans(),
+)
+def test_the_truth_is_within_the_width(
+    durations: TrialDurations | None, truth: float, error: float, livelock: bool
+) -> None:
+    dut = Dut(truth, livelock)
+    found = search_with(durations, error).run(dut)
+    assert found.lower_bound is not None
+    assert found.upper_bound is not None
+    assert found.rate == found.lower_bound <= truth < found.upper_bound
+    assert found.upper_bound - found.lower_bound <= error * found.upper_bound * (1 + 1e-6)
+    assert found.conditional_rate == found.rate
+    assert found.steps == len(dut.tried)
+    assert [attempt.number for attempt in dut.tried] == [*range(1, found.steps + 1)]
+    assert all(1e3 * 0.999 <= attempt.rate <= 1e6 * 1.001 for attempt in dut.tried)
+
+
+def test_both_bounds_were_tried_at_full_length() -> None:
+    dut = Dut(123_456)
+    found = search_with(FAST).run(dut)
+    full = [attempt.rate for attempt in dut.tried if attempt.duration_s == 60]
+    assert found.lower_bound in full
+    assert {attempt.duration_s for attempt in dut.tried} == {1, 60}
+
+
+def test_it_needs_less_traffic_than_halving() -> None:
+    halvings = math.ceil(math.log2((1e6 - 1e3) / (ERROR * 123_456)))
+    for durations in (STRICT, FAST):
+        dut = Dut(123_456)
+        search_with(durations).run(dut)
+        assert dut.traffic_s < 60 * halvings / 2
+
+
+def test_faster_than_the_highest_rate() -> None:
+    found = search_with(STRICT).run(Dut(2e6))
+    assert found.rate == pytest.approx(1e6)
+    assert found.upper_bound is None
+
+
+def test_slower_than_the_lowest_rate() -> None:
+    found = search_with(STRICT).run(Dut(500))
+    assert (found.rate, found.lower_bound, found.conditional_rate) == (0, None, None)
+    assert found.upper_bound == pytest.approx(1e3)
+
+
+def test_a_trial_that_fails_without_loss_is_no_pass() -> None:
+    def rewrites_wrongly(attempt: Attempt) -> Sample:
+        return Sample(Outcome.FAIL if attempt.rate > 50_000 else Outcome.PASS, 100_000, 0)
+
+    assert search_with(STRICT).run(rewrites_wrongly).rate == pytest.approx(50_000, rel=ERROR)
+
+
+def test_invalid_trials_are_repeated_and_decide_nothing() -> None:
+    dut = Dut(123_456)
+
+    def every_other_time(attempt: Attempt) -> Sample:
+        return dut(attempt) if attempt.retry == 2 else Sample(Outcome.INVALID, 10, 10)
+
+    assert search_with(STRICT).run(every_other_time).rate == search_with(STRICT).run(Dut(123_456)).rate
+
+
+def test_a_tester_that_cannot_send_the_highest_rate_is_no_result() -> None:
+    with pytest.raises(TesterLimitReached):
+        search_with(STRICT).run(lambda attempt: Sample(Outcome.INVALID, 10, 0))
+
+
+def test_an_exceed_ratio_forgives_some_trials() -> None:
+    tried = []
+
+    def one_of_ten_lossy(attempt: Attempt) -> Sample:
+        tried.append(attempt)
+        lost = attempt.rate > 123_456 or len(tried) % 10 == 9
+        return Sample(Outcome.FAIL if lost else Outcome.PASS, 10_000, 100 if lost else 0)
+
+    search = MlrSearch(1e3, 1e6, ERROR, TrialDurations(1, 1, 21), exceed_ratio=0.5)
+    assert search.run(one_of_ten_lossy).rate == pytest.approx(123_456, rel=2 * ERROR)
