@@ -79,8 +79,9 @@ fuzz: setup-dev ## every libFuzzer target for FUZZ_SECONDS (60)
 		$$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -artifact_prefix=$$corpus- $$corpus || exit 1; \
 	done
 
-bench: setup-dev ## the engine's google-benchmark programs
+bench: setup-dev ## the engine's google-benchmark programs, and what each search costs
 	meson test -C build/engine --benchmark --verbose
+	.venv/bin/python tests/search_benchmark.py
 
 docs: setup ## regenerate the references that are made from code
 	@mkdir -p docs/reference

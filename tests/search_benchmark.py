@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each search costs for the same truth and the same width, on the simulated engine.
+
+`python tests/search_benchmark.py` prints a Markdown table: means over random throughputs, RFC 2544's trials of 60 s.
+The model loses exactly what is above its limit, which no real gateway does: the loss is the best of hints.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from pathlib import Path
+from statistics import mean
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from natxy.plan.models import Plan
+from natxy.plan.resolve import resolve
+from natxy.procedures.listener import RunListener
+from natxy.procedures.runner import run_plan
+from natxy.results.reader import RunReader
+
+SEARCHES: Final[dict[str, dict[str, Any]]] = {
+    "binary": {"kind": "binary"},
+    "mlrsearch, strict": {"kind": "mlrsearch", "goal": "strict"},
+    "mlrsearch, fast": {"kind": "mlrsearch", "goal": "fast"},
+}
+WIDTHS_PERCENT: Final = (1.0, 0.1)
+MIN_RATE, MAX_RATE = 1e3, 1e6
+
+
+def cost(search: dict[str, Any], width_percent: float, truth_fps: float, noise: float) -> tuple[int, float, float]:
+    """Trials, seconds of traffic, and how far the result is from the truth in percent of it."""
+    limits = {"min_rate": MIN_RATE, "max_rate": MAX_RATE, "error": f"{width_percent}%"}
+    experiment = {
+        "name": "throughput",
+        "gateway": {"driver": "simulated", "forwarding_fps": truth_fps},
+        "procedure": "throughput",
+        "directions": "forward",
+        "search": limits | search,
+    }
+    testbed = {"kind": "simulated", "noise": noise}
+    plan = Plan.model_validate({"name": "p", "repeat": 1, "testbed": testbed, "experiments": [experiment]})
+    with TemporaryDirectory() as folder:
+        run_plan(resolve(plan), Path(folder) / "run", RunListener())
+        repetition = RunReader(Path(folder) / "run").run.experiments[0].repetitions[0]
+    assert repetition.value is not None
+    error_percent = 100 * abs(repetition.value - truth_fps) / truth_fps
+    return len(repetition.trials), sum(trial.duration_s for trial in repetition.trials), error_percent
+
+
+def table(truths: int) -> str:
+    draw = random.Random(1)
+    rates = [math.exp(draw.uniform(math.log(2 * MIN_RATE), math.log(0.99 * MAX_RATE))) for _ in range(truths)]
+    lines = ["| search | width | noise | trials | traffic, s | greatest error |", "|---|---|---|---|---|---|"]
+    for width in WIDTHS_PERCENT:
+        for noise in (0.0, 0.02):
+            for name, search in SEARCHES.items():
+                costs = [cost(search, width, rate, noise) for rate in rates]
+                trials, traffic_s, errors = zip(*costs, strict=True)
+                lines.append(
+                    f"| {name} | {width:g} % | {100 * noise:g} % | {mean(trials):.1f} | {mean(traffic_s):.0f} "
+                    f"| {max(errors):.2g} % |"
+                )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(table(int(sys.argv[1]) if len(sys.argv) > 1 else 50))
