@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from natxy.dut.base import TableNeed
+from natxy.dut.base import Gateway, TableNeed
 from natxy.engine.messages import TrialResult, Verdict
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import Experiment
@@ -37,6 +37,7 @@ class TableCapacity(Procedure):
         rates = binary_search(search)
         first = rates.run(lambda attempt: Outcome(_step(bench, attempt, initial).verdict.value))
         if first.lower_bound is None:
+            _recover(bench.gateway)
             figures = _figures(initial, None, None)
             return ProcedureResult(
                 figures, upper_bound=initial, remark=f"at no rate were all {initial:,} initial connections kept"
@@ -52,6 +53,8 @@ class TableCapacity(Procedure):
         found = CapacitySearch(config.max_connections, config.beta, config.gamma, config.error, rates.narrow).run(
             initial, first.rate, passes
         )
+        # The last step may have been too much for it, and others come after.
+        _recover(bench.gateway)
         points = tuple((float(connections), rate) for connections, rate in sorted(found.rates.items()))
         curve = Curve(
             "rate", "Rate at which all connections are kept", Axis("connections", Unit.CONNECTIONS),
@@ -105,10 +108,21 @@ def _step(bench: Bench, attempt: Attempt, connections: int) -> TrialResult:
         return establish_and_validate(sized, attempt)
     except DutError:
         # The step before was too much for it: its table could not even be emptied.
-        bench.gateway.remove()
-        bench.gateway.apply()
-        bench.gateway.wait_ready()
+        _set_up_anew(bench.gateway)
         return establish_and_validate(sized, attempt)
+
+
+def _recover(gateway: Gateway[Any]) -> None:
+    try:
+        gateway.clear()
+    except DutError:
+        _set_up_anew(gateway)
+
+
+def _set_up_anew(gateway: Gateway[Any]) -> None:
+    gateway.remove()
+    gateway.apply()
+    gateway.wait_ready()
 
 
 def _check_timeouts(bench: Bench, rate: float) -> None:

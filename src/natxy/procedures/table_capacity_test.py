@@ -135,12 +135,21 @@ def test_too_many_to_begin_with() -> None:
     assert result.remark == "at no rate were all 1,000 initial connections kept"
 
 
-def test_it_survives_the_stores_round_trip(tmp_path: Path) -> None:
-    plan = plan_of({}, {"table_capacity": 30_000, "table_policy": "collapse"})
-    assert run_plan(resolve(plan), tmp_path / "run", RunListener()) == 0
-    experiment = RunReader(tmp_path / "run").run.experiments[0]
-    assert (experiment.unit, experiment.values) == ("connections", [30_000])
-    assert experiment.settings["procedure"]["max_connections"] == 4_000_000
+@pytest.mark.parametrize(("initial", "found"), [(1000, [30_000]), (50_000, [])])
+def test_a_collapsed_gateway_is_set_up_for_what_follows(tmp_path: Path, initial: int, found: list[float]) -> None:
+    plan = plan_of({"initial_connections": initial}, {"table_capacity": 30_000, "table_policy": "collapse"})
+    first = plan.experiments[0].model_dump(exclude_unset=True)
+    after = {key: first[key] for key in ("gateway", "search", "repeat")} | {
+        "name": "after",
+        "procedure": "connection-rate",
+        "connections": 20_000,
+    }
+    both = Plan.model_validate(plan.model_dump(exclude_unset=True) | {"experiments": [first, after]})
+    assert run_plan(resolve(both), tmp_path / "run", RunListener()) == 0
+    capacity, rate = RunReader(tmp_path / "run").run.experiments
+    assert (capacity.unit, capacity.values) == ("connections", found)
+    assert capacity.settings["procedure"]["max_connections"] == 4_000_000
+    assert rate.values == [pytest.approx(200_000, rel=0.05)]
 
 
 def test_connections_that_time_out_first_are_not_taken_for_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:
