@@ -23,6 +23,7 @@ from natxy.procedures.bench import Bench, FinishedTrial
 from natxy.procedures.listener import RunListener
 from natxy.procedures.registry import procedure_of
 from natxy.procedures.runner import run_plan
+from natxy.report import results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import TrialKind
 from natxy.search.outcome import Attempt
@@ -150,6 +151,14 @@ def test_a_collapsed_gateway_is_set_up_for_what_follows(tmp_path: Path, initial:
     assert (capacity.unit, capacity.values) == ("connections", found)
     assert capacity.settings["procedure"]["max_connections"] == 4_000_000
     assert rate.values == [pytest.approx(200_000, rel=0.05)]
+
+
+def test_a_capacity_is_printed_to_the_last_connection(tmp_path: Path) -> None:
+    assert run_plan(resolve(plan_of({}, {"table_capacity": 30_017})), tmp_path / "run", RunListener()) == 0
+    run = RunReader(tmp_path / "run").run
+    assert results_tables.overview(run)[0].rows[0][1] == "30,017"
+    rows = {row[0]: row[1] for row in results_tables.rfc_form(run)[0].rows}
+    assert (rows["Median"], rows["Initial connections, C0, connections, median"]) == ("30,017", "1,000")
 
 
 def test_connections_that_time_out_first_are_not_taken_for_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:

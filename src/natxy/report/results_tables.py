@@ -92,7 +92,7 @@ def _overview_row(experiment: ExperimentRecord) -> tuple[str, ...]:
     statistics = [wording.ABSENT] * 6
     if summary is not None:
         values = (summary.median, summary.p1, summary.p99, summary.minimum, summary.maximum)
-        statistics = [*map(wording.short, values), _dispersion(summary)]
+        statistics = [*(wording.short(value, experiment.unit) for value in values), _dispersion(summary)]
         statistics[0] = wording.bound(experiment).strip() + statistics[0]
     ratio = wording.baseline_ratio(experiment) if experiment.baseline else ""
     return (name, *statistics, wording.repetitions(experiment), ratio)

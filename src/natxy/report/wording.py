@@ -77,9 +77,11 @@ def quantity(value: float, measured: str) -> str:
     return f"{value:,.6g}" if measured in (Unit.PERCENT, Unit.SECONDS) else number(value)
 
 
-def short(rate: float) -> str:
-    """Four significant digits, for narrow tables whose title gives the unit."""
-    return format_rate(rate, "").replace(" ", "")
+def short(value: float, measured: str) -> str:
+    """For narrow tables whose title gives the unit: rates in four significant digits, counts in full."""
+    if measured in (Unit.CONNECTIONS, Unit.FRAMES):
+        return number(value)
+    return format_rate(value, "").replace(" ", "")
 
 
 def percent(value: float | None, digits: int = 1) -> str:
@@ -176,7 +178,11 @@ def _procedure(experiment: ExperimentRecord) -> ProcedureDeclaration:
 def _own_settings(procedure: str | Mapping[str, Any]) -> dict[str, str]:
     """What only this procedure takes, under the plan's names."""
     own = {} if isinstance(procedure, str) else procedure
-    return {name.replace("_", " ").capitalize(): str(value) for name, value in own.items() if name != "name"}
+    return {name.replace("_", " ").capitalize(): _plain(value) for name, value in own.items() if name != "name"}
+
+
+def _plain(value: object) -> str:
+    return f"{value:,.10g}" if isinstance(value, float) else str(value)
 
 
 def _sentence(state: str, reason: str) -> str:
