@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that are killed at any moment and resumed, in virtual time: the kills are real, SIGKILL by the clock."""
+"""Runs that are killed at any moment and resumed, in virtual time: the kills are real, SIGKILL from outside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from natxy.errors import DutError, EngineDiedError, PlanError
-from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
 from natxy.procedures.bench import FinishedTrial
@@ -70,16 +70,31 @@ def plan() -> ResolvedPlan:
     return resolve(Plan.model_validate(PLAN | {"experiments": searching}))
 
 
-def killed_after(seconds: float, work: Callable[[], object]) -> bool:
-    """Whether `work`, done by a child process, was cut short by SIGKILL."""
+class Tells(RunListener):
+    """Writes a byte for every trial that is stored."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+
+    def trial_finished(self, trial: FinishedTrial) -> None:
+        os.write(self._pipe, b".")
+
+
+def killed(moments: random.Random, work: Callable[[RunListener], object]) -> bool:
+    """Whether `work`, done by a child process, was cut short by SIGKILL, some trials and some milliseconds on."""
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            work()
+            work(Tells(writing))
         finally:
             os._exit(0)
-    time.sleep(seconds)
+    os.close(writing)
+    for _ in range(moments.randrange(80)):
+        os.read(reading, 1)
+    time.sleep(moments.uniform(0, 0.003))
     os.kill(child, signal.SIGKILL)
+    os.close(reading)
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
@@ -117,9 +132,7 @@ def begun(folder: Path) -> bool:
 
 
 def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Path) -> None:
-    started = time.monotonic()
     run_plan(plan(), tmp_path / "unbroken", RunListener())
-    unbroken_s = time.monotonic() - started
     expected = comparable(RunReader(tmp_path / "unbroken").run)
     moments = random.Random(1)
     kills = runs = 0
@@ -127,13 +140,13 @@ def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Pat
         runs += 1
         folder = tmp_path / f"run{runs}"
         before: list[Kept] = []
-        if killed_after(moments.uniform(0, unbroken_s / 2), partial(run_plan, plan(), folder, RunListener())):
+        if killed(moments, partial(run_plan, plan(), folder)):
             if not begun(folder):
                 continue
             kills += 1
             before = trials(folder)
         while RunReader(folder).run.state != RunState.DONE and kills < KILLS:
-            if killed_after(moments.uniform(0, unbroken_s / 2), partial(resume_plan, plan(), folder, RunListener())):
+            if killed(moments, partial(resume_plan, plan(), folder)):
                 kills += 1
             after = trials(folder)
             lost = set(before) - set(after)
@@ -146,7 +159,22 @@ def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Pat
         assert comparable(RunReader(folder).run) == expected
         counted = Counter(kept._replace(started_at="") for kept in trials(folder))
         assert set(counted.values()) == {1}
-    assert runs < KILLS
+
+
+def test_a_run_killed_after_its_last_trial_is_finished(tmp_path: Path) -> None:
+    class Killed(BaseException):
+        pass
+
+    class Late(RunListener):
+        def experiment_finished(self, experiment: Experiment, *_: object) -> None:
+            if experiment.name == "deletion":
+                raise Killed
+
+    with pytest.raises(Killed):
+        run_plan(plan(), tmp_path / "run", Late())
+    assert RunReader(tmp_path / "run").run.state != RunState.DONE
+    assert resume_plan(plan(), tmp_path / "run", RunListener()) == 3
+    assert RunReader(tmp_path / "run").run.state == RunState.DONE
 
 
 class Stops(RunListener):

@@ -69,7 +69,8 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
             raise PlanError(f"{folder} was measured by natxy {before.natxy_version}, this is {__version__}")
         if plan.to_yaml() != before.plan_yaml:
             raise PlanError(f"{folder / PLAN_FILE} is no longer the plan of the run; start a new run instead")
-        if all(experiment.state in _ENDED for experiment in before.experiments):
+        ended = all(experiment.state in _ENDED for experiment in before.experiments)
+        if ended and before.state == RunState.DONE:
             raise PlanError(f"{folder} is complete; there is nothing to resume")
         return _Run(plan, folder, listener, before).carry_out()
 
