@@ -18,6 +18,7 @@ from natxy.plan.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.procedures.listener import RunListener
 from natxy.procedures.runner import run_plan
+from natxy.report import html, results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
 
@@ -177,6 +178,21 @@ def test_pdv_and_ipdv_are_the_models(periods: int, least: int, spread: int) -> N
         base = 2 * least if curve.name == "delay_reverse" else least
         drawn = dict(curve.points)
         assert [drawn[0], drawn[50], drawn[100]] == [base, base + spread * 504, base + spread * 1008]
+
+
+def test_the_report_draws_and_states_it_all(tmp_path: Path) -> None:
+    run_plan(resolve(plan_of(loss(400_000), LATENCY, PDV)), tmp_path / "run", RunListener())
+    reader = RunReader(tmp_path / "run")
+    page = html.render(reader)
+    assert [f'id="curve-{experiment}-{curve}-' in page for experiment in (1, 2, 3) for curve in (1, 2)] == [True] * 6
+    assert "No trial was run" not in page
+    tables = results_tables.rfc_form(reader.run)
+    stated = [{row[0]: row[1] for row in table.rows} for table in tables]
+    assert (stated[0]["Maximum rate"], stated[0]["Step percent"]) == ("400,000", "10")
+    assert (stated[1]["Rate"], stated[1]["Duration of a trial's traffic"]) == ("50 kfps", "1 s")
+    assert stated[1]["Worst case latency, reverse, ns, median"] == "49,970"
+    overview = results_tables.overview(reader.run)
+    assert [table.rows[0][1] for table in overview] == ["240k", "35,000", "29,970"]
 
 
 # --- where the rate comes from

@@ -78,8 +78,8 @@ def quantity(value: float, measured: str) -> str:
 
 
 def short(value: float, measured: str) -> str:
-    """For narrow tables whose title gives the unit: rates in four significant digits, counts in full."""
-    if measured in (Unit.CONNECTIONS, Unit.FRAMES):
+    """For narrow tables whose title gives the unit: rates in four significant digits, the rest in full."""
+    if measured in (Unit.CONNECTIONS, Unit.FRAMES, Unit.NS):
         return number(value)
     return format_rate(value, "").replace(" ", "")
 
