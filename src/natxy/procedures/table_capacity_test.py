@@ -159,6 +159,7 @@ def test_a_capacity_is_printed_to_the_last_connection(tmp_path: Path) -> None:
     assert results_tables.overview(run)[0].rows[0][1] == "30,017"
     rows = {row[0]: row[1] for row in results_tables.rfc_form(run)[0].rows}
     assert (rows["Median"], rows["Initial connections, C0, connections, median"]) == ("30,017", "1,000")
+    assert rows["Four-tuples"] == "each once, pseudorandom"
 
 
 def test_connections_that_time_out_first_are_not_taken_for_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,6 +143,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
     settings = experiment.settings
     addresses, ports, search = settings["addresses"], settings["ports"], settings.get("search")
     connections, alpha = settings.get("connections"), settings.get("alpha")
+    enumerated = connections is not None or experiment.declaration.stateful
     trial = format_duration(_procedure(experiment).traffic_s(settings["timing"]["trial"]))
     return {
         "Gateway": experiment.gateway,
@@ -157,7 +158,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Destination addresses": _addresses(addresses["right_hosts"]),
         "Source ports": _ports(ports["source"]),
         "Destination ports": _ports(ports["destination"]),
-        "Four-tuples": "picked at random (RFC 4814)" if connections is None else _orders(settings["orders"]),
+        "Four-tuples": _orders(settings["orders"]) if enumerated else "picked at random (RFC 4814)",
         "Phase 1 rate": _known_rate(experiment, "phase1_rate", TrialKind.PHASE1, Unit.CPS),
         "Rate": _known_rate(experiment, "rate", TrialKind.TRAFFIC, Unit.FPS),
         "Validation rate": ABSENT if alpha is None else f"α = {alpha:g} of the rate",
