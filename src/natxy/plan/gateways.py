@@ -45,9 +45,7 @@ class SimulatedConfig(GatewayModel):
     forwarding_fps: AbsoluteRate = Field(
         default=500_000.0, description="most frames forwarded per second, both directions together"
     )
-    connection_rate_fps: AbsoluteRate = Field(
-        default=200_000.0, description="most connections set up per second"
-    )
+    connection_rate_fps: AbsoluteRate = Field(default=200_000.0, description="most connections set up per second")
     table_capacity: Count = 1_000_000
     forward_loss_ratio: Annotated[float, Field(ge=0, le=1)] = 0.0
     reverse_loss_ratio: Annotated[float, Field(ge=0, le=1)] = 0.0

@@ -210,7 +210,7 @@ class LabConfig(PlanModel):
     dut_cores: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = Field(
         default=None, description="cores of the gateway; automatic: another core than the tester's where there is one"
     )
-    queues: Annotated[int, Field(ge=1, le=64)] = 1
+    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="of a port; more than 1 needs af_packet")
 
 
 class SimulatedTestbedConfig(PlanModel):

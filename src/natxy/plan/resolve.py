@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from natxy.errors import PlanError
-from natxy.plan.checks import check_experiment, check_references
+from natxy.plan.checks import check_experiment, check_references, check_testbed
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
 from natxy.plan.gateways import NftablesConfig
 from natxy.plan.models import Directions, ExperimentPlan, Plan, PortRange, PortsPlan, SearchPlan
@@ -40,7 +40,7 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
     `repeat` overrides every experiment's own. `only` names the experiments to keep; those that a phase 1 rate is
     taken from stay with them.
     """
-    problems: list[Problem] = []
+    problems: list[Problem] = [*check_testbed(plan.testbed)]
     experiments: list[Experiment] = []
     for number, own in enumerate(plan.experiments):
         location: Location = ("experiments", number)

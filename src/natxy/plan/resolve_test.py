@@ -116,6 +116,11 @@ def test_what_contradicts_itself_is_refused(change: dict[str, Any], field: tuple
     assert ("experiments", 0, *field) in problems_of(plan_of(FORWARDING | change))
 
 
+def test_more_than_one_queue_of_af_xdp_is_refused() -> None:
+    assert problems_of(plan_of(FORWARDING, testbed={"kind": "lab", "queues": 2})) == [("testbed", "queues")]
+    assert resolve(plan_of(FORWARDING, testbed={"kind": "lab", "io": "af_packet", "queues": 2})).testbed.kind == "lab"
+
+
 def test_phase_2_needs_a_phase_1_rate() -> None:
     without = {name: value for name, value in PHASE2.items() if name not in {"phase1_rate", "baseline"}}
     assert problems_of(plan_of(without)) == [("experiments", 0, "phase1_rate")]
