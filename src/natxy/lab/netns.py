@@ -18,6 +18,7 @@ from natxy.dut.owner import Owner
 from natxy.dut.transport import NetnsTransport
 from natxy.engine.messages import PortMedium, PortSpec, Side
 from natxy.errors import PlanError
+from natxy.interrupts import interrupts_held_back
 from natxy.lab.cores import CoreAssignment, assign_cores, cpu_mask
 from natxy.lab.engine_program import find_engine
 from natxy.lab.namespaces import LabNamespaces, remove_stale_labs
@@ -171,16 +172,16 @@ class NetnsLab:
                 self.transport.run(["tee", path], input=mask)
 
     def _device(self, number: int, side: Side) -> str:
-        queues = self._config.queues
         if self._config.io == "af_xdp":
-            return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count={queues},busy_budget=0"
-        return f"net_af_packet{number},iface={side.value},qpairs={queues}"
+            return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count=1,busy_budget=0"
+        return f"net_af_packet{number},iface={side.value},qpairs={self._config.queues}"
 
     def _tear_down(self) -> None:
-        try:
-            self._namespaces.remove()
-        finally:
-            self._machine.release_all()
+        with interrupts_held_back():
+            try:
+                self._namespaces.remove()
+            finally:
+                self._machine.release_all()
 
 
 def _listed(cores: tuple[int, ...]) -> str:
