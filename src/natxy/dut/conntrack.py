@@ -49,8 +49,6 @@ class ConntrackTable:
                 self._write(name, timeout_s)
 
     def remove(self) -> None:
-        # Millions of entries left to time out would slow the next gateway in the same namespace.
-        self._transport.run(["conntrack", "-F"], timeout_s=self.flush_timeout_s, check=False)
         while self._timeouts_before:
             self._write(*self._timeouts_before.popitem())
         for name in self._sizes:

@@ -61,6 +61,12 @@ def test_timeouts_are_set_and_given_back(tmp_path: Path) -> None:
     assert dut.sysctls == before
 
 
+def test_removing_takes_no_time_for_entries_that_go_with_the_dut(tmp_path: Path) -> None:
+    dut = MadeUpDut(tmp_path)
+    ConntrackTable(dut).remove()
+    assert dut.flushes == 0
+
+
 def test_clear_flushes_again_when_an_entry_came_after_the_flush(tmp_path: Path) -> None:
     dut = MadeUpDut(tmp_path, counts=[3, 0])
     ConntrackTable(dut).clear()
