@@ -93,7 +93,7 @@ def test_a_tester_that_is_too_slow_is_exit_3(plan: Path, tmp_path: Path) -> None
     plan.write_text(PLAN.replace("{kind: simulated}", "{kind: simulated, tester_limit: 100k}"))
     done = natxy("run", plan, "--output", "out", cwd=tmp_path)
     assert done.returncode == 3, done.stderr
-    assert "tester limit reached at 255000" in done.stdout
+    assert "tester limit reached in traffic at 255 kfps per direction: 3 tries" in done.stdout
 
 
 def test_report_shows_a_run_again(plan: Path, tmp_path: Path) -> None:

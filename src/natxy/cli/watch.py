@@ -14,9 +14,9 @@ from rich.text import Text
 from natxy.engine.messages import Progress
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.procedures.base import Figure
-from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
+from natxy.plan.units import Unit, format_duration, format_quantity
 from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import FinishedTrial
+from natxy.procedures.bench import KIND_WORDS, FinishedTrial
 from natxy.procedures.estimate import expected_steps, experiment_s
 from natxy.procedures.listener import RunListener
 from natxy.results.records import State, TrialKind
@@ -28,7 +28,6 @@ REFRESH_S: Final = 0.4
 
 _VERDICT_STYLE: Final = {"pass": "green", "fail": "red", "invalid": "yellow"}
 _STATE_STYLE: Final = {State.DONE: "green", State.TESTER_LIMIT: "yellow", State.SKIPPED: "yellow"}
-_KIND: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validation", TrialKind.TRAFFIC: "traffic"}
 
 
 class TimeLeft:
@@ -73,7 +72,7 @@ class PlainWatch(RunListener):
         attempt = trial.attempt
         retry = f", try {attempt.retry}" if attempt.retry > 1 else ""
         self._say(
-            f"  step {attempt.number}{retry}: {_KIND[trial.kind]} at {_trial_rate(trial)}: "
+            f"  step {attempt.number}{retry}: {trial.title}: "
             f"{trial.result.verdict} ({trial.result.reason}); sent {sent}, received {received}"
         )
 
@@ -130,7 +129,7 @@ class LiveWatch(RunListener):
 
     def trial_finished(self, trial: FinishedTrial) -> None:
         self._last = Text(
-            f"{trial.result.verdict} at {_trial_rate(trial)}: {trial.result.reason}",
+            f"{trial.title}: {trial.result.verdict}, {trial.result.reason}",
             style=_VERDICT_STYLE[trial.result.verdict],
         )
         self._show()
@@ -173,15 +172,11 @@ class LiveWatch(RunListener):
             counted = (
                 f"sent {progress.sent:,} of {progress.planned:,}, received {progress.received:,}, missing {lost:,}"
             )
-            rows.add_row(_KIND[self._kind], counted)
+            rows.add_row(KIND_WORDS[self._kind], counted)
         rows.add_row("last trial", self._last)
         left_s = self._time_left.seconds(experiment, self._repetition, attempt.number)
         rows.add_row("time left", f"about {format_duration(max(1, round(left_s)))}")
         return rows
-
-
-def _trial_rate(trial: FinishedTrial) -> str:
-    return format_rate(trial.rate_fps, "cps" if trial.kind == TrialKind.PHASE1 else "fps")
 
 
 def _quantity(value: float, unit: Unit) -> str:

@@ -122,7 +122,7 @@ def test_the_testers_limit_ends_it_as_it_ends_a_search(tmp_path: Path) -> None:
     code, run, _ = measure(tmp_path / "run", tester_limit="150k")
     experiment = run.experiments[0]
     assert (code, experiment.state) == (3, State.TESTER_LIMIT)
-    assert "tester limit reached at 200000" in experiment.reason
+    assert "tester limit reached in traffic at 200 kfps per direction" in experiment.reason
     assert [(trial.number, trial.attempt) for trial in experiment.repetitions[0].trials] == [
         (1, 1), (2, 1), (2, 2), (2, 3),
     ]  # fmt: skip
