@@ -17,6 +17,7 @@ from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.loading import load_plan
 from natxy.procedures.runner import run_plan
+from natxy.results.store import RESULTS_FILE
 
 
 def run(
@@ -33,8 +34,9 @@ def run(
 ) -> None:
     """Measure what a plan asks and report it.
 
-    Exit codes: 0 done; 2 bad plan; 3 the tester was too slow for a result; 4 a gateway could not be reached, set up or
-    reset; 5 the engine died; 130 interrupted, with everything kept that was measured.
+    Exit codes: 0 done; 2 bad plan, also where only one experiment's gateway turned out not to fit it; 3 the tester was
+    too slow for a result; 4 a gateway could not be reached, set up or reset, or an experiment was skipped because the
+    one it builds on has no result; 5 the engine died; 130 interrupted, with everything kept that was measured.
     """
     console = Console()
     with reported_errors(), one_interrupt():
@@ -45,7 +47,7 @@ def run(
         try:
             code = _measure(resolved, folder, console)
         except BaseException:
-            if folder.exists():
+            if (folder / RESULTS_FILE).exists():
                 console.print(f"What was measured is in {folder}; `natxy report {folder}` shows it.", soft_wrap=True)
             raise
         show(folder, console)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-import shutil
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,8 @@ from typing import Final
 from natxy import __version__
 from natxy.dut.base import TableNeed
 from natxy.engine.interface import OnProgress
-from natxy.errors import DutError, NatxyError
+from natxy.engine.messages import Verdict
+from natxy.errors import DutError, NatxyError, PlanError, TesterLimitError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench, FinishedTrial
@@ -33,20 +35,34 @@ _CELL: Final = {"frame_size", "directions", "connections"}
 
 
 def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
-    """Measures everything and returns the exit code: 0, 3 when the tester was too slow for a result, 4 when a DUT
-    could not be reached, set up or reset.
+    """Measures everything and returns the exit code: 0, or the first of these that an experiment ended with: 2 when
+    its gateway's table doesn't fit the plan, 4 when a DUT could not be reached, set up or reset, 3 when the tester was
+    too slow for a result, 4 when it was skipped for want of another's result.
 
     `folder` is made where it isn't there; it has to be empty. Other errors, and Ctrl-C, end the run with an exception:
-    what was measured until then is kept, and a run that measured nothing leaves no folder.
+    what was measured until then is kept. A run that measured nothing takes back what it made, unless that tells why the
+    engine failed.
     """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     run = _Run(plan, folder, listener)
     try:
         return run.carry_out()
-    except BaseException:
-        if not run.measured:
-            shutil.rmtree(folder)
+    except BaseException as error:
+        engine_failed = (folder / ENGINE_LOG).exists() and not isinstance(error, KeyboardInterrupt)
+        if not run.measured and not engine_failed:
+            _take_back(folder, made)
         raise
+
+
+def _take_back(folder: Path, made: Sequence[Path]) -> None:
+    """`made`: folders, the innermost first."""
+    for file in folder.iterdir():
+        file.unlink()
+    # Another run may have come to use an outer one.
+    with suppress(OSError):
+        for path in made:
+            path.rmdir()
 
 
 class _Run:
@@ -59,6 +75,7 @@ class _Run:
         self._medians: dict[str, float] = {}
         self._states: list[State] = []
         self._tester_described = False
+        self._unfit = False
         self.measured = False
 
     def carry_out(self) -> int:
@@ -76,9 +93,17 @@ class _Run:
             self._store.finish_run(final)
             self._store.close()
             self._foreign.close()
-        if State.FAILED in self._states:
-            return DutError.exit_code
-        return TesterLimitReached.exit_code if State.TESTER_LIMIT in self._states else 0
+        return self._exit_code()
+
+    def _exit_code(self) -> int:
+        if self._unfit:
+            return PlanError.exit_code
+        worst_first = (
+            (State.FAILED, DutError.exit_code),
+            (State.TESTER_LIMIT, TesterLimitError.exit_code),
+            (State.SKIPPED, DutError.exit_code),
+        )
+        return next((code for state, code in worst_first if state in self._states), 0)
 
     def _record_plan(self) -> dict[str, int]:
         text = self._plan.to_yaml()
@@ -110,17 +135,14 @@ class _Run:
     # --- one experiment
 
     def _experiment(self, workbench: Workbench, experiment: Experiment, experiment_id: int) -> None:
-        """TesterLimitReached and DutError end the experiment, everything else the run."""
+        """TesterLimitError and DutError end the experiment, everything else the run."""
         self._listener.experiment_started(experiment)
         self._store.set_experiment_state(experiment_id, State.RUNNING)
         values: list[float] = []
         state, reason = State.FAILED, "an error in natxy"
         try:
-            missing = self._missing_result(experiment)
-            if not missing:
-                self._repetitions(workbench.bed_for(experiment), experiment, experiment_id, values)
-            state, reason = (State.SKIPPED, missing) if missing else (State.DONE, "")
-        except TesterLimitReached as error:
+            state, reason = self._measure(workbench, experiment, experiment_id, values)
+        except TesterLimitError as error:
             state, reason = State.TESTER_LIMIT, str(error)
         except DutError as error:
             state, reason = State.FAILED, str(error)
@@ -139,6 +161,24 @@ class _Run:
             self._medians[experiment.name] = summary.median
         self._listener.experiment_finished(experiment, state, reason, summary)
 
+    def _measure(
+        self, workbench: Workbench, experiment: Experiment, experiment_id: int, values: list[float]
+    ) -> tuple[State, str]:
+        if missing := self._missing_result(experiment):
+            return State.SKIPPED, missing
+        bed = workbench.bed_for(experiment)
+        self._describe(bed, experiment_id)
+        phase1_fps = self._phase1_fps(experiment)
+        try:
+            if experiment.connections is not None:
+                bed.gateway.check(TableNeed(experiment.connections, experiment.longest_trial_s(phase1_fps)))
+        except PlanError as error:
+            # What others need of their gateways may well be there.
+            self._unfit = True
+            return State.FAILED, str(error)
+        self._repetitions(bed, experiment, experiment_id, phase1_fps, values)
+        return State.DONE, ""
+
     def _missing_result(self, experiment: Experiment) -> str:
         source = experiment.phase1_rate.experiment if experiment.phase1_rate else None
         if source is None or self._medians.get(source):
@@ -151,11 +191,9 @@ class _Run:
             return phase1.rate if phase1 else None
         return self._medians[phase1.experiment] * phase1.percent / 100
 
-    def _repetitions(self, bed: Bed, experiment: Experiment, experiment_id: int, values: list[float]) -> None:
-        self._describe(bed, experiment_id)
-        phase1_fps = self._phase1_fps(experiment)
-        if experiment.connections is not None:
-            bed.gateway.check(TableNeed(experiment.connections, experiment.longest_trial_s(phase1_fps)))
+    def _repetitions(
+        self, bed: Bed, experiment: Experiment, experiment_id: int, phase1_fps: float | None, values: list[float]
+    ) -> None:
         for number in range(1, experiment.repeat + 1):
             self._listener.repetition_started(number)
             observer = _Observer(self._store, self._foreign, self._listener)
@@ -193,14 +231,15 @@ class _Run:
         try:
             result = procedure_of(bench.experiment).measure(bench)
         except TesterLimitReached as limit:
+            reason = observer.limit_reason(limit)
             self._store.finish_repetition(
                 repetition_id,
                 State.TESTER_LIMIT,
                 lower_bound=limit.lower_bound,
                 upper_bound=limit.upper_bound,
-                reason=str(limit),
+                reason=reason,
             )
-            raise
+            raise TesterLimitError(reason) from limit
         except KeyboardInterrupt:
             self._store.finish_repetition(repetition_id, State.INTERRUPTED, reason="interrupted")
             raise
@@ -228,6 +267,15 @@ class _Observer:
         self._foreign = foreign
         self._listener = listener
         self.repetition_id = 0
+        self._last_invalid: FinishedTrial | None = None
+
+    def limit_reason(self, limit: TesterLimitReached) -> str:
+        """A step may have several trials, each with its own rate: names the one that the tester failed in."""
+        trial = self._last_invalid
+        assert trial is not None
+        return (
+            f"tester limit reached in {trial.title}: {limit.tries} tries, all invalid; the last: {trial.result.reason}"
+        )
 
     def attempt_started(self, attempt: Attempt) -> None:
         self._listener.attempt_started(attempt)
@@ -248,4 +296,6 @@ class _Observer:
             result=trial.result,
         )
         self._foreign.add(trial.result.samples)
+        if trial.result.verdict == Verdict.INVALID:
+            self._last_invalid = trial
         self._listener.trial_finished(trial)
