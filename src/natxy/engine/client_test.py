@@ -108,6 +108,18 @@ def test_an_error_reply_becomes_its_exception(
     assert caught.value.exit_code == exit_code
 
 
+def test_a_refused_port_tells_the_last_words(tmp_path: Path) -> None:
+    script = """
+        request = receive()
+        print("ETHDEV: veth has no combined channels", file=sys.stderr, flush=True)
+        send(id=request["id"], error={"code": -32002, "message": "left cannot be opened"})
+        receive()
+        """
+    with engine(tmp_path, script) as client, pytest.raises(PlanError, match="left cannot be opened") as caught:
+        client.open_ports(PortsOpen(ports=[]))
+    assert "ETHDEV: veth has no combined channels" in str(caught.value)
+
+
 def test_a_death_tells_the_last_words(tmp_path: Path) -> None:
     script = """
         receive()
