@@ -9,6 +9,7 @@ from typing import Any, Final
 from natxy.plan.models import AddressRange, PortRange
 from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State, TrialKind
+from natxy.results.statistics import Summary
 
 ABSENT: Final = "–"
 
@@ -17,7 +18,7 @@ STATE_WORDS: Final = {
     State.RUNNING: "running",
     State.DONE: "done",
     State.TESTER_LIMIT: "tester limit reached",
-    State.FAILED: "gateway failed",
+    State.FAILED: "failed",
     State.SKIPPED: "skipped",
     State.INTERRUPTED: "interrupted",
 }
@@ -27,6 +28,7 @@ RUN_STATE_WORDS: Final = {
     RunState.DONE: "complete",
     RunState.INTERRUPTED: "interrupted",
     RunState.FAILED: "failed",
+    RunState.DIED: "died",
 }
 
 _DIRECTIONS: Final = {
@@ -76,6 +78,15 @@ def quantity(value: float, measured: str) -> str:
     return f"{value:,.6g}" if measured in (Unit.PERCENT, Unit.SECONDS) else number(value)
 
 
+def statistic(summary: Summary, value: float, measured: str) -> str:
+    """One of the summary's statistics in full."""
+    return summary.shown(value, lambda value: quantity(value, measured))
+
+
+def dispersion(summary: Summary) -> str:
+    return summary.shown_dispersion(lambda ratio: percent(None if ratio is None else 100 * ratio))
+
+
 def short(rate: float) -> str:
     """Four significant digits, for narrow tables whose title gives the unit."""
     return format_rate(rate, "").replace(" ", "")
@@ -85,11 +96,6 @@ def percent(value: float | None, digits: int = 1) -> str:
     return ABSENT if value is None else f"{value:.{digits}f} %"
 
 
-def bound(experiment: ExperimentRecord) -> str:
-    """What stands before a median."""
-    return "≥ " if experiment.is_only_a_lower_bound else ""
-
-
 def baseline_ratio(experiment: ExperimentRecord) -> str:
     return experiment.baseline_ratio_bound + percent(experiment.baseline_ratio_percent)
 
@@ -97,7 +103,7 @@ def baseline_ratio(experiment: ExperimentRecord) -> str:
 def headline(experiment: ExperimentRecord) -> str:
     if experiment.statistics is None:
         return ABSENT
-    return bound(experiment) + format_quantity(experiment.statistics.median, experiment.unit)
+    return experiment.statistics.shown_median(lambda value: format_quantity(value, experiment.unit))
 
 
 def rate_kind(experiment: ExperimentRecord) -> str:
@@ -110,7 +116,8 @@ def rate_kind(experiment: ExperimentRecord) -> str:
         return "in one direction"
     if experiment.statistics is None:
         return "per direction"
-    return f"per direction · {bound(experiment)}{format_rate(2 * experiment.statistics.median, 'fps')} aggregate"
+    aggregate = experiment.statistics.shown_median(lambda value: format_rate(2 * value, "fps"))
+    return f"per direction · {aggregate} aggregate"
 
 
 def repetitions(experiment: ExperimentRecord) -> str:
