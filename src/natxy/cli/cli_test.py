@@ -96,6 +96,13 @@ def test_a_tester_that_is_too_slow_is_exit_3(plan: Path, tmp_path: Path) -> None
     assert "tester limit reached in traffic at 255 kfps per direction: 3 tries" in done.stdout
 
 
+def test_what_a_search_cut_off_is_told_as_a_bound(plan: Path, tmp_path: Path) -> None:
+    plan.write_text(PLAN.replace("max_rate: 500k", "max_rate: 100k").replace("rate_fps: 90000", "rate_fps: 9000"))
+    done = natxy("run", plan, "--output", "out", cwd=tmp_path)
+    assert "median ≥ 100 kfps per direction of 2" in done.stdout
+    assert "median < 10 kcps of 2" in done.stdout
+
+
 def test_report_shows_a_run_again(plan: Path, tmp_path: Path) -> None:
     natxy("run", plan, "--output", "out", cwd=tmp_path)
     (tmp_path / "out" / "report.html").unlink()

@@ -201,7 +201,8 @@ def _result(result: ProcedureResult, experiment: Experiment) -> str:
 def _ending(experiment: Experiment, state: State, reason: str, summary: Summary | None) -> str:
     words = []
     if summary is not None:
-        words.append(f"median {_quantity(summary.median, experiment.unit)} of {summary.count}")
+        median = summary.shown_median(lambda value: _quantity(value, experiment.unit))
+        words.append(f"median {median} of {summary.count}")
     if state == State.TESTER_LIMIT:
         words.append(reason)
     elif state != State.DONE:

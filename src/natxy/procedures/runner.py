@@ -23,7 +23,7 @@ from natxy.procedures.workbench import Bed, Workbench
 from natxy.results.machine import describe_machine
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.records import RunState, State, TrialKind
-from natxy.results.statistics import summarize
+from natxy.results.statistics import Headline, summarize_headlines
 from natxy.results.store import RESULTS_FILE, RunStore
 from natxy.search.outcome import Attempt, TesterLimitReached
 
@@ -138,10 +138,10 @@ class _Run:
         """TesterLimitError and DutError end the experiment, everything else the run."""
         self._listener.experiment_started(experiment)
         self._store.set_experiment_state(experiment_id, State.RUNNING)
-        values: list[float] = []
+        headlines: list[Headline] = []
         state, reason = State.FAILED, "an error in natxy"
         try:
-            state, reason = self._measure(workbench, experiment, experiment_id, values)
+            state, reason = self._measure(workbench, experiment, experiment_id, headlines)
         except TesterLimitError as error:
             state, reason = State.TESTER_LIMIT, str(error)
         except DutError as error:
@@ -156,13 +156,13 @@ class _Run:
         finally:
             self._store.set_experiment_state(experiment_id, state, reason)
             self._states.append(state)
-        summary = summarize(values)
+        summary = summarize_headlines(headlines, experiment.search.min_rate if experiment.search else None)
         if summary:
             self._medians[experiment.name] = summary.median
         self._listener.experiment_finished(experiment, state, reason, summary)
 
     def _measure(
-        self, workbench: Workbench, experiment: Experiment, experiment_id: int, values: list[float]
+        self, workbench: Workbench, experiment: Experiment, experiment_id: int, headlines: list[Headline]
     ) -> tuple[State, str]:
         if missing := self._missing_result(experiment):
             return State.SKIPPED, missing
@@ -176,7 +176,7 @@ class _Run:
             # What others need of their gateways may well be there.
             self._unfit = True
             return State.FAILED, str(error)
-        self._repetitions(bed, experiment, experiment_id, phase1_fps, values)
+        self._repetitions(bed, experiment, experiment_id, phase1_fps, headlines)
         return State.DONE, ""
 
     def _missing_result(self, experiment: Experiment) -> str:
@@ -192,7 +192,7 @@ class _Run:
         return self._medians[phase1.experiment] * phase1.percent / 100
 
     def _repetitions(
-        self, bed: Bed, experiment: Experiment, experiment_id: int, phase1_fps: float | None, values: list[float]
+        self, bed: Bed, experiment: Experiment, experiment_id: int, phase1_fps: float | None, headlines: list[Headline]
     ) -> None:
         for number in range(1, experiment.repeat + 1):
             self._listener.repetition_started(number)
@@ -210,7 +210,7 @@ class _Run:
             result = self._repetition(bench, experiment_id, observer)
             headline = result.figures[experiment.procedure.headline().name]
             if headline is not None:
-                values.append(headline)
+                headlines.append(Headline(headline, result.lower_bound, result.upper_bound))
             self._listener.repetition_finished(number, result)
 
     def _describe(self, bed: Bed, experiment_id: int) -> None:

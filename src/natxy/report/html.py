@@ -113,7 +113,7 @@ def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
     spread = ""
     if summary is not None:
         measured = "1 repetition" if summary.count == 1 else f"median of {summary.count}"
-        lowest, highest = (wording.quantity(v, experiment.unit) for v in (summary.minimum, summary.maximum))
+        lowest, highest = (wording.statistic(summary, v, experiment.unit) for v in (summary.minimum, summary.maximum))
         spread = f"{measured} ({lowest} to {highest})"
     return Card(
         title=experiment.title,

@@ -44,6 +44,26 @@ def test_a_search_whose_maximum_passed_is_a_lower_bound(run: RunRecord) -> None:
     fast = column(results_tables.rfc_form(run)[0], "A gateway faster than the search")
     assert fast["Median"] == "≥ 400,000"
     assert fast["Median, aggregate of both directions"] == "≥ 800,000"
+    assert {fast[label] for label in ("1st percentile", "99th percentile", "Minimum", "Maximum")} == {"≥ 400,000"}
+    assert fast["Dispersion (max − min) / median"] == "≥ 0.0 %"
+
+
+def test_what_a_search_cut_off_is_a_bound_wherever_it_stands(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path)
+    # ±1 % from repetition to repetition: the last of the three passes at the search's highest rate.
+    sample.experiment("near", Sought(399e3), title="Near the end")
+    sample.experiment("nothing", Sought(0), title="Nothing passes", baseline="near")
+    run = RunReader(sample.end()).run
+    table = results_tables.rfc_form(run)[0]
+    near, nothing = column(table, "Near the end"), column(table, "Nothing passes")
+    assert (near["Minimum"], near["Median"], near["Maximum"]) == ("393,750", "396,875", "≥ 400,000")
+    assert near["99th percentile"] == "≥ 400,000"
+    assert near["Dispersion (max − min) / median"] == "≥ 1.6 %"
+    assert (nothing["Median"], nothing["Maximum"]) == ("< 10,000", "< 10,000")
+    assert nothing["Median, aggregate of both directions"] == "< 20,000"
+    assert nothing["Median relative to the baseline"] == "< 2.5 %"
+    overview = results_tables.overview(run)[0]
+    assert column(overview, "Max") == {"Near the end": "≥400k", "Nothing passes": "<10k"}
 
 
 def test_an_experiment_without_a_result_keeps_its_place(run: RunRecord) -> None:
