@@ -10,13 +10,22 @@ from typing import Final
 from natxy.errors import PlanError
 from natxy.plan.checks import check_experiment, check_references, check_testbed
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
-from natxy.plan.gateways import NftablesConfig
-from natxy.plan.models import Directions, ExperimentPlan, Plan, PortRange, PortsPlan, SearchPlan
-from natxy.plan.presets import resolve_timing, timing_deviations
+from natxy.plan.gateways import LinuxForwardConfig, NftablesConfig
+from natxy.plan.models import (
+    Directions,
+    ExperimentPlan,
+    LabConfig,
+    Plan,
+    PortRange,
+    PortsPlan,
+    SearchPlan,
+    TestbedConfig,
+)
+from natxy.plan.presets import RFC_TIMING, resolve_timing, timing_deviations
 from natxy.plan.problems import Location, PlanProblems, Problem
 from natxy.plan.terms import Family
 from natxy.plan.topology import resolve_addresses
-from natxy.plan.units import Percent, Rate, line_rate_fps
+from natxy.plan.units import Percent, Rate, format_duration, format_quantity, line_rate_fps
 
 # The 18 bytes of payload that a frame proves itself with leave 64 bytes for IPv4, and 14 + 40 + 8 + 18 + 4 for IPv6.
 SMALLEST_FRAME: Final = {Family.IPV4: 64, Family.IPV6: 84}
@@ -63,7 +72,7 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
         testbed=plan.testbed,
         allow_public_destinations=plan.allow_public_destinations,
         experiments=kept,
-        deviations=_deviations(kept),
+        deviations=_deviations(plan.testbed, kept),
     )
 
 
@@ -157,10 +166,21 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
     ]
 
 
-def _deviations(experiments: list[Experiment]) -> list[str]:
+def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[str]:
     sentences: list[str] = []
+    if isinstance(testbed, LabConfig):
+        sentences.append(
+            "Neighbours are resolved once, when a gateway is set up; RFC 2544 §23 sends learning frames before each "
+            "trial."
+        )
     for experiment in experiments:
         sentences += timing_deviations(experiment.timing, fixed_duration=not experiment.procedure.stateful)
+        sentences += _short_connection_trials(experiment)
+        if isinstance(experiment.gateway, LinuxForwardConfig):
+            sentences.append(
+                "Routers are measured with one destination network a side; RFC 2544 §12 asks for a second run with "
+                "random destinations in 256 networks."
+            )
         if experiment.repeat < DEFAULT_REPEAT:
             sentences.append(
                 f"Experiments are repeated {experiment.repeat} times; at least {DEFAULT_REPEAT} repetitions are usual."
@@ -168,3 +188,20 @@ def _deviations(experiments: list[Experiment]) -> list[str]:
         if experiment.connections:
             sentences.append("Connections are UDP; results need not carry over to TCP (RFC 9693).")
     return [*dict.fromkeys(sentences)]
+
+
+def _short_connection_trials(experiment: Experiment) -> list[str]:
+    search, connections, timing = experiment.search, experiment.connections, experiment.timing
+    if not experiment.procedure.stateful or search is None or connections is None:
+        return []
+    shortest_s = connections / search.max_rate
+    if shortest_s >= RFC_TIMING.trial:
+        return []
+    sentence = (
+        f"A connection rate trial lasts as long as its connections take: {connections:,} at the search's highest rate, "
+        f"{format_quantity(search.max_rate, experiment.unit)}, are {format_duration(shortest_s)}"
+    )
+    if timing.overrun_floor > 0:
+        share = f"{100 * timing.overrun_floor / shortest_s:.2g} %"
+        sentence += f", {share} of which is the {format_duration(timing.overrun_floor)} that the last frame may be late"
+    return [f"{sentence}; RFC 2544 §24 asks for at least {format_duration(RFC_TIMING.trial)} of traffic."]

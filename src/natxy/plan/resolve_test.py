@@ -168,7 +168,29 @@ def test_timing_layers() -> None:
 
 
 def test_a_plan_to_the_letter_has_nothing_to_confess() -> None:
-    assert resolve(plan_of(FORWARDING)).deviations == []
+    to_the_letter = FORWARDING | {"gateway": "simulated"}
+    assert resolve(plan_of(to_the_letter, testbed={"kind": "simulated"})).deviations == []
+
+
+def test_a_router_in_a_lab_confesses_its_neighbours_and_networks() -> None:
+    neighbours, networks = resolve(plan_of(FORWARDING)).deviations
+    assert "RFC 2544 §23 sends learning frames before each trial" in neighbours
+    assert "RFC 2544 §12 asks for a second run with random destinations in 256 networks" in networks
+    assert not any("256 networks" in sentence for sentence in resolve(plan_of(RATE)).deviations)
+
+
+def test_short_trials_of_connection_rates_are_confessed() -> None:
+    long = RATE | {"search": {"max_rate": "50k"}, "connections": "3M"}
+    assert not any("lasts as long as" in sentence for sentence in resolve(plan_of(long)).deviations)
+    rate = RATE | {"connections": "100k"}
+    assert any(
+        "100,000 at the search's highest rate, 1 Mcps, are 100 ms; RFC 2544 §24 asks for at least 60 s" in sentence
+        for sentence in resolve(plan_of(rate)).deviations
+    )
+    assert any(
+        "are 100 ms, 1 % of which is the 1 ms that the last frame may be late; RFC 2544 §24" in sentence
+        for sentence in resolve(plan_of(rate, timing="lab")).deviations
+    )
 
 
 def test_shorter_trials_and_few_repetitions_are_confessed() -> None:
