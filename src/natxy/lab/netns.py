@@ -20,6 +20,7 @@ from natxy.engine.messages import PortMedium, PortSpec, Side
 from natxy.errors import PlanError
 from natxy.interrupts import interrupts_held_back
 from natxy.lab.cores import CoreAssignment, assign_cores, cpu_mask
+from natxy.lab.cpu import is_virtual_machine
 from natxy.lab.engine_program import find_engine
 from natxy.lab.namespaces import LabNamespaces, remove_stale_labs
 from natxy.plan.addresses import AddressPlan, LinkAddresses
@@ -130,6 +131,11 @@ class NetnsLab:
             sentences.append(
                 f"Tester and gateway share core {_listed(self.cores.dut)}: a gateway at its limit slows the tester "
                 "instead of losing frames, so rates near the limit are the tester's as much as the gateway's."
+            )
+        if is_virtual_machine():
+            sentences.append(
+                "This is a virtual machine: time that its host takes away from the gateway's core counts as the "
+                "gateway's loss."
             )
         if self._config.io == "af_packet":
             sentences.append(
