@@ -55,8 +55,7 @@ class ConntrackTable:
             self._transport.machine.release(_PREFIX + name)
 
     def describe(self) -> dict[str, str]:
-        names = (*self._sizes, *self._timeouts, "count")
-        return {_PREFIX + name: str(self._read(name)) for name in names}
+        return {_PREFIX + name: str(self._read(name)) for name in (*self._sizes, *self._timeouts)}
 
     def count(self) -> int:
         return int(self._transport.run(["cat", COUNT_PATH]).stdout)

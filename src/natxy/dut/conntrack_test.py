@@ -50,6 +50,13 @@ class MadeUpDut:
         return "made up"
 
 
+def test_a_description_holds_nothing_that_changes_by_itself(tmp_path: Path) -> None:
+    dut = MadeUpDut(tmp_path)
+    before = ConntrackTable(dut).describe()
+    dut.sysctls["net.netfilter.nf_conntrack_count"] = 17
+    assert ConntrackTable(dut).describe() == before
+
+
 def test_timeouts_are_set_and_given_back(tmp_path: Path) -> None:
     dut = MadeUpDut(tmp_path)
     before = dict(dut.sysctls)
