@@ -163,7 +163,8 @@ class TimingPlan(PlanModel):
         default=None, description="lateness of the last frame that never makes a trial invalid"
     )
     max_pause: Duration | None = Field(
-        default=None, description="a pause of the tester's core beyond which a trial with loss is invalid"
+        default=None,
+        description="a trial whose loss the bursts after longer pauses of the tester's core could explain is invalid",
     )
 
 
