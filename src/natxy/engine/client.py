@@ -37,6 +37,8 @@ from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError
 SILENCE_S: Final = 20.0
 CLOSE_S: Final = 2.0
 LAST_LINES: Final = 8
+# What these libraries grumble about the engine mostly does another way.
+_GRUMBLERS: Final = ("libbpf:", "libxdp:")
 
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _log = logging.getLogger("natxy.engine")
@@ -214,6 +216,7 @@ class EngineClient:
     def _last_words(self) -> str:
         with self._log_path.open("rb") as log:
             log.seek(self._log_start)
-            last = log.read().decode("utf-8", "replace").splitlines()[-LAST_LINES:]
+            lines = log.read().decode("utf-8", "replace").splitlines()
+        last = ([line for line in lines if not line.startswith(_GRUMBLERS)] or lines)[-LAST_LINES:]
         said = "\n".join(f"  {line}" for line in last) or "  nothing"
         return f"The last it said (all of it is in {self._log_path}):\n{said}"

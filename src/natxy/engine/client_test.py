@@ -132,6 +132,19 @@ def test_a_death_tells_the_last_words(tmp_path: Path) -> None:
     assert "EAL: no memory" in str(caught.value)
 
 
+@pytest.mark.parametrize(("last", "told"), [("EAL: no memory", False), ("libxdp: no such map", True)])
+def test_what_libraries_grumble_is_told_only_where_nothing_else_was_said(tmp_path: Path, last: str, told: bool) -> None:
+    script = f"""
+        receive()
+        print("libbpf: Kernel error message", file=sys.stderr)
+        print({last!r}, file=sys.stderr)
+        """
+    with engine(tmp_path, script) as client, pytest.raises(EngineDiedError) as caught:
+        client.info()
+    assert last in str(caught.value)
+    assert ("libbpf" in str(caught.value)) == told
+
+
 def test_only_the_words_of_this_engine_are_told(tmp_path: Path) -> None:
     (tmp_path / "engine.log").write_text("an earlier engine\n")
     with engine(tmp_path, "receive()") as client, pytest.raises(EngineDiedError) as caught:
