@@ -25,7 +25,7 @@ from natxy.plan.presets import RFC_TIMING, resolve_timing, timing_deviations
 from natxy.plan.problems import Location, PlanProblems, Problem
 from natxy.plan.terms import Family
 from natxy.plan.topology import resolve_addresses
-from natxy.plan.units import Percent, Rate, format_duration, format_quantity, line_rate_fps
+from natxy.plan.units import Percent, Rate, format_duration, format_quantity, line_rate_fps, times
 
 # The 18 bytes of payload that a frame proves itself with leave 64 bytes for IPv4, and 14 + 40 + 8 + 18 + 4 for IPv6.
 SMALLEST_FRAME: Final = {Family.IPV4: 64, Family.IPV6: 84}
@@ -183,7 +183,7 @@ def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[s
             )
         if experiment.repeat < DEFAULT_REPEAT:
             sentences.append(
-                f"Experiments are repeated {experiment.repeat} times; at least {DEFAULT_REPEAT} repetitions are usual."
+                f"Experiments are measured {times(experiment.repeat)}; at least {DEFAULT_REPEAT} repetitions are usual."
             )
         if experiment.connections:
             sentences.append("Connections are UDP; results need not carry over to TCP (RFC 9693).")
