@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -39,12 +40,12 @@ def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     its gateway's table doesn't fit the plan, 4 when a DUT could not be reached, set up or reset, 3 when the tester was
     too slow for a result, 4 when it was skipped for want of another's result.
 
-    `folder` is made where it isn't there; it has to be empty. Other errors, and Ctrl-C, end the run with an exception:
-    what was measured until then is kept. A run that measured nothing takes back what it made, unless that tells why the
-    engine failed.
+    `folder` is made where it isn't there; PlanError when it isn't empty or cannot be written. Other errors, and
+    Ctrl-C, end the run with an exception: what was measured until then is kept. A run that measured nothing takes back
+    what it made, unless that tells why the engine failed.
     """
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
+    made = _make(folder)
+    listener.run_started(folder)
     run = _Run(plan, folder, listener)
     try:
         return run.carry_out()
@@ -53,6 +54,21 @@ def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
         if not run.measured and not engine_failed:
             _take_back(folder, made)
         raise
+
+
+def _make(folder: Path) -> list[Path]:
+    """Returns the folders that were not there, the innermost first."""
+    try:
+        made = [path for path in (folder, *folder.parents) if not path.exists()]
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise PlanError(f"{folder} is there already; give another --output, so that no result is overwritten")
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror
+        raise PlanError(f"the results folder {folder} cannot be made: {reason}; give another --output") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PlanError(f"the results folder {folder} cannot be written; give another --output")
+    return made
 
 
 def _take_back(folder: Path, made: Sequence[Path]) -> None:
@@ -230,6 +246,7 @@ class _Run:
         self.measured = True
         try:
             result = procedure_of(bench.experiment).measure(bench)
+            observer.check_forwarding(result)
         except TesterLimitReached as limit:
             reason = observer.limit_reason(limit)
             self._store.finish_repetition(
@@ -268,6 +285,7 @@ class _Observer:
         self._listener = listener
         self.repetition_id = 0
         self._last_invalid: FinishedTrial | None = None
+        self._attempt: list[FinishedTrial] = []
 
     def limit_reason(self, limit: TesterLimitReached) -> str:
         """A step may have several trials, each with its own rate: names the one that the tester failed in."""
@@ -277,7 +295,20 @@ class _Observer:
             f"tester limit reached in {trial.title}: {limit.tries} tries, all invalid; the last: {trial.result.reason}"
         )
 
+    def check_forwarding(self, result: ProcedureResult) -> None:
+        """DutError after a search in which no rate passed, when of its lowest rate nothing came through at all."""
+        if result.lower_bound is not None or result.upper_bound is None:
+            return
+        streams = [stream for trial in self._attempt for stream in trial.result.streams]
+        if any(stream.received + stream.corrupt + stream.misrouted for stream in streams):
+            return
+        raise DutError(
+            f"the gateway forwards nothing: none of {sum(stream.sent for stream in streams):,} frames came through in "
+            f"{self._attempt[-1].title}, the search's lowest rate; look at the gateway's routes and rules"
+        )
+
     def attempt_started(self, attempt: Attempt) -> None:
+        self._attempt = []
         self._listener.attempt_started(attempt)
 
     def progress(self, kind: TrialKind) -> OnProgress:
@@ -296,6 +327,7 @@ class _Observer:
             result=trial.result,
         )
         self._foreign.add(trial.result.samples)
+        self._attempt.append(trial)
         if trial.result.verdict == Verdict.INVALID:
             self._last_invalid = trial
         self._listener.trial_finished(trial)

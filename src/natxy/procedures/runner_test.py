@@ -214,6 +214,25 @@ def test_a_dut_that_fails_is_recorded_and_the_run_goes_on(tmp_path: Path) -> Non
     assert rate.state == State.DONE
 
 
+@pytest.mark.parametrize("experiment", [FORWARDING, RATE, VALIDATED])
+def test_a_gateway_that_forwards_nothing_failed(tmp_path: Path, experiment: dict[str, Any]) -> None:
+    dead = {"forward_loss_ratio": 1, "reverse_loss_ratio": 1}
+    code, run = measure(tmp_path / "run", experiment, gateway=dead)
+    assert code == 4
+    failed = run.experiments[0]
+    assert (failed.state, failed.values) == (State.FAILED, [])
+    assert failed.reason.startswith("the gateway forwards nothing: none of ")
+    assert " at 1 k" in failed.reason
+    assert [r.state for r in failed.repetitions] == [State.FAILED]
+
+
+@pytest.mark.parametrize("experiment", [FORWARDING, VALIDATED])
+def test_a_gateway_that_forwards_one_way_has_a_result(tmp_path: Path, experiment: dict[str, Any]) -> None:
+    code, run = measure(tmp_path / "run", experiment, gateway={"reverse_loss_ratio": 1})
+    assert code == 0
+    assert run.experiments[0].values == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("error", "state", "experiment_state"),
     [
