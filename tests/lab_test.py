@@ -22,8 +22,9 @@ from natxy.dut.machine import MachineSysctls
 from natxy.dut.owner import Owner
 from natxy.errors import DutError, PlanError
 from natxy.lab.base import Testbed
-from natxy.lab.namespaces import LabNamespaces, remove_stale_labs, stale_labs
+from natxy.lab.namespaces import LabNamespaces, other_labs, remove_stale_labs, stale_labs
 from natxy.lab.netns import NetnsLab
+from natxy.lab.probe import probe_machine
 from natxy.plan.addresses import AddressPlan, LinkAddresses
 from natxy.plan.gateways import LinuxForwardConfig, NftablesConfig
 from natxy.plan.models import LabConfig
@@ -185,8 +186,15 @@ class TestLab:
             owner = Owner.parse(process.stdout.readline().strip())
             assert MachineSysctls().read("net.netfilter.nf_conntrack_max") == "777777"
             assert LabNamespaces(owner) not in stale_labs()
+            assert owner in other_labs()
+            with NetnsLab(LabConfig(), IPV4) as lab:
+                assert any(f"process {owner.pid}," in sentence for sentence in lab.deviations())
             process.kill()
         assert LabNamespaces(owner) in stale_labs()
+        assert owner not in other_labs()
+        (left,) = (finding.value for finding in probe_machine() if finding.name == "left by killed runs")
+        assert LabNamespaces(owner).dut in left
+        assert f"nf_conntrack_max as changed by process {owner.pid}" in left
         removed = remove_stale_labs()
         assert any(str(owner.pid) in line for line in removed)
         assert any("nf_conntrack_max" in line for line in removed)

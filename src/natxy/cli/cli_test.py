@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -27,6 +28,11 @@ experiments:
   - {name: forwarding, procedure: throughput}
   - {name: rate, procedure: connection-rate, connections: 10k}
 """
+
+LAB_GATEWAY = (
+    "gateway: {driver: simulated, forwarding_fps: 400000, connection_rate_fps: 90000}",
+    "gateway: nftables\n  connections: 10k\n  phase1_rate: 5k",
+)
 
 
 def natxy(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -66,6 +72,7 @@ def test_a_bad_plan_is_exit_2_with_line_and_field(plan: Path, tmp_path: Path) ->
 def test_run_leaves_a_run_folder_with_the_right_numbers(plan: Path, tmp_path: Path) -> None:
     done = natxy("run", plan, "--output", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("results: out\n")
     assert "experiment 1/2: forwarding" in done.stdout
     assert {file.name for file in (tmp_path / "out").iterdir()} >= {
         "plan.yaml",
@@ -94,13 +101,47 @@ def test_a_tester_that_is_too_slow_is_exit_3(plan: Path, tmp_path: Path) -> None
     done = natxy("run", plan, "--output", "out", cwd=tmp_path)
     assert done.returncode == 3, done.stderr
     assert "tester limit reached in traffic at 255 kfps per direction: 3 tries" in done.stdout
+    assert done.stdout.endswith("Exit code 3: the tester was too slow for a result.\n")
+
+
+@pytest.mark.parametrize("output", ["plan.yaml/out", "/sys/natxy/out", "plan.yaml"])
+def test_a_results_folder_that_cannot_be_made_is_exit_2_with_a_line(plan: Path, tmp_path: Path, output: str) -> None:
+    done = natxy("run", plan, "--output", output, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"{output} " in done.stderr
+    assert "give another --output" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_a_lab_without_root_is_refused_before_any_folder_is_made(plan: Path, tmp_path: Path) -> None:
+    plan.write_text(PLAN.replace("kind: simulated}", "kind: lab}").replace(*LAB_GATEWAY))
+    tmp_path.chmod(0o777)
+    code = "import os, sys; from natxy.cli import app; os.seteuid(65534); app(sys.argv[1:])"
+    command = [sys.executable, "-c", code, "run", "plan.yaml", "--only", "forwarding", "--output", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "needs root" in done.stderr
+    assert [*tmp_path.iterdir()] == [plan]
+
+
+def test_check_looks_for_the_cores_of_a_lab(plan: Path, tmp_path: Path) -> None:
+    lab = PLAN.replace(*LAB_GATEWAY)
+    plan.write_text(lab.replace("kind: simulated}", "kind: lab, tester_cores: [4095]}"))
+    done = natxy("check", plan, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "tester_cores names core 4095" in done.stderr
+    plan.write_text(lab.replace("kind: simulated}", "kind: lab}"))
+    done = natxy("check", plan, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "`natxy run` checks root, nf_conntrack_max and the timeouts" in done.stdout
 
 
 def test_what_a_search_cut_off_is_told_as_a_bound(plan: Path, tmp_path: Path) -> None:
     plan.write_text(PLAN.replace("max_rate: 500k", "max_rate: 100k").replace("rate_fps: 90000", "rate_fps: 9000"))
     done = natxy("run", plan, "--output", "out", cwd=tmp_path)
-    assert "median ≥ 100 kfps per direction of 2" in done.stdout
-    assert "median < 10 kcps of 2" in done.stdout
+    assert "median of 2: ≥ 100 kfps per direction" in done.stdout
+    assert "median of 2: < 10 kcps" in done.stdout
 
 
 def test_report_shows_a_run_again(plan: Path, tmp_path: Path) -> None:

@@ -33,6 +33,11 @@ def reported_errors() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from error
 
 
+def warn(text: str) -> None:
+    _stderr.print("natxy: warning:", style="yellow", end=" ")
+    _stderr.print(text, markup=False)
+
+
 @contextlib.contextmanager
 def one_interrupt() -> Iterator[None]:
     """SIGINT, SIGTERM and SIGHUP end what is done here with KeyboardInterrupt; the cleaning up that follows is not

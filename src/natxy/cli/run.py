@@ -3,21 +3,30 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
-from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.errors import one_interrupt, reported_errors, warn
 from natxy.cli.report import show
 from natxy.cli.watch import LiveWatch, PlainWatch
-from natxy.errors import PlanError
+from natxy.errors import DutError, PlanError, TesterLimitError
+from natxy.lab.namespaces import prepare_machine
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.loading import load_plan
+from natxy.plan.models import LabConfig
 from natxy.procedures.runner import run_plan
 from natxy.results.store import RESULTS_FILE
+
+_WHY: Final = {
+    PlanError.exit_code: "a gateway does not fit what the plan asks of it",
+    TesterLimitError.exit_code: "the tester was too slow for a result",
+    DutError.exit_code: "a gateway failed, or an experiment was skipped for want of another's result",
+}
 
 
 def run(
@@ -41,17 +50,19 @@ def run(
     console = Console()
     with reported_errors(), one_interrupt():
         resolved = load_plan(plan, repeat=repeat, only=only or ())
+        if isinstance(resolved.testbed, LabConfig):
+            for other in prepare_machine():
+                warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")
         folder = output or Path("runs") / f"{resolved.name}-{datetime.now():%Y%m%d-%H%M%S}"
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise PlanError(f"{folder} is there already; give another --output, so that no result is overwritten")
         try:
             code = _measure(resolved, folder, console)
         except BaseException:
-            if (folder / RESULTS_FILE).exists():
+            if os.path.exists(folder / RESULTS_FILE):
                 console.print(f"What was measured is in {folder}; `natxy report {folder}` shows it.", soft_wrap=True)
             raise
         show(folder, console)
         if code:
+            console.print(f"Exit code {code}: {_WHY[code]}.", soft_wrap=True, highlight=False)
             raise typer.Exit(code)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console, RenderableType
@@ -11,7 +12,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from natxy.engine.messages import Progress
+from natxy.engine.messages import Progress, Verdict
+from natxy.interrupts import interrupts_held_back
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.procedures.base import Figure
 from natxy.plan.units import Unit, format_duration, format_quantity
@@ -61,6 +63,9 @@ class PlainWatch(RunListener):
         self._number = 0
         self._experiment: Experiment | None = None
 
+    def run_started(self, folder: Path) -> None:
+        self._say(f"results: {folder}")
+
     def experiment_started(self, experiment: Experiment) -> None:
         self._number += 1
         self._experiment = experiment
@@ -103,13 +108,18 @@ class LiveWatch(RunListener):
         self._kind = TrialKind.TRAFFIC
         self._progress: Progress | None = None
         self._last = Text("")
+        self._trials = self._invalid = 0
 
     def __enter__(self) -> LiveWatch:
         self._live.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.__exit__(None, None, None)
+        with interrupts_held_back():
+            self._live.__exit__(None, None, None)
+
+    def run_started(self, folder: Path) -> None:
+        self._print(Text(f"results: {folder}"))
 
     def experiment_started(self, experiment: Experiment) -> None:
         self._number += 1
@@ -128,6 +138,8 @@ class LiveWatch(RunListener):
         self._show()
 
     def trial_finished(self, trial: FinishedTrial) -> None:
+        self._trials += 1
+        self._invalid += trial.result.verdict == Verdict.INVALID
         self._last = Text(
             f"{trial.title}: {trial.result.verdict}, {trial.result.reason}",
             style=_VERDICT_STYLE[trial.result.verdict],
@@ -138,13 +150,19 @@ class LiveWatch(RunListener):
         self._time_left.experiment_finished(experiment)
         line = Text(f"{self._number}/{self._total} {experiment.title}: ")
         line.append(_ending(experiment, state, reason, summary), style=_STATE_STYLE.get(state, "red"))
-        self._live.console.print(line)
+        self._print(line)
+
+    def _print(self, line: Text) -> None:
+        with interrupts_held_back():
+            self._live.console.print(line, soft_wrap=True)
 
     def _show(self, *, at_once: bool = False) -> None:
         now = time.monotonic()
         if at_once or now - self._shown_at >= REFRESH_S:
             self._shown_at = now
-            self._live.update(self._view(), refresh=True)
+            # Half drawn, it could not be cleared: its height would not be what is on the terminal.
+            with interrupts_held_back():
+                self._live.update(self._view(), refresh=True)
 
     def _view(self) -> RenderableType:
         experiment, attempt, progress = self._experiment, self._attempt, self._progress
@@ -174,6 +192,7 @@ class LiveWatch(RunListener):
             )
             rows.add_row(KIND_WORDS[self._kind], counted)
         rows.add_row("last trial", self._last)
+        rows.add_row("trials", f"{self._trials:,}, {self._invalid:,} of them invalid")
         left_s = self._time_left.seconds(experiment, self._repetition, attempt.number)
         rows.add_row("time left", f"about {format_duration(max(1, round(left_s)))}")
         return rows
@@ -202,7 +221,7 @@ def _ending(experiment: Experiment, state: State, reason: str, summary: Summary 
     words = []
     if summary is not None:
         median = summary.shown_median(lambda value: _quantity(value, experiment.unit))
-        words.append(f"median {median} of {summary.count}")
+        words.append(f"median of {summary.count}: {median}" if summary.count > 1 else median)
     if state == State.TESTER_LIMIT:
         words.append(reason)
     elif state != State.DONE:

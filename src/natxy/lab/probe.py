@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from natxy.dut.machine import MachineSysctls
 from natxy.dut.transport import run_program
 from natxy.errors import NatxyError
 from natxy.lab.cpu import cpu_flags, is_virtual_machine
@@ -188,13 +189,15 @@ def _load() -> list[Finding]:
 
 def _stale() -> list[Finding]:
     try:
-        stale = stale_labs()
-    except NatxyError as error:
-        return [Finding("stale labs", None, str(error), "see to it that `ip netns list` works, as root")]
-    if not stale:
-        return [Finding("stale labs", True, "none")]
-    pids = ", ".join(str(lab.owner.pid) for lab in stale)
-    return [Finding("stale labs", None, f"left by process {pids}", "the next `natxy run` removes them")]
+        left = [
+            *(f"the network namespaces {lab.tester} and {lab.dut}" for lab in stale_labs()),
+            *(f"{name} as changed by process {owner.pid}" for name, owner in MachineSysctls().left_by_dead_owners()),
+        ]
+    except (NatxyError, OSError) as error:
+        return [Finding("left by killed runs", None, str(error), "see to it that `ip netns list` works, as root")]
+    if not left:
+        return [Finding("left by killed runs", True, "nothing")]
+    return [Finding("left by killed runs", None, "; ".join(left), "the next `natxy run` in a lab puts it right")]
 
 
 _PROBES: Sequence[Callable[[], list[Finding]]] = (

@@ -105,7 +105,7 @@ def test_figures_and_curves_reach_the_store(tmp_path: Path) -> None:
 def test_every_figure_is_shown(tmp_path: Path) -> None:
     _, run, told = measure(tmp_path / "run")
     assert "repetition 1: Worst loss 37.5 %, Frames lost 150,000 frames, Nothing none" in told
-    assert "median 37.5 % of 2" in told
+    assert "median of 2: 37.5 %" in told
     table = results_tables.rfc_form(run)[0]
     assert table.title == "Worst loss, %"
     rows = {row[0]: row[1] for row in table.rows}
