@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -151,6 +152,38 @@ def test_report_shows_a_run_again(plan: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "report.html").exists()
     assert natxy("report", tmp_path, cwd=tmp_path).returncode == 2
+
+
+def test_a_report_that_cannot_be_written_is_still_printed(plan: Path, tmp_path: Path) -> None:
+    natxy("run", plan, "--output", "out", cwd=tmp_path)
+    (tmp_path / "out" / "report.html").unlink()
+    (tmp_path / "out" / "report.html").mkdir()
+    done = natxy("report", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "forwarding" in done.stdout
+    assert done.stderr == "natxy: warning: out/report.html could not be written: Is a directory\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_somebody_elses_run_can_be_reported_by_one_without_a_home(plan: Path) -> None:
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        natxy("run", plan, "--output", "out", cwd=folder)
+        folder.chmod(0o755)
+        code = "import os, sys; from natxy.cli import app; os.seteuid(65534); app(sys.argv[1:])"
+        command = [sys.executable, "-c", code, "report", "out"]
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env={"HOME": "/nonexistent", "PATH": os.environ["PATH"]},
+        )
+    assert done.returncode == 0, done.stderr
+    assert "forwarding" in done.stdout
+    assert done.stderr == "natxy: warning: out/report.html could not be written: Permission denied\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

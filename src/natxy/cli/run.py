@@ -60,7 +60,7 @@ def run(
             if os.path.exists(folder / RESULTS_FILE):
                 console.print(f"What was measured is in {folder}; `natxy report {folder}` shows it.", soft_wrap=True)
             raise
-        show(folder, console)
+        show(folder, console, list_deviations=False)
         if code:
             console.print(f"Exit code {code}: {_WHY[code]}.", soft_wrap=True, highlight=False)
             raise typer.Exit(code)

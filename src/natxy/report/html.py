@@ -90,7 +90,7 @@ def render(reader: RunReader) -> str:
     return environment.get_template("report.html.j2").render(
         run=run,
         style=Markup(style),
-        state=wording.RUN_STATE_WORDS[run.state],
+        state=wording.run_state(run),
         started=_moment(run.started_at),
         wall_time=_wall_time(run),
         trial_count=len(verdicts),

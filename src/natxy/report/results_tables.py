@@ -94,8 +94,12 @@ def _overview_row(experiment: ExperimentRecord) -> tuple[str, ...]:
         values = (summary.p1, summary.p99, summary.minimum, summary.maximum)
         shown = [summary.shown_median(wording.short), *(summary.shown(value, wording.short) for value in values)]
         statistics = [*shown, wording.dispersion(summary)]
-    ratio = wording.baseline_ratio(experiment) if experiment.baseline else ""
-    return (name, *map(_narrow, statistics), wording.repetitions(experiment), _narrow(ratio))
+    return (
+        name,
+        *map(_narrow, statistics),
+        wording.repetitions(experiment),
+        _narrow(wording.baseline_ratio(experiment)),
+    )
 
 
 def _narrow(cell: str) -> str:
@@ -119,7 +123,7 @@ def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
         for label in labels
         if any(stated.get(label, wording.ABSENT) != wording.ABSENT for stated in conditions)
     ]
-    rows.append(("Number of experiments", *(wording.repetitions(experiment) for experiment in experiments)))
+    rows.append(("Number of repetitions", *(wording.repetitions(experiment) for experiment in experiments)))
     rows.append(("Median", *(_median(experiment, directions=1) for experiment in experiments)))
     rows.extend(
         (label, *(_statistic(experiment.statistics, pick, experiment.unit) for experiment in experiments))

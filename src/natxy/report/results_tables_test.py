@@ -32,7 +32,7 @@ def test_the_rfc_form_states_conditions_and_statistics(run: RunRecord) -> None:
     assert nat["Destination ports"] == "2 (1000–1001)"
     assert nat["Phase 1 rate"] == "50 kcps"
     assert nat["Error of the search"] == "2 %"
-    assert nat["Number of experiments"] == "3"
+    assert nat["Number of repetitions"] == "3"
     assert (nat["Minimum"], nat["Median"], nat["Maximum"]) == ("150,000", "150,000", "153,125")
     assert nat["Median, aggregate of both directions"] == "300,000"
     assert nat["Dispersion (max − min) / median"] == "2.1 %"
@@ -68,10 +68,26 @@ def test_what_a_search_cut_off_is_a_bound_wherever_it_stands(tmp_path: Path) -> 
 
 def test_an_experiment_without_a_result_keeps_its_place(run: RunRecord) -> None:
     limited = column(results_tables.rfc_form(run)[0], "NAT44, many addresses")
-    assert limited["Number of experiments"] == "0/3"
+    assert limited["Number of repetitions"] == "0/3"
     assert limited["Median"] == "–"
     overview = results_tables.overview(run)[0]
     assert any(row[0] == "NAT44, many addresses (tester limit reached)" for row in overview.rows)
+
+
+def test_a_ratio_that_is_unknown_is_absent_and_none_without_a_baseline(run: RunRecord, tmp_path: Path) -> None:
+    rows = {"NAT44 throughput": "65.8 %", "NAT44, many addresses": "–", "Linux IPv4 forwarding": ""}
+    for title, ratio in rows.items():
+        assert column(results_tables.rfc_form(run)[0], title)["Median relative to the baseline"] == ratio
+    both = SampleRun(tmp_path)
+    both.experiment("router", Sought(None), title="Router")
+    both.experiment("nat", Sought(None), title="NAT", baseline="router")
+    unknown = column(results_tables.overview(RunReader(both.end()).run)[0], "base")
+    assert unknown == {"Router": "", "NAT": "–"}
+    fast = SampleRun(tmp_path / "fast")
+    fast.experiment("router", Sought(None), title="Router")
+    limited = fast.declare("nat", title="NAT", baseline="router")
+    fast.give_up(limited, 205e3, "too fast")
+    assert list(column(results_tables.overview(RunReader(fast.end()).run)[0], "base").values()) == ["", "–"]
 
 
 def test_invalid_trials_are_listed_with_their_reason(run: RunRecord) -> None:

@@ -23,7 +23,7 @@ STATE_WORDS: Final = {
     State.INTERRUPTED: "interrupted",
 }
 
-RUN_STATE_WORDS: Final = {
+_RUN_STATE_WORDS: Final = {
     RunState.RUNNING: "running",
     RunState.DONE: "complete",
     RunState.INTERRUPTED: "interrupted",
@@ -47,6 +47,13 @@ _UNITS: Final = {
     Unit.CONNECTIONS: "connections",
     Unit.PERCENT: "%",
 }
+
+
+def run_state(run: RunRecord) -> str:
+    """`complete, 2 without result`."""
+    without = sum(experiment.statistics is None for experiment in run.experiments)
+    more = f", {without} without result" if run.state is RunState.DONE and without else ""
+    return _RUN_STATE_WORDS[run.state] + more
 
 
 def unit(measured: str) -> str:
@@ -97,7 +104,11 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 
 def baseline_ratio(experiment: ExperimentRecord) -> str:
-    return experiment.baseline_ratio_bound + percent(experiment.baseline_ratio_percent)
+    """Empty without a baseline."""
+    if experiment.baseline is None:
+        return ""
+    ratio = experiment.baseline_ratio_percent
+    return ABSENT if ratio is None else experiment.baseline_ratio_bound + percent(ratio)
 
 
 def headline(experiment: ExperimentRecord) -> str:
