@@ -14,6 +14,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from natxy import __version__
+from natxy.cli.run import run
+from natxy.dut.owner import Owner
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
 
@@ -126,6 +128,18 @@ def test_a_lab_without_root_is_refused_before_any_folder_is_made(plan: Path, tmp
     assert [*tmp_path.iterdir()] == [plan]
 
 
+def test_another_lab_is_warned_of(
+    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = sys.modules["natxy.cli.run"]
+    monkeypatch.setattr(module, "prepare_machine", lambda: [Owner(4242, 1)])
+    monkeypatch.setattr(module, "run_plan", lambda *_: 0)
+    monkeypatch.setattr(module, "show", lambda *_, **__: None)
+    plan.write_text(PLAN.replace("kind: simulated}", "kind: lab}").replace(*LAB_GATEWAY))
+    run(plan, output=tmp_path / "out", only=["rate"])
+    assert "natxy: warning: another natxy run, process 4242, has a lab on this machine" in capsys.readouterr().err
+
+
 def test_check_looks_for_the_cores_of_a_lab(plan: Path, tmp_path: Path) -> None:
     lab = PLAN.replace(*LAB_GATEWAY)
     plan.write_text(lab.replace("kind: simulated}", "kind: lab, tester_cores: [4095]}"))
@@ -162,6 +176,7 @@ def test_a_report_that_cannot_be_written_is_still_printed(plan: Path, tmp_path: 
     assert done.returncode == 0, done.stderr
     assert "forwarding" in done.stdout
     assert done.stderr == "natxy: warning: out/report.html could not be written: Is a directory\n"
+    assert not list((tmp_path / "out").glob("*.partial"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")

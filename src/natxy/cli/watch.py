@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from rich.console import Console, RenderableType
+from rich.constrain import Constrain
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -160,9 +161,10 @@ class LiveWatch(RunListener):
         now = time.monotonic()
         if at_once or now - self._shown_at >= REFRESH_S:
             self._shown_at = now
-            # Half drawn, it could not be cleared: its height would not be what is on the terminal.
+            # Half drawn, or with an echoed ^C that begins a line of its own, it could not be cleared: its height would
+            # not be what is on the terminal.
             with interrupts_held_back():
-                self._live.update(self._view(), refresh=True)
+                self._live.update(Constrain(self._view(), self._live.console.width - len("^C")), refresh=True)
 
     def _view(self) -> RenderableType:
         experiment, attempt, progress = self._experiment, self._attempt, self._progress
