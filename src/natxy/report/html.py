@@ -67,12 +67,17 @@ class Dut:
 
 
 def write_report(run_dir: Path) -> Path:
-    """Writes `report.html` into the run folder. PlanError when the folder holds no run."""
+    """Writes `report.html` into the run folder. PlanError when the folder holds no run, OSError when it cannot
+    be written."""
     reader = RunReader(run_dir)
     report = reader.folder / REPORT_FILE
     unfinished = report.with_suffix(".html.partial")
-    unfinished.write_text(render(reader), encoding="utf-8")
-    os.replace(unfinished, report)
+    page = render(reader)
+    try:
+        unfinished.write_text(page, encoding="utf-8")
+        os.replace(unfinished, report)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return report
 
 
