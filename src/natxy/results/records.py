@@ -26,7 +26,7 @@ class RunState(StrEnum):
 
 class State(StrEnum):
     """Of an experiment or a repetition. `tester_limit` says nothing of the DUT; `failed` is the DUT that could not
-    be reached, set up or reset; `skipped` needed a result that is missing."""
+    be reached, set up or reset, or forwards nothing; `skipped` needed a result that is missing."""
 
     PENDING = "pending"
     RUNNING = "running"
