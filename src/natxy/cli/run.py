@@ -58,6 +58,7 @@ def run(
         try:
             code = _measure(resolved, folder, console)
         except BaseException:
+            # Unlike pathlib's, this says no where a folder may not be entered.
             if os.path.exists(folder / RESULTS_FILE):
                 console.print(f"What was measured is in {folder}; `natxy report {folder}` shows it.", soft_wrap=True)
             raise
