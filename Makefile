@@ -92,6 +92,7 @@ clean: ## remove everything that was built; measured runs stay
 	rm -rf build .venv
 
 engine: packages .venv/.installed
+	@[ -f build/engine/natxy-engine ] || echo "building natxy-engine, about two minutes"
 	@[ -f build/engine/build.ninja ] || meson setup build/engine engine
 	@ninja -C build/engine --quiet
 	@cmp -s build/engine/natxy-engine .venv/bin/natxy-engine || \
@@ -99,9 +100,10 @@ engine: packages .venv/.installed
 
 # The engine is no part of the wheel: DPDK comes from Debian, so it is built against the machine's own libraries.
 .venv/.installed: requirements.txt requirements-dev.txt pyproject.toml | packages
-	$(PYTHON) -m venv .venv
-	.venv/bin/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
-	.venv/bin/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@echo "installing Python packages"
+	@$(PYTHON) -m venv .venv
+	@.venv/bin/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@.venv/bin/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
 
 define install_missing

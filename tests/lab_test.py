@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from ipaddress import ip_interface, ip_network
@@ -21,8 +22,9 @@ from natxy.dut.machine import MachineSysctls
 from natxy.dut.owner import Owner
 from natxy.errors import DutError, PlanError
 from natxy.lab.base import Testbed
-from natxy.lab.namespaces import LabNamespaces, remove_stale_labs, stale_labs
+from natxy.lab.namespaces import LabNamespaces, other_labs, remove_stale_labs, stale_labs
 from natxy.lab.netns import NetnsLab
+from natxy.lab.probe import probe_machine
 from natxy.plan.addresses import AddressPlan, LinkAddresses
 from natxy.plan.gateways import LinuxForwardConfig, NftablesConfig
 from natxy.plan.models import LabConfig
@@ -114,16 +116,19 @@ def addresses(request: pytest.FixtureRequest) -> AddressPlan:
 @pytest.mark.usefixtures("clean_machine")
 class TestLab:
     def test_description_of_what_is_there(self) -> None:
-        testbed: Testbed = NetnsLab(LabConfig(queues=2, dut_cores=[0]), IPV4)
+        testbed: Testbed = NetnsLab(LabConfig(io="af_packet", queues=2, dut_cores=[0]), IPV4)
         with testbed as lab:
             assert [spec.device for spec in lab.port_specs()] == [
-                "net_af_xdp0,iface=left,start_queue=0,queue_count=2,busy_budget=0",
-                "net_af_xdp1,iface=right,start_queue=0,queue_count=2,busy_budget=0",
+                "net_af_packet0,iface=left,qpairs=2",
+                "net_af_packet1,iface=right,qpairs=2",
             ]
-            assert lab.description()["net.core.wmem_default"] == "8388608"
             assert any("veth" in sentence for sentence in lab.deviations())
             mask = lab.transport.run(["cat", "/sys/class/net/dut-left/queues/rx-1/rps_cpus"]).stdout
             assert int(mask.replace(",", ""), 16) == 1
+
+    def test_af_xdp_has_a_send_buffer_for_a_full_ring(self) -> None:
+        with NetnsLab(LabConfig(io="af_xdp"), IPV4) as lab:
+            assert lab.description()["net.core.wmem_default"] == "8388608"
 
     def test_testers_kernel_keeps_silent(self) -> None:
         with NetnsLab(LabConfig(), IPV6):
@@ -147,6 +152,19 @@ class TestLab:
         with pytest.raises(KeyboardInterrupt), NetnsLab(LabConfig(), IPV4):
             raise KeyboardInterrupt
 
+    def test_interrupt_while_it_goes_leaves_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        remove = LabNamespaces.remove
+
+        def remove_interrupted(self: LabNamespaces) -> None:
+            ident = threading.main_thread().ident
+            assert ident is not None
+            signal.pthread_kill(ident, signal.SIGINT)
+            remove(self)
+
+        monkeypatch.setattr(LabNamespaces, "remove", remove_interrupted)
+        with pytest.raises(KeyboardInterrupt), NetnsLab(LabConfig(), IPV4):
+            pass
+
     def test_processes_inside_end_with_the_lab(self) -> None:
         with NetnsLab(LabConfig(), IPV4):
             inside = subprocess.Popen(["ip", "netns", "exec", namespace_of_tester(), "sleep", "600"])
@@ -168,8 +186,15 @@ class TestLab:
             owner = Owner.parse(process.stdout.readline().strip())
             assert MachineSysctls().read("net.netfilter.nf_conntrack_max") == "777777"
             assert LabNamespaces(owner) not in stale_labs()
+            assert owner in other_labs()
+            with NetnsLab(LabConfig(), IPV4) as lab:
+                assert any(f"process {owner.pid}," in sentence for sentence in lab.deviations())
             process.kill()
         assert LabNamespaces(owner) in stale_labs()
+        assert owner not in other_labs()
+        (left,) = (finding.value for finding in probe_machine() if finding.name == "left by killed runs")
+        assert LabNamespaces(owner).dut in left
+        assert f"nf_conntrack_max as changed by process {owner.pid}" in left
         removed = remove_stale_labs()
         assert any(str(owner.pid) in line for line in removed)
         assert any("nf_conntrack_max" in line for line in removed)

@@ -172,7 +172,7 @@ class SampleRun:
             if high is None:
                 break
             tried = (low + high) / 2
-        self.store.finish_repetition(row, State.DONE, value=low, lower_bound=low, upper_bound=high)
+        self.store.finish_repetition(row, State.DONE, value=low, lower_bound=low or None, upper_bound=high)
 
     def _trial(
         self, row: int, step: int, attempt: int, kind: TrialKind, step_rate: float, rate: float, verdict: Verdict,

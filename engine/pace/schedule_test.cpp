@@ -36,7 +36,7 @@ TEST(Schedule, DueAndDueAtAgree) {
 TEST(Schedule, ABurstIsDueAtOnceAndTheAverageRateHolds) {
   const Schedule schedule(0, 1000, 10'000, kHz, 16);
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    EXPECT_NEAR(static_cast<double>(schedule.due_at(i)), static_cast<double>(i / 16 * 16) * kHz / 10'000, 2);
+    EXPECT_NEAR(static_cast<double>(schedule.due_at(i)), static_cast<double>(i - i % 16) * kHz / 10'000, 2);
   }
   EXPECT_EQ(schedule.due(0), 16U);
   EXPECT_EQ(schedule.due(schedule.due_at(16) - 2), 16U);

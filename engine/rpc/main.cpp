@@ -112,9 +112,9 @@ int main(int argc, char** argv) {
     fmt::print("natxy-engine {} ({})\n", natxy::kVersion, rte_version());
     return 0;
   }
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    std::signal(signal, [](int) { quit = true; });
-  }
+  struct sigaction action {};
+  action.sa_handler = [](int) { quit = true; };  // and no SA_RESTART: a write to nobody has to end
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   raise_group_priority();
   // Libraries print to standard output when they like; messages must not be mixed with that.

@@ -21,7 +21,7 @@ class TesterLimitError(NatxyError):
 
 
 class DutError(NatxyError):
-    """The DUT is unreachable, or could not be set up or reset."""
+    """The DUT is unreachable, could not be set up or reset, or forwards nothing."""
 
     exit_code = 4
 

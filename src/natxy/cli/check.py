@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +12,11 @@ import typer
 from rich.console import Console
 
 from natxy.cli.errors import reported_errors
+from natxy.lab.cores import assign_cores
 from natxy.plan.experiment import Experiment, ResolvedPlan, Search
 from natxy.plan.loading import load_plan
-from natxy.plan.models import AddressRange, KnownRate
-from natxy.plan.units import Percent, Unit, format_duration, format_quantity, format_rate
+from natxy.plan.models import AddressRange, KnownRate, LabConfig
+from natxy.plan.units import Percent, Unit, format_duration, format_quantity, format_rate, times
 from natxy.procedures.estimate import estimate_s
 
 
@@ -25,6 +27,8 @@ def check(plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", sh
     """
     with reported_errors():
         resolved = load_plan(plan)
+        if isinstance(resolved.testbed, LabConfig):
+            assign_cores(os.sched_getaffinity(0), resolved.testbed.tester_cores, resolved.testbed.dut_cores)
         console = Console(highlight=False, soft_wrap=True)
         for line in describe(resolved):
             console.print(line, markup=False)
@@ -38,6 +42,8 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
         for line in _lines(experiment):
             yield f"   {line}"
     yield ""
+    if isinstance(plan.testbed, LabConfig):
+        yield "Of this machine only the cores were checked; `natxy run` checks root, nf_conntrack_max and the timeouts."
     for sentence in plan.deviations:
         yield f"• {sentence}"
     count = len(plan.experiments)
@@ -61,7 +67,7 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     )
     if experiment.rate:
         yield f"at {_known(experiment.rate, Unit.FPS)} per direction"
-    repeated = f"{experiment.repeat} times"
+    repeated = times(experiment.repeat)
     yield f"{_search(experiment.search, experiment.procedure.step_unit)}; {repeated}" if experiment.search else repeated
     if experiment.baseline:
         yield f"compared with {experiment.baseline}"

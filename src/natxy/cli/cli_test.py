@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from natxy import __version__
+from natxy.cli.run import run
+from natxy.dut.owner import Owner
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
 
@@ -27,6 +31,11 @@ experiments:
   - {name: forwarding, procedure: throughput}
   - {name: rate, procedure: connection-rate, connections: 10k}
 """
+
+LAB_GATEWAY = (
+    "gateway: {driver: simulated, forwarding_fps: 400000, connection_rate_fps: 90000}",
+    "gateway: nftables\n  connections: 10k\n  phase1_rate: 5k",
+)
 
 
 def natxy(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -66,6 +75,7 @@ def test_a_bad_plan_is_exit_2_with_line_and_field(plan: Path, tmp_path: Path) ->
 def test_run_leaves_a_run_folder_with_the_right_numbers(plan: Path, tmp_path: Path) -> None:
     done = natxy("run", plan, "--output", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("results: out\n")
     assert "experiment 1/2: forwarding" in done.stdout
     assert {file.name for file in (tmp_path / "out").iterdir()} >= {
         "plan.yaml",
@@ -93,7 +103,60 @@ def test_a_tester_that_is_too_slow_is_exit_3(plan: Path, tmp_path: Path) -> None
     plan.write_text(PLAN.replace("{kind: simulated}", "{kind: simulated, tester_limit: 100k}"))
     done = natxy("run", plan, "--output", "out", cwd=tmp_path)
     assert done.returncode == 3, done.stderr
-    assert "tester limit reached at 255000" in done.stdout
+    assert "tester limit reached in traffic at 255 kfps per direction: 3 tries" in done.stdout
+    assert done.stdout.endswith("Exit code 3: the tester was too slow for a result.\n")
+
+
+@pytest.mark.parametrize("output", ["plan.yaml/out", "/sys/natxy/out", "plan.yaml"])
+def test_a_results_folder_that_cannot_be_made_is_exit_2_with_a_line(plan: Path, tmp_path: Path, output: str) -> None:
+    done = natxy("run", plan, "--output", output, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"{output} " in done.stderr
+    assert "give another --output" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_a_lab_without_root_is_refused_before_any_folder_is_made(plan: Path, tmp_path: Path) -> None:
+    plan.write_text(PLAN.replace("kind: simulated}", "kind: lab}").replace(*LAB_GATEWAY))
+    tmp_path.chmod(0o777)
+    code = "import os, sys; from natxy.cli import app; os.seteuid(65534); app(sys.argv[1:])"
+    command = [sys.executable, "-c", code, "run", "plan.yaml", "--only", "forwarding", "--output", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "needs root" in done.stderr
+    assert [*tmp_path.iterdir()] == [plan]
+
+
+def test_another_lab_is_warned_of(
+    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = sys.modules["natxy.cli.run"]
+    monkeypatch.setattr(module, "prepare_machine", lambda: [Owner(4242, 1)])
+    monkeypatch.setattr(module, "run_plan", lambda *_: 0)
+    monkeypatch.setattr(module, "show", lambda *_, **__: None)
+    plan.write_text(PLAN.replace("kind: simulated}", "kind: lab}").replace(*LAB_GATEWAY))
+    run(plan, output=tmp_path / "out", only=["rate"])
+    assert "natxy: warning: another natxy run, process 4242, has a lab on this machine" in capsys.readouterr().err
+
+
+def test_check_looks_for_the_cores_of_a_lab(plan: Path, tmp_path: Path) -> None:
+    lab = PLAN.replace(*LAB_GATEWAY)
+    plan.write_text(lab.replace("kind: simulated}", "kind: lab, tester_cores: [4095]}"))
+    done = natxy("check", plan, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "tester_cores names core 4095" in done.stderr
+    plan.write_text(lab.replace("kind: simulated}", "kind: lab}"))
+    done = natxy("check", plan, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "`natxy run` checks root, nf_conntrack_max and the timeouts" in done.stdout
+
+
+def test_what_a_search_cut_off_is_told_as_a_bound(plan: Path, tmp_path: Path) -> None:
+    plan.write_text(PLAN.replace("max_rate: 500k", "max_rate: 100k").replace("rate_fps: 90000", "rate_fps: 9000"))
+    done = natxy("run", plan, "--output", "out", cwd=tmp_path)
+    assert "median of 2: ≥ 100 kfps per direction" in done.stdout
+    assert "median of 2: < 10 kcps" in done.stdout
 
 
 def test_report_shows_a_run_again(plan: Path, tmp_path: Path) -> None:
@@ -103,6 +166,39 @@ def test_report_shows_a_run_again(plan: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "report.html").exists()
     assert natxy("report", tmp_path, cwd=tmp_path).returncode == 2
+
+
+def test_a_report_that_cannot_be_written_is_still_printed(plan: Path, tmp_path: Path) -> None:
+    natxy("run", plan, "--output", "out", cwd=tmp_path)
+    (tmp_path / "out" / "report.html").unlink()
+    (tmp_path / "out" / "report.html").mkdir()
+    done = natxy("report", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "forwarding" in done.stdout
+    assert done.stderr == "natxy: warning: out/report.html could not be written: Is a directory\n"
+    assert not list((tmp_path / "out").glob("*.partial"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_somebody_elses_run_can_be_reported_by_one_without_a_home(plan: Path) -> None:
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        natxy("run", plan, "--output", "out", cwd=folder)
+        folder.chmod(0o755)
+        code = "import os, sys; from natxy.cli import app; os.seteuid(65534); app(sys.argv[1:])"
+        command = [sys.executable, "-c", code, "report", "out"]
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env={"HOME": "/nonexistent", "PATH": os.environ["PATH"]},
+        )
+    assert done.returncode == 0, done.stderr
+    assert "forwarding" in done.stdout
+    assert done.stderr == "natxy: warning: out/report.html could not be written: Permission denied\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

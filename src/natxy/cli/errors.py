@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from natxy.errors import NatxyError
+from natxy.interrupts import INTERRUPTS
 
 INTERRUPTED: Final = 130
 
@@ -32,18 +33,22 @@ def reported_errors() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from error
 
 
+def warn(text: str) -> None:
+    _stderr.print("natxy: warning:", style="yellow", end=" ")
+    _stderr.print(text, markup=False)
+
+
 @contextlib.contextmanager
 def one_interrupt() -> Iterator[None]:
     """SIGINT, SIGTERM and SIGHUP end what is done here with KeyboardInterrupt; the cleaning up that follows is not
     interrupted again."""
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        for each in signals:
+        for each in INTERRUPTS:
             signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = {each: signal.signal(each, interrupt) for each in signals}
+    before = {each: signal.signal(each, interrupt) for each in INTERRUPTS}
     try:
         yield
     finally:

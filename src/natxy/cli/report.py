@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from natxy.cli.errors import reported_errors
+from natxy.cli.errors import reported_errors, warn
 from natxy.report.formats import TableFormat, render
 from natxy.report.results_tables import rfc_form
 from natxy.results.reader import RunReader
@@ -32,13 +33,19 @@ def report(
             typer.echo(render(rfc_form(RunReader(folder).run), form), nl=False)
 
 
-def show(folder: Path, console: Console) -> None:
+def show(folder: Path, console: Console, *, list_deviations: bool = True) -> None:
     """PlanError when `folder` holds no run."""
+    # It complains when it finds no place to keep its list of fonts, and works without.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     # Matplotlib takes longer to import than all else; the other verbs need none of it.
-    from natxy.report.html import write_report
+    from natxy.report.html import REPORT_FILE, write_report
     from natxy.report.terminal import render
 
     reader = RunReader(folder)
-    page = write_report(reader.folder)
-    console.print(render(reader))
-    console.print(f"Report: {page}", soft_wrap=True, highlight=False)
+    console.print(render(reader, list_deviations=list_deviations))
+    try:
+        page = write_report(reader.folder)
+    except OSError as error:
+        warn(f"{reader.folder / REPORT_FILE} could not be written: {error.strerror}")
+    else:
+        console.print(f"Report: {page}", soft_wrap=True, highlight=False)

@@ -10,8 +10,7 @@ import typer
 from rich.console import Console
 
 from natxy.cli.errors import one_interrupt, reported_errors
-from natxy.cli.report import show
-from natxy.cli.run import measured, say_how_to_go_on
+from natxy.cli.run import end, measured, prepare, say_how_to_go_on
 from natxy.errors import PlanError
 from natxy.plan.loading import load_plan
 from natxy.procedures.runner import PLAN_FILE, resume_plan
@@ -28,6 +27,7 @@ def resume(folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's f
     with reported_errors(), one_interrupt():
         RunReader(folder)
         plan = load_plan(folder / PLAN_FILE)
+        prepare(plan)
         try:
             code = measured(plan, console, lambda listener: resume_plan(plan, folder, listener))
         except PlanError:
@@ -35,6 +35,4 @@ def resume(folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's f
         except BaseException:
             say_how_to_go_on(folder, console)
             raise
-        show(folder, console)
-        if code:
-            raise typer.Exit(code)
+        end(folder, console, code)

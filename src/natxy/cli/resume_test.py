@@ -34,7 +34,7 @@ def test_a_killed_run_goes_on_and_is_reported(tmp_path: Path) -> None:
             pass
         process.kill()
     measured = RunReader(folder).run
-    assert measured.state == RunState.RUNNING
+    assert measured.state == RunState.DIED
     done = CliRunner().invoke(app, ["resume", str(folder)])
     assert done.exit_code == 0, done.output
     run = RunReader(folder).run

@@ -3,22 +3,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
-from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.errors import one_interrupt, reported_errors, warn
 from natxy.cli.report import show
 from natxy.cli.watch import LiveWatch, PlainWatch
-from natxy.errors import PlanError
+from natxy.errors import DutError, PlanError, TesterLimitError
+from natxy.lab.namespaces import prepare_machine
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.loading import load_plan
+from natxy.plan.models import LabConfig
 from natxy.procedures.listener import RunListener
 from natxy.procedures.runner import run_plan
+from natxy.results.store import RESULTS_FILE
+
+_WHY: Final = {
+    PlanError.exit_code: "a gateway does not fit what the plan asks of it",
+    TesterLimitError.exit_code: "the tester was too slow for a result",
+    DutError.exit_code: "a gateway failed, or an experiment was skipped for want of another's result",
+}
 
 
 def run(
@@ -35,24 +45,39 @@ def run(
 ) -> None:
     """Measure what a plan asks and report it.
 
-    Exit codes: 0 done; 2 bad plan; 3 the tester was too slow for a result; 4 a gateway could not be reached, set up or
-    reset; 5 the engine died; 130 interrupted, with everything kept that was measured.
+    Exit codes: 0 done; 2 bad plan, also where only one experiment's gateway turned out not to fit it; 3 the tester was
+    too slow for a result; 4 a gateway could not be reached, set up or reset or forwards nothing, or an experiment was
+    skipped because the one it builds on has no result; 5 the engine died; 130 interrupted, with everything kept that
+    was measured.
     """
     console = Console()
     with reported_errors(), one_interrupt():
         resolved = load_plan(plan, repeat=repeat, only=only or ())
+        prepare(resolved)
         folder = output or Path("runs") / f"{resolved.name}-{datetime.now():%Y%m%d-%H%M%S}"
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise PlanError(f"{folder} is there already; give another --output, so that no result is overwritten")
         try:
             code = measured(resolved, console, lambda listener: run_plan(resolved, folder, listener))
         except BaseException:
-            if folder.exists():
+            # Unlike pathlib's, this says no where a folder may not be entered.
+            if os.path.exists(folder / RESULTS_FILE):
                 say_how_to_go_on(folder, console)
             raise
-        show(folder, console)
-        if code:
-            raise typer.Exit(code)
+        end(folder, console, code)
+
+
+def prepare(plan: ResolvedPlan) -> None:
+    """Before any folder is made: PlanError where a lab cannot be, and what dead runs left is removed."""
+    if isinstance(plan.testbed, LabConfig):
+        for other in prepare_machine():
+            warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")
+
+
+def end(folder: Path, console: Console, code: int) -> None:
+    """Shows what was measured and exits with `code`."""
+    show(folder, console, list_deviations=False)
+    if code:
+        console.print(f"Exit code {code}: {_WHY[code]}.", soft_wrap=True, highlight=False)
+        raise typer.Exit(code)
 
 
 def measured(plan: ResolvedPlan, console: Console, measure: Callable[[RunListener], int]) -> int:

@@ -4,19 +4,22 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console, RenderableType
+from rich.constrain import Constrain
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from natxy.engine.messages import Progress
+from natxy.engine.messages import Progress, Verdict
+from natxy.interrupts import interrupts_held_back
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.procedures.base import Figure
-from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
+from natxy.plan.units import Unit, format_duration, format_quantity
 from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import FinishedTrial
+from natxy.procedures.bench import KIND_WORDS, FinishedTrial
 from natxy.procedures.estimate import expected_steps, experiment_s
 from natxy.procedures.listener import RunListener
 from natxy.results.records import State, TrialKind
@@ -28,7 +31,6 @@ REFRESH_S: Final = 0.4
 
 _VERDICT_STYLE: Final = {"pass": "green", "fail": "red", "invalid": "yellow"}
 _STATE_STYLE: Final = {State.DONE: "green", State.TESTER_LIMIT: "yellow", State.SKIPPED: "yellow"}
-_KIND: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validation", TrialKind.TRAFFIC: "traffic"}
 
 
 class TimeLeft:
@@ -62,6 +64,9 @@ class PlainWatch(RunListener):
         self._number = 0
         self._experiment: Experiment | None = None
 
+    def run_started(self, folder: Path) -> None:
+        self._say(f"results: {folder}")
+
     def experiment_started(self, experiment: Experiment) -> None:
         self._number += 1
         self._experiment = experiment
@@ -73,7 +78,7 @@ class PlainWatch(RunListener):
         attempt = trial.attempt
         retry = f", try {attempt.retry}" if attempt.retry > 1 else ""
         self._say(
-            f"  step {attempt.number}{retry}: {_KIND[trial.kind]} at {_trial_rate(trial)}: "
+            f"  step {attempt.number}{retry}: {trial.title}: "
             f"{trial.result.verdict} ({trial.result.reason}); sent {sent}, received {received}"
         )
 
@@ -104,13 +109,18 @@ class LiveWatch(RunListener):
         self._kind = TrialKind.TRAFFIC
         self._progress: Progress | None = None
         self._last = Text("")
+        self._trials = self._invalid = 0
 
     def __enter__(self) -> LiveWatch:
         self._live.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.__exit__(None, None, None)
+        with interrupts_held_back():
+            self._live.__exit__(None, None, None)
+
+    def run_started(self, folder: Path) -> None:
+        self._print(Text(f"results: {folder}"))
 
     def experiment_started(self, experiment: Experiment) -> None:
         self._number += 1
@@ -129,8 +139,10 @@ class LiveWatch(RunListener):
         self._show()
 
     def trial_finished(self, trial: FinishedTrial) -> None:
+        self._trials += 1
+        self._invalid += trial.result.verdict == Verdict.INVALID
         self._last = Text(
-            f"{trial.result.verdict} at {_trial_rate(trial)}: {trial.result.reason}",
+            f"{trial.title}: {trial.result.verdict}, {trial.result.reason}",
             style=_VERDICT_STYLE[trial.result.verdict],
         )
         self._show()
@@ -139,13 +151,20 @@ class LiveWatch(RunListener):
         self._time_left.experiment_finished(experiment)
         line = Text(f"{self._number}/{self._total} {experiment.title}: ")
         line.append(_ending(experiment, state, reason, summary), style=_STATE_STYLE.get(state, "red"))
-        self._live.console.print(line)
+        self._print(line)
+
+    def _print(self, line: Text) -> None:
+        with interrupts_held_back():
+            self._live.console.print(line, soft_wrap=True)
 
     def _show(self, *, at_once: bool = False) -> None:
         now = time.monotonic()
         if at_once or now - self._shown_at >= REFRESH_S:
             self._shown_at = now
-            self._live.update(self._view(), refresh=True)
+            # Half drawn, or with an echoed ^C that begins a line of its own, it could not be cleared: its height would
+            # not be what is on the terminal.
+            with interrupts_held_back():
+                self._live.update(Constrain(self._view(), self._live.console.width - len("^C")), refresh=True)
 
     def _view(self) -> RenderableType:
         experiment, attempt, progress = self._experiment, self._attempt, self._progress
@@ -173,15 +192,12 @@ class LiveWatch(RunListener):
             counted = (
                 f"sent {progress.sent:,} of {progress.planned:,}, received {progress.received:,}, missing {lost:,}"
             )
-            rows.add_row(_KIND[self._kind], counted)
+            rows.add_row(KIND_WORDS[self._kind], counted)
         rows.add_row("last trial", self._last)
+        rows.add_row("trials", f"{self._trials:,}, {self._invalid:,} of them invalid")
         left_s = self._time_left.seconds(experiment, self._repetition, attempt.number)
         rows.add_row("time left", f"about {format_duration(max(1, round(left_s)))}")
         return rows
-
-
-def _trial_rate(trial: FinishedTrial) -> str:
-    return format_rate(trial.rate_fps, "cps" if trial.kind == TrialKind.PHASE1 else "fps")
 
 
 def _quantity(value: float, unit: Unit) -> str:
@@ -206,7 +222,8 @@ def _result(result: ProcedureResult, experiment: Experiment) -> str:
 def _ending(experiment: Experiment, state: State, reason: str, summary: Summary | None) -> str:
     words = []
     if summary is not None:
-        words.append(f"median {_quantity(summary.median, experiment.unit)} of {summary.count}")
+        median = summary.shown_median(lambda value: _quantity(value, experiment.unit))
+        words.append(f"median of {summary.count}: {median}" if summary.count > 1 else median)
     if state == State.TESTER_LIMIT:
         words.append(reason)
     elif state != State.DONE:

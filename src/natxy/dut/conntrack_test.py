@@ -50,6 +50,13 @@ class MadeUpDut:
         return "made up"
 
 
+def test_a_description_holds_nothing_that_changes_by_itself(tmp_path: Path) -> None:
+    dut = MadeUpDut(tmp_path)
+    before = ConntrackTable(dut).describe()
+    dut.sysctls["net.netfilter.nf_conntrack_count"] = 17
+    assert ConntrackTable(dut).describe() == before
+
+
 def test_timeouts_are_set_and_given_back(tmp_path: Path) -> None:
     dut = MadeUpDut(tmp_path)
     before = dict(dut.sysctls)
@@ -59,6 +66,12 @@ def test_timeouts_are_set_and_given_back(tmp_path: Path) -> None:
     assert table.describe()["net.netfilter.nf_conntrack_udp_timeout_stream"] == "600"
     table.remove()
     assert dut.sysctls == before
+
+
+def test_removing_takes_no_time_for_entries_that_go_with_the_dut(tmp_path: Path) -> None:
+    dut = MadeUpDut(tmp_path)
+    ConntrackTable(dut).remove()
+    assert dut.flushes == 0
 
 
 def test_clear_flushes_again_when_an_entry_came_after_the_flush(tmp_path: Path) -> None:

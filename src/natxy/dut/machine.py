@@ -79,15 +79,15 @@ class MachineSysctls:
     def release_dead_owners(self) -> list[str]:
         """Gives back what killed processes left changed; returns the names of those sysctls."""
         with self._locked() as settings:
-            left = [
-                (name, owner)
-                for name, held in settings.items()
-                for owner in held.wanted
-                if not Owner.parse(owner).is_alive()
-            ]
+            left = _of_dead_owners(settings)
             for name, owner in left:
-                self._drop(settings, name, owner)
+                self._drop(settings, name, str(owner))
         return sorted({name for name, _ in left})
+
+    def left_by_dead_owners(self) -> list[tuple[str, Owner]]:
+        """Which sysctls killed processes left changed."""
+        with self._locked() as settings:
+            return _of_dead_owners(settings)
 
     def _path(self, name: str) -> Path:
         return self._root / name.replace(".", "/")
@@ -144,6 +144,11 @@ class MachineSysctls:
                 f"{self._state_file} cannot be written ({error.strerror}); natxy notes there what to give back, so it "
                 "changes no setting of this machine without it. Run as root"
             ) from error
+
+
+def _of_dead_owners(settings: dict[str, _Held]) -> list[tuple[str, Owner]]:
+    wanted = [(name, Owner.parse(text)) for name, held in settings.items() for text in held.wanted]
+    return [(name, owner) for name, owner in wanted if not owner.is_alive()]
 
 
 def _boot_id() -> str:

@@ -61,6 +61,13 @@ def test_original_is_noted_before_the_change(machine: Machine) -> None:
     assert noted == {"original": "100", "wanted": {str(ME): "500"}}
 
 
+def test_what_a_dead_owner_left_is_told_and_stays(machine: Machine) -> None:
+    machine.sysctls(DEAD).hold(NAME, "500")
+    for _ in range(2):
+        assert machine.sysctls().left_by_dead_owners() == [(NAME, DEAD)]
+    assert machine.sysctls().read(NAME) == "500"
+
+
 def test_dead_owners_setting_is_given_back(machine: Machine) -> None:
     machine.sysctls(DEAD).hold(NAME, "500")
     assert machine.sysctls().release_dead_owners() == [NAME]

@@ -37,6 +37,8 @@ from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError
 SILENCE_S: Final = 20.0
 CLOSE_S: Final = 2.0
 LAST_LINES: Final = 8
+# What these libraries grumble about the engine mostly does another way.
+_GRUMBLERS: Final = ("libbpf:", "libxdp:")
 
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _log = logging.getLogger("natxy.engine")
@@ -136,7 +138,7 @@ class EngineClient:
             message = self._decoded(line)
             if message.get("id") == call_id:
                 if "error" in message:
-                    raise _refusal(method, message["error"])
+                    raise self._refusal(method, message["error"])
                 try:
                     return reply.model_validate(message.get("result"))
                 except ValidationError as error:
@@ -195,24 +197,26 @@ class EngineClient:
             self._process.wait(0.5)
         code = self._process.returncode
         ending = "" if code is None else f" (signal {-code})" if code < 0 else f" (exit code {code})"
+        return EngineDiedError(f"natxy-engine {what}{ending}. {self._last_words()}")
+
+    def _refusal(self, method: str, error: object) -> NatxyError:
+        """An error reply, as the exception that its code stands for."""
+        fields = error if isinstance(error, dict) else {}
+        code, text = fields.get("code"), str(fields.get("message", error))
+        if detail := fields.get("data"):
+            text += f" ({detail if isinstance(detail, str) else json.dumps(detail)})"
+        match code:
+            case ErrorCode.UNREACHABLE:
+                return DutError(text)
+            case ErrorCode.PORT | ErrorCode.RESOURCE:
+                # DPDK tells its reasons to the log alone.
+                return PlanError(f"{text}. {self._last_words()}")
+        return NatxyError(f"natxy-engine refused {method}: {text}. This is an error in natxy; please report it.")
+
+    def _last_words(self) -> str:
         with self._log_path.open("rb") as log:
             log.seek(self._log_start)
-            last = log.read().decode("utf-8", "replace").splitlines()[-LAST_LINES:]
+            lines = log.read().decode("utf-8", "replace").splitlines()
+        last = ([line for line in lines if not line.startswith(_GRUMBLERS)] or lines)[-LAST_LINES:]
         said = "\n".join(f"  {line}" for line in last) or "  nothing"
-        return EngineDiedError(
-            f"natxy-engine {what}{ending}. The last it said (all of it is in {self._log_path}):\n{said}"
-        )
-
-
-def _refusal(method: str, error: object) -> NatxyError:
-    """An error reply, as the exception that its code stands for."""
-    fields = error if isinstance(error, dict) else {}
-    code, text = fields.get("code"), str(fields.get("message", error))
-    if detail := fields.get("data"):
-        text += f" ({detail if isinstance(detail, str) else json.dumps(detail)})"
-    match code:
-        case ErrorCode.UNREACHABLE:
-            return DutError(text)
-        case ErrorCode.PORT | ErrorCode.RESOURCE:
-            return PlanError(text)
-    return NatxyError(f"natxy-engine refused {method}: {text}. This is an error in natxy; please report it.")
+        return f"The last it said (all of it is in {self._log_path}):\n{said}"

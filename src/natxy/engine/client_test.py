@@ -108,6 +108,18 @@ def test_an_error_reply_becomes_its_exception(
     assert caught.value.exit_code == exit_code
 
 
+def test_a_refused_port_tells_the_last_words(tmp_path: Path) -> None:
+    script = """
+        request = receive()
+        print("ETHDEV: veth has no combined channels", file=sys.stderr, flush=True)
+        send(id=request["id"], error={"code": -32002, "message": "left cannot be opened"})
+        receive()
+        """
+    with engine(tmp_path, script) as client, pytest.raises(PlanError, match="left cannot be opened") as caught:
+        client.open_ports(PortsOpen(ports=[]))
+    assert "ETHDEV: veth has no combined channels" in str(caught.value)
+
+
 def test_a_death_tells_the_last_words(tmp_path: Path) -> None:
     script = """
         receive()
@@ -118,6 +130,19 @@ def test_a_death_tells_the_last_words(tmp_path: Path) -> None:
         client.open_ports(PortsOpen(ports=[]))
     assert "natxy-engine ended during ports.open (exit code 7)" in str(caught.value)
     assert "EAL: no memory" in str(caught.value)
+
+
+@pytest.mark.parametrize(("last", "told"), [("EAL: no memory", False), ("libxdp: no such map", True)])
+def test_what_libraries_grumble_is_told_only_where_nothing_else_was_said(tmp_path: Path, last: str, told: bool) -> None:
+    script = f"""
+        receive()
+        print("libbpf: Kernel error message", file=sys.stderr)
+        print({last!r}, file=sys.stderr)
+        """
+    with engine(tmp_path, script) as client, pytest.raises(EngineDiedError) as caught:
+        client.info()
+    assert last in str(caught.value)
+    assert ("libbpf" in str(caught.value)) == told
 
 
 def test_only_the_words_of_this_engine_are_told(tmp_path: Path) -> None:

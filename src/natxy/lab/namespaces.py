@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.owner import Owner
 from natxy.dut.transport import run_program
-from natxy.errors import DutError
+from natxy.errors import DutError, PlanError
 
 _NAME = re.compile(r"natxy-(\d+-\d+)-(tester|dut)")
 
@@ -53,8 +53,24 @@ def lab_owners() -> list[Owner]:
     return sorted({Owner.parse(match[1]) for match in matches if match}, key=str)
 
 
+def other_labs() -> list[Owner]:
+    """Whose labs besides this process's are in use."""
+    return [owner for owner in lab_owners() if owner.is_alive() and owner != Owner.current()]
+
+
 def stale_labs() -> list[LabNamespaces]:
     return [LabNamespaces(owner) for owner in lab_owners() if not owner.is_alive()]
+
+
+def prepare_machine() -> list[Owner]:
+    """Removes what killed natxy processes left on this machine; returns who else measures in a lab on it.
+
+    PlanError without root.
+    """
+    if os.geteuid() != 0:
+        raise PlanError("a lab makes network namespaces, which needs root: run natxy with sudo, or as root")
+    remove_stale_labs()
+    return other_labs()
 
 
 def remove_stale_labs() -> list[str]:

@@ -17,10 +17,11 @@ from natxy.dut.machine import MachineSysctls
 from natxy.dut.owner import Owner
 from natxy.dut.transport import NetnsTransport
 from natxy.engine.messages import PortMedium, PortSpec, Side
-from natxy.errors import PlanError
+from natxy.interrupts import interrupts_held_back
 from natxy.lab.cores import CoreAssignment, assign_cores, cpu_mask
+from natxy.lab.cpu import is_virtual_machine
 from natxy.lab.engine_program import find_engine
-from natxy.lab.namespaces import LabNamespaces, remove_stale_labs
+from natxy.lab.namespaces import LabNamespaces, other_labs
 from natxy.plan.addresses import AddressPlan, LinkAddresses
 from natxy.plan.models import LabConfig
 
@@ -53,7 +54,7 @@ _AF_XDP_SEND_BUFFER_BYTES = 8 * 1024 * 1024
 
 
 class NetnsLab:
-    """The `Testbed` of `kind: lab`. One at a time in a process."""
+    """The `Testbed` of `kind: lab`. One at a time in a process, on a machine that `prepare_machine` has seen to."""
 
     def __init__(self, config: LabConfig, addresses: AddressPlan) -> None:
         self._config = config
@@ -66,9 +67,6 @@ class NetnsLab:
         self._tester = NetnsTransport(self._namespaces.tester, self._machine)
 
     def __enter__(self) -> Self:
-        if os.geteuid() != 0:
-            raise PlanError("a lab makes network namespaces, which needs root: run natxy with sudo, or as root")
-        remove_stale_labs()
         try:
             if self._config.io == "af_xdp":
                 self._machine.hold("net.core.wmem_default", str(_AF_XDP_SEND_BUFFER_BYTES))
@@ -125,10 +123,20 @@ class NetnsLab:
             "hold for this machine and not for a gateway with network interface cards.",
             "There is no medium with a line rate; a frame takes no time on the wire.",
         ]
+        sentences += [
+            f"Another natxy run, process {owner.pid}, had a lab on this machine at the same time; the two disturb each "
+            "other."
+            for owner in other_labs()
+        ]
         if self.cores.shared:
             sentences.append(
                 f"Tester and gateway share core {_listed(self.cores.dut)}: a gateway at its limit slows the tester "
                 "instead of losing frames, so rates near the limit are the tester's as much as the gateway's."
+            )
+        if is_virtual_machine():
+            sentences.append(
+                "This is a virtual machine: time that its host takes away from the gateway's core counts as the "
+                "gateway's loss."
             )
         if self._config.io == "af_packet":
             sentences.append(
@@ -171,16 +179,16 @@ class NetnsLab:
                 self.transport.run(["tee", path], input=mask)
 
     def _device(self, number: int, side: Side) -> str:
-        queues = self._config.queues
         if self._config.io == "af_xdp":
-            return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count={queues},busy_budget=0"
-        return f"net_af_packet{number},iface={side.value},qpairs={queues}"
+            return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count=1,busy_budget=0"
+        return f"net_af_packet{number},iface={side.value},qpairs={self._config.queues}"
 
     def _tear_down(self) -> None:
-        try:
-            self._namespaces.remove()
-        finally:
-            self._machine.release_all()
+        with interrupts_held_back():
+            try:
+                self._namespaces.remove()
+            finally:
+                self._machine.release_all()
 
 
 def _listed(cores: tuple[int, ...]) -> str:

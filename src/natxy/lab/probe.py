@@ -14,8 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from natxy.dut.machine import MachineSysctls
 from natxy.dut.transport import run_program
 from natxy.errors import NatxyError
+from natxy.lab.cpu import cpu_flags, is_virtual_machine
 from natxy.lab.engine_program import find_engine
 from natxy.lab.namespaces import stale_labs
 
@@ -25,7 +27,8 @@ _OLDEST_KERNEL = (5, 11)  # Older ones count BPF maps against RLIMIT_MEMLOCK, an
 
 @dataclass(frozen=True)
 class Finding:
-    """`ok`: False when natxy cannot measure like this; None for a remark, with a `remedy` where something is better."""
+    """`ok`: False when natxy cannot measure like this, None when it can but something would be better. Either has a
+    `remedy`."""
 
     name: str
     ok: bool | None
@@ -53,7 +56,7 @@ def _kernel() -> list[Finding]:
 
 def _cores() -> list[Finding]:
     usable = sorted(os.sched_getaffinity(0))
-    isolated = _read("/sys/devices/system/cpu/isolated") or "none"
+    isolated = _read("/sys/devices/system/cpu/isolated")
     several = len(usable) > 1
     return [
         Finding(
@@ -62,7 +65,12 @@ def _cores() -> list[Finding]:
             f"{len(usable)} usable ({', '.join(map(str, usable))})",
             _unless(several, "give the machine a second core, so that tester and gateway don't share one"),
         ),
-        Finding("isolated cores", None, isolated),
+        Finding(
+            "isolated cores",
+            bool(isolated) or None,
+            isolated or "none; optional",
+            _unless(bool(isolated), "boot with isolcpus= for cores that the kernel gives to nothing else"),
+        ),
     ]
 
 
@@ -70,7 +78,7 @@ def _hugepages() -> list[Finding]:
     meminfo = dict(line.split(":", 1) for line in (_read("/proc/meminfo") or "").splitlines())
     total, free, size = (meminfo.get(key, "0").strip() for key in ("HugePages_Total", "HugePages_Free", "Hugepagesize"))
     if total == "0":
-        return [Finding("hugepages", None, "none; optional, the engine runs without")]
+        return [Finding("hugepages", None, "none; optional, the engine runs without", "sysctl vm.nr_hugepages=256")]
     return [Finding("hugepages", True, f"{free} of {total} free, {size} each")]
 
 
@@ -136,8 +144,7 @@ def _conntrack_table() -> list[Finding]:
 
 
 def _clock() -> list[Finding]:
-    flags = set(_cpu_field("flags").split())
-    steady = {"constant_tsc", "nonstop_tsc"} <= flags
+    steady = {"constant_tsc", "nonstop_tsc"} <= cpu_flags()
     remedy = "rates and delays may drift: measure on a CPU with constant_tsc and nonstop_tsc"
     return [Finding("invariant TSC", steady or None, "yes" if steady else "no", _unless(steady, remedy))]
 
@@ -147,22 +154,28 @@ def _frequency() -> list[Finding]:
         path.read_text().strip() for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")
     }
     if not governors:
-        return [Finding("frequency scaling", None, "not visible")]
+        elsewhere = "fix the cores' frequency in the firmware, or on the virtual machine's host"
+        return [Finding("frequency scaling", None, "not visible", elsewhere)]
     fixed = governors == {"performance"}
     remedy = _unless(fixed, "cpupower frequency-set -g performance")
     return [Finding("frequency scaling", fixed or None, f"governor {', '.join(sorted(governors))}", remedy)]
 
 
 def _hypervisor() -> list[Finding]:
-    if "hypervisor" not in _cpu_field("flags").split():
-        return [Finding("hypervisor", None, "none")]
+    if not is_virtual_machine():
+        return [Finding("hypervisor", True, "none")]
     # user nice system idle iowait irq softirq steal, in ticks since boot (proc(5)).
     ticks = [int(word) for word in (_read("/proc/stat") or "cpu 0").splitlines()[0].split()[1:9]]
     steal_percent = 100 * ticks[7] / max(1, sum(ticks))
     quiet = steal_percent < 1
     remedy = _unless(quiet, "the host takes CPU time away: measure when it is quieter, or on dedicated cores")
     return [
-        Finding("hypervisor", None, "yes; a virtual machine's pauses make more trials invalid"),
+        Finding(
+            "hypervisor",
+            None,
+            "yes; a virtual machine's pauses make more trials invalid",
+            "measure on a machine of its own what is to be published",
+        ),
         Finding("steal time", quiet or None, f"{steal_percent:.2f} % since boot", remedy),
     ]
 
@@ -176,13 +189,15 @@ def _load() -> list[Finding]:
 
 def _stale() -> list[Finding]:
     try:
-        stale = stale_labs()
-    except NatxyError as error:
-        return [Finding("stale labs", None, str(error))]
-    if not stale:
-        return [Finding("stale labs", True, "none")]
-    pids = ", ".join(str(lab.owner.pid) for lab in stale)
-    return [Finding("stale labs", None, f"left by process {pids}", "the next `natxy run` removes them")]
+        left = [
+            *(f"the network namespaces {lab.tester} and {lab.dut}" for lab in stale_labs()),
+            *(f"{name} as changed by process {owner.pid}" for name, owner in MachineSysctls().left_by_dead_owners()),
+        ]
+    except (NatxyError, OSError) as error:
+        return [Finding("left by killed runs", None, str(error), "see to it that `ip netns list` works, as root")]
+    if not left:
+        return [Finding("left by killed runs", True, "nothing")]
+    return [Finding("left by killed runs", None, "; ".join(left), "the next `natxy run` in a lab puts it right")]
 
 
 _PROBES: Sequence[Callable[[], list[Finding]]] = (
@@ -221,11 +236,3 @@ def _read(path: str) -> str | None:
         return Path(path).read_text().strip()
     except OSError:
         return None
-
-
-def _cpu_field(name: str) -> str:
-    for line in (_read("/proc/cpuinfo") or "").splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == name:
-            return value
-    return ""

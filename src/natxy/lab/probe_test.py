@@ -9,5 +9,4 @@ def test_every_finding_says_something_and_every_fault_has_a_remedy() -> None:
     assert len({finding.name for finding in findings}) == len(findings)
     for finding in findings:
         assert finding.value
-        if finding.ok is not None:
-            assert (finding.remedy is None) == finding.ok, finding
+        assert (finding.remedy is None) == (finding.ok is True), finding

@@ -10,7 +10,7 @@ from typing import Final
 from natxy.plan.addresses import LinkAddresses
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways import LinuxForwardConfig, NftablesConfig, SimulatedConfig
-from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, Plan
+from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, LabConfig, Plan, TestbedConfig
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures import takers
 from natxy.plan.terms import Family
@@ -167,6 +167,15 @@ def _check_search(experiment: Experiment, location: Location) -> Iterator[Proble
             f"an error of {search.absolute_error:g} is wider than the whole search up to {search.max_rate:g}; lower it"
         )
         yield Problem((*location, "search", "error"), text)
+
+
+def check_testbed(testbed: TestbedConfig) -> Iterator[Problem]:
+    if isinstance(testbed, LabConfig) and testbed.io == "af_xdp" and testbed.queues > 1:
+        yield Problem(
+            ("testbed", "queues"),
+            f"af_xdp has one queue on a lab's veth pairs, not {testbed.queues}: DPDK's driver asks for channels that "
+            "veth doesn't have; remove it, or set `io: af_packet`",
+        )
 
 
 def check_references(plan: Plan) -> Iterator[Problem]:

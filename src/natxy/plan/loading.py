@@ -163,6 +163,7 @@ def _locate(document: CommentedMap, location: Location) -> tuple[int, int, Locat
     nodes: list[tuple[object, Location]] = [(document, ())]
     line, column = 0, 0
     found: Location = ()
+    lacking: Location = ()
     for position, part in enumerate(location):
         deeper = []
         for node, path in nodes:
@@ -171,9 +172,12 @@ def _locate(document: CommentedMap, location: Location) -> tuple[int, int, Locat
             elif isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node):
                 deeper.append((node[part], (*path, part), node.lc.item(part)))
         if not deeper:
-            # A last part that is in no mapping is a missing field; others are names of a union's members.
+            # A last part that is in no mapping is a missing field, which a mapping may be missing with; others are
+            # names of a union's members.
             if position == len(location) - 1 and isinstance(nodes[0][0], CommentedMap):
-                found = (*nodes[0][1], part)
+                found = (*nodes[0][1], *lacking, part)
+            elif part in _MERGED:
+                lacking = (*lacking, part)
             continue
         line, column = deeper[0][2]
         found = deeper[0][1]

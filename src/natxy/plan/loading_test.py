@@ -81,6 +81,13 @@ def test_a_bad_procedure_is_named_like_any_field(tmp_path: Path, procedure: str,
     assert message in errors
 
 
+def test_a_missing_rate_is_named_in_its_search_also_where_there_is_no_search(tmp_path: Path) -> None:
+    without = experiment("connections: 50k").replace("    search: {max_rate: 1M}\n", "")
+    assert "plan.yaml:4:5: experiments[0].search.max_rate: missing" in errors_of(tmp_path, without)
+    empty = experiment("connections: 50k").replace("{max_rate: 1M}", "{min_rate: 1k}")
+    assert "plan.yaml:7:5: experiments[0].search.max_rate: missing" in errors_of(tmp_path, empty)
+
+
 def test_a_procedure_is_a_name_or_a_mapping(tmp_path: Path) -> None:
     text = experiment("connections: 50k")
     named, mapped = load(tmp_path, text), load(tmp_path, text.replace("connection-rate", "{name: connection-rate}"))

@@ -165,7 +165,8 @@ class TimingPlan(PlanModel):
         default=None, description="lateness of the last frame that never makes a trial invalid"
     )
     max_pause: Duration | None = Field(
-        default=None, description="a pause of the tester's core beyond which a trial with loss is invalid"
+        default=None,
+        description="a trial whose loss the bursts after longer pauses of the tester's core could explain is invalid",
     )
 
 
@@ -227,7 +228,7 @@ class LabConfig(PlanModel):
     dut_cores: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = Field(
         default=None, description="cores of the gateway; automatic: another core than the tester's where there is one"
     )
-    queues: Annotated[int, Field(ge=1, le=64)] = 1
+    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="of a port; more than 1 needs af_packet")
 
 
 class SimulatedTestbedConfig(PlanModel):

@@ -78,7 +78,7 @@ def timing_deviations(timing: Timing, *, fixed_duration: bool) -> list[str]:
         )
     if timing.max_pause > RFC_TIMING.max_pause:
         sentences.append(
-            f"A trial with loss counts as valid although the tester's core may have paused for up to "
-            f"{format_duration(timing.max_pause)}."
+            "Loss counts against the gateway although bursts after pauses of the tester's core of up to "
+            f"{format_duration(timing.max_pause)} could explain it."
         )
     return sentences

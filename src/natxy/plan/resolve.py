@@ -8,16 +8,25 @@ from collections.abc import Sequence
 from typing import Final
 
 from natxy.errors import PlanError
-from natxy.plan.checks import check_experiment, check_references
+from natxy.plan.checks import check_experiment, check_references, check_testbed
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
-from natxy.plan.gateways import NftablesConfig
+from natxy.plan.gateways import LinuxForwardConfig, NftablesConfig
 from natxy.plan.goals import GoalPlan, goal_deviations, resolve_goal
-from natxy.plan.models import Directions, ExperimentPlan, Plan, PortRange, PortsPlan, SearchPlan
-from natxy.plan.presets import Timing, resolve_timing, timing_deviations
+from natxy.plan.models import (
+    Directions,
+    ExperimentPlan,
+    LabConfig,
+    Plan,
+    PortRange,
+    PortsPlan,
+    SearchPlan,
+    TestbedConfig,
+)
+from natxy.plan.presets import RFC_TIMING, Timing, resolve_timing, timing_deviations
 from natxy.plan.problems import Location, PlanProblems, Problem
 from natxy.plan.terms import Family
 from natxy.plan.topology import resolve_addresses
-from natxy.plan.units import Percent, Rate, line_rate_fps
+from natxy.plan.units import Percent, Rate, format_duration, format_quantity, line_rate_fps, times
 
 # The 18 bytes of payload that a frame proves itself with leave 64 bytes for IPv4, and 14 + 40 + 8 + 18 + 4 for IPv6.
 SMALLEST_FRAME: Final = {Family.IPV4: 64, Family.IPV6: 84}
@@ -41,7 +50,7 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
     `repeat` overrides every experiment's own. `only` names the experiments to keep; those that a rate is taken
     from stay with them.
     """
-    problems: list[Problem] = []
+    problems: list[Problem] = [*check_testbed(plan.testbed)]
     experiments: list[Experiment] = []
     for number, own in enumerate(plan.experiments):
         location: Location = ("experiments", number)
@@ -64,7 +73,7 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
         testbed=plan.testbed,
         allow_public_destinations=plan.allow_public_destinations,
         experiments=kept,
-        deviations=_deviations(kept),
+        deviations=_deviations(plan.testbed, kept),
     )
 
 
@@ -184,17 +193,45 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
     ]
 
 
-def _deviations(experiments: list[Experiment]) -> list[str]:
+def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[str]:
     sentences: list[str] = []
+    if isinstance(testbed, LabConfig):
+        sentences.append(
+            "Neighbours are resolved once, when a gateway is set up; RFC 2544 §23 sends learning frames before each "
+            "trial."
+        )
     for experiment in experiments:
         sentences += timing_deviations(experiment.timing, fixed_duration=not experiment.procedure.stateful)
         sentences += experiment.procedure.deviations(experiment.timing.trial)
         if experiment.search and experiment.search.goal:
             sentences += goal_deviations(experiment.search.goal, experiment.timing.trial)
+        sentences += _short_connection_trials(experiment)
+        if isinstance(experiment.gateway, LinuxForwardConfig):
+            sentences.append(
+                "Routers are measured with one destination network a side; RFC 2544 §12 asks for a second run with "
+                "random destinations in 256 networks."
+            )
         if experiment.repeat < DEFAULT_REPEAT:
             sentences.append(
-                f"Experiments are repeated {experiment.repeat} times; at least {DEFAULT_REPEAT} repetitions are usual."
+                f"Experiments are measured {times(experiment.repeat)}; at least {DEFAULT_REPEAT} repetitions are usual."
             )
         if experiment.uses_connections:
             sentences.append("Connections are UDP; results need not carry over to TCP (RFC 9693).")
     return [*dict.fromkeys(sentences)]
+
+
+def _short_connection_trials(experiment: Experiment) -> list[str]:
+    search, connections, timing = experiment.search, experiment.connections, experiment.timing
+    if not experiment.procedure.stateful or search is None or connections is None:
+        return []
+    shortest_s = connections / search.max_rate
+    if shortest_s >= RFC_TIMING.trial:
+        return []
+    sentence = (
+        f"A connection rate trial lasts as long as its connections take: {connections:,} at the search's highest rate, "
+        f"{format_quantity(search.max_rate, experiment.unit)}, are {format_duration(shortest_s)}"
+    )
+    if timing.overrun_floor > 0:
+        share = f"{100 * timing.overrun_floor / shortest_s:.2g} %"
+        sentence += f", {share} of which is the {format_duration(timing.overrun_floor)} that the last frame may be late"
+    return [f"{sentence}; RFC 2544 §24 asks for at least {format_duration(RFC_TIMING.trial)} of traffic."]

@@ -116,6 +116,11 @@ def test_what_contradicts_itself_is_refused(change: dict[str, Any], field: tuple
     assert ("experiments", 0, *field) in problems_of(plan_of(FORWARDING | change))
 
 
+def test_more_than_one_queue_of_af_xdp_is_refused() -> None:
+    assert problems_of(plan_of(FORWARDING, testbed={"kind": "lab", "queues": 2})) == [("testbed", "queues")]
+    assert resolve(plan_of(FORWARDING, testbed={"kind": "lab", "io": "af_packet", "queues": 2})).testbed.kind == "lab"
+
+
 def test_phase_2_needs_a_phase_1_rate() -> None:
     without = {name: value for name, value in PHASE2.items() if name not in {"phase1_rate", "baseline"}}
     assert problems_of(plan_of(without)) == [("experiments", 0, "phase1_rate")]
@@ -163,13 +168,35 @@ def test_timing_layers() -> None:
 
 
 def test_a_plan_to_the_letter_has_nothing_to_confess() -> None:
-    assert resolve(plan_of(FORWARDING)).deviations == []
+    to_the_letter = FORWARDING | {"gateway": "simulated"}
+    assert resolve(plan_of(to_the_letter, testbed={"kind": "simulated"})).deviations == []
+
+
+def test_a_router_in_a_lab_confesses_its_neighbours_and_networks() -> None:
+    neighbours, networks = resolve(plan_of(FORWARDING)).deviations
+    assert "RFC 2544 §23 sends learning frames before each trial" in neighbours
+    assert "RFC 2544 §12 asks for a second run with random destinations in 256 networks" in networks
+    assert not any("256 networks" in sentence for sentence in resolve(plan_of(RATE)).deviations)
+
+
+def test_short_trials_of_connection_rates_are_confessed() -> None:
+    long = RATE | {"search": {"max_rate": "50k"}, "connections": "3M"}
+    assert not any("lasts as long as" in sentence for sentence in resolve(plan_of(long)).deviations)
+    rate = RATE | {"connections": "100k"}
+    assert any(
+        "100,000 at the search's highest rate, 1 Mcps, are 100 ms; RFC 2544 §24 asks for at least 60 s" in sentence
+        for sentence in resolve(plan_of(rate)).deviations
+    )
+    assert any(
+        "are 100 ms, 1 % of which is the 1 ms that the last frame may be late; RFC 2544 §24" in sentence
+        for sentence in resolve(plan_of(rate, timing="lab")).deviations
+    )
 
 
 def test_shorter_trials_and_few_repetitions_are_confessed() -> None:
     deviations = " ".join(resolve(plan_of(FORWARDING, timing="lab", repeat=3)).deviations)
     assert "RFC 2544 §24 asks for at least 60 s" in deviations
-    assert "repeated 3 times" in deviations
+    assert "measured 3 times" in deviations
 
 
 def test_the_longest_trial_spans_both_phases() -> None:

@@ -142,6 +142,11 @@ def format_duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
+def times(count: int) -> str:
+    """`once`, `3 times`."""
+    return "once" if count == 1 else f"{count:,} times"
+
+
 def _is_number(given: object) -> bool:
     # A YAML `yes` or `true` would otherwise count as 1.
     return isinstance(given, int | float) and not isinstance(given, bool)

@@ -6,16 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from natxy.dut.base import Gateway
 from natxy.engine.interface import Engine, OnProgress
 from natxy.engine.messages import TrialResult
 from natxy.plan.experiment import Experiment
+from natxy.plan.units import Unit, format_quantity
 from natxy.procedures.replay import Replay
 from natxy.results.records import Purpose, TrialKind
 from natxy.results.store import timestamp
 from natxy.search.outcome import Attempt
+
+KIND_WORDS: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validation", TrialKind.TRAFFIC: "traffic"}
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,13 @@ class FinishedTrial:
     rate_fps: float
     started_at: str
     result: TrialResult
+
+    @property
+    def title(self) -> str:
+        """`traffic at 812.5 kfps per direction`."""
+        unit = Unit.CPS if self.kind == TrialKind.PHASE1 else Unit.FPS
+        direction = " per direction" if self.kind == TrialKind.TRAFFIC else ""
+        return f"{KIND_WORDS[self.kind]} at {format_quantity(self.rate_fps, unit)}{direction}"
 
 
 class TrialObserver(Protocol):

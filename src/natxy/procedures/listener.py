@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from natxy.engine.messages import Progress
 from natxy.plan.experiment import Experiment
 from natxy.procedures.base import ProcedureResult
@@ -14,6 +16,8 @@ from natxy.search.outcome import Attempt
 
 class RunListener:
     """Hears of everything and does nothing; override what you want to know. Calls are quick: a trial waits for them."""
+
+    def run_started(self, folder: Path) -> None: ...
 
     def experiment_started(self, experiment: Experiment) -> None: ...
 

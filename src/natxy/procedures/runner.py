@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,8 @@ from typing import Final
 from natxy import __version__
 from natxy.dut.base import TableNeed
 from natxy.engine.interface import OnProgress
-from natxy.errors import DutError, NatxyError, PlanError
+from natxy.engine.messages import Verdict
+from natxy.errors import DutError, NatxyError, PlanError, TesterLimitError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench, FinishedTrial
@@ -25,7 +27,7 @@ from natxy.results.ownership import sole_owner
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import RepetitionRecord, RunRecord, RunState, State, TrialKind, TrialRecord
-from natxy.results.statistics import summarize
+from natxy.results.statistics import Headline, Summary, summarize_headlines
 from natxy.results.store import RESULTS_FILE, RunStore
 from natxy.search.outcome import Attempt, TesterLimitReached
 
@@ -40,20 +42,24 @@ _CELL: Final = {"frame_size", "directions", "connections"}
 
 
 def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
-    """Measures everything and returns the exit code: 0, 3 when the tester was too slow for a result, 4 when a DUT
-    could not be reached, set up or reset.
+    """Measures everything and returns the exit code: 0, or the first of these that an experiment ended with: 2 when
+    its gateway's table doesn't fit the plan, 4 when a DUT could not be reached, set up or reset, 3 when the tester was
+    too slow for a result, 4 when it was skipped for want of another's result.
 
-    `folder` is made where it isn't there; it has to be empty. Other errors, and Ctrl-C, end the run with an exception:
-    what was measured until then is kept, and a run that measured nothing leaves no folder.
+    `folder` is made where it isn't there; PlanError when it isn't empty or cannot be written. Other errors, and
+    Ctrl-C, end the run with an exception: what was measured until then is kept. A run that measured nothing takes back
+    what it made, unless that tells why the engine failed.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    made = _make(folder)
     with sole_owner(folder):
+        listener.run_started(folder)
         run = _Run(plan, folder, listener)
         try:
             return run.carry_out()
-        except BaseException:
-            if not run.measured:
-                shutil.rmtree(folder)
+        except BaseException as error:
+            engine_failed = (folder / ENGINE_LOG).exists() and not isinstance(error, KeyboardInterrupt)
+            if not run.measured and not engine_failed:
+                _take_back(folder, made)
             raise
 
 
@@ -75,6 +81,31 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
         return _Run(plan, folder, listener, before).carry_out()
 
 
+def _make(folder: Path) -> list[Path]:
+    """Returns the folders that were not there, the innermost first."""
+    try:
+        made = [path for path in (folder, *folder.parents) if not path.exists()]
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise PlanError(f"{folder} is there already; give another --output, so that no result is overwritten")
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror
+        raise PlanError(f"the results folder {folder} cannot be made: {reason}; give another --output") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PlanError(f"the results folder {folder} cannot be written; give another --output")
+    return made
+
+
+def _take_back(folder: Path, made: Sequence[Path]) -> None:
+    """`made`: folders, the innermost first."""
+    for file in folder.iterdir():
+        file.unlink()
+    # Another run may have come to use an outer one.
+    with suppress(OSError):
+        for path in made:
+            path.rmdir()
+
+
 class _Run:
     """`before`: what was measured until the run was cut short."""
 
@@ -90,6 +121,7 @@ class _Run:
         self._medians: dict[str, float] = {}
         self._states: list[State] = []
         self._tester_described = False
+        self._unfit = False
         self.measured = before is not None
 
     def carry_out(self) -> int:
@@ -107,9 +139,17 @@ class _Run:
             self._store.finish_run(final)
             self._store.close()
             self._foreign.close()
-        if State.FAILED in self._states:
-            return DutError.exit_code
-        return TesterLimitReached.exit_code if State.TESTER_LIMIT in self._states else 0
+        return self._exit_code()
+
+    def _exit_code(self) -> int:
+        if self._unfit:
+            return PlanError.exit_code
+        worst_first = (
+            (State.FAILED, DutError.exit_code),
+            (State.TESTER_LIMIT, TesterLimitError.exit_code),
+            (State.SKIPPED, DutError.exit_code),
+        )
+        return next((code for state, code in worst_first if state in self._states), 0)
 
     def _record_plan(self) -> dict[str, int]:
         if self._before:
@@ -145,21 +185,18 @@ class _Run:
     # --- one experiment
 
     def _experiment(self, workbench: Workbench, experiment: Experiment, experiment_id: int) -> None:
-        """TesterLimitReached and DutError end the experiment, everything else the run."""
+        """TesterLimitError and DutError end the experiment, everything else the run."""
         self._listener.experiment_started(experiment)
         before = self._before.get(experiment.name)
         if before and before.state in _ENDED:
-            self._ended(experiment, before.state, before.reason, before.values)
+            self._ended(experiment, before.state, before.reason, before.statistics)
             return
         self._store.set_experiment_state(experiment_id, State.RUNNING)
-        values: list[float] = []
+        headlines: list[Headline] = []
         state, reason = State.FAILED, "an error in natxy"
         try:
-            missing = self._missing_result(experiment)
-            if not missing:
-                self._repetitions(workbench.bed_for(experiment), experiment, experiment_id, values)
-            state, reason = (State.SKIPPED, missing) if missing else (State.DONE, "")
-        except TesterLimitReached as error:
+            state, reason = self._measure(workbench, experiment, experiment_id, headlines)
+        except TesterLimitError as error:
             state, reason = State.TESTER_LIMIT, str(error)
         except DutError as error:
             state, reason = State.FAILED, str(error)
@@ -172,14 +209,36 @@ class _Run:
             raise
         finally:
             self._store.set_experiment_state(experiment_id, state, reason)
-        self._ended(experiment, state, reason, values)
+        self._ended(
+            experiment,
+            state,
+            reason,
+            summarize_headlines(headlines, experiment.search.min_rate if experiment.search else None),
+        )
 
-    def _ended(self, experiment: Experiment, state: State, reason: str, values: Sequence[float]) -> None:
+    def _ended(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
         self._states.append(state)
-        summary = summarize(values)
         if summary:
             self._medians[experiment.name] = summary.median
         self._listener.experiment_finished(experiment, state, reason, summary)
+
+    def _measure(
+        self, workbench: Workbench, experiment: Experiment, experiment_id: int, headlines: list[Headline]
+    ) -> tuple[State, str]:
+        if missing := self._missing_result(experiment):
+            return State.SKIPPED, missing
+        bed = workbench.bed_for(experiment)
+        self._describe(bed, experiment_id)
+        phase1_fps = self._rates(experiment).get("phase1_rate")
+        try:
+            if experiment.connections is not None:
+                bed.gateway.check(TableNeed(experiment.connections, experiment.longest_trial_s(phase1_fps)))
+        except PlanError as error:
+            # What others need of their gateways may well be there.
+            self._unfit = True
+            return State.FAILED, str(error)
+        self._repetitions(bed, experiment, experiment_id, headlines)
+        return State.DONE, ""
 
     def _missing_result(self, experiment: Experiment) -> str:
         for field, rate in experiment.known_rates.items():
@@ -187,12 +246,11 @@ class _Run:
                 return f"its {field} is a share of {rate.experiment!r}, which has no result"
         return ""
 
-    def _repetitions(self, bed: Bed, experiment: Experiment, experiment_id: int, values: list[float]) -> None:
-        self._describe(bed, experiment_id)
-        rates = {field: rate.given_by(self._medians) for field, rate in experiment.known_rates.items()}
-        phase1_fps = rates.get("phase1_rate")
-        if experiment.connections is not None:
-            bed.gateway.check(TableNeed(experiment.connections, experiment.longest_trial_s(phase1_fps)))
+    def _rates(self, experiment: Experiment) -> dict[str, float | None]:
+        return {field: rate.given_by(self._medians) for field, rate in experiment.known_rates.items()}
+
+    def _repetitions(self, bed: Bed, experiment: Experiment, experiment_id: int, headlines: list[Headline]) -> None:
+        rates = self._rates(experiment)
         before = self._before.get(experiment.name)
         recorded = {repetition.number: repetition for repetition in before.repetitions} if before else {}
         for number in range(1, experiment.repeat + 1):
@@ -206,13 +264,13 @@ class _Run:
                 sleep=bed.sleep,
                 plan_seed=self._plan.seed,
                 repetition=number,
-                phase1_fps=phase1_fps,
+                phase1_fps=rates.get("phase1_rate"),
                 rate=rates.get("rate"),
             )
             result = self._repetition(bench, experiment_id, observer, recorded.get(number))
             headline = result.figures[experiment.procedure.headline().name]
             if headline is not None:
-                values.append(headline)
+                headlines.append(Headline(headline, result.lower_bound, result.upper_bound))
             self._listener.repetition_finished(number, result)
 
     def _describe(self, bed: Bed, experiment_id: int) -> None:
@@ -240,16 +298,18 @@ class _Run:
         observer.repetition_id = repetition_id
         self.measured = True
         try:
-            result = self._measure(bench, repetition_id, recorded.trials if recorded else [])
+            result = self._carry_on(bench, repetition_id, recorded.trials if recorded else [])
+            observer.check_forwarding(result)
         except TesterLimitReached as limit:
+            reason = observer.limit_reason(limit)
             self._store.finish_repetition(
                 repetition_id,
                 State.TESTER_LIMIT,
                 lower_bound=limit.lower_bound,
                 upper_bound=limit.upper_bound,
-                reason=str(limit),
+                reason=reason,
             )
-            raise
+            raise TesterLimitError(reason) from limit
         except KeyboardInterrupt:
             self._store.finish_repetition(repetition_id, State.INTERRUPTED, reason="interrupted")
             raise
@@ -268,7 +328,7 @@ class _Run:
         )
         return result
 
-    def _measure(self, bench: Bench, repetition_id: int, recorded: Sequence[TrialRecord]) -> ProcedureResult:
+    def _carry_on(self, bench: Bench, repetition_id: int, recorded: Sequence[TrialRecord]) -> ProcedureResult:
         procedure = procedure_of(bench.experiment)
         usable = [*recorded]
         if usable and not procedure.replayable:
@@ -301,8 +361,34 @@ class _Observer:
         self._foreign = foreign
         self._listener = listener
         self.repetition_id = 0
+        self._last_invalid: FinishedTrial | None = None
+        self._attempt: list[FinishedTrial] = []
+
+    def limit_reason(self, limit: TesterLimitReached) -> str:
+        """A step may have several trials, each with its own rate: names the one that the tester failed in."""
+        trial = self._last_invalid
+        if trial is None:
+            # All of the tries were made before the run was resumed.
+            return str(limit)
+        return (
+            f"tester limit reached in {trial.title}: {limit.tries} tries, all invalid; the last: {trial.result.reason}"
+        )
+
+    def check_forwarding(self, result: ProcedureResult) -> None:
+        """DutError after a search in which no rate passed, when of its lowest rate nothing came through at all."""
+        replayed = not self._attempt
+        if result.lower_bound is not None or result.upper_bound is None or replayed:
+            return
+        streams = [stream for trial in self._attempt for stream in trial.result.streams]
+        if any(stream.received + stream.corrupt + stream.misrouted for stream in streams):
+            return
+        raise DutError(
+            f"the gateway forwards nothing: none of {sum(stream.sent for stream in streams):,} frames came through in "
+            f"{self._attempt[-1].title}, the search's lowest rate; look at the gateway's routes and rules"
+        )
 
     def attempt_started(self, attempt: Attempt) -> None:
+        self._attempt = []
         self._listener.attempt_started(attempt)
 
     def progress(self, kind: TrialKind) -> OnProgress:
@@ -321,4 +407,7 @@ class _Observer:
             result=trial.result,
         )
         self._foreign.add(trial.result.samples)
+        self._attempt.append(trial)
+        if trial.result.verdict == Verdict.INVALID:
+            self._last_invalid = trial
         self._listener.trial_finished(trial)

@@ -12,12 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from natxy.dut.base import TableNeed
+from natxy.dut.simulated import SimulatedGateway
 from natxy.engine.messages import Progress
-from natxy.errors import DutError, EngineDiedError
+from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError
 from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
 from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import PLAN_FILE, run_plan
+from natxy.procedures.runner import ENGINE_LOG, PLAN_FILE, run_plan
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, RunRecord, RunState, State, TrialKind
 
@@ -137,10 +139,28 @@ def test_the_testers_limit_ends_an_experiment_but_not_the_run(tmp_path: Path) ->
     assert run.state == RunState.DONE
     forwarding, bounded = run.experiments
     assert (forwarding.state, forwarding.values) == (State.TESTER_LIMIT, [])
-    assert "tester limit reached at 500500" in forwarding.reason
+    assert forwarding.reason == (
+        "tester limit reached in traffic at 500.5 kfps per direction: 3 tries, all invalid; "
+        "the last: forward: the simulated tester sends at most 100000 fps"
+    )
+    assert forwarding.repetitions[0].reason == forwarding.reason
     assert len(forwarding.repetitions[0].trials) == 3
     assert bounded.state == State.DONE
     assert bounded.values == [pytest.approx(30_000, abs=510)] * 2
+
+
+@pytest.mark.parametrize(
+    ("experiment", "trial"),
+    [
+        (PHASE2 | {"phase1_rate": "150k", "baseline": None}, "phase 1 at 150 kcps"),
+        (VALIDATED | {"search": {"min_rate": "50k", "max_rate": "150k", "error": 500}}, "phase 1 at 100 kcps"),
+    ],
+)
+def test_the_testers_limit_is_that_of_the_trial_it_failed_in(
+    tmp_path: Path, experiment: dict[str, Any], trial: str
+) -> None:
+    _, run = measure(tmp_path / "run", experiment, testbed={"tester_limit": "99k"})
+    assert run.experiments[0].reason.startswith(f"tester limit reached in {trial}: 3 tries")
 
 
 def test_an_experiment_without_its_phase_1_rate_is_skipped(tmp_path: Path) -> None:
@@ -148,6 +168,28 @@ def test_an_experiment_without_its_phase_1_rate_is_skipped(tmp_path: Path) -> No
     assert code == 3
     assert run.experiments[2].state == State.SKIPPED
     assert "'rate', which has no result" in run.experiments[2].reason
+
+
+def test_a_run_with_a_skipped_experiment_is_no_success(tmp_path: Path) -> None:
+    phase2 = PHASE2 | {"baseline": None}
+    code, run = measure(tmp_path / "run", RATE, phase2, gateway={"table_capacity": 19_999})
+    assert [experiment.state for experiment in run.experiments] == [State.DONE, State.SKIPPED]
+    assert code == 4
+
+
+def test_a_gateway_that_does_not_fit_ends_only_its_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(self: SimulatedGateway, need: TableNeed) -> None:
+        if need.longest_trial_s < 1:
+            raise PlanError("connections expire too early")
+
+    monkeypatch.setattr(SimulatedGateway, "check", check)
+    phase2 = PHASE2 | {"phase1_rate": "100k", "baseline": None}
+    code, run = measure(tmp_path / "run", phase2, RATE)
+    assert code == 2
+    assert run.state == RunState.DONE
+    unfit, rate = run.experiments
+    assert (unfit.state, unfit.reason) == (State.FAILED, "connections expire too early")
+    assert rate.state == State.DONE
 
 
 class Fails(RunListener):
@@ -172,6 +214,25 @@ def test_a_dut_that_fails_is_recorded_and_the_run_goes_on(tmp_path: Path) -> Non
     assert rate.state == State.DONE
 
 
+@pytest.mark.parametrize("experiment", [FORWARDING, RATE, VALIDATED])
+def test_a_gateway_that_forwards_nothing_failed(tmp_path: Path, experiment: dict[str, Any]) -> None:
+    dead = {"forward_loss_ratio": 1, "reverse_loss_ratio": 1}
+    code, run = measure(tmp_path / "run", experiment, gateway=dead)
+    assert code == 4
+    failed = run.experiments[0]
+    assert (failed.state, failed.values) == (State.FAILED, [])
+    assert failed.reason.startswith("the gateway forwards nothing: none of ")
+    assert " at 1 k" in failed.reason
+    assert [r.state for r in failed.repetitions] == [State.FAILED]
+
+
+@pytest.mark.parametrize("experiment", [FORWARDING, VALIDATED])
+def test_a_gateway_that_forwards_one_way_has_a_result(tmp_path: Path, experiment: dict[str, Any]) -> None:
+    code, run = measure(tmp_path / "run", experiment, gateway={"reverse_loss_ratio": 1})
+    assert code == 0
+    assert run.experiments[0].values == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("error", "state", "experiment_state"),
     [
@@ -193,14 +254,39 @@ def test_an_end_before_time_keeps_what_was_measured(
     assert len(experiment.repetitions[0].trials) == 2
 
 
-def test_a_run_that_measured_nothing_leaves_nothing(tmp_path: Path) -> None:
-    class Stops(RunListener):
-        def experiment_started(self, experiment: object) -> None:
-            raise KeyboardInterrupt
+class Stops(RunListener):
+    """Before anything is measured."""
 
-    with pytest.raises(KeyboardInterrupt):
-        measure(tmp_path / "run", FORWARDING, listener=Stops())
-    assert not (tmp_path / "run").exists()
+    def __init__(self, error: BaseException, engine_log: Path | None = None) -> None:
+        self._error = error
+        self._engine_log = engine_log
+
+    def experiment_started(self, experiment: object) -> None:
+        if self._engine_log:
+            self._engine_log.write_text("EAL: no such device")
+        raise self._error
+
+
+def test_a_run_that_measured_nothing_leaves_nothing(tmp_path: Path) -> None:
+    for error in (KeyboardInterrupt(), PlanError("a lab needs root")):
+        with pytest.raises(type(error)):
+            measure(tmp_path / "runs" / "run", FORWARDING, listener=Stops(error))
+        assert [*tmp_path.iterdir()] == []
+
+
+def test_a_folder_that_was_there_stays(tmp_path: Path) -> None:
+    with pytest.raises(PlanError):
+        measure(tmp_path, FORWARDING, listener=Stops(PlanError("a lab needs root")))
+    assert tmp_path.exists()
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("error", [EngineDiedError("it ended"), PlanError("no such device")])
+def test_what_the_engine_said_before_it_failed_stays(tmp_path: Path, error: NatxyError) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(type(error)):
+        measure(folder, FORWARDING, listener=Stops(error, folder / ENGINE_LOG))
+    assert (folder / ENGINE_LOG).read_text() == "EAL: no such device"
 
 
 def without_times(run: RunRecord) -> str:

@@ -105,7 +105,7 @@ def test_figures_and_curves_reach_the_store(tmp_path: Path) -> None:
 def test_every_figure_is_shown(tmp_path: Path) -> None:
     _, run, told = measure(tmp_path / "run")
     assert "repetition 1: Worst loss 37.5 %, Frames lost 150,000 frames, Nothing none" in told
-    assert "median 37.5 % of 2" in told
+    assert "median of 2: 37.5 %" in told
     table = results_tables.rfc_form(run)[0]
     assert table.title == "Worst loss, %"
     rows = {row[0]: row[1] for row in table.rows}
@@ -122,7 +122,7 @@ def test_the_testers_limit_ends_it_as_it_ends_a_search(tmp_path: Path) -> None:
     code, run, _ = measure(tmp_path / "run", tester_limit="150k")
     experiment = run.experiments[0]
     assert (code, experiment.state) == (3, State.TESTER_LIMIT)
-    assert "tester limit reached at 200000" in experiment.reason
+    assert "tester limit reached in traffic at 200 kfps per direction" in experiment.reason
     assert [(trial.number, trial.attempt) for trial in experiment.repetitions[0].trials] == [
         (1, 1), (2, 1), (2, 2), (2, 3),
     ]  # fmt: skip

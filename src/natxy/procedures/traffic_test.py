@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from natxy.engine.simulated_delays import PERIOD
+from natxy.errors import DutError
 from natxy.plan.models import Plan
 from natxy.plan.problems import PlanProblems
 from natxy.plan.resolve import resolve
@@ -39,9 +40,9 @@ def plan_of(*experiments: dict[str, Any], timing: Any = "lab", **gateway: Any) -
     return Plan.model_validate(head | {"experiments": [common | experiment for experiment in experiments]})
 
 
-def measure(*experiments: dict[str, Any], **given: Any) -> RunRecord:
+def measure(*experiments: dict[str, Any], code: int = 0, **given: Any) -> RunRecord:
     with TemporaryDirectory() as folder:
-        assert run_plan(resolve(plan_of(*experiments, **given)), Path(folder) / "run", RunListener()) == 0
+        assert run_plan(resolve(plan_of(*experiments, **given)), Path(folder) / "run", RunListener()) == code
         return RunReader(Path(folder) / "run").run
 
 
@@ -209,7 +210,7 @@ def test_a_rate_is_a_share_of_what_was_measured() -> None:
 
 def test_without_its_source_an_experiment_is_skipped() -> None:
     shared = {"rate": {"experiment": "throughput", "percent": 80}}
-    run = measure(THROUGHPUT, LATENCY | shared, forward_loss_ratio=0.5)
+    run = measure(THROUGHPUT, LATENCY | shared, forward_loss_ratio=0.5, code=DutError.exit_code)
     assert run.experiments[1].state == State.SKIPPED
     assert run.experiments[1].reason == "its rate is a share of 'throughput', which has no result"
 

@@ -17,6 +17,7 @@ from natxy.engine.client import EngineClient
 from natxy.engine.interface import Engine
 from natxy.engine.messages import PortsOpen
 from natxy.engine.simulated import SimulatedDut, SimulatedEngine
+from natxy.interrupts import interrupts_held_back
 from natxy.lab.netns import NetnsLab
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.experiment import Experiment, ResolvedPlan
@@ -62,10 +63,13 @@ class Workbench:
         wanted = (experiment.addresses.links, experiment.gateway)
         if self._bed is None or self._made_for != wanted:
             self._clear_away()
-            with ExitStack() as stack, self._background.foreground():
-                self._bed = self._set_up(stack, experiment)
-                self._stack = stack.pop_all()
-                self._made_for = wanted
+            try:
+                with self._background.foreground():
+                    self._bed = self._set_up(self._stack, experiment)
+            except BaseException:
+                self._clear_away()
+                raise
+            self._made_for = wanted
         return self._bed
 
     def discard(self) -> None:
@@ -73,9 +77,10 @@ class Workbench:
         self._clear_away()
 
     def _clear_away(self) -> None:
-        self._bed = None
-        self._made_for = None
-        self._stack.close()
+        with interrupts_held_back():
+            self._bed = None
+            self._made_for = None
+            self._stack.close()
 
     def _set_up(self, stack: ExitStack, experiment: Experiment) -> Bed:
         match self._plan.testbed:

@@ -69,12 +69,17 @@ class Dut:
 
 
 def write_report(run_dir: Path) -> Path:
-    """Writes `report.html` into the run folder. PlanError when the folder holds no run."""
+    """Writes `report.html` into the run folder. PlanError when the folder holds no run, OSError when it cannot
+    be written."""
     reader = RunReader(run_dir)
     report = reader.folder / REPORT_FILE
     unfinished = report.with_suffix(".html.partial")
-    unfinished.write_text(render(reader), encoding="utf-8")
-    os.replace(unfinished, report)
+    page = render(reader)
+    try:
+        unfinished.write_text(page, encoding="utf-8")
+        os.replace(unfinished, report)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return report
 
 
@@ -92,7 +97,7 @@ def render(reader: RunReader) -> str:
     return environment.get_template("report.html.j2").render(
         run=run,
         style=Markup(style),
-        state=wording.RUN_STATE_WORDS[run.state],
+        state=wording.run_state(run),
         started=_moment(run.started_at),
         wall_time=_wall_time(run),
         trial_count=len(verdicts),
@@ -115,7 +120,7 @@ def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
     spread = ""
     if summary is not None:
         measured = "1 repetition" if summary.count == 1 else f"median of {summary.count}"
-        lowest, highest = (wording.quantity(v, experiment.unit) for v in (summary.minimum, summary.maximum))
+        lowest, highest = (wording.statistic(summary, v, experiment.unit) for v in (summary.minimum, summary.maximum))
         spread = f"{measured} ({lowest} to {highest})"
     return Card(
         title=experiment.title,

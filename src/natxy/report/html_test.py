@@ -10,7 +10,7 @@ import pytest
 from natxy.errors import PlanError
 from natxy.report.html import write_report
 from natxy.results.records import RunState
-from tests.sample_runs import HOSTILE, SampleRun, hostile, quickstart
+from tests.sample_runs import HOSTILE, SampleRun, Sought, hostile, quickstart
 
 VOID = {"meta", "link", "br", "img", "hr"}
 
@@ -51,11 +51,22 @@ def test_the_report_says_everything_that_has_to_be_said(tmp_path: Path) -> None:
         "228.1 kfps", "per direction · 456.2 kfps aggregate", "115.6 kcps", "65.8 % of Linux IPv4 forwarding",
         "no result", "tester limit reached: 3 invalid trials at 205 kfps; lower max_rate",
         "RFC 2544 §24 asks for at least 60 s.", "seed 18446744073709551615",
+        "complete, 1 without result", "129 trials, 6 invalid",
         "nf_conntrack_max", "table ip natxy {", "net_af_xdp", "DPDK 22.11.11", "UDP with a correct checksum",
         "6 of 129 trials were invalid", "the last frame left 1.3 ms late", "icmpv6 redirect",
         "the gateway may do more than the search's maximum", "seed: 18446744073709551615",
     ):  # fmt: skip
         assert expected in text, expected
+
+
+def test_a_spread_that_the_search_cut_off_says_so(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path)
+    sample.experiment("near", Sought(399e3), title="Near the end")
+    sample.experiment("nothing", Sought(0), title="Nothing passes")
+    text = Page(write_report(sample.end())).text
+    assert "median of 3 (393,750 to ≥ 400,000)" in text
+    assert "median of 3 (< 10,000 to < 10,000)" in text
+    assert "per direction · < 20 kfps aggregate" in text
 
 
 def test_the_file_is_self_contained_and_runs_nothing(tmp_path: Path) -> None:

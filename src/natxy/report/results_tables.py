@@ -91,15 +91,24 @@ def _overview_row(experiment: ExperimentRecord) -> tuple[str, ...]:
         name += f" ({wording.STATE_WORDS[experiment.state]})"
     statistics = [wording.ABSENT] * 6
     if summary is not None:
-        values = (summary.median, summary.p1, summary.p99, summary.minimum, summary.maximum)
-        statistics = [*(wording.short(value, experiment.unit) for value in values), _dispersion(summary)]
-        statistics[0] = wording.bound(experiment).strip() + statistics[0]
-    ratio = wording.baseline_ratio(experiment) if experiment.baseline else ""
-    return (name, *statistics, wording.repetitions(experiment), ratio)
+
+        def short(value: float) -> str:
+            return wording.short(value, experiment.unit)
+
+        values = (summary.p1, summary.p99, summary.minimum, summary.maximum)
+        shown = [summary.shown_median(short), *(summary.shown(value, short) for value in values)]
+        statistics = [*shown, wording.dispersion(summary)]
+    return (
+        name,
+        *map(_narrow, statistics),
+        wording.repetitions(experiment),
+        _narrow(wording.baseline_ratio(experiment)),
+    )
 
 
-def _dispersion(summary: Summary) -> str:
-    return wording.percent(None if summary.dispersion is None else 100 * summary.dispersion)
+def _narrow(cell: str) -> str:
+    """A bound close to its number."""
+    return cell[0] + cell[2:] if cell.startswith(("≥ ", "≤ ", "< ")) else cell
 
 
 _STATISTICS: tuple[tuple[str, Callable[[Summary], float]], ...] = (
@@ -118,13 +127,13 @@ def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
         for label in labels
         if any(stated.get(label, wording.ABSENT) != wording.ABSENT for stated in conditions)
     ]
-    rows.append(("Number of experiments", *(wording.repetitions(experiment) for experiment in experiments)))
+    rows.append(("Number of repetitions", *(wording.repetitions(experiment) for experiment in experiments)))
     rows.append(("Median", *(_median(experiment, directions=1) for experiment in experiments)))
     rows.extend(
         (label, *(_statistic(experiment.statistics, pick, experiment.unit) for experiment in experiments))
         for label, pick in _STATISTICS
     )
-    dispersions = (_dispersion(e.statistics) if e.statistics else wording.ABSENT for e in experiments)
+    dispersions = (wording.dispersion(e.statistics) if e.statistics else wording.ABSENT for e in experiments)
     rows.append(("Dispersion (max − min) / median", *dispersions))
     rows.extend(_further_figures(experiments))
     if any(wording.per_direction(e) and wording.directions(e) == 2 for e in experiments):
@@ -145,10 +154,10 @@ def _further_figures(experiments: Sequence[ExperimentRecord]) -> Iterator[tuple[
 
 
 def _statistic(summary: Summary | None, pick: Callable[[Summary], float], unit: str) -> str:
-    return wording.ABSENT if summary is None else wording.quantity(pick(summary), unit)
+    return wording.ABSENT if summary is None else wording.statistic(summary, pick(summary), unit)
 
 
 def _median(experiment: ExperimentRecord, directions: int) -> str:
     if experiment.statistics is None:
         return wording.ABSENT
-    return wording.bound(experiment) + wording.quantity(directions * experiment.statistics.median, experiment.unit)
+    return experiment.statistics.shown_median(lambda value: wording.quantity(directions * value, experiment.unit))

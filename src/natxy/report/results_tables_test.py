@@ -32,7 +32,7 @@ def test_the_rfc_form_states_conditions_and_statistics(run: RunRecord) -> None:
     assert nat["Destination ports"] == "2 (1000–1001)"
     assert nat["Phase 1 rate"] == "50 kcps"
     assert nat["Error of the search"] == "2 %"
-    assert nat["Number of experiments"] == "3"
+    assert nat["Number of repetitions"] == "3"
     assert (nat["Minimum"], nat["Median"], nat["Maximum"]) == ("150,000", "150,000", "153,125")
     assert nat["Median, aggregate of both directions"] == "300,000"
     assert nat["Dispersion (max − min) / median"] == "2.1 %"
@@ -44,14 +44,50 @@ def test_a_search_whose_maximum_passed_is_a_lower_bound(run: RunRecord) -> None:
     fast = column(results_tables.rfc_form(run)[0], "A gateway faster than the search")
     assert fast["Median"] == "≥ 400,000"
     assert fast["Median, aggregate of both directions"] == "≥ 800,000"
+    assert {fast[label] for label in ("1st percentile", "99th percentile", "Minimum", "Maximum")} == {"≥ 400,000"}
+    assert fast["Dispersion (max − min) / median"] == "≥ 0.0 %"
+
+
+def test_what_a_search_cut_off_is_a_bound_wherever_it_stands(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path)
+    # ±1 % from repetition to repetition: the last of the three passes at the search's highest rate.
+    sample.experiment("near", Sought(399e3), title="Near the end")
+    sample.experiment("nothing", Sought(0), title="Nothing passes", baseline="near")
+    run = RunReader(sample.end()).run
+    table = results_tables.rfc_form(run)[0]
+    near, nothing = column(table, "Near the end"), column(table, "Nothing passes")
+    assert (near["Minimum"], near["Median"], near["Maximum"]) == ("393,750", "396,875", "≥ 400,000")
+    assert near["99th percentile"] == "≥ 400,000"
+    assert near["Dispersion (max − min) / median"] == "≥ 1.6 %"
+    assert (nothing["Median"], nothing["Maximum"]) == ("< 10,000", "< 10,000")
+    assert nothing["Median, aggregate of both directions"] == "< 20,000"
+    assert nothing["Median relative to the baseline"] == "< 2.5 %"
+    overview = results_tables.overview(run)[0]
+    assert column(overview, "Max") == {"Near the end": "≥400k", "Nothing passes": "<10k"}
 
 
 def test_an_experiment_without_a_result_keeps_its_place(run: RunRecord) -> None:
     limited = column(results_tables.rfc_form(run)[0], "NAT44, many addresses")
-    assert limited["Number of experiments"] == "0/3"
+    assert limited["Number of repetitions"] == "0/3"
     assert limited["Median"] == "–"
     overview = results_tables.overview(run)[0]
     assert any(row[0] == "NAT44, many addresses (tester limit reached)" for row in overview.rows)
+
+
+def test_a_ratio_that_is_unknown_is_absent_and_none_without_a_baseline(run: RunRecord, tmp_path: Path) -> None:
+    rows = {"NAT44 throughput": "65.8 %", "NAT44, many addresses": "–", "Linux IPv4 forwarding": ""}
+    for title, ratio in rows.items():
+        assert column(results_tables.rfc_form(run)[0], title)["Median relative to the baseline"] == ratio
+    both = SampleRun(tmp_path)
+    both.experiment("router", Sought(None), title="Router")
+    both.experiment("nat", Sought(None), title="NAT", baseline="router")
+    unknown = column(results_tables.overview(RunReader(both.end()).run)[0], "base")
+    assert unknown == {"Router": "", "NAT": "–"}
+    fast = SampleRun(tmp_path / "fast")
+    fast.experiment("router", Sought(None), title="Router")
+    limited = fast.declare("nat", title="NAT", baseline="router")
+    fast.give_up(limited, 205e3, "too fast")
+    assert list(column(results_tables.overview(RunReader(fast.end()).run)[0], "base").values()) == ["", "–"]
 
 
 def test_invalid_trials_are_listed_with_their_reason(run: RunRecord) -> None:

@@ -14,15 +14,17 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 
 
-def render(reader: RunReader) -> RenderableType:
+def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType:
     run = reader.run
     parts: list[RenderableType] = [to_rich(table) for table in results_tables.overview(run)]
     incomplete = wording.incomplete(run)
     if incomplete:
         parts.append(Text("No result, or not the planned number of repetitions:", style="bold"))
         parts.extend(_bullet(f"{experiment.name}: {reason}") for experiment, reason in incomplete)
-    parts.append(Text(_trial_count(run)))
-    if run.deviations:
+    parts.append(Text(f"Run {wording.run_state(run)}. {_trial_count(run)}"))
+    if run.deviations and not list_deviations:
+        parts.append(Text(_deviation_count(run)))
+    elif run.deviations:
         parts.append(Text("Where this run departs from the RFCs:", style="bold"))
         parts.extend(_bullet(sentence) for sentence in run.deviations)
     return Group(*parts)
@@ -35,6 +37,11 @@ def _trial_count(run: RunRecord) -> str:
         f", {invalid} of them invalid (the tester fell short) and never counted against a gateway" if invalid else ""
     )
     return f"{len(verdicts)} trials{repeated}. Seed {run.seed}."
+
+
+def _deviation_count(run: RunRecord) -> str:
+    count = len(run.deviations)
+    return f"{count} departure{'s' if count > 1 else ''} from the RFCs: the report lists what and why."
 
 
 def _bullet(text: str) -> Text:

@@ -12,9 +12,9 @@ from natxy.results.reader import RunReader
 from tests.sample_runs import HOSTILE, hostile, quickstart
 
 
-def printed(folder: Path, width: int) -> str:
+def printed(folder: Path, width: int, *, list_deviations: bool = True) -> str:
     output = io.StringIO()
-    Console(file=output, width=width).print(render(RunReader(folder)))
+    Console(file=output, width=width).print(render(RunReader(folder), list_deviations=list_deviations))
     return output.getvalue()
 
 
@@ -25,9 +25,15 @@ def test_the_page_says_what_was_measured_and_what_was_not(tmp_path: Path) -> Non
     assert "≥400k" in text
     assert "65.8 %" in text
     assert "limited: tester limit reached: 3 invalid trials at 205 kfps; lower max_rate" in text
-    assert "6 of them invalid" in text
+    assert "Run complete, 1 without result. 129 trials, 6 of them invalid" in text
     assert "RFC 2544 §24 asks for at least 60 s." in text
     assert "Seed 18446744073709551615" in text
+
+
+def test_deviations_can_be_left_to_the_report(tmp_path: Path) -> None:
+    text = printed(quickstart(tmp_path), 120, list_deviations=False)
+    assert "1 departure from the RFCs: the report lists what and why." in text
+    assert "RFC 2544 §24" not in text
 
 
 @pytest.mark.parametrize("width", [80, 100])

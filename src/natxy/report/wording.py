@@ -10,6 +10,7 @@ from natxy.plan.models import AddressRange, PortRange
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State, TrialKind
+from natxy.results.statistics import Summary
 
 ABSENT: Final = "–"
 
@@ -18,16 +19,17 @@ STATE_WORDS: Final = {
     State.RUNNING: "running",
     State.DONE: "done",
     State.TESTER_LIMIT: "tester limit reached",
-    State.FAILED: "gateway failed",
+    State.FAILED: "failed",
     State.SKIPPED: "skipped",
     State.INTERRUPTED: "interrupted",
 }
 
-RUN_STATE_WORDS: Final = {
+_RUN_STATE_WORDS: Final = {
     RunState.RUNNING: "running",
     RunState.DONE: "complete",
     RunState.INTERRUPTED: "interrupted",
     RunState.FAILED: "failed",
+    RunState.DIED: "died",
 }
 
 _DIRECTIONS: Final = {
@@ -46,6 +48,13 @@ _UNITS: Final = {
     Unit.CONNECTIONS: "connections",
     Unit.PERCENT: "%",
 }
+
+
+def run_state(run: RunRecord) -> str:
+    """`complete, 2 without result`."""
+    without = sum(experiment.statistics is None for experiment in run.experiments)
+    more = f", {without} without result" if run.state is RunState.DONE and without else ""
+    return _RUN_STATE_WORDS[run.state] + more
 
 
 def unit(measured: str) -> str:
@@ -77,6 +86,15 @@ def quantity(value: float, measured: str) -> str:
     return f"{value:,.6g}" if measured in (Unit.PERCENT, Unit.SECONDS) else number(value)
 
 
+def statistic(summary: Summary, value: float, measured: str) -> str:
+    """One of the summary's statistics in full."""
+    return summary.shown(value, lambda value: quantity(value, measured))
+
+
+def dispersion(summary: Summary) -> str:
+    return summary.shown_dispersion(lambda ratio: percent(None if ratio is None else 100 * ratio))
+
+
 def short(value: float, measured: str) -> str:
     """For narrow tables whose title gives the unit: rates in four significant digits, the rest in full."""
     if measured in (Unit.CONNECTIONS, Unit.FRAMES, Unit.NS):
@@ -88,19 +106,18 @@ def percent(value: float | None, digits: int = 1) -> str:
     return ABSENT if value is None else f"{value:.{digits}f} %"
 
 
-def bound(experiment: ExperimentRecord) -> str:
-    """What stands before a median."""
-    return "≥ " if experiment.is_only_a_lower_bound else ""
-
-
 def baseline_ratio(experiment: ExperimentRecord) -> str:
-    return experiment.baseline_ratio_bound + percent(experiment.baseline_ratio_percent)
+    """Empty without a baseline."""
+    if experiment.baseline is None:
+        return ""
+    ratio = experiment.baseline_ratio_percent
+    return ABSENT if ratio is None else experiment.baseline_ratio_bound + percent(ratio)
 
 
 def headline(experiment: ExperimentRecord) -> str:
     if experiment.statistics is None:
         return ABSENT
-    return bound(experiment) + format_quantity(experiment.statistics.median, experiment.unit)
+    return experiment.statistics.shown_median(lambda value: format_quantity(value, experiment.unit))
 
 
 def rate_kind(experiment: ExperimentRecord) -> str:
@@ -113,7 +130,8 @@ def rate_kind(experiment: ExperimentRecord) -> str:
         return "in one direction"
     if experiment.statistics is None:
         return "per direction"
-    return f"per direction · {bound(experiment)}{format_rate(2 * experiment.statistics.median, 'fps')} aggregate"
+    aggregate = experiment.statistics.shown_median(lambda value: format_rate(2 * value, "fps"))
+    return f"per direction · {aggregate} aggregate"
 
 
 def repetitions(experiment: ExperimentRecord) -> str:

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
+from natxy.dut.owner import Owner
 from natxy.engine.messages import Cause, TrialResult, Verdict
 from natxy.errors import PlanError
 from natxy.plan.procedures import DECLARATIONS
@@ -24,6 +28,8 @@ from natxy.results.records import (
 )
 from natxy.results.store import RESULTS_FILE
 
+_DIED: Final = "natxy was killed"
+
 
 class RunReader:
     """`path` is a run folder or its results.sqlite. PlanError when there is no readable run.
@@ -32,21 +38,18 @@ class RunReader:
     """
 
     def __init__(self, path: Path) -> None:
-        file = path / RESULTS_FILE if path.is_dir() else path
+        # Unlike pathlib's, these say no where a folder may not be entered.
+        file = path / RESULTS_FILE if os.path.isdir(path) else path
         self.folder = file.parent
-        if not file.is_file():
+        if not os.path.isfile(file):
             raise PlanError(
                 f"{path} is no run folder: expected {RESULTS_FILE} in it. Give the folder `natxy run` named."
             )
-        db = sqlite3.connect(file)
-        db.row_factory = sqlite3.Row
         try:
-            db.execute("PRAGMA query_only = ON")
-            self.run: RunRecord = _read_run(db)
+            with closing(_connect(file)) as db:
+                self.run: RunRecord = _read_run(db)
         except (sqlite3.DatabaseError, LookupError, ValueError) as error:
             raise PlanError(f"{file} is no natxy run, or one of another version of natxy: {error}") from error
-        finally:
-            db.close()
 
     def experiment(self, name: str) -> ExperimentRecord:
         """KeyError when the run has none of that name."""
@@ -56,16 +59,32 @@ class RunReader:
         raise KeyError(name)
 
 
+def _connect(file: Path) -> sqlite3.Connection:
+    """Changes nothing in the folder where it can be helped, so that somebody else's run can be read."""
+    options = "mode=ro"
+    if not file.with_name(file.name + "-wal").exists():
+        # Nobody writes, so SQLite needs none of the files that it would make beside the database.
+        options += "&immutable=1"
+    db = sqlite3.connect(f"{file.resolve().as_uri()}?{options}", uri=True)
+    db.row_factory = sqlite3.Row
+    return db
+
+
 def _read_run(db: sqlite3.Connection) -> RunRecord:
     row = db.execute("SELECT * FROM run").fetchone()
     if row is None:
         raise LookupError("it holds no run")
+    state = RunState(row["state"])
+    experiments = [_read_experiment(db, row) for row in db.execute("SELECT * FROM experiment ORDER BY id").fetchall()]
+    if state == RunState.RUNNING and not Owner.parse(row["owner"]).is_alive():
+        state = RunState.DIED
+        experiments = [_ended(experiment) for experiment in experiments]
     return RunRecord(
         id=row["id"],
         name=row["name"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
-        state=RunState(row["state"]),
+        state=state,
         plan_yaml=row["plan_yaml"],
         seed=int(row["seed"]),
         natxy_version=row["natxy_version"],
@@ -73,10 +92,19 @@ def _read_run(db: sqlite3.Connection) -> RunRecord:
         testbed=json.loads(row["testbed_json"]),
         deviations=json.loads(row["deviations_json"]),
         machine=json.loads(row["machine_json"]),
-        experiments=_with_baselines(
-            [_read_experiment(db, row) for row in db.execute("SELECT * FROM experiment ORDER BY id").fetchall()]
-        ),
+        experiments=_with_baselines(experiments),
     )
+
+
+def _ended(experiment: ExperimentRecord) -> ExperimentRecord:
+    """What a run that died had under way, as interrupted."""
+    repetitions = [
+        replace(repetition, state=State.INTERRUPTED, reason=_DIED) if repetition.state == State.RUNNING else repetition
+        for repetition in experiment.repetitions
+    ]
+    if experiment.state != State.RUNNING:
+        return replace(experiment, repetitions=repetitions)
+    return replace(experiment, state=State.INTERRUPTED, reason=_DIED, repetitions=repetitions)
 
 
 def _with_baselines(experiments: list[ExperimentRecord]) -> list[ExperimentRecord]:

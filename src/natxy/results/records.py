@@ -11,19 +11,22 @@ from typing import Any
 from natxy.engine.messages import Cause, TrialResult, Verdict
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.results.curves import Curve
-from natxy.results.statistics import Summary, summarize
+from natxy.results.statistics import Headline, Summary, summarize, summarize_headlines
 
 
 class RunState(StrEnum):
+    """`died`: the process is gone without having said how the run ended."""
+
     RUNNING = "running"
     DONE = "done"
     INTERRUPTED = "interrupted"
     FAILED = "failed"
+    DIED = "died"
 
 
 class State(StrEnum):
     """Of an experiment or a repetition. `tester_limit` says nothing of the DUT; `failed` is the DUT that could not
-    be reached, set up or reset; `skipped` needed a result that is missing."""
+    be reached, set up or reset, or forwards nothing; `skipped` needed a result that is missing."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -157,10 +160,7 @@ class ExperimentRecord:
     @property
     def is_only_a_lower_bound(self) -> bool:
         """The median is of searches none of whose rates failed: their maximum was reached, not the gateway's."""
-        done = [r for r in self.repetitions if r.state == State.DONE]
-        reached = [r.value for r in done if r.lower_bound is not None and r.upper_bound is None]
-        middle = sorted(self.values)[len(self.values) // 2 :]
-        return any(value is not None and value <= middle[0] for value in reached)
+        return self.statistics is not None and self.statistics.median_is_at_least
 
     @property
     def baseline_ratio_percent(self) -> float | None:
@@ -168,11 +168,13 @@ class ExperimentRecord:
         own, base = self.statistics, self.baseline.statistics if self.baseline else None
         if not own or not base or not base.median or self._bounds == (True, True):
             return None
-        return 100 * own.median / base.median
+        return 100 * (own.median or own.below or 0.0) / base.median
 
     @property
     def baseline_ratio_bound(self) -> str:
-        """`≤` where the baseline may be higher than measured, `≥` where this one may be."""
+        """`≤` where the baseline may be higher than measured, `≥` where this one may be, `<` where it has nothing."""
+        if self.statistics and not self.statistics.median and self.statistics.below:
+            return "< "
         return {(False, True): "≤ ", (True, False): "≥ "}.get(self._bounds, "")
 
     @property
@@ -182,11 +184,20 @@ class ExperimentRecord:
     @property
     def values(self) -> list[float]:
         """The result of every repetition that has one."""
-        return [r.value for r in self.repetitions if r.state == State.DONE and r.value is not None]
+        return [headline.value for headline in self._headlines]
 
     @cached_property
     def statistics(self) -> Summary | None:
-        return summarize(self.values)
+        search = self.settings.get("search")
+        return summarize_headlines(self._headlines, search["min_rate"] if search else None)
+
+    @property
+    def _headlines(self) -> list[Headline]:
+        return [
+            Headline(r.value, r.lower_bound, r.upper_bound)
+            for r in self.repetitions
+            if r.state == State.DONE and r.value is not None
+        ]
 
     @cached_property
     def figure_statistics(self) -> dict[str, Summary]:

@@ -5,13 +5,37 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+
+class Headline(NamedTuple):
+    """A repetition's result. Of a search, `lower_bound` passed and `upper_bound` failed, None when none did; without a
+    search both are None."""
+
+    value: float
+    lower_bound: float | None = None
+    upper_bound: float | None = None
+
+    @property
+    def is_at_least(self) -> bool:
+        """The search's highest rate passed: the truth may be higher."""
+        return self.lower_bound is not None and self.upper_bound is None
+
+    @property
+    def is_below_the_search(self) -> bool:
+        """Not even the search's lowest rate passed: the truth lies between 0 and that."""
+        return self.lower_bound is None and self.upper_bound is not None
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Of `count` repetitions. `dispersion` is (maximum − minimum) / median; None where the median is 0."""
+    """Of `count` repetitions. `dispersion` is (maximum − minimum) / median; None where the median is 0.
+
+    `at_least_from`: statistics from this value on are lower bounds. `below`: where a search found nothing, which counts
+    as 0, the lowest rate it tried.
+    """
 
     median: float
     p1: float
@@ -20,6 +44,27 @@ class Summary:
     maximum: float
     count: int
     dispersion: float | None
+    at_least_from: float | None = None
+    median_is_at_least: bool = False
+    below: float | None = None
+
+    def shown(self, value: float, show: Callable[[float], str]) -> str:
+        """`value`, one of these statistics, as a bound where the search's limits cut it off."""
+        if value == 0 and self.below is not None:
+            return f"< {show(self.below)}"
+        is_at_least = self.at_least_from is not None and value >= self.at_least_from
+        return f"≥ {show(value)}" if is_at_least else show(value)
+
+    def shown_median(self, show: Callable[[float], str]) -> str:
+        """The median of an even count may lie below the one value of its two that is a bound."""
+        return f"≥ {show(self.median)}" if self.median_is_at_least else self.shown(self.median, show)
+
+    def shown_dispersion(self, show: Callable[[float | None], str]) -> str:
+        """Nothing can be said of it where both ends are bounds."""
+        if self.dispersion is None or (self.at_least_from is not None and self.below is not None):
+            return show(None)
+        bound = "≥ " if self.at_least_from is not None else "≤ " if self.below is not None else ""
+        return bound + show(self.dispersion)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
@@ -46,4 +91,19 @@ def summarize(values: Sequence[float]) -> Summary | None:
         maximum=max(values),
         count=len(values),
         dispersion=(max(values) - min(values)) / median if median else None,
+    )
+
+
+def summarize_headlines(headlines: Sequence[Headline], lowest_rate: float | None) -> Summary | None:
+    """`lowest_rate`: of the search, None without one."""
+    summary = summarize([headline.value for headline in headlines])
+    if summary is None:
+        return None
+    at_least_from = min((headline.value for headline in headlines if headline.is_at_least), default=None)
+    upper_middle = sorted(headline.value for headline in headlines)[len(headlines) // 2]
+    return replace(
+        summary,
+        at_least_from=at_least_from,
+        median_is_at_least=at_least_from is not None and upper_middle >= at_least_from,
+        below=lowest_rate if any(headline.is_below_the_search for headline in headlines) else None,
     )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.results.statistics import percentile, summarize
+from natxy.results.statistics import Headline, percentile, summarize, summarize_headlines
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,38 @@ def test_nothing_has_no_summary_and_zero_no_dispersion() -> None:
     zeros = summarize([0.0, 0.0])
     assert zeros is not None
     assert zeros.dispersion is None
+
+
+REACHED = Headline(600, 600, None)
+NOTHING = Headline(0, None, 10)
+
+
+@pytest.mark.parametrize(
+    ("headlines", "minimum", "median", "maximum", "dispersion"),
+    [
+        ([Headline(400, 400, 410), Headline(500, 500, 510)], "400", "450", "500", "0.22"),
+        ([Headline(448, 448, 456), Headline(582, 582, 590), REACHED], "448", "582", "≥ 600", "≥ 0.26"),
+        ([Headline(500, 500, 510), REACHED], "500", "≥ 550", "≥ 600", "≥ 0.18"),
+        ([REACHED, REACHED], "≥ 600", "≥ 600", "≥ 600", "≥ 0"),
+        ([NOTHING, Headline(400, 400, 410), Headline(500, 500, 510)], "< 10", "400", "500", "≤ 1.2"),
+        ([NOTHING, Headline(400, 400, 410), REACHED], "< 10", "400", "≥ 600", "–"),
+        ([NOTHING], "< 10", "< 10", "< 10", "–"),
+        # Not searched: a 0 is a 0.
+        ([Headline(0), Headline(5)], "0", "2.5", "5", "2"),
+    ],
+)
+def test_what_a_search_cut_off_is_shown_as_a_bound(
+    headlines: list[Headline], minimum: str, median: str, maximum: str, dispersion: str
+) -> None:
+    def show(value: float | None) -> str:
+        return "–" if value is None else f"{value:.2g}" if value < 10 else f"{value:g}"
+
+    summary = summarize_headlines(headlines, lowest_rate=10)
+    assert summary is not None
+    assert summary.shown(summary.minimum, show) == minimum
+    assert summary.shown_median(show) == median
+    assert summary.shown(summary.p99, show) == summary.shown(summary.maximum, show) == maximum
+    assert summary.shown_dispersion(show) == dispersion
 
 
 @pytest.mark.parametrize("percent", [0, -1, 101])

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from natxy.dut.owner import Owner
 from natxy.engine.messages import TrialResult
 from natxy.results.curves import CURVES, Curve
 from natxy.results.records import Purpose, RunState, State, TrialKind
@@ -24,7 +25,7 @@ RESULTS_FILE: Final = "results.sqlite"
 SCHEMA: Final = """
 CREATE TABLE run (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, started_at TEXT NOT NULL, finished_at TEXT, state TEXT NOT NULL,
-    plan_yaml TEXT NOT NULL, seed TEXT NOT NULL, natxy_version TEXT NOT NULL,
+    owner TEXT NOT NULL, plan_yaml TEXT NOT NULL, seed TEXT NOT NULL, natxy_version TEXT NOT NULL,
     engine_info_json TEXT NOT NULL DEFAULT '{}', testbed_json TEXT NOT NULL DEFAULT '{}',
     deviations_json TEXT NOT NULL DEFAULT '[]', machine_json TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
@@ -91,6 +92,7 @@ class RunStore:
             name=name,
             started_at=timestamp(),
             state=RunState.RUNNING,
+            owner=str(Owner.current()),
             plan_yaml=plan_yaml,
             seed=str(seed),  # SQLite's integers end at 2^63
             natxy_version=natxy_version,
@@ -106,7 +108,8 @@ class RunStore:
         )
 
     def resume_run(self) -> None:
-        self._db.execute("UPDATE run SET state = ?, finished_at = NULL", (RunState.RUNNING,))
+        owner = str(Owner.current())
+        self._db.execute("UPDATE run SET state = ?, owner = ?, finished_at = NULL", (RunState.RUNNING, owner))
 
     def finish_run(self, state: RunState) -> None:
         self._db.execute("UPDATE run SET state = ?, finished_at = ?", (state, timestamp()))

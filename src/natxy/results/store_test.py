@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from natxy.dut.owner import Owner
 from natxy.engine.messages import (
     ForeignSample,
     FrameFormat,
@@ -111,6 +112,41 @@ def test_every_trial_is_on_the_disk_before_the_next(tmp_path: Path) -> None:
         add_trial(store, repetition, number, 100)
         assert len(RunReader(tmp_path).run.experiments[0].repetitions[0].trials) == number
     store.close()
+
+
+def test_a_run_whose_process_is_gone_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    me = Owner.current()
+    monkeypatch.setattr(Owner, "current", lambda: Owner(me.pid, me.start_ticks + 1))
+    store = new_store(tmp_path)
+    under_way = add_experiment(store, "under-way", [100])
+    add_experiment(store, "planned", [])
+    store.set_experiment_state(under_way, State.RUNNING)
+    store.start_repetition(under_way, 2)
+    run = RunReader(tmp_path).run
+    assert run.state == RunState.DIED
+    assert [experiment.state for experiment in run.experiments] == [State.INTERRUPTED, State.PENDING]
+    assert [r.state for r in run.experiments[0].repetitions] == [State.DONE, State.INTERRUPTED]
+    assert run.experiments[0].values == [100]
+    store.finish_run(RunState.DONE)
+    store.close()
+    assert RunReader(tmp_path).run.state == RunState.DONE
+
+
+def test_a_run_under_way_is_running(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    assert RunReader(tmp_path).run.state == RunState.RUNNING
+    store.close()
+
+
+def test_reading_a_finished_run_makes_no_file(tmp_path: Path) -> None:
+    new_store(tmp_path).close()
+    before = sorted(tmp_path.iterdir())
+    tmp_path.chmod(0o555)
+    try:
+        assert RunReader(tmp_path).run.name == "r"
+    finally:
+        tmp_path.chmod(0o755)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_a_step_is_decided_by_its_first_trial_that_did_not_pass(tmp_path: Path) -> None:

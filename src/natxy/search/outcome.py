@@ -56,7 +56,7 @@ class TesterLimitReached(TesterLimitError):
     def __init__(
         self, rate: float, tries: int, lower_bound: float | None = None, upper_bound: float | None = None
     ) -> None:
-        super().__init__(f"tester limit reached at {rate:.6g} per second: {tries} tries, all of them invalid")
+        super().__init__(f"all {tries} tries of the step at {rate:.6g} per second were invalid")
         self.rate = rate
         self.tries = tries
         self.lower_bound = lower_bound

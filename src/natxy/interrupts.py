@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The signals that ask natxy to end."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def interrupts_held_back() -> Iterator[None]:
+    """Interrupts that come while this lasts are delivered when it ends. For the main thread, and for tidying up: half
+    of it would leave a lab behind.
+
+    Programs inherit it, so start none here that outlives it.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
