@@ -120,5 +120,5 @@ endef
 packages:
 	@$(call install_missing,$(RUN_PACKAGES))
 
-packages-dev:
+packages-dev: packages
 	@$(call install_missing,$(DEV_PACKAGES))

@@ -204,6 +204,21 @@ def test_what_was_interrupted_or_failed_goes_on_with_the_next_trial(tmp_path: Pa
     assert comparable(RunReader(tmp_path / "run").run) == comparable(RunReader(tmp_path / "unbroken").run)
 
 
+def test_a_gateway_that_forwarded_nothing_is_measured_anew(tmp_path: Path) -> None:
+    def of(loss_ratio: float) -> ResolvedPlan:
+        gateway = {"driver": "simulated", "forward_loss_ratio": loss_ratio, "reverse_loss_ratio": loss_ratio}
+        search = {"min_rate": "1k", "max_rate": "800k", "error": "1k"}
+        experiment = {"name": "forwarding", "procedure": "throughput", "gateway": gateway, "search": search}
+        return resolve(Plan.model_validate(PLAN | {"repeat": 1, "experiments": [experiment]}))
+
+    deaf = of(1)
+    assert run_plan(deaf, tmp_path / "run", RunListener()) == 4
+    listener = Stops(KeyboardInterrupt(), after=-1)
+    assert resume_plan(deaf, tmp_path / "run", listener) == 4
+    assert listener.trials > 0
+    assert RunReader(tmp_path / "run").run.experiments[0].values == []
+
+
 def test_what_cannot_be_resumed_is_said(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with pytest.raises(PlanError, match="is no run folder"):

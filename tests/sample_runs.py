@@ -172,7 +172,9 @@ class SampleRun:
             if high is None:
                 break
             tried = (low + high) / 2
-        self.store.finish_repetition(row, State.DONE, value=low, lower_bound=low or None, upper_bound=high)
+        # A search that finds nothing ends at its lowest rate.
+        upper = high if low else 10e3
+        self.store.finish_repetition(row, State.DONE, value=low, lower_bound=low or None, upper_bound=upper)
 
     def _trial(
         self, row: int, step: int, attempt: int, kind: TrialKind, step_rate: float, rate: float, verdict: Verdict,

@@ -94,7 +94,7 @@ class TrialRun {
       std::this_thread::sleep_for(kWatchInterval);
       going = keep_going(progress());
     }
-    const std::uint64_t drained = sending_ended() + setting_.clock.ticks(spec_.drain_s);
+    const std::uint64_t drained = going ? sending_ended() + setting_.clock.ticks(spec_.drain_s) : 0;
     while (going && now_ticks() < drained) {
       std::this_thread::sleep_for(kWatchInterval);
       going = keep_going(progress());

@@ -55,11 +55,12 @@ def run(
         resolved = load_plan(plan, repeat=repeat, only=only or ())
         prepare(resolved)
         folder = output or Path("runs") / f"{resolved.name}-{datetime.now():%Y%m%d-%H%M%S}"
+        # Unlike pathlib's, os.path.exists says no where a folder may not be entered.
+        was_there = os.path.exists(folder / RESULTS_FILE)
         try:
             code = measured(resolved, console, lambda listener: run_plan(resolved, folder, listener))
         except BaseException:
-            # Unlike pathlib's, this says no where a folder may not be entered.
-            if os.path.exists(folder / RESULTS_FILE):
+            if not was_there and os.path.exists(folder / RESULTS_FILE):
                 say_how_to_go_on(folder, console)
             raise
         end(folder, console, code)

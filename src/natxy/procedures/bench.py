@@ -47,6 +47,10 @@ class TrialObserver(Protocol):
 
     def finished(self, trial: FinishedTrial) -> None: ...
 
+    def replayed(self, trial: FinishedTrial) -> None:
+        """Of a trial that was stored before the run was resumed."""
+        ...
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -86,6 +90,7 @@ class Bench:
         before the run was resumed."""
         recorded = self.replay.result(attempt, kind, purpose, rate_fps)
         if recorded:
+            self.observer.replayed(FinishedTrial(attempt, kind, purpose, rate_fps, "", recorded))
             return recorded
         started_at = timestamp()
         result = run(self._seed(attempt, kind), self.observer.progress(kind))

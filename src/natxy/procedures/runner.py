@@ -26,7 +26,7 @@ from natxy.results.machine import describe_machine
 from natxy.results.ownership import sole_owner
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
-from natxy.results.records import RepetitionRecord, RunRecord, RunState, State, TrialKind, TrialRecord
+from natxy.results.records import RepetitionRecord, RunRecord, RunState, State, TrialKind
 from natxy.results.statistics import Headline, Summary, summarize_headlines
 from natxy.results.store import RESULTS_FILE, RunStore
 from natxy.search.outcome import Attempt, TesterLimitReached
@@ -213,12 +213,13 @@ class _Run:
             experiment,
             state,
             reason,
-            summarize_headlines(headlines, experiment.search.min_rate if experiment.search else None),
+            summarize_headlines(headlines),
         )
 
     def _ended(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
         self._states.append(state)
-        if summary:
+        # A failed experiment's median may yet change when the run is resumed.
+        if summary and state in _ENDED:
             self._medians[experiment.name] = summary.median
         self._listener.experiment_finished(experiment, state, reason, summary)
 
@@ -298,7 +299,7 @@ class _Run:
         observer.repetition_id = repetition_id
         self.measured = True
         try:
-            result = self._carry_on(bench, repetition_id, recorded.trials if recorded else [])
+            result = self._carry_on(bench, repetition_id, recorded)
             observer.check_forwarding(result)
         except TesterLimitReached as limit:
             reason = observer.limit_reason(limit)
@@ -328,10 +329,10 @@ class _Run:
         )
         return result
 
-    def _carry_on(self, bench: Bench, repetition_id: int, recorded: Sequence[TrialRecord]) -> ProcedureResult:
+    def _carry_on(self, bench: Bench, repetition_id: int, recorded: RepetitionRecord | None) -> ProcedureResult:
         procedure = procedure_of(bench.experiment)
-        usable = [*recorded]
-        if usable and not procedure.replayable:
+        usable = [*recorded.trials] if recorded else []
+        if recorded and usable and (_ended_deaf(recorded) or not procedure.replayable):
             self._store.drop_trials(repetition_id, usable[0].id)
             usable = []
         while True:
@@ -341,6 +342,12 @@ class _Run:
             except AttemptCutShort as cut:
                 self._store.drop_trials(repetition_id, cut.first_id)
                 usable = [trial for trial in usable if trial.id < cut.first_id]
+
+
+def _ended_deaf(recorded: RepetitionRecord) -> bool:
+    """It failed because nothing came through any more: since when can't be told, so none of its trials is of use."""
+    last = recorded.steps[-1].trials
+    return recorded.state == State.FAILED and not any(trial.received for trial in last)
 
 
 def _result_of(recorded: RepetitionRecord) -> ProcedureResult:
@@ -367,17 +374,14 @@ class _Observer:
     def limit_reason(self, limit: TesterLimitReached) -> str:
         """A step may have several trials, each with its own rate: names the one that the tester failed in."""
         trial = self._last_invalid
-        if trial is None:
-            # All of the tries were made before the run was resumed.
-            return str(limit)
+        assert trial is not None
         return (
             f"tester limit reached in {trial.title}: {limit.tries} tries, all invalid; the last: {trial.result.reason}"
         )
 
     def check_forwarding(self, result: ProcedureResult) -> None:
         """DutError after a search in which no rate passed, when of its lowest rate nothing came through at all."""
-        replayed = not self._attempt
-        if result.lower_bound is not None or result.upper_bound is None or replayed:
+        if result.lower_bound is not None or result.upper_bound is None:
             return
         streams = [stream for trial in self._attempt for stream in trial.result.streams]
         if any(stream.received + stream.corrupt + stream.misrouted for stream in streams):
@@ -407,7 +411,10 @@ class _Observer:
             result=trial.result,
         )
         self._foreign.add(trial.result.samples)
+        self.replayed(trial)
+        self._listener.trial_finished(trial)
+
+    def replayed(self, trial: FinishedTrial) -> None:
         self._attempt.append(trial)
         if trial.result.verdict == Verdict.INVALID:
             self._last_invalid = trial
-        self._listener.trial_finished(trial)

@@ -43,6 +43,8 @@ class Notes:
     def finished(self, trial: FinishedTrial) -> None:
         self.trials.append(trial)
 
+    def replayed(self, trial: FinishedTrial) -> None: ...
+
 
 def plan_of(own: dict[str, Any], gateway: dict[str, Any]) -> Plan:
     experiment = {

@@ -188,8 +188,7 @@ class ExperimentRecord:
 
     @cached_property
     def statistics(self) -> Summary | None:
-        search = self.settings.get("search")
-        return summarize_headlines(self._headlines, search["min_rate"] if search else None)
+        return summarize_headlines(self._headlines)
 
     @property
     def _headlines(self) -> list[Headline]:

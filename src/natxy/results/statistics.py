@@ -94,8 +94,8 @@ def summarize(values: Sequence[float]) -> Summary | None:
     )
 
 
-def summarize_headlines(headlines: Sequence[Headline], lowest_rate: float | None) -> Summary | None:
-    """`lowest_rate`: of the search, None without one."""
+def summarize_headlines(headlines: Sequence[Headline]) -> Summary | None:
+    """None when there is nothing to sum up."""
     summary = summarize([headline.value for headline in headlines])
     if summary is None:
         return None
@@ -105,5 +105,5 @@ def summarize_headlines(headlines: Sequence[Headline], lowest_rate: float | None
         summary,
         at_least_from=at_least_from,
         median_is_at_least=at_least_from is not None and upper_middle >= at_least_from,
-        below=lowest_rate if any(headline.is_below_the_search for headline in headlines) else None,
+        below=max((h.upper_bound for h in headlines if h.is_below_the_search and h.upper_bound), default=None),
     )

@@ -66,7 +66,7 @@ def test_what_a_search_cut_off_is_shown_as_a_bound(
     def show(value: float | None) -> str:
         return "–" if value is None else f"{value:.2g}" if value < 10 else f"{value:g}"
 
-    summary = summarize_headlines(headlines, lowest_rate=10)
+    summary = summarize_headlines(headlines)
     assert summary is not None
     assert summary.shown(summary.minimum, show) == minimum
     assert summary.shown_median(show) == median
