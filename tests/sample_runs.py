@@ -131,7 +131,7 @@ class SampleRun:
         stored = settings(name=name, title=title, repeat=repeat, **over)
         throughput = stored["procedure"] == "throughput"
         return self.store.add_experiment(
-            name=name, title=title, gateway=gateway, procedure=stored["procedure"], family=stored["family"], cell={},
+            name=name, title=title, gateway=gateway, procedure=stored["procedure"], family=stored["family"],
             settings=stored, unit="fps" if throughput else "cps", baseline=stored.get("baseline"),
         )  # fmt: skip
 

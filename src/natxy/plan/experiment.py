@@ -9,7 +9,7 @@ from __future__ import annotations
 from io import StringIO
 from typing import Any, Literal
 
-from pydantic import field_serializer
+from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
 
 from natxy.plan.addresses import AddressPlan, LinkAddresses
@@ -19,6 +19,7 @@ from natxy.plan.goals import Goal
 from natxy.plan.models import (
     AddressPreset,
     AddressRange,
+    CellValue,
     Directions,
     KnownRate,
     Orders,
@@ -74,8 +75,13 @@ class Search(PlanModel):
 
 
 class Experiment(PlanModel):
+    """Of a sweep's cell, `sweep` is the swept experiment's name and `cell` the swept fields with their values here, in
+    the plan's order."""
+
     name: str
     title: str
+    sweep: str | None = None
+    cell: dict[str, CellValue] = Field(default={}, exclude_if=lambda cell: not cell)
     gateway: GatewayConfig
     procedure: ProcedureConfig
     family: Family

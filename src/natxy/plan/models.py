@@ -28,6 +28,10 @@ IPAddress = IPv4Address | IPv6Address
 
 MAX_FRAME_SIZE = 1518
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
+# A cell of a sweep has the swept experiment's name and its coordinates.
+CELL_NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*(/[A-Za-z0-9._=,:%+-]+)?$"
+
+CellValue = bool | int | float | str
 
 
 class Directions(StrEnum):
@@ -250,8 +254,10 @@ TestbedConfig = Annotated[LabConfig | SimulatedTestbedConfig, Field(discriminato
 
 
 class ExperimentPlan(PlanModel):
-    name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
+    name: Annotated[str, Field(pattern=CELL_NAME_PATTERN, max_length=200)]
     title: str | None = None
+    sweep: str | None = Field(default=None, description="of a cell: the swept experiment's name")
+    cell: dict[str, CellValue] = Field(default={}, description="of a cell: what is swept, and the value here")
     gateway: Annotated[GatewayConfig, Shorthand("driver")]
     procedure: Annotated[ProcedureConfig, Shorthand("name")]
     family: Family | None = None

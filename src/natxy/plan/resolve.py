@@ -90,6 +90,8 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     return Experiment(
         name=own.name,
         title=own.title or own.name,
+        sweep=own.sweep,
+        cell=own.cell,
         gateway=own.gateway,
         procedure=own.procedure,
         family=family,

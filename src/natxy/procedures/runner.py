@@ -37,9 +37,6 @@ ENGINE_LOG: Final = "engine.log"
 # What a resumed run leaves as it is.
 _ENDED: Final = {State.DONE, State.TESTER_LIMIT}
 
-# What of an experiment a reader tells it apart by.
-_CELL: Final = {"frame_size", "directions", "connections"}
-
 
 def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     """Measures everything and returns the exit code: 0, or the first of these that an experiment ended with: 2 when
@@ -169,14 +166,14 @@ class _Run:
 
     def _record_experiment(self, experiment: Experiment) -> int:
         settings = experiment.model_dump(mode="json", exclude_none=True)
-        cell = {name: settings[name] for name in sorted(_CELL) if name in settings}
         return self._store.add_experiment(
             name=experiment.name,
             title=experiment.title,
             gateway=experiment.gateway.driver,
             procedure=experiment.procedure.name,
             family=experiment.family,
-            cell=cell | {"addresses": experiment.addresses.preset},
+            sweep=experiment.sweep,
+            cell=experiment.cell,
             settings=settings,
             unit=experiment.unit,
             baseline=experiment.baseline,

@@ -77,7 +77,8 @@ def _experiment_columns(experiment: ExperimentRecord) -> Row:
         "gateway": experiment.gateway,
         "procedure": experiment.procedure,
         "family": experiment.family,
-        **{f"cell_{name}": _scalar(value) for name, value in experiment.cell.items()},
+        "sweep": experiment.sweep,
+        **{f"cell_{name}": value for name, value in experiment.cell.items()},
         "experiment_state": experiment.state.value,
         "step_unit": experiment.declaration.step_unit.value,
         "result_unit": experiment.unit,
@@ -121,10 +122,6 @@ def _stream_columns(stream: StreamResult) -> Iterator[tuple[str, Any]]:
     if stream.delay:
         for delay in _DELAYS:
             yield f"{name}_delay_{delay}", getattr(stream.delay, delay)
-
-
-def _scalar(value: object) -> object:
-    return value if value is None or isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)
 
 
 def _write_csv(rows: Sequence[Row], out: BinaryIO) -> None:

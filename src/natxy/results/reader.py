@@ -125,6 +125,7 @@ def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row) -> ExperimentReco
         procedure=row["procedure"],
         declaration=DECLARATIONS[row["procedure"]],
         family=row["family"],
+        sweep=row["sweep"],
         cell=json.loads(row["cell_json"]),
         settings=json.loads(row["settings_json"]),
         unit=row["unit"],

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from natxy.engine.messages import Cause, TrialResult, Verdict
+from natxy.plan.models import CellValue
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.results.curves import Curve
 from natxy.results.statistics import Headline, Summary, summarize, summarize_headlines
@@ -138,7 +139,11 @@ class RepetitionRecord:
 
 @dataclass(frozen=True)
 class ExperimentRecord:
-    """`unit` is the headline's; `settings` is the resolved experiment as in the run's plan.yaml."""
+    """`unit` is the headline's; `settings` is the resolved experiment as in the run's plan.yaml.
+
+    Of a sweep's cell, `sweep` is the swept experiment's name and `cell` the swept fields, such as `frame_size` or
+    `gateway.conntrack_max`, with their values here, in the plan's order.
+    """
 
     id: int
     name: str
@@ -147,7 +152,8 @@ class ExperimentRecord:
     procedure: str
     declaration: type[ProcedureDeclaration]
     family: str
-    cell: dict[str, Any]
+    sweep: str | None
+    cell: dict[str, CellValue]
     settings: dict[str, Any]
     unit: str
     state: State

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from natxy.dut.owner import Owner
 from natxy.engine.messages import TrialResult
+from natxy.plan.models import CellValue
 from natxy.results.curves import CURVES, Curve
 from natxy.results.records import Purpose, RunState, State, TrialKind
 
@@ -31,8 +32,9 @@ CREATE TABLE run (
 ) STRICT;
 CREATE TABLE experiment (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, gateway TEXT NOT NULL,
-    procedure TEXT NOT NULL, family TEXT NOT NULL, cell_json TEXT NOT NULL, settings_json TEXT NOT NULL,
-    unit TEXT NOT NULL, baseline TEXT, state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '', dut_json TEXT
+    procedure TEXT NOT NULL, family TEXT NOT NULL, sweep TEXT, cell_json TEXT NOT NULL,
+    settings_json TEXT NOT NULL, unit TEXT NOT NULL, baseline TEXT, state TEXT NOT NULL,
+    reason TEXT NOT NULL DEFAULT '', dut_json TEXT
 ) STRICT;
 CREATE TABLE repetition (
     id INTEGER PRIMARY KEY, experiment_id INTEGER NOT NULL REFERENCES experiment(id), number INTEGER NOT NULL,
@@ -124,7 +126,8 @@ class RunStore:
         gateway: str,
         procedure: str,
         family: str,
-        cell: Mapping[str, Any],
+        sweep: str | None = None,
+        cell: Mapping[str, CellValue] | None = None,
         settings: Mapping[str, Any],
         unit: str,
         baseline: str | None,
@@ -136,7 +139,8 @@ class RunStore:
             gateway=gateway,
             procedure=procedure,
             family=family,
-            cell_json=json.dumps(dict(cell)),
+            sweep=sweep,
+            cell_json=json.dumps(dict(cell or {})),
             settings_json=json.dumps(dict(settings)),
             unit=unit,
             baseline=baseline,

@@ -21,6 +21,7 @@ from natxy.engine.messages import (
 from natxy.engine.simulated import SimulatedDut, SimulatedEngine
 from natxy.errors import PlanError
 from natxy.plan.gateways import SimulatedConfig
+from natxy.plan.models import CellValue
 from natxy.plan.units import Unit
 from natxy.results.curves import Axis, Curve
 from natxy.results.pcap import PcapWriter
@@ -71,7 +72,6 @@ def add_experiment(
         gateway="simulated",
         procedure=procedure,
         family="ipv4",
-        cell={"frame_size": 64},
         settings={"name": name},
         unit="fps",
         baseline=baseline,
@@ -103,6 +103,20 @@ def test_what_is_stored_is_read(tmp_path: Path) -> None:
     assert (first.verdict, second.verdict) == (Verdict.PASS, Verdict.FAIL)
     assert (second.sent, second.received, second.lost) == (1000, 500, failed.streams[0].lost)
     assert second.tester_drops == 7
+
+
+def test_a_cell_keeps_its_sweep_and_the_order_of_its_coordinates(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    cell: dict[str, CellValue] = {"frame_size": 64, "connections": 400_000, "alpha": 0.5, "addresses": "multiple"}
+    store.add_experiment(
+        name="nat/64", title="NAT", gateway="simulated", procedure="throughput", family="ipv4", sweep="nat", cell=cell,
+        settings={}, unit="fps", baseline=None,
+    )  # fmt: skip
+    add_experiment(store, "plain", [])
+    store.close()
+    swept, plain = RunReader(tmp_path).run.experiments
+    assert (swept.sweep, [*swept.cell.items()]) == ("nat", [*cell.items()])
+    assert (plain.sweep, plain.cell) == (None, {})
 
 
 def test_every_trial_is_on_the_disk_before_the_next(tmp_path: Path) -> None:
