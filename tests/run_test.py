@@ -42,7 +42,8 @@ defaults:
   gateway: nftables
   connections: 2k
   addresses: multiple
-  search: {min_rate: 2k, max_rate: 5k, error: 2k, max_invalid: 20}
+  search: {min_rate: 2k, max_rate: 5k, error: 2k}
+  max_invalid: 20
 experiments:
   - {name: forwarding, gateway: linux-forward, procedure: throughput, connections: null, addresses: single}
   - {name: rate, procedure: connection-rate}

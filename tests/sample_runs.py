@@ -44,9 +44,10 @@ def settings(**overrides: Any) -> dict[str, Any]:
         "connections": None,
         "phase1_rate": None,
         "alpha": None,
-        "search": {"kind": "binary", "min_rate": 10e3, "max_rate": 400e3, "error": "2%", "max_invalid": 3},
+        "search": {"kind": "binary", "min_rate": 10e3, "max_rate": 400e3, "error": "2%"},
         "baseline": None,
         "repeat": 3,
+        "max_invalid": 3,
         "timing": {"preset": "lab", "trial": 0.5, "drain": 0.1},
     }
     return {field: value for field, value in (resolved | overrides).items() if value is not None}

@@ -57,7 +57,6 @@ class Search(PlanModel):
     min_rate: float
     max_rate: float
     error: Rate
-    max_invalid: int
     goal: Goal | None = None
 
     @property
@@ -99,6 +98,7 @@ class Experiment(PlanModel):
     search: Search | None
     baseline: str | None
     repeat: int
+    max_invalid: int
     timing: Timing
 
     @field_serializer("gateway")

@@ -183,9 +183,6 @@ class SearchPlan(PlanModel):
     error: Rate | None = Field(
         default=None, description="the search ends when its bracket is this narrow; a percentage is of the result"
     )
-    max_invalid: Annotated[int, Field(ge=1, le=100)] | None = Field(
-        default=None, description="invalid trials at one rate that end the search as `tester limit reached`"
-    )
     goal: Annotated[GoalPlan, Shorthand("preset")] | None = Field(
         default=None, description="of an mlrsearch: which trials make a rate pass"
     )
@@ -281,6 +278,9 @@ class ExperimentPlan(PlanModel):
     search: SearchPlan = SearchPlan()
     baseline: str | None = Field(default=None, description="the experiment whose throughput is 100 %")
     repeat: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    max_invalid: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=3, description="invalid tries of one step that end the experiment as `tester limit reached`"
+    )
     timing: Annotated[TimingPlan, Shorthand("preset")] = TimingPlan()
 
 

@@ -34,7 +34,6 @@ SMALLEST_FRAME: Final = {Family.IPV4: 64, Family.IPV6: 84}
 DEFAULT_ALPHA: Final = 0.5
 DEFAULT_MIN_RATE: Final = 1000.0
 DEFAULT_ERROR: Final = Percent(1)
-DEFAULT_MAX_INVALID: Final = 3
 DEFAULT_REPEAT: Final = 20
 
 # RFC 4814 §4; a stateful test needs limited ranges, else there were 3.17·10⁹ connections (RFC 9693 §4.4).
@@ -109,6 +108,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         search=search,
         baseline=own.baseline,
         repeat=repeat or own.repeat or plan.repeat,
+        max_invalid=own.max_invalid,
         timing=timing,
     )
 
@@ -146,7 +146,6 @@ def _resolve_search(own: SearchPlan, line_bps: float | None, frame_size: int, lo
         min_rate=DEFAULT_MIN_RATE if own.min_rate is None else rate("min_rate", own.min_rate),
         max_rate=1.0 if own.max_rate is None else rate("max_rate", own.max_rate),
         error=own.error or DEFAULT_ERROR,
-        max_invalid=own.max_invalid or DEFAULT_MAX_INVALID,
     )
     if not problems and resolved.min_rate > resolved.max_rate:
         text = f"min_rate ({resolved.min_rate:g}) must not be above max_rate ({resolved.max_rate:g})"

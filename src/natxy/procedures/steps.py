@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from natxy.engine.messages import TrialResult
 from natxy.plan.experiment import Experiment, Search
-from natxy.plan.resolve import DEFAULT_MAX_INVALID
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench
 from natxy.search.binary import BinarySearch
@@ -52,15 +51,15 @@ def valid_step(bench: Bench, number: int, rate: float, step: Step) -> TrialResul
         results.append(step(attempt))
         return Outcome(results[-1].verdict.value)
 
-    search = bench.experiment.search
-    try_rate(measure, Attempt(number, 1, rate), search.max_invalid if search else DEFAULT_MAX_INVALID)
+    try_rate(measure, Attempt(number, 1, rate), bench.experiment.max_invalid)
     return results[-1]
 
 
 def search_of(experiment: Experiment) -> BinarySearch | MlrSearch:
     search = experiment.search
     assert search is not None
-    return mlr_search(search) if search.kind == "mlrsearch" else binary_search(search)
+    kind = mlr_search if search.kind == "mlrsearch" else binary_search
+    return kind(search, experiment.max_invalid)
 
 
 def timed(experiment: Experiment, attempt: Attempt) -> Experiment:
@@ -71,7 +70,7 @@ def timed(experiment: Experiment, attempt: Attempt) -> Experiment:
     return experiment.model_copy(update={"timing": timing})
 
 
-def mlr_search(search: Search) -> MlrSearch:
+def mlr_search(search: Search, max_invalid: int) -> MlrSearch:
     goal, relative_error = search.goal, search.relative_error
     if relative_error is None:
         assert search.absolute_error is not None
@@ -83,7 +82,7 @@ def mlr_search(search: Search) -> MlrSearch:
         relative_error=relative_error,
         durations=TrialDurations(goal.initial_trial, goal.final_trial, goal.duration_sum) if goal else None,
         exceed_ratio=goal.exceed_ratio if goal else 0.0,
-        max_invalid=search.max_invalid,
+        max_invalid=max_invalid,
     )
 
 
@@ -93,13 +92,13 @@ def _sample(result: TrialResult) -> Sample:
     return Sample(Outcome(result.verdict.value), frames=worst.planned, lost=worst.lost)
 
 
-def binary_search(search: Search) -> BinarySearch:
+def binary_search(search: Search, max_invalid: int) -> BinarySearch:
     return BinarySearch(
         min_rate=search.min_rate,
         max_rate=search.max_rate,
         absolute_error=search.absolute_error,
         relative_error=search.relative_error,
-        max_invalid=search.max_invalid,
+        max_invalid=max_invalid,
     )
 
 

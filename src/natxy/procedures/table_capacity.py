@@ -34,7 +34,7 @@ class TableCapacity(Procedure):
         config, search = _config(bench.experiment), bench.experiment.search
         assert search is not None
         initial = config.initial_connections
-        rates = binary_search(search)
+        rates = binary_search(search, bench.experiment.max_invalid)
         first = rates.run(lambda attempt: Outcome(_step(bench, attempt, initial).verdict.value))
         if first.lower_bound is None:
             _recover(bench.gateway)
@@ -73,7 +73,7 @@ class TableCapacity(Procedure):
         assert search is not None
         doublings = math.ceil(math.log2(config.max_connections / config.initial_connections) / 2)
         bisections = math.ceil(math.log2(1 + _middle(config) / config.error))
-        return binary_search(search).expected_steps() + 2 * (doublings + bisections)
+        return binary_search(search, experiment.max_invalid).expected_steps() + 2 * (doublings + bisections)
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return validated_s(experiment.model_copy(update={"connections": round(_middle(_config(experiment)))}))
