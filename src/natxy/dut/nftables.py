@@ -3,11 +3,7 @@
 
 from __future__ import annotations
 
-from natxy.dut.base import Capability, DutInterfaces, TableNeed
-from natxy.dut.conntrack import ConntrackTable
-from natxy.dut.linux import LinuxGateway
-from natxy.dut.transport import Transport
-from natxy.plan.addresses import AddressPlan
+from natxy.dut.netfilter import NetfilterGateway
 from natxy.plan.gateways import NftablesConfig
 
 # Declared before it is deleted, so that the whole is one transaction whether the table was there or not.
@@ -23,25 +19,13 @@ table {family} natxy {{
 """
 
 
-class NftablesGateway(LinuxGateway[NftablesConfig]):
+class NftablesGateway(NetfilterGateway[NftablesConfig]):
     name = "nftables"
     summary = "nftables masquerade with connection tracking: NAT44, or NAT66 with IPv6 addresses"
-    capabilities = frozenset({Capability.CLEAR, Capability.COUNT})
-    stateful = True
-    table: ConntrackTable
 
-    def __init__(
-        self, config: NftablesConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
-    ) -> None:
-        super().__init__(config, transport, interfaces, addresses)
-        self._family = "ip6" if addresses.left.dut.version == 6 else "ip"
-        self.table = ConntrackTable(
-            transport,
-            maximum=config.conntrack_max,
-            hash_size=config.hash_size,
-            udp_timeout_s=config.udp_timeout_s,
-            udp_stream_timeout_s=config.udp_stream_timeout_s,
-        )
+    @property
+    def _family(self) -> str:
+        return "ip6" if self.addresses.left.dut.version == 6 else "ip"
 
     def install(self) -> None:
         ruleset = _RULESET.format(family=self._family, outside=self.interfaces.right)
@@ -55,12 +39,3 @@ class NftablesGateway(LinuxGateway[NftablesConfig]):
 
     def configuration(self) -> str:
         return self.transport.run(["nft", "list", "ruleset"]).stdout
-
-    def check(self, need: TableNeed) -> None:
-        self.table.check(need)
-
-    def clear(self) -> None:
-        self.table.clear()
-
-    def count(self) -> int:
-        return self.table.count()

@@ -107,6 +107,7 @@ def _programs() -> list[Finding]:
         "ethtool": (["--version"], "ethtool"),
         "sysctl": (["--version"], "procps"),
         "nft": (["--version"], "nftables"),
+        "iptables-nft": (["--version"], "iptables"),
         "conntrack": (["--version"], "conntrack"),
     }
     findings = []

@@ -9,7 +9,7 @@ from typing import Final
 
 from natxy.plan.addresses import LinkAddresses
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways import LinuxForwardConfig, NftablesConfig, SimulatedConfig
+from natxy.plan.gateways import ConntrackModel, SimulatedConfig
 from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, LabConfig, Plan, TestbedConfig
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures import takers
@@ -59,21 +59,21 @@ def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> It
     if isinstance(gateway, SimulatedConfig) != (plan.testbed.kind == "simulated"):
         text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}; "
         yield Problem(at, text + "simulated gateways and the simulated testbed go together")
-    if isinstance(gateway, LinuxForwardConfig) and experiment.procedure.stateful:
+    if gateway.keeps_connections is False and experiment.procedure.stateful:
         text = f"{gateway.driver} keeps no connections, which {experiment.procedure.name} needs; choose a stateful one"
         yield Problem(at, text)
-    elif isinstance(gateway, LinuxForwardConfig) and experiment.connections is not None:
+    elif gateway.keeps_connections is False and experiment.connections is not None:
         text = f"{gateway.driver} keeps no connections; remove it, or choose a stateful gateway"
         yield Problem((*location, "connections"), text)
-    if isinstance(gateway, NftablesConfig):
+    if gateway.keeps_connections and experiment.connections is None and not experiment.procedure.stateful:
+        text = f"missing; through the stateful {gateway.driver} only established connections have replies: give "
+        yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
+    if isinstance(gateway, ConntrackModel):
         yield from _check_table(gateway, experiment, location)
 
 
-def _check_table(gateway: NftablesConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
+def _check_table(gateway: ConntrackModel, experiment: Experiment, location: Location) -> Iterator[Problem]:
     if experiment.connections is None:
-        if not experiment.procedure.stateful:
-            text = f"missing; through the stateful {gateway.driver} only established connections have replies: give "
-            yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
         return
     at = (*location, "gateway")
     if gateway.conntrack_max is not None and gateway.conntrack_max < experiment.connections:

@@ -10,7 +10,7 @@ from typing import Final
 from natxy.errors import PlanError
 from natxy.plan.checks import check_experiment, check_references, check_testbed
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
-from natxy.plan.gateways import LinuxForwardConfig, NftablesConfig
+from natxy.plan.gateways import LinuxForwardConfig
 from natxy.plan.goals import GoalPlan, goal_deviations, resolve_goal
 from natxy.plan.models import (
     Directions,
@@ -98,7 +98,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         ttl=own.ttl,
         dont_fragment=own.dont_fragment,
         directions=(own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
-        addresses=resolve_addresses(own.addresses, family, translating=isinstance(own.gateway, NftablesConfig)),
+        addresses=resolve_addresses(own.addresses, family, translating=own.gateway.hides_left),
         ports=_resolve_ports(own.ports, own.connections or own.procedure.most_connections),
         orders=own.orders,
         connections=own.connections,

@@ -1,42 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gateways a plan can name, with the settings each driver takes."""
+"""Settings of the simulated gateway: the known truth that tests measure."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.units import AbsoluteRate, Count, Duration
-
-
-class GatewayModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class LinuxForwardConfig(GatewayModel):
-    """The Linux kernel's IPv4 and IPv6 forwarding: the baseline of every report."""
-
-    driver: Literal["linux-forward"] = "linux-forward"
-
-
-class NftablesConfig(GatewayModel):
-    """nftables masquerade with connection tracking: NAT44, or NAT66 where the plan's family is ipv6."""
-
-    driver: Literal["nftables"] = "nftables"
-    conntrack_max: Count | None = Field(
-        default=None, description="nf_conntrack_max; left as the machine has it when not given"
-    )
-    hash_size: Count | None = Field(
-        default=None, description="nf_conntrack_buckets; left as the machine has it when not given"
-    )
-    udp_timeout_s: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="nf_conntrack_udp_timeout: lifetime of an unreplied connection"
-    )
-    udp_stream_timeout_s: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="nf_conntrack_udp_timeout_stream: lifetime of a replied one"
-    )
 
 
 class TablePolicy(StrEnum):
@@ -72,5 +45,6 @@ class SimulatedConfig(GatewayModel):
         default=30_000, description="between the least delay and the greatest; all in between are as frequent"
     )
 
-
-GatewayConfig = Annotated[LinuxForwardConfig | NftablesConfig | SimulatedConfig, Field(discriminator="driver")]
+    @property
+    def keeps_connections(self) -> bool | None:
+        return None

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gateways a plan can name, with the settings each driver takes: a file each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.gateways.conntrack import ConntrackModel
+from natxy.plan.gateways.iptables import IptablesConfig
+from natxy.plan.gateways.linux_forward import LinuxForwardConfig
+from natxy.plan.gateways.nftables import NftablesConfig
+from natxy.plan.gateways.simulated import SimulatedConfig, TablePolicy
+
+GatewayConfig = Annotated[
+    IptablesConfig | LinuxForwardConfig | NftablesConfig | SimulatedConfig, Field(discriminator="driver")
+]
+
+__all__ = [
+    "ConntrackModel",
+    "GatewayConfig",
+    "GatewayModel",
+    "IptablesConfig",
+    "LinuxForwardConfig",
+    "NftablesConfig",
+    "SimulatedConfig",
+    "TablePolicy",
+]
