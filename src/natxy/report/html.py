@@ -28,7 +28,7 @@ from natxy.report.tables import Table
 from natxy.report.walk import every_trial
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader
-from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, StepRecord
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, StepRecord
 
 REPORT_FILE: Final = "report.html"
 
@@ -99,7 +99,7 @@ def render(reader: RunReader) -> str:
         style=Markup(style),
         state=wording.run_state(run),
         started=_moment(run.started_at),
-        wall_time=_wall_time(run),
+        active_time=None if run.state is RunState.RUNNING else format_duration(run.active_s),
         trial_count=len(verdicts),
         invalid_count=verdicts.count(Verdict.INVALID),
         cards=[_card(run, experiment) for experiment in run.experiments],
@@ -138,7 +138,10 @@ def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
 def _page(experiment: ExperimentRecord) -> ExperimentPage:
     result = f"{wording.headline(experiment)}, {wording.rate_kind(experiment)}" if experiment.statistics else ""
     if experiment.is_only_a_lower_bound:
-        result += ": no rate of the search failed, so the gateway may do more than the search's maximum"
+        result += (
+            ": a bound, since of a search that it counts no rate failed, so that the gateway may do more than the "
+            "search's maximum, or none passed"
+        )
     return ExperimentPage(
         name=experiment.name,
         title=experiment.title,
@@ -212,10 +215,3 @@ def _flat(values: Mapping[str, Any]) -> dict[str, str]:
 
 def _moment(timestamp: str) -> str:
     return datetime.fromisoformat(timestamp).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _wall_time(run: RunRecord) -> str | None:
-    if run.finished_at is None:
-        return None
-    elapsed = datetime.fromisoformat(run.finished_at) - datetime.fromisoformat(run.started_at)
-    return format_duration(elapsed.total_seconds())

@@ -8,6 +8,7 @@ import os
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -84,6 +85,7 @@ def _read_run(db: sqlite3.Connection) -> RunRecord:
         name=row["name"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
+        active_s=_active_s(db),
         state=state,
         plan_yaml=row["plan_yaml"],
         seed=int(row["seed"]),
@@ -94,6 +96,12 @@ def _read_run(db: sqlite3.Connection) -> RunRecord:
         machine=json.loads(row["machine_json"]),
         experiments=_with_baselines(experiments),
     )
+
+
+def _active_s(db: sqlite3.Connection) -> float:
+    sessions = db.execute("SELECT started_at, ended_at FROM session").fetchall()
+    moments = ([datetime.fromisoformat(moment) for moment in session] for session in sessions)
+    return sum((ended - started).total_seconds() for started, ended in moments)
 
 
 def _ended(experiment: ExperimentRecord) -> ExperimentRecord:

@@ -165,7 +165,7 @@ class ExperimentRecord:
 
     @property
     def is_only_a_lower_bound(self) -> bool:
-        """The median is of searches none of whose rates failed: their maximum was reached, not the gateway's."""
+        """The median counts searches of which no rate failed, or one of two without any that passed."""
         return self.statistics is not None and self.statistics.median_is_at_least
 
     @property
@@ -215,10 +215,13 @@ class ExperimentRecord:
 
 @dataclass(frozen=True)
 class RunRecord:
+    """`active_s`: how long it was under way, without the time between being cut short and being resumed."""
+
     id: int
     name: str
     started_at: str
     finished_at: str | None
+    active_s: float
     state: RunState
     plan_yaml: str
     seed: int

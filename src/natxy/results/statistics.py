@@ -56,7 +56,7 @@ class Summary:
         return f"≥ {show(value)}" if is_at_least else show(value)
 
     def shown_median(self, show: Callable[[float], str]) -> str:
-        """The median of an even count may lie below the one value of its two that is a bound."""
+        """The median of an even count is a bound where one of its two values is, also without being one of them."""
         return f"≥ {show(self.median)}" if self.median_is_at_least else self.shown(self.median, show)
 
     def shown_dispersion(self, show: Callable[[float | None], str]) -> str:
@@ -100,10 +100,14 @@ def summarize_headlines(headlines: Sequence[Headline]) -> Summary | None:
     if summary is None:
         return None
     at_least_from = min((headline.value for headline in headlines if headline.is_at_least), default=None)
-    upper_middle = sorted(headline.value for headline in headlines)[len(headlines) // 2]
+    below = max((h.upper_bound for h in headlines if h.is_below_the_search and h.upper_bound), default=None)
+    ordered = sorted(headline.value for headline in headlines)
+    lower_middle, upper_middle = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    reached_maximum = at_least_from is not None and upper_middle >= at_least_from
+    counts_nothing = below is not None and lower_middle == 0 < upper_middle
     return replace(
         summary,
         at_least_from=at_least_from,
-        median_is_at_least=at_least_from is not None and upper_middle >= at_least_from,
-        below=max((h.upper_bound for h in headlines if h.is_below_the_search and h.upper_bound), default=None),
+        median_is_at_least=reached_maximum or counts_nothing,
+        below=below,
     )

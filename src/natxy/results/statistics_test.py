@@ -56,6 +56,10 @@ NOTHING = Headline(0, None, 10)
         ([NOTHING, Headline(400, 400, 410), Headline(500, 500, 510)], "< 10", "400", "500", "≤ 1.2"),
         ([NOTHING, Headline(400, 400, 410), REACHED], "< 10", "400", "≥ 600", "–"),
         ([NOTHING], "< 10", "< 10", "< 10", "–"),
+        # The true median is between 200 and 205.
+        ([NOTHING, Headline(400, 400, 410)], "< 10", "≥ 200", "400", "≤ 2"),
+        ([NOTHING, NOTHING, Headline(400, 400, 410), Headline(500, 500, 510)], "< 10", "≥ 200", "500", "≤ 2.5"),
+        ([NOTHING, NOTHING, NOTHING, Headline(400, 400, 410)], "< 10", "< 10", "400", "–"),
         # Not searched: a 0 is a 0.
         ([Headline(0), Headline(5)], "0", "2.5", "5", "2"),
     ],

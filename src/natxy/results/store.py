@@ -30,6 +30,9 @@ CREATE TABLE run (
     engine_info_json TEXT NOT NULL DEFAULT '{}', testbed_json TEXT NOT NULL DEFAULT '{}',
     deviations_json TEXT NOT NULL DEFAULT '[]', machine_json TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
+CREATE TABLE session (
+    id INTEGER PRIMARY KEY, started_at TEXT NOT NULL, ended_at TEXT NOT NULL
+) STRICT;
 CREATE TABLE experiment (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, gateway TEXT NOT NULL,
     procedure TEXT NOT NULL, family TEXT NOT NULL, sweep TEXT, cell_json TEXT NOT NULL,
@@ -100,6 +103,7 @@ class RunStore:
             natxy_version=natxy_version,
             machine_json=json.dumps(dict(machine)),
         )
+        self._start_session()
 
     def describe_tester(
         self, *, engine: Mapping[str, Any], testbed: Mapping[str, str], deviations: Sequence[str]
@@ -112,9 +116,19 @@ class RunStore:
     def resume_run(self) -> None:
         owner = str(Owner.current())
         self._db.execute("UPDATE run SET state = ?, owner = ?, finished_at = NULL", (RunState.RUNNING, owner))
+        self._start_session()
 
     def finish_run(self, state: RunState) -> None:
+        self._extend_session()
         self._db.execute("UPDATE run SET state = ?, finished_at = ?", (state, timestamp()))
+
+    def _start_session(self) -> None:
+        """One for each time that a run is under way; the time between two of them is none of its own."""
+        self._insert("session", started_at=(now := timestamp()), ended_at=now)
+
+    def _extend_session(self) -> None:
+        """One that is killed ends with the last trial that it stored."""
+        self._db.execute("UPDATE session SET ended_at = ? WHERE id = (SELECT max(id) FROM session)", (timestamp(),))
 
     # --- experiments
 
@@ -203,6 +217,7 @@ class RunStore:
         started_at: str,
         result: TrialResult,
     ) -> int:
+        self._extend_session()
         return self._insert(
             "trial",
             repetition_id=repetition_id,

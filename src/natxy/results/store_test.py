@@ -293,3 +293,23 @@ def test_a_capture_goes_on_after_half_a_frame(tmp_path: Path) -> None:
         writer.add([SAMPLE])
         writer.close()
         assert file.read_bytes() == (whole + whole[24:] if cut == len(whole) else whole)
+
+
+def test_the_time_between_two_sessions_is_none_of_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = "12:00:00"
+    monkeypatch.setattr("natxy.results.store.timestamp", lambda: f"2026-01-01T{now}.500+00:00")
+    store = new_store(tmp_path)
+    repetition = store.start_repetition(add_experiment(store, "forwarding", []), 1)
+    now = "12:00:10"
+    add_trial(store, repetition, 1, 500)
+    now = "12:00:30"
+    store.close()  # killed, in a trial
+    now = "17:00:00"
+    store = RunStore(tmp_path / RESULTS_FILE, resume=True)
+    store.resume_run()
+    now = "17:00:05"
+    add_trial(store, repetition, 2, 700)
+    now = "17:00:07"
+    store.finish_run(RunState.DONE)
+    store.close()
+    assert RunReader(tmp_path).run.active_s == 17
