@@ -106,6 +106,8 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
 
 double read_rate(FieldReader& reader) { return reader.number("rate_fps", 1e-3, 1e10); }
 
+double read_loss_ratio(FieldReader& reader) { return reader.number("max_loss_ratio", 0, 0.999999999, 0); }
+
 TaggedFrames read_tagged(const Json& json, const std::string& path) {
   FieldReader reader(json, path);
   TaggedFrames tagged;
@@ -128,7 +130,7 @@ StreamSpec read_stream(const Json& json, const std::string& path) {
   if (const Json* flows = reader.find("flows")) stream.flows = read_flows(*flows, reader.path_of("flows"));
   stream.selection = reader.choice("selection", kSelections, Selection::random);
   stream.order = reader.choice("order", kOrders, Order::pseudorandom);
-  stream.max_loss_ratio = reader.number("max_loss_ratio", 0, 0.999999999, 0);
+  stream.max_loss_ratio = read_loss_ratio(reader);
   stream.start_s = reader.number("start_s", 0, 86400, 0);
   stream.burst = reader.whole("burst", 1, 65536, 1);
   if (const Json* tagged = reader.find("tagged")) stream.tagged = read_tagged(*tagged, reader.path_of("tagged"));
@@ -257,6 +259,7 @@ TrialRequest read_validate(const Json& params, const Connections& connections) {
   stream.rate_fps = read_rate(reader);
   stream.frames = connections.count;
   stream.order = reader.choice("order", kOrders, Order::pseudorandom);
+  stream.max_loss_ratio = read_loss_ratio(reader);
   reader.finish();
   request.spec.streams.push_back(stream);
   return request;

@@ -256,6 +256,7 @@ class ValidateRequest(Message):
     frame: FrameFormat
     rate_fps: Annotated[float, Field(gt=0, le=1e10)]
     order: Order = Order.PSEUDORANDOM
+    max_loss_ratio: Annotated[float, Field(ge=0, lt=1)] = 0.0
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
     limits: TrialLimits = TrialLimits()
@@ -268,7 +269,8 @@ class Verdict(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a verdict is what it is: one word for programs beside the sentence for people."""
+    """Why a verdict is what it is: one word for programs beside the sentence for people. `loss` passes where it is
+    within `max_loss_ratio`."""
 
     LOSSLESS = "lossless"
     LOSS = "loss"

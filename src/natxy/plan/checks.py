@@ -15,7 +15,7 @@ from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures import takers
 from natxy.plan.terms import Family
 from natxy.plan.topology import SAFE_NETWORKS
-from natxy.plan.units import Unit, format_duration
+from natxy.plan.units import Unit, format_duration, format_share
 
 # What the engine can number: the frames of a trial, and the four-tuples of a space.
 MOST_CONNECTIONS: Final = 2**48 - 1
@@ -29,6 +29,7 @@ def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
     yield from _check_connections(experiment, location)
     yield from _check_addresses(plan, own, experiment, location)
     yield from _check_search(experiment, location)
+    yield from _check_loss_tolerance(experiment, location)
 
 
 def _check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
@@ -167,6 +168,13 @@ def _check_search(experiment: Experiment, location: Location) -> Iterator[Proble
             f"an error of {search.absolute_error:g} is wider than the whole search up to {search.max_rate:g}; lower it"
         )
         yield Problem((*location, "search", "error"), text)
+
+
+def _check_loss_tolerance(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    tolerance = experiment.loss_tolerance
+    if tolerance and tolerance.forward and experiment.alpha is not None:
+        text = "what is validated are all connections, so their frames must all arrive; give only the replies a "
+        yield Problem((*location, "loss_tolerance"), text + f"tolerance: {{reverse: {format_share(tolerance.most)}}}")
 
 
 def check_testbed(testbed: TestbedConfig) -> Iterator[Problem]:

@@ -16,6 +16,7 @@ from natxy.plan.addresses import AddressPlan, LinkAddresses
 from natxy.plan.base import PlanModel
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import Goal
+from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.models import (
     AddressPreset,
     AddressRange,
@@ -96,6 +97,7 @@ class Experiment(PlanModel):
     rate: KnownRate | None
     alpha: float | None
     search: Search | None
+    loss_tolerance: LossTolerance | None
     baseline: str | None
     repeat: int
     max_invalid: int

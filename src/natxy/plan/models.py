@@ -20,6 +20,7 @@ from natxy.plan.addresses import LinkAddresses
 from natxy.plan.base import PlanModel, Shorthand
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import GoalPlan
+from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.terms import Family, Order
 from natxy.plan.units import AbsoluteRate, BitRate, Count, Duration, Rate
@@ -276,6 +277,9 @@ class ExperimentPlan(PlanModel):
         default=None, description="validation rate as a share of the connection rate (RFC 9693 §4.6)"
     )
     search: SearchPlan = SearchPlan()
+    loss_tolerance: LossTolerance | None = Field(
+        default=None, description="lost frames that a trial may have and still pass; the RFCs know only 0"
+    )
     baseline: str | None = Field(default=None, description="the experiment whose throughput is 100 %")
     repeat: Annotated[int, Field(ge=1, le=10_000)] | None = None
     max_invalid: Annotated[int, Field(ge=1, le=100)] = Field(

@@ -12,6 +12,7 @@ from natxy.plan.checks import check_experiment, check_references, check_testbed
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
 from natxy.plan.gateways import LinuxForwardConfig
 from natxy.plan.goals import GoalPlan, goal_deviations, resolve_goal
+from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.models import (
     Directions,
     ExperimentPlan,
@@ -106,6 +107,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         rate=own.rate,
         alpha=(own.alpha or DEFAULT_ALPHA) if "alpha" in takes else None,
         search=search,
+        loss_tolerance=(own.loss_tolerance or LossTolerance()) if "loss_tolerance" in takes else None,
         baseline=own.baseline,
         repeat=repeat or own.repeat or plan.repeat,
         max_invalid=own.max_invalid,
@@ -206,6 +208,7 @@ def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[s
         sentences += experiment.procedure.deviations(experiment.timing.trial)
         if experiment.search and experiment.search.goal:
             sentences += goal_deviations(experiment.search.goal, experiment.timing.trial)
+        sentences += _tolerated_loss(experiment)
         sentences += _short_connection_trials(experiment)
         if isinstance(experiment.gateway, LinuxForwardConfig):
             sentences.append(
@@ -219,6 +222,17 @@ def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[s
         if experiment.uses_connections:
             sentences.append("Connections are UDP; results need not carry over to TCP (RFC 9693).")
     return [*dict.fromkeys(sentences)]
+
+
+def _tolerated_loss(experiment: Experiment) -> list[str]:
+    tolerance = experiment.loss_tolerance
+    if not tolerance or not tolerance.most:
+        return []
+    title = experiment.procedure.headline().title.lower()
+    return [
+        f"{experiment.title} is no {title} of the RFCs: its trials pass with up to {tolerance.text} of their frames "
+        "lost, where RFC 2544 §26.1 and RFC 9693 §4.5 allow none."
+    ]
 
 
 def _short_connection_trials(experiment: Experiment) -> list[str]:

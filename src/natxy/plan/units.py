@@ -92,6 +92,16 @@ def parse_count(given: object) -> int:
     return round(count)
 
 
+def parse_share(given: object) -> float:
+    """`0.01%` is 0.0001; the only bare number is 0, which means the same either way."""
+    expected = "a percentage from 0% to below 100%, such as 0.01%"
+    if _is_number(given) and given == 0:
+        return 0.0
+    if isinstance(given, str) and (percent := _PERCENT.fullmatch(given.strip())) and _number(percent) < 100:
+        return _number(percent) / 100
+    raise ValueError(f"expected {expected}, got {given!r}")
+
+
 def parse_bit_rate(given: object) -> float:
     """`10Gbps`, `100 Mbps`."""
     rate = _scaled(given, _BIT_RATE, "a line rate such as 10Gbps")
@@ -164,6 +174,11 @@ def _scaled(given: object, pattern: re.Pattern[str], expected: str) -> float:
     raise ValueError(f"expected {expected}, got {given!r}")
 
 
+def format_share(share: float) -> str:
+    """`0.01%`, as it is written in a plan."""
+    return f"{100 * share:.10g}%"
+
+
 def _plain(value: float | Percent) -> float | str:
     return str(value) if isinstance(value, Percent) else value
 
@@ -193,6 +208,17 @@ Duration = Annotated[
     _schema("a duration; a bare number is seconds", r"^\d[\d_.eE+-]*\s*(ns|us|µs|ms|s|min|h)?$"),
 ]
 Count = Annotated[int, BeforeValidator(parse_count), _schema("a count", r"^\d[\d_.eE+-]*\s*[kKMG]?$")]
+Share = Annotated[
+    float,
+    BeforeValidator(parse_share),
+    PlainSerializer(format_share),
+    WithJsonSchema(
+        {
+            "anyOf": [{"const": 0}, {"type": "string", "pattern": r"^\d[\d_.eE+-]*\s*%$"}],
+            "description": "a percentage below 100 %",
+        }
+    ),
+]
 BitRate = Annotated[
     float,
     BeforeValidator(parse_bit_rate),

@@ -56,10 +56,11 @@ def valid_step(bench: Bench, number: int, rate: float, step: Step) -> TrialResul
 
 
 def search_of(experiment: Experiment) -> BinarySearch | MlrSearch:
-    search = experiment.search
+    search, tolerance = experiment.search, experiment.loss_tolerance
     assert search is not None
-    kind = mlr_search if search.kind == "mlrsearch" else binary_search
-    return kind(search, experiment.max_invalid)
+    if search.kind == "mlrsearch":
+        return mlr_search(search, experiment.max_invalid, loss_ratio=tolerance.most if tolerance else 0.0)
+    return binary_search(search, experiment.max_invalid)
 
 
 def timed(experiment: Experiment, attempt: Attempt) -> Experiment:
@@ -70,7 +71,7 @@ def timed(experiment: Experiment, attempt: Attempt) -> Experiment:
     return experiment.model_copy(update={"timing": timing})
 
 
-def mlr_search(search: Search, max_invalid: int) -> MlrSearch:
+def mlr_search(search: Search, max_invalid: int, *, loss_ratio: float) -> MlrSearch:
     goal, relative_error = search.goal, search.relative_error
     if relative_error is None:
         assert search.absolute_error is not None
@@ -81,6 +82,7 @@ def mlr_search(search: Search, max_invalid: int) -> MlrSearch:
         max_rate=search.max_rate,
         relative_error=relative_error,
         durations=TrialDurations(goal.initial_trial, goal.final_trial, goal.duration_sum) if goal else None,
+        loss_ratio=loss_ratio,
         exceed_ratio=goal.exceed_ratio if goal else 0.0,
         max_invalid=max_invalid,
     )

@@ -21,6 +21,7 @@ from natxy.engine.messages import (
 )
 from natxy.plan.addresses import LinkAddresses
 from natxy.plan.experiment import Experiment
+from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.models import AddressRange, Directions
 from natxy.plan.presets import Timing
 from natxy.plan.terms import Order
@@ -42,6 +43,7 @@ def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> Est
         frames=experiment.connections,
         flows=_flows(experiment, Side.LEFT),
         selection=Selection.ENUMERATE,
+        max_loss_ratio=_tolerated(experiment, Side.LEFT) if experiment.procedure.stateful else 0.0,
     )
     timing = experiment.timing
     return EstablishRequest(stream=stream, seed=seed, drain_s=timing.drain, limits=_limits(timing))
@@ -52,6 +54,7 @@ def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> Vali
         frame=_frame(experiment),
         rate_fps=rate_fps,
         order=experiment.orders.state_table,
+        max_loss_ratio=_tolerated(experiment, Side.RIGHT),
         seed=seed,
         drain_s=experiment.timing.drain,
         limits=_limits(experiment.timing),
@@ -86,7 +89,13 @@ def _traffic(experiment: Experiment, side: Side, rate_fps: float) -> StreamSpec:
         frames=max(1, round(rate_fps * experiment.traffic_s)),
         flows=None if stateful else _flows(experiment, side),
         order=experiment.orders.state_table,
+        max_loss_ratio=_tolerated(experiment, side),
     )
+
+
+def _tolerated(experiment: Experiment, sender: Side) -> float:
+    tolerance = experiment.loss_tolerance or LossTolerance()
+    return tolerance.forward if sender == Side.LEFT else tolerance.reverse
 
 
 def _flows(experiment: Experiment, side: Side) -> FlowSpace:

@@ -57,7 +57,7 @@ def _row(compared: Compared) -> tuple[str, ...]:
     if compared.spread is not None:
         spread = wording.quantity(compared.spread, unit)
     return (
-        compared.experiment.title,
+        compared.experiment.title + wording.non_rfc(compared.experiment),
         str(compared.run + 1),
         median,
         spread,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from natxy.plan.loss_tolerance import loss_tolerance_of
 from natxy.plan.models import AddressRange, PortRange
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
@@ -65,7 +66,13 @@ def unit(measured: str) -> str:
 def kind(experiment: ExperimentRecord) -> str:
     """What its headline is, with the unit: the title of its table."""
     headline = experiment.declaration.headline()
-    return f"{headline.title}, {unit(headline.unit)}"
+    return f"{headline.title}{non_rfc(experiment)}, {unit(headline.unit)}"
+
+
+def non_rfc(experiment: ExperimentRecord) -> str:
+    """Stands wherever a rate does that lost frames went with: it is not what the RFCs call by the procedure's name."""
+    tolerance = loss_tolerance_of(experiment.settings)
+    return f" (non-RFC: up to {tolerance.text} loss)" if tolerance.most else ""
 
 
 def per_direction(experiment: ExperimentRecord) -> bool:
@@ -122,6 +129,10 @@ def headline(experiment: ExperimentRecord) -> str:
 
 def rate_kind(experiment: ExperimentRecord) -> str:
     """What the headline counts; for a bidirectional throughput, the sum of both directions too."""
+    return _counted(experiment) + non_rfc(experiment)
+
+
+def _counted(experiment: ExperimentRecord) -> str:
     if experiment.unit == Unit.CPS:
         return "new connections per second"
     if not per_direction(experiment):
@@ -182,7 +193,8 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Validation rate": ABSENT if alpha is None else f"α = {alpha:g} of the rate",
         "Duration of a trial's traffic": "one frame a connection" if experiment.declaration.stateful else trial,
         "Rates searched": _searched(experiment, search) if search else ABSENT,
-        "Search": _mlrsearch(search) if search and search.get("kind") == "mlrsearch" else ABSENT,
+        "Loss tolerated (non-RFC)": _loss(settings),
+        "Search": _mlrsearch(settings, search) if search and search.get("kind") == "mlrsearch" else ABSENT,
         "Error of the search": _step(search["error"], experiment) if search else ABSENT,
         **_own_settings(settings["procedure"]),
     }
@@ -243,17 +255,20 @@ def _known_rate(experiment: ExperimentRecord, field: str, kind: TrialKind, measu
     return f"{actual} ({share})" if actual else share
 
 
-def _mlrsearch(search: Mapping[str, Any]) -> str:
+def _loss(settings: Mapping[str, Any]) -> str:
+    tolerance = loss_tolerance_of(settings)
+    return tolerance.text if tolerance.most else ABSENT
+
+
+def _mlrsearch(settings: Mapping[str, Any], search: Mapping[str, Any]) -> str:
     """With every attribute of its goal (RFC 9971 §4)."""
     goal = search.get("goal")
+    loss_ratio = f"MLRsearch, goal loss ratio {loss_tolerance_of(settings).most:g}"
     if not goal:
-        return "MLRsearch, goal loss ratio 0, one trial a rate"
+        return f"{loss_ratio}, one trial a rate"
     durations = (format_duration(goal[name]) for name in ("initial_trial", "final_trial", "duration_sum"))
     initial, final, total = durations
-    return (
-        f"MLRsearch, goal loss ratio 0, goal exceed ratio {goal['exceed_ratio']:g}, trials of {initial} to {final}, "
-        f"{total} a rate"
-    )
+    return f"{loss_ratio}, goal exceed ratio {goal['exceed_ratio']:g}, trials of {initial} to {final}, {total} a rate"
 
 
 def _searched(experiment: ExperimentRecord, search: Mapping[str, Any]) -> str:

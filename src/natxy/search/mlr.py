@@ -42,14 +42,16 @@ class TrialDurations:
 class MlrSearch:
     """Ends when the bracket is no wider than `relative_error` times its upper bound.
 
-    `durations` None: the caller decides how long a trial is, and one decides on its rate. `exceed_ratio`: the share
-    of a rate's trial time that may have loss.
+    `durations` None: the caller decides how long a trial is, and one decides on its rate. `loss_ratio`: what a trial
+    that passes may lose, in the direction that may lose most. `exceed_ratio`: the share of a rate's trial time that may
+    have more loss.
     """
 
     min_rate: float
     max_rate: float
     relative_error: float
     durations: TrialDurations | None = None
+    loss_ratio: float = 0.0
     exceed_ratio: float = 0.0
     max_invalid: int = 3
 
@@ -64,7 +66,7 @@ class MlrSearch:
         config.search_duration_max = math.inf
         # A trial at the highest rate that counts for nothing.
         config.warmup_duration = 0.0
-        measurer = _Measurer(measure, timed=self.durations is not None, tries=self.max_invalid)
+        measurer = _Measurer(measure, self._goal_loss_ratio, timed=self.durations is not None, tries=self.max_invalid)
         found = MultipleLossRatioSearch(config).search(measurer, debug=lambda _: None)[goal]
         lower, upper = found.relevant_lower_bound, found.relevant_upper_bound
         return SearchResult(
@@ -82,10 +84,15 @@ class MlrSearch:
         widths = math.log(self.max_rate / self.min_rate) / self.relative_error
         return 4 + math.ceil(math.log2(1 + widths / 64))
 
+    @property
+    def _goal_loss_ratio(self) -> float:
+        """A trial that lost exactly what is tolerated passes, whichever way its ratio is rounded."""
+        return self.loss_ratio * (1 + 1e-12)
+
     def _goal(self) -> SearchGoal:
         durations = self.durations or TrialDurations(_NOMINAL_TRIAL_S, _NOMINAL_TRIAL_S, _NOMINAL_TRIAL_S)
         return SearchGoal(
-            loss_ratio=0.0,
+            loss_ratio=self._goal_loss_ratio,
             exceed_ratio=self.exceed_ratio,
             relative_width=self.relative_error,
             initial_trial_duration=durations.initial,
@@ -101,9 +108,10 @@ class MlrSearch:
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]
     """`timed`: the library decides how long trials are."""
 
-    def __init__(self, measure: Callable[[Attempt], Sample], *, timed: bool, tries: int) -> None:
+    def __init__(self, measure: Callable[[Attempt], Sample], loss_ratio: float, *, timed: bool, tries: int) -> None:
         self.steps = 0
         self._measure = measure
+        self._loss_ratio = loss_ratio
         self._timed = timed
         self._tries = tries
 
@@ -117,8 +125,10 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
 
         duration_s = intended_duration if self._timed else None
         outcome = try_rate(once, Attempt(self.steps, 1, intended_load, duration_s=duration_s), self._tries)
-        # A trial may fail for other reasons than loss, such as frames wrongly rewritten.
-        lost = 0 if outcome == Outcome.PASS else max(1, samples[-1].lost)
+        lost = samples[-1].lost
+        if outcome != Outcome.PASS:
+            # For other reasons than loss, such as frames wrongly rewritten, or in a direction that may lose less.
+            lost = max(lost, math.floor(self._loss_ratio * samples[-1].frames) + 1)
         return MeasurementResult(
             intended_duration=intended_duration,
             intended_load=intended_load,

@@ -18,7 +18,7 @@ class ConnectionRateConfig(ProcedureDeclaration):
     figures: ClassVar = (_RATE,)
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
-    takes: ClassVar = frozenset({"search", "connections"})
+    takes: ClassVar = frozenset({"search", "connections", "loss_tolerance"})
     takes_mlrsearch: ClassVar = True
 
 
@@ -29,5 +29,5 @@ class ValidatedConnectionRateConfig(ProcedureDeclaration):
     figures: ClassVar = (_RATE,)
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
-    takes: ClassVar = frozenset({"search", "connections", "alpha"})
+    takes: ClassVar = frozenset({"search", "connections", "alpha", "loss_tolerance"})
     takes_mlrsearch: ClassVar = True
