@@ -15,6 +15,8 @@ from natxy.report.html import write_report
 from tests.sample_runs import hostile, quickstart
 
 CHROMIUM = shutil.which("chromium")
+# Charts come alive near the window; time passes only while they do.
+HIGH = ("--window-size=1200,12000", "--virtual-time-budget=20000")
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)")
 
@@ -40,6 +42,11 @@ def console(run: subprocess.CompletedProcess[str]) -> list[str]:
     return [line for line in run.stderr.splitlines() if ":CONSOLE" in line]
 
 
+def shown(run: subprocess.CompletedProcess[str]) -> str:
+    """The page's elements but its scripts."""
+    return re.sub(r"<script.*?</script>", "", run.stdout, flags=re.DOTALL)
+
+
 def test_a_page_that_breaks_its_own_policy_would_be_noticed(tmp_path: Path) -> None:
     page = tmp_path / "bad.html"
     policy = "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'\">"
@@ -47,19 +54,29 @@ def test_a_page_that_breaks_its_own_policy_would_be_noticed(tmp_path: Path) -> N
     assert console(browse(page, tmp_path / "profile", "--dump-dom")) != []
 
 
-def test_it_opens_without_a_word_on_the_console(report: Path, tmp_path: Path) -> None:
-    opened = browse(report, tmp_path / "profile", "--dump-dom")
+def test_it_opens_without_a_word_on_the_console_and_its_charts_come_alive(report: Path, tmp_path: Path) -> None:
+    opened = browse(report, tmp_path / "profile", "--dump-dom", *HIGH)
     assert console(opened) == []
-    text = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", "", opened.stdout)))
+    assert shown(opened).count('class="chart live"') == 6
+    text = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", "", shown(opened))))
     for expected in ("228.1 kfps", "Linux IPv4 forwarding", "Where this run departs from the RFCs", "repetition 1"):
         assert expected in text
-    assert opened.stdout.count("<svg") == 6
+    assert shown(opened).count("<svg") == 6
+
+
+def test_without_scripts_it_shows_still_pictures(report: Path, tmp_path: Path) -> None:
+    without = tmp_path / "without.html"
+    without.write_text(re.sub(r"script-src '[^']+'", "script-src 'none'", report.read_text(encoding="utf-8")))
+    opened = browse(without, tmp_path / "profile", "--dump-dom", *HIGH)
+    assert 'class="chart live"' not in shown(opened)
+    assert shown(opened).count("<svg") == 6
 
 
 def test_hostile_texts_run_nothing(tmp_path: Path) -> None:
-    opened = browse(write_report(hostile(tmp_path / "run")), tmp_path / "profile", "--dump-dom")
+    opened = browse(write_report(hostile(tmp_path / "run")), tmp_path / "profile", "--dump-dom", *HIGH)
     assert console(opened) == []
-    assert "<script" not in opened.stdout
+    assert shown(opened).count('class="chart live"') == 1
+    assert "<script" not in shown(opened)
 
 
 @pytest.mark.parametrize("width", [360, 768, 1400])

@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
 from natxy.cli.errors import reported_errors, warn
+from natxy.errors import PlanError
+from natxy.report import terminal
 from natxy.report.formats import TableFormat, render
+from natxy.report.html import REPORT_FILE, write_report
 from natxy.report.results_tables import rfc_form
+from natxy.report.run_charts import run_charts
+from natxy.report.still_charts import ChartFormat, write_charts
 from natxy.results.reader import RunReader
+
+CHARTS_FOLDER: Final = "charts"
 
 
 def report(
@@ -21,28 +27,46 @@ def report(
     form: Annotated[
         TableFormat | None, typer.Option("--format", help="Print the tables in this format alone.", show_default=False)
     ] = None,
+    charts: Annotated[
+        ChartFormat | None,
+        typer.Option(help="Write the charts alone, in this format; json is Vega-Lite's.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="The charts' folder; by default the run's own, `charts`.", show_default=False)
+    ] = None,
 ) -> None:
     """Print a run's results and write its report.html anew; also for a run that was interrupted or goes on.
 
-    With --format, print its tables in the form of RFC 9693 §4.10 for a paper or a spreadsheet, and write nothing.
+    With --format, print its tables in the form of RFC 9693 §4.10 for a paper or a spreadsheet, and write nothing. With
+    --charts, write nothing but its charts, a file each.
     """
     with reported_errors():
-        if form is None:
-            show(folder, Console())
-        else:
+        if form and charts:
+            raise PlanError("expected --format or --charts, not both")
+        if output and not charts:
+            raise PlanError("--output is the folder of --charts; a report is written into its run's folder")
+        if form:
             typer.echo(render(rfc_form(RunReader(folder).run), form), nl=False)
+        elif charts:
+            _write_charts(RunReader(folder), charts, output)
+        else:
+            show(folder, Console())
+
+
+def _write_charts(reader: RunReader, form: ChartFormat, output: Path | None) -> None:
+    folder = output or reader.folder / CHARTS_FOLDER
+    try:
+        written = write_charts(run_charts(reader.run), form, folder)
+    except OSError as error:
+        raise PlanError(f"{folder}: the charts could not be written: {error.strerror}") from error
+    for file in written:
+        typer.echo(file)
 
 
 def show(folder: Path, console: Console, *, list_deviations: bool = True) -> None:
     """PlanError when `folder` holds no run."""
-    # It complains when it finds no place to keep its list of fonts, and works without.
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    # Matplotlib takes longer to import than all else; the other verbs need none of it.
-    from natxy.report.html import REPORT_FILE, write_report
-    from natxy.report.terminal import render
-
     reader = RunReader(folder)
-    console.print(render(reader, list_deviations=list_deviations))
+    console.print(terminal.render(reader, list_deviations=list_deviations))
     try:
         page = write_report(reader.folder)
     except OSError as error:

@@ -25,3 +25,24 @@ def test_a_format_prints_the_rfcs_form_and_writes_nothing(tmp_path: Path, form: 
 
 def test_no_run_is_exit_2(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["report", str(tmp_path), "--format", "csv"]).exit_code == 2
+
+
+def test_charts_are_files_beside_the_run_or_elsewhere(tmp_path: Path) -> None:
+    folder = quickstart(tmp_path / "run")
+    done = CliRunner().invoke(app, ["report", str(folder), "--charts", "svg"])
+    assert done.exit_code == 0, done.output
+    assert len(list((folder / "charts").glob("*.svg"))) == 6
+    assert str(folder / "charts" / "01-forward-search.svg") in done.output
+    done = CliRunner().invoke(app, ["report", str(folder), "--charts", "json", "--output", str(tmp_path / "paper")])
+    assert done.exit_code == 0, done.output
+    assert len(list((tmp_path / "paper").glob("*.json"))) == 6
+    assert not (folder / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--charts", "svg", "--format", "csv"], ["--output", "x"], ["--charts", "svg", "--output", "/dev/null/x"]],
+)
+def test_options_that_make_no_sense_are_exit_2(tmp_path: Path, options: list[str]) -> None:
+    folder = quickstart(tmp_path / "run")
+    assert CliRunner().invoke(app, ["report", str(folder), *options]).exit_code == 2

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained HTML file a run: no script, no network, readable on a phone and on paper.
+"""One self-contained HTML file a run: no network, readable on a phone, on paper and without scripts.
 
 Texts of a run (error messages, a gateway's configuration, a plan) are untrusted: the template escapes them, and the
-page's own policy forbids scripts and every outside resource.
+page's own policy forbids every outside resource and every script but the one that makes the charts live.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
@@ -22,13 +22,15 @@ from markupsafe import Markup
 from natxy.engine.messages import Verdict
 from natxy.plan.units import format_duration
 from natxy.report import results_tables, wording
-from natxy.report.charts import SearchStep, search_chart
-from natxy.report.curve_charts import curve_chart, repeated_curves
+from natxy.report.chart import Chart
+from natxy.report.live_charts import data_block, script, source_hash
+from natxy.report.run_charts import experiment_charts
+from natxy.report.still_charts import page_svg
 from natxy.report.tables import Table
 from natxy.report.walk import every_trial
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader
-from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, StepRecord
+from natxy.results.records import ExperimentRecord, RunRecord, RunState
 
 REPORT_FILE: Final = "report.html"
 
@@ -54,8 +56,7 @@ class ExperimentPage:
     title: str
     result: str
     reason: str
-    chart: Markup | None
-    curves: list[tuple[str, Markup]]
+    charts: list[Chart]
     trials: Table
 
 
@@ -94,6 +95,9 @@ def render(reader: RunReader) -> str:
     )
     style = resources.files("natxy.report").joinpath("templates/report.css").read_text(encoding="utf-8")
     verdicts = [placed.trial.verdict for placed in every_trial(run)]
+    pages = [_page(experiment) for experiment in run.experiments]
+    charts = [chart for page in pages for chart in page.charts]
+    live = script() if charts else ""
     return environment.get_template("report.html.j2").render(
         run=run,
         style=Markup(style),
@@ -105,7 +109,12 @@ def render(reader: RunReader) -> str:
         cards=[_card(run, experiment) for experiment in run.experiments],
         incomplete=wording.incomplete(run),
         result_tables=results_tables.rfc_form(run),
-        experiments=[_page(experiment) for experiment in run.experiments],
+        experiments=pages,
+        # Every free text in these pictures was escaped by their XML writer.
+        pictures={chart.name: Markup(page_svg(chart)) for chart in charts},
+        chart_data=Markup(data_block(charts)),
+        live=Markup(live),
+        live_hash=source_hash(live),
         duts=_duts(run),
         tester=_flat({"natxy": run.natxy_version, **_prefixed("engine", run.engine), **run.testbed}),
         machine=_flat(run.machine),
@@ -147,42 +156,9 @@ def _page(experiment: ExperimentRecord) -> ExperimentPage:
         title=experiment.title,
         result=result,
         reason=experiment.reason,
-        chart=_chart(experiment),
-        curves=list(_curves(experiment)),
+        charts=list(experiment_charts(experiment)),
         trials=results_tables.trials(experiment),
     )
-
-
-def _chart(experiment: ExperimentRecord) -> Markup | None:
-    """Of the search, where there is one."""
-    if "search" not in experiment.declaration.takes:
-        return None
-    steps = [
-        SearchStep(repetition.number, step.rate, step.verdict, _explain(repetition, step, experiment))
-        for repetition in experiment.repetitions
-        for step in repetition.steps
-    ]
-    if not steps:
-        return None
-    # What is searched may be another quantity than what results.
-    comparable = experiment.unit == experiment.declaration.step_unit
-    median = experiment.statistics.median if experiment.statistics and comparable else None
-    # The picture's texts were escaped by its XML writer.
-    unit = wording.unit(experiment.declaration.step_unit)
-    return Markup(search_chart(steps, name=f"chart-{experiment.id}", unit=unit, median=median))
-
-
-def _curves(experiment: ExperimentRecord) -> Iterator[tuple[str, Markup]]:
-    """Titles and charts."""
-    repetitions = [(repetition.number, repetition.curves) for repetition in experiment.repetitions]
-    for number, repeated in enumerate(repeated_curves(repetitions), 1):
-        yield repeated.title, Markup(curve_chart(repeated, name=f"curve-{experiment.id}-{number}"))
-
-
-def _explain(repetition: RepetitionRecord, step: StepRecord, experiment: ExperimentRecord) -> str:
-    attempt = f", attempt {step.attempt}" if step.attempt > 1 else ""
-    rate = f"{wording.number(step.rate)} {wording.unit(experiment.declaration.step_unit)}"
-    return f"repetition {repetition.number}, step {step.number}{attempt}: {rate}\n{step.verdict.value}: {step.reason}"
 
 
 def _duts(run: RunRecord) -> list[Dut]:

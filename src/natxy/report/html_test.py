@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from natxy.errors import PlanError
 from natxy.report.html import write_report
+from natxy.report.live_charts import source_hash
 from natxy.results.records import RunState
 from tests.sample_runs import HOSTILE, SampleRun, Sought, hostile, quickstart
 
@@ -69,12 +71,17 @@ def test_a_spread_that_the_search_cut_off_says_so(tmp_path: Path) -> None:
     assert "per direction · < 20 kfps aggregate" in text
 
 
-def test_the_file_is_self_contained_and_runs_nothing(tmp_path: Path) -> None:
+def test_the_file_is_self_contained_and_runs_one_script(tmp_path: Path) -> None:
     file = write_report(quickstart(tmp_path))
     source = file.read_text(encoding="utf-8")
-    assert "script" not in Page(file).tags
-    assert re.findall(r"""(?:src|href)=["'](?!#|data:)""", source) == []
-    assert re.findall(r"url\((?!#)|@import", source) == []
+    # The data and the script.
+    assert Page(file).tags.count("script") == 2
+    data, script = re.findall(r"<script[^>]*>(.*?)</script>", source, re.DOTALL)
+    assert f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '{source_hash(script)}'" in source
+    assert set(json.loads(data)) == set(re.findall(r'data-chart="([^"]+)"', source))
+    own = source.replace(script, "").replace(data, "")
+    assert re.findall(r"""(?:src|href)=["'](?!#|data:)""", own) == []
+    assert re.findall(r"url\((?!#)|@import", own) == []
     assert source.count("default-src 'none'") == 1
 
 
@@ -85,7 +92,7 @@ def test_no_id_occurs_twice(tmp_path: Path) -> None:
 
 def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     page = Page(write_report(hostile(tmp_path)))
-    assert "script" not in page.tags
+    assert page.tags.count("script") == 2
     assert page.text.count(HOSTILE) > 8
 
 
@@ -99,7 +106,9 @@ def test_gateways_of_one_configuration_are_described_once(tmp_path: Path) -> Non
 def test_a_run_without_any_trial_has_a_report_too(tmp_path: Path, state: RunState) -> None:
     sample = SampleRun(tmp_path, deviations=[])
     sample.declare("planned", title="Planned")
-    text = Page(write_report(sample.end(state))).text
+    page = Page(write_report(sample.end(state)))
+    assert "script" not in page.tags
+    text = page.text
     assert "not started" in text
     assert "No trial was run." in text
     assert "No gateway was set up." in text
