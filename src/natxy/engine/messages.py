@@ -8,6 +8,7 @@ seconds or nanoseconds as their names say, frame sizes count the FCS.
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Annotated, Literal
@@ -146,11 +147,19 @@ class AddressField(Message):
     max: Annotated[int, Field(ge=0, le=0xFFFFFFFF)] | None = None
     order: Order = Order.PSEUDORANDOM
 
+    @property
+    def size(self) -> int:
+        return 1 if self.min is None or self.max is None else self.max - self.min + 1
+
 
 class PortField(Message):
     min: Annotated[int, Field(ge=0, le=65535)]
     max: Annotated[int, Field(ge=0, le=65535)]
     order: Order = Order.PSEUDORANDOM
+
+    @property
+    def size(self) -> int:
+        return self.max - self.min + 1
 
 
 class FlowSpace(Message):
@@ -161,6 +170,11 @@ class FlowSpace(Message):
     destination_address: AddressField
     source_port: PortField
     destination_port: PortField
+
+    @property
+    def size(self) -> int:
+        fields = (self.source_address, self.destination_address, self.source_port, self.destination_port)
+        return math.prod(field.size for field in fields)
 
 
 # --- trials ------------------------------------------------------------------------------------------------------

@@ -51,9 +51,10 @@ class SimulatedDut:
         """A trial's noise comes from its own seed: it is the same whatever was tried before."""
         self._random = random.Random(f"{self._seed}/{seed}")
 
-    def forwarded(self, rate_fps: float) -> float:
+    def forwarded(self, rate_fps: float, flows: int = 1) -> float:
         """The share of frames forwarded at `rate_fps`, both directions together."""
-        return 0.0 if self.collapsed else min(1.0, self._today(self.config.forwarding_fps) / rate_fps)
+        limit_fps = self.config.forwarding_fps / (1 + self.config.flow_cost * (flows - 1))
+        return 0.0 if self.collapsed else min(1.0, self._today(limit_fps) / rate_fps)
 
     def connect(self, connections: int, rate_fps: float) -> tuple[int, int]:
         """Offers new connections; returns how many of their frames pass, and how many are in the table at the end."""
@@ -138,7 +139,8 @@ class SimulatedEngine:
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         self._dut.begin_trial(request.seed)
-        share = self._dut.forwarded(sum(stream.rate_fps for stream in request.streams))
+        flows = max(self._flows(stream) for stream in request.streams)
+        share = self._dut.forwarded(sum(stream.rate_fps for stream in request.streams), flows)
         received = []
         for stream in request.streams:
             reverse = stream.source == Side.RIGHT
@@ -173,6 +175,12 @@ class SimulatedEngine:
                 "tagged_delays_ns": delays.tagged(tagged, stream.frames, result.received) if tagged else None,
             }
         )
+
+    def _flows(self, stream: StreamSpec) -> int:
+        """Both directions have the same."""
+        if stream.kind == StreamKind.FLOWS:
+            return stream.flows.size if stream.flows else 1
+        return self._require_phase1().asked
 
     def _require_phase1(self) -> _Established:
         if self._established is None:

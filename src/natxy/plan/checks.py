@@ -21,12 +21,16 @@ from natxy.plan.units import Unit, format_duration, format_share
 MOST_CONNECTIONS: Final = 2**48 - 1
 MOST_FOUR_TUPLES: Final = 2**62
 
+# More than a port's flows take several destination ports, the last of which they need not fill.
+FLOWS_TOLERANCE: Final = 0.001
+
 
 def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     yield from _check_procedure(own, location)
     yield from _check_gateway(plan, experiment, location)
     yield from _check_frame(experiment, location)
     yield from _check_connections(experiment, location)
+    yield from _check_flows(experiment, location)
     yield from _check_addresses(plan, own, experiment, location)
     yield from _check_search(experiment, location)
     yield from _check_loss_tolerance(experiment, location)
@@ -123,6 +127,19 @@ def _check_connections(experiment: Experiment, location: Location) -> Iterator[P
         yield Problem((*location, "connections"), text)
     if connections > MOST_CONNECTIONS:
         yield Problem((*location, "connections"), f"at most {MOST_CONNECTIONS} are possible")
+
+
+def _check_flows(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    flows, connections, space = experiment.flows, experiment.connections, experiment.flow_space_size
+    at = (*location, "flows")
+    if flows is not None and connections is not None:
+        yield Problem(at, "connections are flows already; remove one of the two")
+    elif flows is not None and not flows <= space <= flows * (1 + FLOWS_TOLERANCE):
+        text = f"addresses and ports give {space} four-tuples, not {flows}"
+        yield Problem(at, f"{text}; remove `ports` and leave one address a side, or give ranges of that size")
+    if experiment.procedure.name == "overload" and max(flows or 0, connections or 0) < 2:
+        text = "missing; overload compares one flow with many: give their number, e.g. 10k, or `connections` through "
+        yield Problem(at, text + "a stateful gateway")
 
 
 def _check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:

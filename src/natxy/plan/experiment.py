@@ -92,6 +92,7 @@ class Experiment(PlanModel):
     addresses: Addresses
     ports: Ports
     orders: Orders
+    flows: int | None
     connections: int | None
     phase1_rate: KnownRate | None
     rate: KnownRate | None
@@ -138,6 +139,15 @@ class Experiment(PlanModel):
         hosts, ports = self.addresses, self.ports
         return hosts.left_hosts.size * hosts.right_hosts.size * ports.source.size * ports.destination.size
 
+    def with_one_flow(self) -> Experiment:
+        """The same with the first four-tuple alone, where it has no connections, or with one connection."""
+        if self.connections is not None:
+            return self.model_copy(update={"connections": 1})
+        ports, addresses = self.ports, self.addresses
+        hosts = {side: _first(getattr(addresses, side)) for side in ("left_hosts", "right_hosts")}
+        only = Ports(source=_only(ports.source), destination=_only(ports.destination))
+        return self.model_copy(update={"flows": 1, "ports": only, "addresses": addresses.model_copy(update=hosts)})
+
     def longest_trial_s(self, phase1_fps: float | None) -> float:
         """From the first new connection to the last frame that needs it: what a table's timeouts have to exceed.
 
@@ -156,6 +166,14 @@ class Experiment(PlanModel):
         if self.alpha is None:
             return phase1_s
         return phase1_s + connections / (self.alpha * rate_fps) + timing.drain
+
+
+def _first(hosts: AddressRange) -> AddressRange:
+    return hosts.model_copy(update={"last": hosts.first})
+
+
+def _only(ports: PortRange) -> PortRange:
+    return PortRange(min=ports.min, max=ports.min)
 
 
 class ResolvedPlan(PlanModel):

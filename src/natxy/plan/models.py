@@ -268,6 +268,7 @@ class ExperimentPlan(PlanModel):
     addresses: Annotated[AddressesPlan, Shorthand("preset")] = AddressesPlan()
     ports: PortsPlan = PortsPlan()
     orders: Orders = Orders()
+    flows: Count | None = Field(default=None, description="four-tuples of traffic without connections")
     connections: Count | None = Field(default=None, description="connections of phase 1")
     phase1_rate: Annotated[KnownRate, Shorthand("rate", "string", "number")] | None = None
     rate: Annotated[KnownRate, Shorthand("rate", "string", "number")] | None = Field(

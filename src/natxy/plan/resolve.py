@@ -100,8 +100,9 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         dont_fragment=own.dont_fragment,
         directions=(own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
         addresses=resolve_addresses(own.addresses, family, translating=own.gateway.hides_left),
-        ports=_resolve_ports(own.ports, own.connections or own.procedure.most_connections),
+        ports=_resolve_ports(own.ports, own.flows or own.connections or own.procedure.most_connections),
         orders=own.orders,
+        flows=own.flows,
         connections=own.connections,
         phase1_rate=own.phase1_rate,
         rate=own.rate,
@@ -115,15 +116,15 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     )
 
 
-def _resolve_ports(own: PortsPlan, connections: int | None) -> Ports:
-    default = RANDOM_PORTS if connections is None else _ports_for(connections)
+def _resolve_ports(own: PortsPlan, flows: int | None) -> Ports:
+    default = RANDOM_PORTS if flows is None else _ports_for(flows)
     return Ports(source=own.source or default.source, destination=own.destination or default.destination)
 
 
-def _ports_for(connections: int) -> Ports:
-    """The smallest ranges that hold the connections with one address a side."""
-    destinations = math.ceil(connections / MOST_SOURCE_PORTS)
-    sources = math.ceil(connections / destinations)
+def _ports_for(flows: int) -> Ports:
+    """The smallest ranges that hold the flows, such as connections, with one address a side."""
+    destinations = math.ceil(flows / MOST_SOURCE_PORTS)
+    sources = math.ceil(flows / destinations)
     return Ports(
         source=PortRange(min=FIRST_SOURCE_PORT, max=FIRST_SOURCE_PORT + sources - 1),
         destination=PortRange(min=FIRST_DESTINATION_PORT, max=min(FIRST_DESTINATION_PORT + destinations - 1, 65535)),

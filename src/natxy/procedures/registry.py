@@ -11,6 +11,7 @@ from natxy.procedures.connection_rate import ConnectionRate, ValidatedConnection
 from natxy.procedures.delay_variation import Ipdv, Pdv
 from natxy.procedures.frame_loss_rate import FrameLossRate
 from natxy.procedures.latency import Latency
+from natxy.procedures.overload import Overload
 from natxy.procedures.table_capacity import TableCapacity
 from natxy.procedures.tear_down_rate import TearDownRate
 from natxy.procedures.throughput import Throughput
@@ -23,6 +24,7 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         Latency(),
         Pdv(),
         Ipdv(),
+        Overload(),
         ConnectionRate(),
         ValidatedConnectionRate(),
         TearDownRate(),

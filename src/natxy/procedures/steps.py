@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from natxy.engine.messages import TrialResult
 from natxy.plan.experiment import Experiment, Search
@@ -17,13 +18,35 @@ Step = Callable[[Attempt], TrialResult]
 """Carries out the trials of one attempt and returns the one that decides it."""
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a search ended with; `remark` says so where that needs to be said."""
+
+    rate: float
+    lower_bound: float | None
+    upper_bound: float | None
+    steps: int
+    remark: str
+
+
 def search_rate(bench: Bench, step: Step) -> ProcedureResult:
     """The experiment's own search; its rate is the headline."""
+    found = find_rate(bench, step)
+    return ProcedureResult(
+        figures={bench.experiment.procedure.headline().name: found.rate},
+        lower_bound=found.lower_bound,
+        upper_bound=found.upper_bound,
+        remark=found.remark,
+    )
+
+
+def find_rate(bench: Bench, step: Step, steps_before: int = 0) -> Found:
+    """By the experiment's own search, one of several in a repetition that had `steps_before`."""
     last_reason = ""
 
     def measure(attempt: Attempt) -> TrialResult:
         nonlocal last_reason
-        result = step(attempt)
+        result = step(replace(attempt, number=steps_before + attempt.number))
         last_reason = result.reason
         return result
 
@@ -32,12 +55,7 @@ def search_rate(bench: Bench, step: Step) -> ProcedureResult:
         found = search.run(lambda attempt: _sample(measure(attempt)))
     else:
         found = search.run(lambda attempt: Outcome(measure(attempt).verdict.value))
-    return ProcedureResult(
-        figures={bench.experiment.procedure.headline().name: found.rate},
-        lower_bound=found.lower_bound,
-        upper_bound=found.upper_bound,
-        remark=_remark(found, last_reason),
-    )
+    return Found(found.rate, found.lower_bound, found.upper_bound, found.steps, _remark(found, last_reason))
 
 
 def valid_step(bench: Bench, number: int, rate: float, step: Step) -> TrialResult:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from natxy.engine.messages import TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.throughput import ThroughputConfig
 from natxy.procedures.base import ProcedureResult
@@ -10,18 +11,20 @@ from natxy.procedures.bench import Bench
 from natxy.procedures.steps import search_of, search_rate, timed
 from natxy.procedures.streams import traffic_request
 from natxy.procedures.traffic import TrafficProcedure, traffic_step
+from natxy.search.outcome import Attempt
 
 
 class Throughput(TrafficProcedure):
     declaration = ThroughputConfig
 
     def measure(self, bench: Bench) -> ProcedureResult:
-        return search_rate(
-            bench,
-            lambda attempt: traffic_step(
-                bench, attempt, lambda seed: traffic_request(timed(bench.experiment, attempt), attempt.rate, seed)
-            ),
-        )
+        return search_rate(bench, lambda attempt: throughput_step(bench, attempt))
 
     def expected_steps(self, experiment: Experiment) -> int:
         return search_of(experiment).expected_steps()
+
+
+def throughput_step(bench: Bench, attempt: Attempt) -> TrialResult:
+    """A trial as long as the search wants it."""
+    experiment = timed(bench.experiment, attempt)
+    return traffic_step(bench, attempt, lambda seed: traffic_request(experiment, attempt.rate, seed))

@@ -182,6 +182,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Directions": _DIRECTIONS[
             settings["directions"] if "directions" in experiment.declaration.takes else "forward"
         ],
+        "Flows": number(settings.get("flows")),
         "Sessions (connections)": number(connections),
         "Source addresses": _addresses(addresses["left_hosts"]),
         "Destination addresses": _addresses(addresses["right_hosts"]),

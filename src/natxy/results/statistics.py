@@ -31,7 +31,7 @@ class Headline(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """Of `count` repetitions. `dispersion` is (maximum − minimum) / median; None where the median is 0.
+    """Of `count` repetitions. `dispersion` is (maximum − minimum) / |median|; None where the median is 0.
 
     `at_least_from`: statistics from this value on are lower bounds. `below`: where a search found nothing, which counts
     as 0, the lowest rate it tried.
@@ -90,7 +90,7 @@ def summarize(values: Sequence[float]) -> Summary | None:
         minimum=min(values),
         maximum=max(values),
         count=len(values),
-        dispersion=(max(values) - min(values)) / median if median else None,
+        dispersion=(max(values) - min(values)) / abs(median) if median else None,
     )
 
 

@@ -32,6 +32,9 @@ class SimulatedConfig(GatewayModel):
     forwarding_fps: AbsoluteRate = Field(
         default=500_000.0, description="most frames forwarded per second, both directions together"
     )
+    flow_cost: Annotated[float, Field(ge=0)] = Field(
+        default=0.0, description="of every flow after the first, as a share of what forwarding a frame takes"
+    )
     connection_rate_fps: AbsoluteRate = Field(default=200_000.0, description="most connections set up per second")
     table_capacity: Count = 1_000_000
     table_policy: TablePolicy = TablePolicy.KEEP

@@ -12,6 +12,7 @@ from natxy.plan.procedures.connection_rate import ConnectionRateConfig, Validate
 from natxy.plan.procedures.delay_variation import IpdvConfig, PdvConfig
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.procedures.latency import LatencyConfig
+from natxy.plan.procedures.overload import OverloadConfig
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
 from natxy.plan.procedures.throughput import ThroughputConfig
@@ -22,6 +23,7 @@ ProcedureConfig = Annotated[
     | LatencyConfig
     | PdvConfig
     | IpdvConfig
+    | OverloadConfig
     | ConnectionRateConfig
     | ValidatedConnectionRateConfig
     | TearDownRateConfig

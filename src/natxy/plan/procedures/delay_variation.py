@@ -22,7 +22,7 @@ class PdvConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
-    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate"})
+    takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate"})
 
 
 class IpdvConfig(ProcedureDeclaration):
@@ -38,4 +38,4 @@ class IpdvConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
-    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate"})
+    takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate"})

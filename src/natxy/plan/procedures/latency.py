@@ -37,7 +37,7 @@ class LatencyConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
-    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate"})
+    takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate"})
 
     def warm_up_s(self, trial_s: float) -> float:
         return trial_s if self.warm_up is None else self.warm_up

@@ -16,5 +16,7 @@ class ThroughputConfig(ProcedureDeclaration):
     figures: ClassVar = (Figure("rate", "Throughput", Unit.FPS),)
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
-    takes: ClassVar = frozenset({"search", "directions", "connections", "phase1_rate", "loss_tolerance", "baseline"})
+    takes: ClassVar = frozenset(
+        {"search", "directions", "flows", "connections", "phase1_rate", "loss_tolerance", "baseline"}
+    )
     takes_mlrsearch: ClassVar = True

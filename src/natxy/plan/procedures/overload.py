@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Overload (RFC 8219 §10): what many flows at the same time cost."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.plan.units import Unit
+
+
+class OverloadConfig(ProcedureDeclaration):
+    name: Literal["overload"] = "overload"
+
+    summary: ClassVar = "how much of the throughput of one flow is lost with many (RFC 8219 §10)"
+    figures: ClassVar = (
+        Figure("degradation", "Degradation of the throughput", Unit.PERCENT),
+        Figure("single", "Throughput of one flow", Unit.FPS),
+        Figure("many", "Throughput of all flows", Unit.FPS),
+    )
+    step_unit: ClassVar = Unit.FPS
+    stateful: ClassVar = False
+    takes: ClassVar = frozenset({"search", "directions", "flows", "connections", "phase1_rate", "loss_tolerance"})
+    takes_mlrsearch: ClassVar = True

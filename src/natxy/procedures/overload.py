@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Overload (RFC 8219 §10): the throughput of one flow, that of n, and by how much the second is less.
+
+A flow is a four-tuple; the RFC's are pairs of tester interfaces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.overload import OverloadConfig
+from natxy.procedures.base import ProcedureResult
+from natxy.procedures.bench import Bench
+from natxy.procedures.steps import Found, find_rate, search_of
+from natxy.procedures.throughput import throughput_step
+from natxy.procedures.traffic import TrafficProcedure
+
+
+class Overload(TrafficProcedure):
+    declaration: ClassVar[type[ProcedureDeclaration]] = OverloadConfig
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        one_flow = replace(bench, experiment=bench.experiment.with_one_flow())
+        single = find_rate(one_flow, lambda attempt: throughput_step(one_flow, attempt))
+        if single.lower_bound is None:
+            figures = {"degradation": None, "single": 0.0, "many": None}
+            return ProcedureResult(figures, upper_bound=single.upper_bound, remark=f"one flow: {single.remark}")
+        many = find_rate(bench, lambda attempt: throughput_step(bench, attempt), steps_before=single.steps)
+        degradation, bound = _degradation_percent(single, many)
+        return ProcedureResult(
+            {"degradation": degradation, "single": single.rate, "many": many.rate},
+            lower_bound=bound,
+            remark=_remark(single, many),
+        )
+
+    def expected_steps(self, experiment: Experiment) -> int:
+        return 2 * search_of(experiment).expected_steps()
+
+
+def _degradation_percent(single: Found, many: Found) -> tuple[float | None, float | None]:
+    """And the bound from below that it is, where one flow may be faster than the search went."""
+    if many.upper_bound is None:
+        # It may be less than this, but how much can't be told.
+        return None, None
+    percent = 100 * (single.rate - many.rate) / single.rate
+    return percent, percent if single.upper_bound is None else None
+
+
+def _remark(single: Found, many: Found) -> str:
+    remarks = (("one flow", single), ("all flows", many))
+    return "; ".join(f"{flows}: {found.remark}" for flows, found in remarks if found.remark)
