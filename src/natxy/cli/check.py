@@ -54,7 +54,12 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
 
 
 def _lines(experiment: Experiment) -> Iterator[str]:
-    frames = f"{experiment.frame_size}-byte {experiment.family} frames"
+    left, right = experiment.families
+    frames = f"{experiment.sent_frame_size(left)}-byte {left} frames"
+    if experiment.translation:
+        frames += (
+            f", {experiment.sent_frame_size(right)}-byte {right} ones from the right ({experiment.size_convention})"
+        )
     if experiment.directions:
         frames += f", {experiment.directions}, trials of {format_duration(experiment.traffic_s)}"
     yield f"{experiment.procedure.name} of {experiment.gateway.driver}: {frames}"

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from natxy.plan.terms import Order
+from natxy.plan.terms import Family, Order
 
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
@@ -28,6 +28,10 @@ class Message(BaseModel):
 class Side(StrEnum):
     LEFT = "left"
     RIGHT = "right"
+
+    @property
+    def opposite(self) -> Side:
+        return Side.RIGHT if self is Side.LEFT else Side.LEFT
 
 
 class Selection(StrEnum):
@@ -206,7 +210,8 @@ class TaggedFrames(Message):
 class StreamSpec(Message):
     """One direction's traffic: `frames` frames at `rate_fps`, sent by port `source`, expected on the other one.
 
-    `connections` and `replies` take their four-tuples from the last phase 1, in `order`; `flows` needs `flows`.
+    `connections` and `replies` take their four-tuples from the last phase 1, in `order`; `flows` needs `flows`, and
+    its frames arrive as `arrives_as`, the family of `flows` unless given: one of the other family is `misrouted`.
     `burst` frames leave back to back, at the same average rate (RFC 2544 §21). `start_s`: how long after the trial's
     start the stream begins.
     """
@@ -218,6 +223,7 @@ class StreamSpec(Message):
     rate_fps: Annotated[float, Field(gt=0, le=1e10)]
     frames: Annotated[int, Field(ge=1, lt=2**48)]
     flows: FlowSpace | None = None
+    arrives_as: Family | None = None
     selection: Selection = Selection.RANDOM
     order: Order = Order.PSEUDORANDOM
     max_loss_ratio: Annotated[float, Field(ge=0, lt=1)] = 0.0

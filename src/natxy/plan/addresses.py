@@ -7,12 +7,17 @@ behind that next hop, because thousands of on-link neighbours slow a DUT.
 
 from __future__ import annotations
 
-from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, IPv6Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+
+from natxy.plan.terms import TranslationKind
 
 IPInterface = IPv4Interface | IPv6Interface
 IPNetwork = IPv4Network | IPv6Network
+IPAddress = IPv4Address | IPv6Address
+
+EMBEDDING_LENGTH = 96
 
 
 class LinkAddresses(BaseModel):
@@ -25,10 +30,61 @@ class LinkAddresses(BaseModel):
     behind: tuple[IPNetwork, ...] = ()
 
 
+class AddressMapping(BaseModel):
+    """IPv6 hosts and the IPv4 addresses that stand for them, one for one (RFC 7757)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ipv4: IPv4Network
+    ipv6: IPv6Network
+
+    @model_validator(mode="after")
+    def _one_for_one(self) -> AddressMapping:
+        if self.ipv4.num_addresses != self.ipv6.num_addresses:
+            raise ValueError(f"{self.ipv4} and {self.ipv6} must hold equally many addresses, as a /24 and a /120 do")
+        return self
+
+
+class Translation(BaseModel):
+    """What a gateway between IPv6 and IPv4 has to be told.
+
+    `prefix`: a /96; an IPv4 host's IPv6 address is the prefix followed by its own (RFC 6052). `mappings`: the IPv4
+    addresses of those IPv6 hosts that IPv4 hosts send to unasked. `pool`: what stands on the right for all hosts of
+    the left where connections are kept.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: TranslationKind
+    prefix: IPv6Network
+    pool: IPNetwork
+    mappings: tuple[AddressMapping, ...] = ()
+
+    @field_validator("prefix")
+    @classmethod
+    def _embeds(cls, prefix: IPv6Network) -> IPv6Network:
+        if prefix.prefixlen != EMBEDDING_LENGTH:
+            raise ValueError(f"expected a /{EMBEDDING_LENGTH} such as 2001:2:0:64::/96, got {prefix}")
+        return prefix
+
+    def across(self, host: IPAddress) -> IPAddress | None:
+        """The address that `host` has in the other family; None for an IPv6 host without a mapping."""
+        if isinstance(host, IPv4Address):
+            return self.prefix.network_address + int(host)
+        for mapping in self.mappings:
+            if host in mapping.ipv6:
+                return mapping.ipv4.network_address + (int(host) - int(mapping.ipv6.network_address))
+        return None
+
+
 class AddressPlan(BaseModel):
-    """The left side is the initiator's (private) side, the right one the responder's."""
+    """The left side is the initiator's (private) side, the right one the responder's.
+
+    With a `translation` they are of different families.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     left: LinkAddresses
     right: LinkAddresses
+    translation: Translation | None = None

@@ -14,7 +14,8 @@ from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, LabCo
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures import takers
 from natxy.plan.terms import Family
-from natxy.plan.topology import SAFE_NETWORKS
+from natxy.plan.topology import is_safe, within
+from natxy.plan.translation_checks import check_translation
 from natxy.plan.units import Unit, format_duration, format_share
 
 # What the engine can number: the frames of a trial, and the four-tuples of a space.
@@ -24,11 +25,15 @@ MOST_FOUR_TUPLES: Final = 2**62
 # More than a port's flows take several destination ports, the last of which they need not fill.
 FLOWS_TOLERANCE: Final = 0.001
 
+# A veth in XDP mode has to have room for the frame, 256 bytes before it and 320 behind it in a page.
+AF_XDP_LONGEST_FRAME: Final = 4096 - 256 - 320 + 4
+
 
 def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     yield from _check_procedure(own, location)
     yield from _check_gateway(plan, experiment, location)
-    yield from _check_frame(experiment, location)
+    yield from _check_frame(plan, experiment, location)
+    yield from check_translation(plan, own, experiment, location)
     yield from _check_connections(experiment, location)
     yield from _check_flows(experiment, location)
     yield from _check_addresses(plan, own, experiment, location)
@@ -101,12 +106,17 @@ def _check_table(gateway: ConntrackModel, experiment: Experiment, location: Loca
             )
 
 
-def _check_frame(experiment: Experiment, location: Location) -> Iterator[Problem]:
-    if experiment.family == Family.IPV6 and experiment.frame_size < 84:
+def _check_frame(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    if Family.IPV6 in experiment.families and experiment.frame_size < 84:
         yield Problem(
             (*location, "frame_size"),
             f"{experiment.frame_size} bytes cannot hold an IPv6 test frame: headers and the 18-byte signature need 84",
         )
+    longest = experiment.longest_frame
+    testbed = plan.testbed
+    if isinstance(testbed, LabConfig) and testbed.io == "af_xdp" and longest > AF_XDP_LONGEST_FRAME:
+        text = f"af_xdp carries frames of up to {AF_XDP_LONGEST_FRAME} bytes over a lab's veth pairs, and frames of "
+        yield Problem((*location, "frame_size"), text + f"{longest} are wanted; give the testbed `io: af_packet`")
 
 
 def _check_connections(experiment: Experiment, location: Location) -> Iterator[Problem]:
@@ -145,37 +155,33 @@ def _check_flows(experiment: Experiment, location: Location) -> Iterator[Problem
 def _check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     at = (*location, "addresses")
     addresses = experiment.addresses
-    version = 4 if experiment.family == Family.IPV4 else 6
-    sides: tuple[tuple[str, LinkAddresses, AddressRange], ...] = (
-        ("left", addresses.left, addresses.left_hosts),
-        ("right", addresses.right, addresses.right_hosts),
+    left_family, right_family = experiment.families
+    sides: tuple[tuple[str, Family, LinkAddresses, AddressRange], ...] = (
+        ("left", left_family, addresses.left, addresses.left_hosts),
+        ("right", right_family, addresses.right, addresses.right_hosts),
     )
     given = own.addresses
-    for side, link, hosts in sides:
+    for side, family, link, hosts in sides:
         if given.preset == AddressPreset.MULTIPLE and getattr(given, side) and not getattr(given, f"{side}_hosts"):
             text = f"missing; `multiple` on a link of your own needs its range, e.g. {{first: {hosts.first}, last: …}}"
             yield Problem((*at, f"{side}_hosts"), text)
         versions = {link.dut.version, link.tester.version, hosts.first.version, *(net.version for net in link.behind)}
-        if versions != {version}:
-            yield Problem((*at, side), f"the experiment's family is {experiment.family}, but not all addresses are")
+        if versions != {4 if family == Family.IPV4 else 6}:
+            yield Problem((*at, side), f"this side's family is {family}, but not all addresses are")
             continue
         if link.dut.network != link.tester.network or link.dut.ip == link.tester.ip:
             yield Problem((*at, side), f"{link.dut} and {link.tester} must be two addresses of one link")
-        if not _within(hosts, (ip_network(link.tester.ip), *link.behind)):
+        if not within(hosts, (ip_network(link.tester.ip), *link.behind)):
             text = f"the gateway has no route to all of {hosts.first} to {hosts.last}; add one to `{side}.behind`"
             yield Problem((*at, f"{side}_hosts"), text)
         if int(hosts.first) <= int(link.dut.ip) <= int(hosts.last):
             yield Problem((*at, f"{side}_hosts"), f"{link.dut.ip} is the gateway's own; leave it out of the range")
-        if not plan.allow_public_destinations and not any(_within(hosts, (net,)) for net in SAFE_NETWORKS):
+        if not plan.allow_public_destinations and not is_safe(hosts):
             yield Problem(
                 (*at, f"{side}_hosts"),
                 f"{hosts.first} to {hosts.last} is outside the benchmark and private ranges, and test traffic must not "
                 "leak (RFC 6815); choose others, or set `allow_public_destinations: true` on an isolated network",
             )
-
-
-def _within(hosts: AddressRange, networks: tuple[object, ...]) -> bool:
-    return any(hosts.first in net and hosts.last in net for net in networks)  # type: ignore[operator]
 
 
 def _check_search(experiment: Experiment, location: Location) -> Iterator[Problem]:
@@ -244,8 +250,11 @@ def _searches(experiment: ExperimentPlan, unit: Unit) -> bool:
 def _check_same_traffic(
     experiment: ExperimentPlan, other: ExperimentPlan, at: Location, consequence: str
 ) -> Iterator[Problem]:
-    for field in ("frame_size", "directions", "family"):
-        if getattr(other, field) != getattr(experiment, field):
+    for field in ("frame_size", "size_convention", "directions", "family"):
+        own, others = (
+            (each.left_family if field == "family" else getattr(each, field)) for each in (experiment, other)
+        )
+        if own != others:
             yield Problem(at, f"{other.name!r} has another `{field}`, so {consequence}")
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
 
-from natxy.plan.addresses import AddressPlan, LinkAddresses
+from natxy.plan.addresses import AddressPlan, LinkAddresses, Translation
 from natxy.plan.base import PlanModel
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import Goal
@@ -29,7 +29,7 @@ from natxy.plan.models import (
 )
 from natxy.plan.presets import Timing
 from natxy.plan.procedures import ProcedureConfig
-from natxy.plan.terms import Family
+from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention
 from natxy.plan.units import Percent, Rate, Unit
 
 
@@ -39,10 +39,6 @@ class Addresses(PlanModel):
     right: LinkAddresses
     left_hosts: AddressRange
     right_hosts: AddressRange
-
-    @property
-    def links(self) -> AddressPlan:
-        return AddressPlan(left=self.left, right=self.right)
 
 
 class Ports(PlanModel):
@@ -85,7 +81,9 @@ class Experiment(PlanModel):
     gateway: GatewayConfig
     procedure: ProcedureConfig
     family: Family
+    translation: Translation | None
     frame_size: int
+    size_convention: SizeConvention
     ttl: int
     dont_fragment: bool
     directions: Directions | None
@@ -112,6 +110,53 @@ class Experiment(PlanModel):
     def _procedure(self, procedure: ProcedureConfig) -> dict[str, Any] | str:
         settings = procedure.model_dump(mode="json", exclude_none=True)
         return settings if len(settings) > 1 else procedure.name
+
+    @property
+    def address_plan(self) -> AddressPlan:
+        return AddressPlan(left=self.addresses.left, right=self.addresses.right, translation=self.translation)
+
+    @property
+    def families(self) -> tuple[Family, Family]:
+        """Of the left and the right side."""
+        return self.translation.kind.families if self.translation else (self.family, self.family)
+
+    @property
+    def left_destinations(self) -> AddressRange | None:
+        """The right hosts as the left side addresses them."""
+        return self._addressed(self.addresses.right_hosts)
+
+    @property
+    def right_destinations(self) -> AddressRange | None:
+        """The left hosts as the right side addresses them; None where it can only reply."""
+        return self._addressed(self.addresses.left_hosts)
+
+    def _addressed(self, hosts: AddressRange) -> AddressRange | None:
+        if self.translation is None:
+            return hosts
+        first, last = self.translation.across(hosts.first), self.translation.across(hosts.last)
+        # Both ends lie in one mapping, or the range would not be one on the other side.
+        if first is None or last is None or int(last) - int(first) != int(hosts.last) - int(hosts.first):
+            return None
+        return AddressRange(first=first, last=last, low_bit=hosts.low_bit)
+
+    def sent_frame_size(self, family: Family) -> int:
+        """Bytes, FCS counted, of the frames that a side of this family sends."""
+        shortened = self.translation is not None and self.size_convention == SizeConvention.PAIRED
+        return self.frame_size - IP_HEADER_DIFFERENCE_BYTES * (shortened and family == Family.IPV4)
+
+    @property
+    def longest_frame(self) -> int:
+        """Bytes, FCS counted, of the longest frame on either link: one from the IPv4 side may grow on its way."""
+        if self.translation is None:
+            return self.frame_size
+        sending: tuple[Family, ...] = self.families
+        if self.directions == Directions.FORWARD or (self.procedure.stateful and self.alpha is None):
+            sending = self.families[:1]
+        elif self.directions == Directions.REVERSE:
+            sending = self.families[1:]
+        return max(
+            self.sent_frame_size(family) + IP_HEADER_DIFFERENCE_BYTES * (family == Family.IPV4) for family in sending
+        )
 
     @property
     def unit(self) -> Unit:

@@ -116,7 +116,7 @@ BAD_MEANINGS = [
     (
         "connections: 50k\n    addresses: {left: {dut: 'fd00::1/64', tester: 'fd00::2/64'}}",
         "9:17",
-        "experiments[0].addresses.left: the experiment's family is ipv4",
+        "experiments[0].addresses.left: this side's family is ipv4",
     ),
     (
         "connections: 50k\n    addresses: {preset: multiple, left: {dut: 10.1.0.1/24, tester: 10.1.0.2/24}}",

@@ -9,25 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv6Network
 from typing import Annotated, Literal
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from natxy.plan.addresses import LinkAddresses
+from natxy.plan.addresses import AddressMapping, IPAddress, IPNetwork, LinkAddresses
 from natxy.plan.base import PlanModel, Shorthand
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import GoalPlan
 from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.procedures import ProcedureConfig
-from natxy.plan.terms import Family, Order
+from natxy.plan.terms import Family, Order, SizeConvention, TranslationKind
 from natxy.plan.units import AbsoluteRate, BitRate, Count, Duration, Rate
 
-IPAddress = IPv4Address | IPv6Address
-
-MAX_FRAME_SIZE = 1518
+MAX_FRAME_SIZE = 9216
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
 # A cell of a sweep has the swept experiment's name and its coordinates.
 CELL_NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*(/[A-Za-z0-9._=,:%+-]+)?$"
@@ -71,7 +69,7 @@ class AddressRange(PlanModel):
     @model_validator(mode="before")
     @classmethod
     def _one_address(cls, given: object) -> object:
-        return {"first": given, "last": given} if isinstance(given, str | IPv4Address | IPv6Address) else given
+        return {"first": given, "last": given} if isinstance(given, str | IPAddress) else given
 
     @model_validator(mode="after")
     def _one_field(self) -> AddressRange:
@@ -151,6 +149,21 @@ class AddressesPlan(PlanModel):
     right: LinkAddresses | None = None
     left_hosts: AddressRange | None = None
     right_hosts: AddressRange | None = None
+
+
+class TranslationPlan(PlanModel):
+    """A kind of translation, or a mapping that replaces parts of what it has by default."""
+
+    kind: TranslationKind
+    prefix: IPv6Network | None = Field(
+        default=None, description="a /96: an IPv4 host's IPv6 address is the prefix followed by its own (RFC 6052)"
+    )
+    pool: IPNetwork | None = Field(
+        default=None, description="what stands on the right for all hosts of the left where connections are kept"
+    )
+    mappings: tuple[AddressMapping, ...] | None = Field(
+        default=None, description="IPv4 addresses of the IPv6 hosts that IPv4 hosts send to unasked (RFC 7757)"
+    )
 
 
 # --- time and search ---------------------------------------------------------------------------------------------
@@ -259,8 +272,14 @@ class ExperimentPlan(PlanModel):
     gateway: Annotated[GatewayConfig, Shorthand("driver")]
     procedure: Annotated[ProcedureConfig, Shorthand("name")]
     family: Family | None = None
+    translation: Annotated[TranslationPlan, Shorthand("kind")] | None = Field(
+        default=None, description="left and right are of different families"
+    )
     frame_size: Annotated[int, Field(ge=64, le=MAX_FRAME_SIZE)] | None = Field(
         default=None, description="bytes, FCS counted; 64 for IPv4 and 84 for IPv6 when not given"
+    )
+    size_convention: SizeConvention = Field(
+        default=SizeConvention.PAIRED, description="whose size `frame_size` is where a translation changes it"
     )
     ttl: Annotated[int, Field(ge=2, le=255)] = Field(default=64, description="TTL or hop limit of a test frame")
     dont_fragment: bool = Field(default=False, description="sets IPv4's DF bit")
@@ -287,6 +306,11 @@ class ExperimentPlan(PlanModel):
         default=3, description="invalid tries of one step that end the experiment as `tester limit reached`"
     )
     timing: Annotated[TimingPlan, Shorthand("preset")] = TimingPlan()
+
+    @property
+    def left_family(self) -> Family | None:
+        """As far as the experiment itself says."""
+        return self.translation.kind.families[0] if self.translation else self.family
 
 
 class Plan(PlanModel):

@@ -26,7 +26,7 @@ from natxy.plan.models import (
 from natxy.plan.presets import RFC_TIMING, Timing, resolve_timing, timing_deviations
 from natxy.plan.problems import Location, PlanProblems, Problem
 from natxy.plan.terms import Family
-from natxy.plan.topology import resolve_addresses
+from natxy.plan.topology import resolve_addresses, resolve_translation
 from natxy.plan.units import Percent, Rate, format_duration, format_quantity, line_rate_fps, times
 
 # The 18 bytes of payload that a frame proves itself with leave 64 bytes for IPv4, and 14 + 40 + 8 + 18 + 4 for IPv6.
@@ -78,16 +78,13 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
 
 
 def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, repeat: int | None) -> Experiment:
-    family = own.family or plan.family
-    frame_size = own.frame_size or SMALLEST_FRAME[family]
+    family = own.left_family or plan.family
+    kind = own.translation.kind if own.translation else None
+    families = kind.families if kind else (family,)
     takes = own.procedure.takes
-    search = None
-    if "search" in takes:
-        search = _resolve_search(own.search, plan.line_rate, frame_size, (*location, "search"))
     timing = resolve_timing(plan.timing, own.timing)
-    if search and search.kind == "mlrsearch":
-        search = _resolve_mlrsearch(search, own, timing, (*location, "search"))
-    return Experiment(
+    addresses = resolve_addresses(own.addresses, family, kind, hiding=own.gateway.hides_left)
+    experiment = Experiment(
         name=own.name,
         title=own.title or own.name,
         sweep=own.sweep,
@@ -95,11 +92,13 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         gateway=own.gateway,
         procedure=own.procedure,
         family=family,
-        frame_size=frame_size,
+        translation=resolve_translation(own.translation, addresses) if own.translation else None,
+        frame_size=own.frame_size or max(SMALLEST_FRAME[family] for family in families),
+        size_convention=own.size_convention,
         ttl=own.ttl,
         dont_fragment=own.dont_fragment,
         directions=(own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
-        addresses=resolve_addresses(own.addresses, family, translating=own.gateway.hides_left),
+        addresses=addresses,
         ports=_resolve_ports(own.ports, own.flows or own.connections or own.procedure.most_connections),
         orders=own.orders,
         flows=own.flows,
@@ -107,13 +106,19 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         phase1_rate=own.phase1_rate,
         rate=own.rate,
         alpha=(own.alpha or DEFAULT_ALPHA) if "alpha" in takes else None,
-        search=search,
+        search=None,
         loss_tolerance=(own.loss_tolerance or LossTolerance()) if "loss_tolerance" in takes else None,
         baseline=own.baseline,
         repeat=repeat or own.repeat or plan.repeat,
         max_invalid=own.max_invalid,
         timing=timing,
     )
+    if "search" not in takes:
+        return experiment
+    search = _resolve_search(own.search, plan.line_rate, experiment.longest_frame, (*location, "search"))
+    if search.kind == "mlrsearch":
+        search = _resolve_mlrsearch(search, own, timing, (*location, "search"))
+    return experiment.model_copy(update={"search": search})
 
 
 def _resolve_ports(own: PortsPlan, flows: int | None) -> Ports:

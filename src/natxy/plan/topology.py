@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_interface, ip_network
+from collections.abc import Iterable, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from typing import Final
 
-from natxy.plan.addresses import LinkAddresses
+from natxy.plan.addresses import AddressMapping, IPNetwork, LinkAddresses, Translation
 from natxy.plan.experiment import Addresses
-from natxy.plan.models import AddressesPlan, AddressPreset, AddressRange
-from natxy.plan.terms import Family
+from natxy.plan.models import AddressesPlan, AddressPreset, AddressRange, TranslationPlan
+from natxy.plan.terms import Family, TranslationKind
 
 # Where test traffic may go: benchmark blocks (RFC 6890, RFC 5180 with its erratum), private and shared ones.
 SAFE_NETWORKS: Final = tuple(
@@ -26,8 +27,21 @@ SAFE_NETWORKS: Final = tuple(
 )
 
 
+def within(hosts: AddressRange, networks: Iterable[IPNetwork]) -> bool:
+    return any(hosts.first in network and hosts.last in network for network in networks)
+
+
+def is_safe(hosts: AddressRange) -> bool:
+    """Whether test traffic may go there without being allowed to (RFC 6815)."""
+    return within(hosts, SAFE_NETWORKS)
+
+
 def _link(dut: str, tester: str, behind: str) -> LinkAddresses:
     return LinkAddresses(dut=ip_interface(dut), tester=ip_interface(tester), behind=(ip_network(behind),))
+
+
+def _mapping(ipv4: str, ipv6: str) -> AddressMapping:
+    return AddressMapping(ipv4=IPv4Network(ipv4), ipv6=IPv6Network(ipv6))
 
 
 def _hosts(first: str, last: str | None = None, low_bit: int = 0) -> AddressRange:
@@ -53,23 +67,58 @@ _MANY: Final = {
 }
 
 
-def resolve_addresses(plan: AddressesPlan, family: Family, *, translating: bool) -> Addresses:
-    """`translating`: the gateway hides the left side, which then has private addresses."""
-    if family == Family.IPV4:
-        left, right = (_PRIVATE_V4 if translating else _LEFT_V4), _RIGHT_V4
+# IPv6 hosts that IPv4 addresses stand for count in their last 16 bits, as those do.
+_MAPPED: Final = {
+    _LEFT_V6: _hosts("2001:2:0:1::100", "2001:2:0:1::fffe"),
+    _RIGHT_V6: _hosts("2001:2:0:8001::100", "2001:2:0:8001::fffe"),
+}
+
+# In the benchmark block: translators may refuse 64:ff9b::/96 for its non-global addresses (RFC 6052 §3.1).
+PREFIX: Final = IPv6Network("2001:2:0:64::/96")
+_POOLS: Final[Mapping[int, IPNetwork]] = {4: IPv4Network("198.18.0.0/24"), 6: IPv6Network("2001:2:0:8064::/120")}
+_MAPPINGS: Final[Mapping[tuple[TranslationKind | None, AddressPreset], AddressMapping]] = {
+    (TranslationKind.SIIT, AddressPreset.SINGLE): _mapping("198.18.0.2/32", "2001:2::2/128"),
+    (TranslationKind.SIIT, AddressPreset.MULTIPLE): _mapping("198.18.0.0/16", "2001:2:0:1::/112"),
+    (TranslationKind.NAT46, AddressPreset.SINGLE): _mapping("198.19.0.2/32", "2001:2:0:8000::2/128"),
+    (TranslationKind.NAT46, AddressPreset.MULTIPLE): _mapping("198.19.0.0/16", "2001:2:0:8001::/112"),
+}
+
+
+def resolve_addresses(
+    plan: AddressesPlan, family: Family, translation: TranslationKind | None, *, hiding: bool
+) -> Addresses:
+    """`family`: of both sides where there is no `translation`. `hiding`: the gateway hides the left side, which then
+    has private addresses."""
+    left_family, right_family = translation.families if translation else (family, family)
+    private = hiding and translation is None
+    if left_family == Family.IPV4:
+        left = _PRIVATE_V4 if private else _LEFT_V4
     else:
-        left, right = (_PRIVATE_V6 if translating else _LEFT_V6), _RIGHT_V6
+        left = _PRIVATE_V6 if private else _LEFT_V6
+    right = _RIGHT_V4 if right_family == Family.IPV4 else _RIGHT_V6
+    many = _MANY | _MAPPED if (translation, AddressPreset.MULTIPLE) in _MAPPINGS else _MANY
+
+    def played(link: LinkAddresses) -> AddressRange:
+        if plan.preset == AddressPreset.MULTIPLE and link in many:
+            return many[link]
+        return AddressRange(first=link.tester.ip, last=link.tester.ip)
+
     return Addresses(
         preset=plan.preset,
         left=plan.left or left,
         right=plan.right or right,
-        left_hosts=plan.left_hosts or _played(plan.left, left, plan.preset),
-        right_hosts=plan.right_hosts or _played(plan.right, right, plan.preset),
+        left_hosts=plan.left_hosts or played(plan.left or left),
+        right_hosts=plan.right_hosts or played(plan.right or right),
     )
 
 
-def _played(given: LinkAddresses | None, default: LinkAddresses, preset: AddressPreset) -> AddressRange:
-    link = given or default
-    if preset == AddressPreset.MULTIPLE and link in _MANY:
-        return _MANY[link]
-    return AddressRange(first=link.tester.ip, last=link.tester.ip)
+def resolve_translation(plan: TranslationPlan, addresses: Addresses) -> Translation:
+    dut = addresses.right.dut.ip
+    pool: IPNetwork = _POOLS[dut.version] if addresses.preset == AddressPreset.MULTIPLE else ip_network(dut)
+    mapping = _MAPPINGS.get((plan.kind, addresses.preset))
+    return Translation(
+        kind=plan.kind,
+        prefix=plan.prefix or PREFIX,
+        pool=plan.pool or pool,
+        mappings=((mapping,) if mapping else ()) if plan.mappings is None else plan.mappings,
+    )

@@ -24,7 +24,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.models import AddressRange, Directions
 from natxy.plan.presets import Timing
-from natxy.plan.terms import Order
+from natxy.plan.terms import Family, Order
 
 
 def neighbors_request(experiment: Experiment) -> NeighborsResolve:
@@ -38,10 +38,11 @@ def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> Est
     stream = StreamSpec(
         name="phase 1",
         source=Side.LEFT,
-        frame=_frame(experiment),
+        frame=_frame(experiment, Side.LEFT),
         rate_fps=rate_fps,
         frames=experiment.connections,
         flows=_flows(experiment, Side.LEFT),
+        arrives_as=_arrival(experiment, Side.LEFT),
         selection=Selection.ENUMERATE,
         max_loss_ratio=_tolerated(experiment, Side.LEFT) if experiment.procedure.stateful else 0.0,
     )
@@ -51,7 +52,7 @@ def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> Est
 
 def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> ValidateRequest:
     return ValidateRequest(
-        frame=_frame(experiment),
+        frame=_frame(experiment, Side.RIGHT),
         rate_fps=rate_fps,
         order=experiment.orders.state_table,
         max_loss_ratio=_tolerated(experiment, Side.RIGHT),
@@ -84,10 +85,11 @@ def _traffic(experiment: Experiment, side: Side, rate_fps: float) -> StreamSpec:
         name="forward" if side == Side.LEFT else "reverse",
         source=side,
         kind=established if stateful else StreamKind.FLOWS,
-        frame=_frame(experiment),
+        frame=_frame(experiment, side),
         rate_fps=rate_fps,
         frames=max(1, round(rate_fps * experiment.traffic_s)),
         flows=None if stateful else _flows(experiment, side),
+        arrives_as=None if stateful else _arrival(experiment, side),
         order=experiment.orders.state_table,
         max_loss_ratio=_tolerated(experiment, side),
     )
@@ -101,9 +103,10 @@ def _tolerated(experiment: Experiment, sender: Side) -> float:
 def _flows(experiment: Experiment, side: Side) -> FlowSpace:
     """A direction's own: the orders named `source` belong to its sender."""
     addresses, ports, orders = experiment.addresses, experiment.ports, experiment.orders
-    own, far = addresses.left_hosts, addresses.right_hosts
+    own, far = addresses.left_hosts, experiment.left_destinations
     if side == Side.RIGHT:
-        own, far = far, own
+        own, far = addresses.right_hosts, experiment.right_destinations
+    assert far is not None
     return FlowSpace(
         source_address=_address_field(own, orders.source_address),
         destination_address=_address_field(far, orders.destination_address),
@@ -120,8 +123,18 @@ def _address_field(hosts: AddressRange, order: Order) -> AddressField:
     return AddressField(address=hosts.first, low_bit=hosts.low_bit, min=first & mask, max=last & mask, order=order)
 
 
-def _frame(experiment: Experiment) -> FrameFormat:
-    return FrameFormat(size=experiment.frame_size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)
+def _family(experiment: Experiment, side: Side) -> Family:
+    left, right = experiment.families
+    return left if side == Side.LEFT else right
+
+
+def _arrival(experiment: Experiment, side: Side) -> Family | None:
+    return _family(experiment, side.opposite) if experiment.translation else None
+
+
+def _frame(experiment: Experiment, side: Side) -> FrameFormat:
+    size = experiment.sent_frame_size(_family(experiment, side))
+    return FrameFormat(size=size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)
 
 
 def _limits(timing: Timing) -> TrialLimits:

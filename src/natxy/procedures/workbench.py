@@ -60,7 +60,7 @@ class Workbench:
 
     def bed_for(self, experiment: Experiment) -> Bed:
         """DutError, PlanError or EngineDiedError when it cannot be set up; then nothing of it stays."""
-        wanted = (experiment.addresses.links, experiment.gateway)
+        wanted = (experiment.address_plan, experiment.gateway)
         if self._bed is None or self._made_for != wanted:
             self._clear_away()
             try:
@@ -90,7 +90,7 @@ class Workbench:
                 return self._set_up_simulation(config, experiment)
 
     def _set_up_lab(self, stack: ExitStack, config: LabConfig, experiment: Experiment) -> Bed:
-        links = experiment.addresses.links
+        links = experiment.address_plan
         lab = stack.enter_context(NetnsLab(config, links))
         self._background.avoid(lab.cores.tester)
         gateway = registry.create(experiment.gateway, lab.transport, lab.interfaces, links)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from natxy.plan.loss_tolerance import loss_tolerance_of
 from natxy.plan.models import AddressRange, PortRange
 from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, SizeConvention, TranslationKind
 from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State, TrialKind
 from natxy.results.statistics import Summary
@@ -176,8 +177,8 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
     trial = format_duration(_procedure(experiment).traffic_s(settings["timing"]["trial"]))
     return {
         "Gateway": experiment.gateway,
-        "IP version": experiment.family.replace("ipv", "IPv"),
-        "Frame size, FCS counted": f"{settings['frame_size']} bytes",
+        "IP version": _ip_version(experiment),
+        "Frame size, FCS counted": _frame_size(settings),
         "TTL or hop limit": _ttl(settings),
         "Directions": _DIRECTIONS[
             settings["directions"] if "directions" in experiment.declaration.takes else "forward"
@@ -221,6 +222,29 @@ def _sentence(state: str, reason: str) -> str:
     if not reason:
         return f"{state}."
     return reason if reason.startswith(state) else f"{state}: {reason}"
+
+
+def _ip_version(experiment: ExperimentRecord) -> str:
+    translation = experiment.settings.get("translation")
+    if not translation:
+        return _shown_family(experiment.family)
+    kind = TranslationKind(translation["kind"])
+    left, right = map(_shown_family, kind.families)
+    return f"{left} on the left, {right} on the right ({kind.upper()}, prefix {translation['prefix']})"
+
+
+def _shown_family(family: str) -> str:
+    return family.replace("ipv", "IPv")
+
+
+def _frame_size(settings: Mapping[str, Any]) -> str:
+    """With the convention where a translation changes it."""
+    size = f"{settings['frame_size']} bytes"
+    if not settings.get("translation"):
+        return size
+    if settings["size_convention"] == SizeConvention.NOMINAL:
+        return f"{size} sent from both sides (nominal)"
+    return f"{size} in IPv6, {settings['frame_size'] - IP_HEADER_DIFFERENCE_BYTES} bytes in IPv4 (paired)"
 
 
 def _ttl(settings: Mapping[str, Any]) -> str:

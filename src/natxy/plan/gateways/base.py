@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
+from natxy.plan.terms import TranslationKind
+
 
 class GatewayModel(BaseModel):
     """`driver` is the word that a plan names the gateway with."""
@@ -22,3 +24,8 @@ class GatewayModel(BaseModel):
     def hides_left(self) -> bool:
         """It translates the left side's addresses to its own, so that these are private by default."""
         return False
+
+    @property
+    def translations(self) -> frozenset[TranslationKind | None]:
+        """Between families, those it can be asked for; None is traffic of one family."""
+        return frozenset({None})

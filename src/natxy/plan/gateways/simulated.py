@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.terms import TranslationKind
 from natxy.plan.units import AbsoluteRate, Count, Duration
 
 
@@ -51,3 +52,7 @@ class SimulatedConfig(GatewayModel):
     @property
     def keeps_connections(self) -> bool | None:
         return None
+
+    @property
+    def translations(self) -> frozenset[TranslationKind | None]:
+        return frozenset({None, *TranslationKind})
