@@ -30,7 +30,7 @@ from natxy.plan.models import (
 from natxy.plan.presets import Timing
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention
-from natxy.plan.units import Percent, Rate, Unit
+from natxy.plan.units import BitRate, Percent, Rate, Unit
 
 
 class Addresses(PlanModel):
@@ -84,6 +84,7 @@ class Experiment(PlanModel):
     translation: Translation | None
     frame_size: int
     size_convention: SizeConvention
+    line_rate: BitRate | None
     ttl: int
     dont_fragment: bool
     directions: Directions | None

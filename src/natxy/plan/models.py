@@ -281,6 +281,7 @@ class ExperimentPlan(PlanModel):
     size_convention: SizeConvention = Field(
         default=SizeConvention.PAIRED, description="whose size `frame_size` is where a translation changes it"
     )
+    line_rate: BitRate | None = Field(default=None, description="of one direction; the plan's when not given")
     ttl: Annotated[int, Field(ge=2, le=255)] = Field(default=64, description="TTL or hop limit of a test frame")
     dont_fragment: bool = Field(default=False, description="sets IPv4's DF bit")
     directions: Directions | None = None

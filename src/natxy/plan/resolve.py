@@ -81,6 +81,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     family = own.left_family or plan.family
     kind = own.translation.kind if own.translation else None
     families = kind.families if kind else (family,)
+    line_bps = own.line_rate or plan.line_rate
     takes = own.procedure.takes
     timing = resolve_timing(plan.timing, own.timing)
     addresses = resolve_addresses(own.addresses, family, kind, hiding=own.gateway.hides_left)
@@ -95,6 +96,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         translation=resolve_translation(own.translation, addresses) if own.translation else None,
         frame_size=own.frame_size or max(SMALLEST_FRAME[family] for family in families),
         size_convention=own.size_convention,
+        line_rate=line_bps,
         ttl=own.ttl,
         dont_fragment=own.dont_fragment,
         directions=(own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
@@ -115,7 +117,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     )
     if "search" not in takes:
         return experiment
-    search = _resolve_search(own.search, plan.line_rate, experiment.longest_frame, (*location, "search"))
+    search = _resolve_search(own.search, line_bps, experiment.longest_frame, (*location, "search"))
     if search.kind == "mlrsearch":
         search = _resolve_mlrsearch(search, own, timing, (*location, "search"))
     return experiment.model_copy(update={"search": search})

@@ -12,6 +12,7 @@ from natxy.procedures.delay_variation import Ipdv, Pdv
 from natxy.procedures.frame_loss_rate import FrameLossRate
 from natxy.procedures.latency import Latency
 from natxy.procedures.overload import Overload
+from natxy.procedures.single_tag_latency import SingleTagLatency
 from natxy.procedures.table_capacity import TableCapacity
 from natxy.procedures.tear_down_rate import TearDownRate
 from natxy.procedures.throughput import Throughput
@@ -22,6 +23,7 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         Throughput(),
         FrameLossRate(),
         Latency(),
+        SingleTagLatency(),
         Pdv(),
         Ipdv(),
         Overload(),

@@ -114,7 +114,7 @@ def test_every_figure_is_shown(tmp_path: Path) -> None:
     table = results_tables.rfc_form(run)[0]
     assert table.title == "Worst loss, %"
     rows = {row[0]: row[1] for row in table.rows}
-    assert (rows["Median"], rows["Frames lost, frames, median"], rows["Nothing, ns, median"]) == (
+    assert (rows["Median"], rows["Frames lost, frames, median"], rows["Nothing, ms, median"]) == (
         "37.5",
         "150,000",
         "–",

@@ -193,9 +193,12 @@ def test_the_report_draws_and_states_it_all(tmp_path: Path) -> None:
     stated = [{row[0]: row[1] for row in table.rows} for table in tables]
     assert (stated[0]["Maximum rate"], stated[0]["Step percent"]) == ("400,000", "10")
     assert (stated[1]["Rate"], stated[1]["Duration of a trial's traffic"]) == ("50 kfps", "1 s")
-    assert stated[1]["Worst case latency, reverse, ns, median"] == "49,970"
+    assert stated[1]["Worst case latency, reverse, ms, median"] == "0.049970"
+    assert stated[1]["Definition of delay"].startswith("RFC 1242 §3.8, store and forward")
+    assert stated[1]["Lost tagged frames"] == "counted, and left out of both percentiles"
+    assert stated[2]["PDV, forward, ms, median"] == "0.029970"
     overview = results_tables.overview(reader.run)
-    assert [table.rows[0][1] for table in overview] == ["240k", "35,000", "29,970"]
+    assert [table.rows[0][1] for table in overview] == ["240k", "0.035000", "0.029970"]
 
 
 # --- where the rate comes from

@@ -73,5 +73,6 @@ def _difference(compared: Compared) -> str:
     if compared.difference_percent is not None:
         return f"{compared.difference_percent:+.1f} %"
     if compared.difference is not None:
-        return f"{compared.difference:+,.6g}"
+        sign = "" if compared.difference < 0 else "+"
+        return sign + wording.quantity(compared.difference, compared.figure.unit)
     return wording.ABSENT

@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from natxy.engine.messages import Verdict
-from natxy.plan.units import format_duration
+from natxy.plan.units import Unit, format_duration
 from natxy.report import results_tables, wording
 from natxy.report.chart import Chart
 from natxy.report.live_charts import data_block, script, source_hash
@@ -130,7 +130,9 @@ def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
     if summary is not None:
         measured = "1 repetition" if summary.count == 1 else f"median of {summary.count}"
         lowest, highest = (wording.statistic(summary, v, experiment.unit) for v in (summary.minimum, summary.maximum))
-        spread = f"{measured} ({lowest} to {highest})"
+        # The headline may be in another power of ten.
+        unit = f" {wording.unit(experiment.unit)}" if experiment.unit == Unit.NS else ""
+        spread = f"{measured} ({lowest} to {highest}{unit})"
     return Card(
         title=experiment.title,
         value=wording.headline(experiment),

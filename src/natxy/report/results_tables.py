@@ -111,7 +111,10 @@ def _narrow(cell: str) -> str:
     return cell[0] + cell[2:] if cell.startswith(("≥ ", "≤ ", "< ")) else cell
 
 
-_STATISTICS: tuple[tuple[str, Callable[[Summary], float]], ...] = (
+_Pick = Callable[[Summary], float]
+_MEDIAN: tuple[str, _Pick] = ("median", lambda summary: summary.median)
+_MEAN: tuple[str, _Pick] = ("mean", lambda summary: summary.mean)
+_STATISTICS: tuple[tuple[str, _Pick], ...] = (
     ("1st percentile", lambda summary: summary.p1),
     ("99th percentile", lambda summary: summary.p99),
     ("Minimum", lambda summary: summary.minimum),
@@ -129,12 +132,16 @@ def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
     ]
     rows.append(("Number of repetitions", *(wording.repetitions(experiment) for experiment in experiments)))
     rows.append(("Median", *(_median(experiment, directions=1) for experiment in experiments)))
+    if any(experiment.declaration.reports_mean for experiment in experiments):
+        rows.append(("Mean", *(_statistic(e.statistics, _MEAN[1], e.unit) for e in experiments)))
     rows.extend(
         (label, *(_statistic(experiment.statistics, pick, experiment.unit) for experiment in experiments))
         for label, pick in _STATISTICS
     )
     dispersions = (wording.dispersion(e.statistics) if e.statistics else wording.ABSENT for e in experiments)
     rows.append(("Dispersion (max − min) / median", *dispersions))
+    if any(wording.share_of_maximum(experiment) != wording.ABSENT for experiment in experiments):
+        rows.append(("Median of the theoretical maximum", *map(wording.share_of_maximum, experiments)))
     rows.extend(_further_figures(experiments))
     if any(wording.per_direction(e) and wording.directions(e) == 2 for e in experiments):
         aggregates = (_median(experiment, wording.directions(experiment)) for experiment in experiments)
@@ -146,11 +153,12 @@ def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
 
 
 def _further_figures(experiments: Sequence[ExperimentRecord]) -> Iterator[tuple[str, ...]]:
-    """The medians of what is measured besides the headline."""
+    """The medians of what is measured besides the headline, or the means where these are asked for."""
     for figure in dict.fromkeys(figure for experiment in experiments for figure in experiment.declaration.figures[1:]):
         summaries = (experiment.figure_statistics.get(figure.name) for experiment in experiments)
-        medians = (_statistic(summary, lambda summary: summary.median, figure.unit) for summary in summaries)
-        yield (f"{figure.title}, {wording.unit(figure.unit)}, median", *medians)
+        name, pick = _MEAN if experiments[0].declaration.reports_mean else _MEDIAN
+        medians = (_statistic(summary, pick, figure.unit) for summary in summaries)
+        yield (f"{figure.title}, {wording.unit(figure.unit)}, {name}", *medians)
 
 
 def _statistic(summary: Summary | None, pick: Callable[[Summary], float], unit: str) -> str:

@@ -9,8 +9,8 @@ from typing import Any, Final
 from natxy.plan.loss_tolerance import loss_tolerance_of
 from natxy.plan.models import AddressRange, PortRange
 from natxy.plan.procedures.base import ProcedureDeclaration
-from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, SizeConvention, TranslationKind
-from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
+from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention, TranslationKind
+from natxy.plan.units import Unit, format_duration, format_quantity, format_rate, line_rate_fps
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State, TrialKind
 from natxy.results.statistics import Summary
 
@@ -44,7 +44,7 @@ _DIRECTIONS: Final = {
 _UNITS: Final = {
     Unit.FPS: "frames/s per direction",
     Unit.CPS: "connections/s",
-    Unit.NS: "ns",
+    Unit.NS: "ms",
     Unit.SECONDS: "s",
     Unit.FRAMES: "frames",
     Unit.CONNECTIONS: "connections",
@@ -85,12 +85,42 @@ def directions(experiment: ExperimentRecord) -> int:
     return 2 if experiment.settings.get("directions") == "bidirectional" else 1
 
 
+def theoretical_maximum_fps(experiment: ExperimentRecord) -> float | None:
+    """Of one direction; None where the plan gives no line rate, or the experiment's rates aren't frames'."""
+    line_bps = experiment.settings.get("line_rate")
+    if line_bps is None or experiment.declaration.step_unit != Unit.FPS:
+        return None
+    return line_rate_fps(line_bps, _longest_frame(experiment.settings))
+
+
+def _longest_frame(settings: Mapping[str, Any]) -> int:
+    """Of what is sent and what arrives: IPv4 frames of the nominal size grow where they are translated."""
+    size = int(settings["frame_size"])
+    translation = settings.get("translation")
+    if not translation or settings["size_convention"] != SizeConvention.NOMINAL:
+        return size
+    left, right = TranslationKind(translation["kind"]).families
+    senders = {"forward": (left,), "reverse": (right,)}.get(settings["directions"], (left, right))
+    return size + IP_HEADER_DIFFERENCE_BYTES * (Family.IPV4 in senders)
+
+
+def share_of_maximum(experiment: ExperimentRecord) -> str:
+    """The headline's median; absent where it is no rate, or no maximum is known."""
+    maximum_fps = theoretical_maximum_fps(experiment)
+    if maximum_fps is None or experiment.statistics is None or experiment.unit != Unit.FPS:
+        return ABSENT
+    return experiment.statistics.shown_median(lambda rate_fps: percent(100 * rate_fps / maximum_fps, 2))
+
+
 def number(value: float | None) -> str:
     return ABSENT if value is None else f"{value:,.0f}"
 
 
 def quantity(value: float, measured: str) -> str:
     """In full, for tables whose title gives the unit."""
+    if measured == Unit.NS:
+        # Milliseconds, as RFC 8219 §7.3 asks, to the nanosecond.
+        return f"{value / 1e6:,.6f}"
     return f"{value:,.6g}" if measured in (Unit.PERCENT, Unit.SECONDS) else number(value)
 
 
@@ -106,7 +136,7 @@ def dispersion(summary: Summary) -> str:
 def short(value: float, measured: str) -> str:
     """For narrow tables whose title gives the unit: rates in four significant digits, the rest in full."""
     if measured in (Unit.CONNECTIONS, Unit.FRAMES, Unit.NS):
-        return number(value)
+        return quantity(value, measured)
     return format_rate(value, "").replace(" ", "")
 
 
@@ -179,6 +209,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Gateway": experiment.gateway,
         "IP version": _ip_version(experiment),
         "Frame size, FCS counted": _frame_size(settings),
+        "Theoretical maximum": _theoretical_maximum(experiment),
         "TTL or hop limit": _ttl(settings),
         "Directions": _DIRECTIONS[
             settings["directions"] if "directions" in experiment.declaration.takes else "forward"
@@ -199,6 +230,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Search": _mlrsearch(settings, search) if search and search.get("kind") == "mlrsearch" else ABSENT,
         "Error of the search": _step(search["error"], experiment) if search else ABSENT,
         **_own_settings(settings["procedure"]),
+        **experiment.declaration.stated,
     }
 
 
@@ -245,6 +277,14 @@ def _frame_size(settings: Mapping[str, Any]) -> str:
     if settings["size_convention"] == SizeConvention.NOMINAL:
         return f"{size} sent from both sides (nominal)"
     return f"{size} in IPv6, {settings['frame_size'] - IP_HEADER_DIFFERENCE_BYTES} bytes in IPv4 (paired)"
+
+
+def _theoretical_maximum(experiment: ExperimentRecord) -> str:
+    maximum_fps = theoretical_maximum_fps(experiment)
+    if maximum_fps is None:
+        return ABSENT
+    line = format_rate(experiment.settings["line_rate"], "bit/s")
+    return f"{number(maximum_fps)} frames/s per direction at {line}"
 
 
 def _ttl(settings: Mapping[str, Any]) -> str:

@@ -38,6 +38,7 @@ class Summary:
     """
 
     median: float
+    mean: float
     p1: float
     p99: float
     minimum: float
@@ -85,6 +86,7 @@ def summarize(values: Sequence[float]) -> Summary | None:
     median = statistics.median(values)
     return Summary(
         median=median,
+        mean=statistics.fmean(values),
         p1=percentile(values, 1),
         p99=percentile(values, 99),
         minimum=min(values),

@@ -13,6 +13,7 @@ from natxy.plan.procedures.delay_variation import IpdvConfig, PdvConfig
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.procedures.latency import LatencyConfig
 from natxy.plan.procedures.overload import OverloadConfig
+from natxy.plan.procedures.single_tag_latency import SingleTagLatencyConfig
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
 from natxy.plan.procedures.throughput import ThroughputConfig
@@ -21,6 +22,7 @@ ProcedureConfig = Annotated[
     ThroughputConfig
     | FrameLossRateConfig
     | LatencyConfig
+    | SingleTagLatencyConfig
     | PdvConfig
     | IpdvConfig
     | OverloadConfig

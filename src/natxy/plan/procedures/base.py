@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -34,6 +35,12 @@ class ProcedureDeclaration(PlanModel):
     """It measures the making or keeping of connections; others may run over established ones."""
     takes: ClassVar[frozenset[str]]
     """Those fields of an experiment that not every procedure takes."""
+
+    stated: ClassVar[Mapping[str, str]] = {}
+    """What a report has to state of it besides its settings, by title."""
+
+    reports_mean: ClassVar[bool] = False
+    """Its RFC asks for the average of the repetitions, which then stands beside their median."""
 
     takes_mlrsearch: ClassVar[bool] = False
     """Its search may be one for a rate that is not by halving."""

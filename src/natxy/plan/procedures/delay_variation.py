@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.plan.procedures.delays import DELAY_DEFINITION
 from natxy.plan.procedures.per_direction import per_direction
 from natxy.plan.units import Unit
 
@@ -14,6 +15,7 @@ class PdvConfig(ProcedureDeclaration):
     name: Literal["pdv"] = "pdv"
 
     summary: ClassVar = "packet delay variation D99.9 − Dmin of every frame at a known rate (RFC 8219 §7.3.1)"
+    stated: ClassVar = DELAY_DEFINITION | {"Lost frames": "counted; they have no delay"}
     figures: ClassVar = (
         Figure("pdv", "PDV, the direction with more", Unit.NS),
         *per_direction("pdv", "PDV", Unit.NS),
@@ -29,6 +31,7 @@ class IpdvConfig(ProcedureDeclaration):
     name: Literal["ipdv"] = "ipdv"
 
     summary: ClassVar = "delay variation from each frame to the next at a known rate (RFC 8219 §7.3.2)"
+    stated: ClassVar = DELAY_DEFINITION | {"Lost frames": "counted; a pair with one of them has no IPDV"}
     figures: ClassVar = (
         Figure("max", "Largest IPDV, the direction with more", Unit.NS),
         *per_direction("min", "Smallest IPDV", Unit.NS),

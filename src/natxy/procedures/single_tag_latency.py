@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Latency by one tagged frame (RFC 2544 §26.2): the first after the warm-up, of each direction on its own."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from natxy.engine.messages import StreamSpec, TaggedFrames, TrialRequest
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.single_tag_latency import SingleTagLatencyConfig
+from natxy.procedures.base import ProcedureResult
+from natxy.procedures.bench import Bench
+from natxy.procedures.streams import traffic_request
+from natxy.procedures.traffic import (
+    TrafficProcedure,
+    by_direction,
+    highest,
+    is_phase1,
+    known_rate_step,
+    without_phase1,
+)
+
+
+class SingleTagLatency(TrafficProcedure):
+    declaration: ClassVar[type[ProcedureDeclaration]] = SingleTagLatencyConfig
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        result = known_rate_step(bench, lambda rate_fps, seed: _request(bench.experiment, rate_fps, seed))
+        if is_phase1(result):
+            return without_phase1(bench, result)
+        delays = {stream.name: stream.tagged_delays_ns[0] for stream in result.streams if stream.tagged_delays_ns}
+        lost = [stream for stream, ns in delays.items() if ns is None]
+        latencies = {stream: None if ns is None else float(ns) for stream, ns in delays.items()}
+        return ProcedureResult(
+            figures={"latency": None if lost else highest(latencies)}
+            | by_direction("latency", latencies)
+            | by_direction("lost_tagged", {stream: float(ns is None) for stream, ns in delays.items()}),
+            remark=f"the tagged frame was lost: {', '.join(lost)}" if lost else "",
+        )
+
+
+def _request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
+    request = traffic_request(experiment, rate_fps, seed)
+    streams = [stream.model_copy(update={"tagged": _tagged(experiment, stream)}) for stream in request.streams]
+    return request.model_copy(update={"streams": streams})
+
+
+def _tagged(experiment: Experiment, stream: StreamSpec) -> TaggedFrames:
+    config = experiment.procedure
+    assert isinstance(config, SingleTagLatencyConfig)
+    warm_up = math.ceil(stream.rate_fps * config.warm_up_s(experiment.timing.trial))
+    return TaggedFrames(first=min(warm_up, stream.frames - 1), stride=1, count=1)

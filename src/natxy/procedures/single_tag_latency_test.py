@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One tagged frame a stream, in virtual time: its delay is the model's for that very frame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from natxy.engine.simulated_delays import SimulatedDelays
+from natxy.plan.models import Plan
+from natxy.plan.resolve import resolve
+from natxy.procedures.listener import RunListener
+from natxy.procedures.runner import run_plan
+from natxy.report import results_tables
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord
+
+
+def plan_of(timing: str = "lab", rate: int = 1000, repeat: int = 3, **gateway: Any) -> Plan:
+    experiment = {
+        "name": "latency",
+        "gateway": {"driver": "simulated"} | gateway,
+        "procedure": "single-tag-latency",
+        "rate": rate,
+    }
+    head = {"name": "p", "repeat": repeat, "timing": timing, "testbed": {"kind": "simulated"}}
+    return Plan.model_validate(head | {"experiments": [experiment]})
+
+
+def measure(folder: Path, **given: Any) -> RunRecord:
+    assert run_plan(resolve(plan_of(**given)), folder, RunListener()) == 0
+    return RunReader(folder).run
+
+
+@settings(max_examples=20, deadline=None)
+@given(rate=st.integers(min_value=10, max_value=50_000), spread=st.integers(min_value=0, max_value=10**6))
+def test_the_frame_after_the_warm_up_is_the_tagged_one(
+    tmp_path_factory: pytest.TempPathFactory, rate: int, spread: int
+) -> None:
+    run = measure(tmp_path_factory.mktemp("run") / "r", rate=rate, repeat=1, delay_spread_ns=spread)
+    delay_ns = SimulatedDelays(20_000, spread).of((rate + 1) // 2)
+    found = run.experiments[0].repetitions[0].figures
+    assert [found[name] for name in ("latency", "latency_forward", "latency_reverse")] == [delay_ns] * 3
+    assert found["lost_tagged_forward"] == 0
+
+
+def test_the_report_gives_the_mean(tmp_path: Path) -> None:
+    run = measure(tmp_path / "run", reverse_delay_ns=50_000, delay_spread_ns=0)
+    rows = {row[0]: row[1] for row in results_tables.rfc_form(run)[0].rows}
+    assert rows["Mean"] == "0.050000"
+    assert rows["Latency of one tagged frame, forward, ms, mean"] == "0.020000"
+    assert run.experiments[0].statistics is not None
+    assert run.experiments[0].statistics.mean == pytest.approx(50_000)
+
+
+def test_a_repetition_that_lost_its_frame_has_no_latency(tmp_path: Path) -> None:
+    run = measure(tmp_path / "run", repeat=1, reverse_loss_ratio=1.0)
+    repetition = run.experiments[0].repetitions[0]
+    assert (repetition.value, repetition.figures["lost_tagged_reverse"]) == (None, 1)
+    assert repetition.figures["latency_forward"] is not None
+    assert repetition.reason == "the tagged frame was lost: reverse"
+
+
+def test_the_stream_is_the_rfcs() -> None:
+    plan = resolve(plan_of("rfc", repeat=20))
+    assert plan.experiments[0].traffic_s == 120
+    assert not [sentence for sentence in plan.deviations if "26.2" in sentence]
+    assert [
+        sentence for sentence in resolve(plan_of()).deviations if "RFC 2544 §26.2 asks for at least 60 s" in sentence
+    ]
