@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from natxy.cli import app
 from natxy.cli.list import Kind
-from natxy.plan.schema import plan_schema
+from natxy.plan.models import Plan
 
 PLAN = """\
 name: ready
@@ -28,7 +28,7 @@ def listed(kind: str) -> dict[str, dict[str, str]]:
 
 def in_plans(definition: str, field: str) -> set[str]:
     """The words that a plan's schema takes for `field`."""
-    schema = plan_schema()["$defs"][definition]["properties"][field]
+    schema = Plan.model_json_schema()["$defs"][definition]["properties"][field]
     return {schema["const"]} if "const" in schema else set(schema["enum"])
 
 
@@ -43,7 +43,7 @@ def test_everything_has_a_name_and_a_summary_of_one_line(kind: str) -> None:
 
 
 def test_the_lists_are_what_a_plan_takes() -> None:
-    schema = plan_schema()["$defs"]["ExperimentPlan"]["properties"]
+    schema = Plan.model_json_schema()["$defs"]["ExperimentPlan"]["properties"]
     gateways, procedures = (set(schema[field]["anyOf"][0]["enum"]) for field in ("gateway", "procedure"))
     assert set(listed("procedures")) == procedures
     assert set(listed("gateways")) == gateways

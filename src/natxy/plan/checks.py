@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ipaddress import ip_network
 from typing import Final
 
@@ -235,10 +235,14 @@ def _check_known_rates(
         at = (*location, field, "experiment")
         measured = [name for name, other in earlier.items() if _searches(other, unit)]
         if rate.experiment not in measured:
-            text = f"{rate.experiment!r} is no earlier {wanted} experiment; there are: {', '.join(measured) or 'none'}"
-            yield Problem(at, text)
+            others = _names(earlier[name] for name in measured)
+            yield Problem(at, f"{rate.experiment!r} is no earlier {wanted} experiment; there are: {others}")
         elif unit == Unit.FPS:
             yield from _check_same_traffic(experiment, earlier[rate.experiment], at, "its rate isn't this one's")
+
+
+def _names(experiments: Iterable[ExperimentPlan]) -> str:
+    return ", ".join(dict.fromkeys(each.sweep or each.name for each in experiments)) or "none"
 
 
 def _searches(experiment: ExperimentPlan, unit: Unit) -> bool:
@@ -262,8 +266,7 @@ def _check_baseline(experiment: ExperimentPlan, earlier: dict[str, ExperimentPla
     procedure = experiment.procedure.name
     base = earlier.get(experiment.baseline or "")
     if base is None or base.procedure.name != procedure:
-        others = [name for name, other in earlier.items() if other.procedure.name == procedure]
-        text = f"{experiment.baseline!r} is no earlier {procedure} experiment; there are: {', '.join(others) or 'none'}"
-        yield Problem(at, text)
+        others = _names(other for other in earlier.values() if other.procedure.name == procedure)
+        yield Problem(at, f"{experiment.baseline!r} is no earlier {procedure} experiment; there are: {others}")
         return
     yield from _check_same_traffic(experiment, base, at, "a ratio to it would mean nothing")

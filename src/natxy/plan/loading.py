@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +23,9 @@ from natxy.plan.models import ExperimentPlan, Plan
 from natxy.plan.problems import Location, PlanProblems, Problem, field_path
 from natxy.plan.procedures import takers
 from natxy.plan.resolve import resolve
-from natxy.plan.schema import field_names, plan_schema
+from natxy.plan.schema import OWN_FIELDS, field_names, plan_schema
+from natxy.plan.sweep import Cell
+from natxy.plan.sweep import cells as cells_of
 
 # Mappings of `defaults` that an experiment may override key by key; every other field is replaced whole.
 _MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
@@ -35,10 +39,12 @@ def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise PlanError(f"the plan {path} cannot be read: {reason}") from error
     document = _parse(path, text)
+    cells = None
     try:
-        return resolve(_validate(document), repeat=repeat, only=only)
+        cells = _cells(document)
+        return resolve(_validate(document, cells), repeat=repeat, only=only)
     except PlanProblems as found:
-        lines = _lines(path, document, found.problems)
+        lines = _lines(path, document, [_as_written(problem, cells) for problem in found.problems])
         raise PlanError("\n".join([f"the plan {path} is wrong:", *lines])) from found
 
 
@@ -56,13 +62,35 @@ def _parse(path: Path, text: str) -> CommentedMap:
     return document
 
 
-def _validate(document: CommentedMap) -> Plan:
-    defaults = document.get("defaults") or {}
-    problems = [*_default_problems(defaults)]
+def _cells(document: CommentedMap) -> list[Cell] | None:
+    """Every experiment with its defaults and without lists; None where there are no experiments to be read."""
+    defaults, experiments = document.get("defaults") or {}, document.get("experiments")
+    if not isinstance(experiments, CommentedSeq) or not isinstance(defaults, Mapping):
+        return None
+    found: list[Cell] = []
+    problems: list[Problem] = []
+    for number, experiment in enumerate(experiments):
+        try:
+            found.extend(cells_of(number, experiment, partial(_merged, defaults)))
+        except PlanProblems as unfit:
+            problems.extend(unfit.problems)
+    if problems:
+        raise PlanProblems(problems)
+    return found
+
+
+def _as_written(problem: Problem, cells: Sequence[Cell] | None) -> Problem:
+    match problem.location:
+        case ("experiments", int(number), *within) if cells:
+            return replace(problem, location=cells[number].origin(tuple(within)))
+    return problem
+
+
+def _validate(document: CommentedMap, cells: Sequence[Cell] | None) -> Plan:
+    problems = [*_default_problems(document.get("defaults") or {})]
     given = {key: value for key, value in document.items() if key != "defaults"}
-    experiments = document.get("experiments")
-    if isinstance(experiments, CommentedSeq) and isinstance(defaults, Mapping):
-        given["experiments"] = [_merged(defaults, experiment) for experiment in experiments]
+    if cells is not None:
+        given["experiments"] = [cell.fields for cell in cells]
     try:
         plan = Plan.model_validate(given)
     except ValidationError as error:
@@ -76,7 +104,7 @@ def _default_problems(defaults: object) -> Iterable[Problem]:
     if not isinstance(defaults, Mapping):
         yield Problem(("defaults",), "expected a mapping of experiment fields")
         return
-    known = [name for name in ExperimentPlan.model_fields if name != "name"]
+    known = [name for name in ExperimentPlan.model_fields if name not in OWN_FIELDS]
     for name in defaults:
         if name not in known:
             yield Problem(("defaults", name), _unknown(str(name), known))

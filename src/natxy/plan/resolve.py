@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from natxy.errors import PlanError
+from natxy.plan.cells import linked
 from natxy.plan.checks import check_experiment, check_references, check_testbed
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
 from natxy.plan.gateways import LinuxForwardConfig
@@ -47,9 +48,10 @@ FIRST_DESTINATION_PORT: Final = 1000
 def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) -> ResolvedPlan:
     """Raises PlanProblems with everything that is wrong, PlanError for a name in `only` that the plan doesn't have.
 
-    `repeat` overrides every experiment's own. `only` names the experiments to keep; those that a rate is taken
-    from stay with them.
+    `repeat` overrides every experiment's own. `only` names the experiments to keep, a sweep or one of its
+    cells; those that a rate is taken from stay with them.
     """
+    plan = plan.model_copy(update={"experiments": linked(plan.experiments)})
     problems: list[Problem] = [*check_testbed(plan.testbed)]
     experiments: list[Experiment] = []
     for number, own in enumerate(plan.experiments):
@@ -189,10 +191,10 @@ def _resolve_mlrsearch(search: Search, own: ExperimentPlan, timing: Timing, loca
 def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment]:
     if not only:
         return experiments
-    by_name = {experiment.name: experiment for experiment in experiments}
-    if unknown := [name for name in only if name not in by_name]:
-        raise PlanError(f"the plan has no experiment {unknown[0]!r}; it has {', '.join(by_name)}")
-    wanted = set(only)
+    names = dict.fromkeys(experiment.sweep or experiment.name for experiment in experiments)
+    if unknown := [name for name in only if name not in {*names, *(experiment.name for experiment in experiments)}]:
+        raise PlanError(f"the plan has no experiment {unknown[0]!r}; it has {', '.join(names)}")
+    wanted = {experiment.name for experiment in experiments if {experiment.name, experiment.sweep} & set(only)}
     # A source stands before what takes a rate from it, and may itself take one.
     for experiment in reversed(experiments):
         if experiment.name in wanted:

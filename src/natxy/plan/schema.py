@@ -4,18 +4,27 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 from natxy.plan.models import Plan
 
 Schema = dict[str, Any]
+Path = tuple[str, ...]
+
+# No experiment has these from `defaults`.
+OWN_FIELDS: Final = frozenset({"name", "sweep", "cell"})
 
 
 def plan_schema() -> Schema:
-    """Of the YAML file: the model's schema plus `defaults`, which loading merges into every experiment."""
+    """Of the YAML file: the model's schema plus what loading resolves: `defaults`, which it merges into every
+    experiment, and lists, which it sweeps."""
     schema = Plan.model_json_schema()
     experiment = schema["$defs"]["ExperimentPlan"]
-    properties = {name: field for name, field in experiment["properties"].items() if name != "name"}
+    # Several fields of an experiment may be of one model.
+    for name, owner in {(path[-1], id(owner)): (path[-1], owner) for path, owner in _single_fields(schema)}.values():
+        owner["properties"][name] = _or_list(owner["properties"][name])
+    properties = {name: field for name, field in experiment["properties"].items() if name not in OWN_FIELDS}
     schema["$defs"]["Defaults"] = {
         "type": "object",
         "title": "Defaults",
@@ -27,6 +36,11 @@ def plan_schema() -> Schema:
     # Defaults may give what the model requires of an experiment.
     experiment["required"] = ["name"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "natxy plan"} | schema
+
+
+def single_fields() -> frozenset[Path]:
+    """The fields of an experiment, such as ("search", "max_rate"), that take a single value and may be swept."""
+    return frozenset(path for path, _ in _single_fields(Plan.model_json_schema()))
 
 
 def plan_schema_text() -> str:
@@ -49,6 +63,24 @@ def field_names(schema: Schema, location: tuple[str | int, ...]) -> list[str]:
         candidates = deeper or candidates
     names = (name for node in _alternatives(schema, candidates) for name in node.get("properties", {}))
     return [*dict.fromkeys(names)]
+
+
+def _single_fields(schema: Schema) -> Iterator[tuple[Path, Schema]]:
+    """Each with the object that has it in its `properties`."""
+    within: list[tuple[Path, Schema]] = [((), schema["$defs"]["ExperimentPlan"])]
+    for path, owner in within:
+        for name, field in owner.get("properties", {}).items():
+            alternatives = _alternatives(schema, [field])
+            if path or name not in OWN_FIELDS | {"title"}:
+                within += [((*path, name), node) for node in alternatives if "properties" in node]
+                if not any(node.get("type") == "array" for node in alternatives):
+                    yield (*path, name), owner
+
+
+def _or_list(field: Schema) -> Schema:
+    about = {key: value for key, value in field.items() if key in {"default", "title", "description"}}
+    one = {key: value for key, value in field.items() if key not in about}
+    return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]} | about
 
 
 def _alternatives(schema: Schema, nodes: list[Schema]) -> list[Schema]:

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells of sweeps among a plan's experiments: their coordinates as plain values, and what refers from one sweep to
+another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from ipaddress import IPv4Address, IPv6Address
+
+from natxy.plan.models import CellValue, ExperimentPlan, KnownRate, PortRange
+from natxy.plan.problems import Location, PlanProblems, Problem
+from natxy.plan.units import Percent
+
+
+def linked(experiments: Sequence[ExperimentPlan]) -> list[ExperimentPlan]:
+    """With coordinates as plain values, and every reference to a swept experiment turned into one to the cell that is
+    meant: the one whose coordinates that both sweeps have are equal. PlanProblems where that is none or several."""
+    settled = [each.model_copy(update={"cell": _plain_cell(each)}) for each in experiments]
+    problems: list[Problem] = []
+    result = []
+    for number, experiment in enumerate(settled):
+        changes: dict[str, object] = {}
+        for field, name, location in _references(experiment, ("experiments", number)):
+            try:
+                cell = _cell_meant(experiment, name, settled, location)
+            except PlanProblems as found:
+                problems += found.problems
+                continue
+            old = getattr(experiment, field)
+            changes[field] = old.model_copy(update={"experiment": cell}) if isinstance(old, KnownRate) else cell
+        result.append(experiment.model_copy(update=changes))
+    if problems:
+        raise PlanProblems(problems)
+    return result
+
+
+def _references(experiment: ExperimentPlan, location: Location) -> Iterator[tuple[str, str, Location]]:
+    """Fields with the name of the experiment that they refer to."""
+    for field in ("phase1_rate", "rate"):
+        rate: KnownRate | None = getattr(experiment, field)
+        if rate and rate.experiment:
+            yield field, rate.experiment, (*location, field, "experiment")
+    if experiment.baseline:
+        yield "baseline", experiment.baseline, (*location, "baseline")
+
+
+def _cell_meant(
+    experiment: ExperimentPlan, name: str, experiments: Sequence[ExperimentPlan], location: Location
+) -> str:
+    cells = [other for other in experiments if other.sweep == name]
+    if not cells:
+        return name
+    shared = [field for field in cells[0].cell if field in experiment.cell]
+    fitting = [cell for cell in cells if all(cell.cell.get(field) == experiment.cell[field] for field in shared)]
+    if len(fitting) > 1:
+        # One that isn't swept itself means the cell that is like it.
+        fitting = [cell for cell in fitting if _alike(experiment, cell)] or fitting
+    if len(fitting) == 1:
+        return fitting[0].name
+    own = " and ".join(f"{field} {experiment.cell[field]}" for field in shared)
+    if not fitting:
+        text = f"{name!r} is swept too, but has no cell with {own}; give both the same values, or name one of its cells"
+    else:
+        open_fields = " and ".join(field for field in cells[0].cell if field not in shared)
+        text = f"{name!r} is swept over {open_fields}, which leaves open what is meant: sweep it here too, or name"
+        text += f" one of its cells, such as {fitting[0].name!r}"
+    raise PlanProblems([Problem(location, text)])
+
+
+def _alike(experiment: ExperimentPlan, cell: ExperimentPlan) -> bool:
+    return all(_value_at(experiment, field) == _value_at(cell, field) for field in cell.cell)
+
+
+def _plain_cell(experiment: ExperimentPlan) -> dict[str, CellValue]:
+    return {field: _plain(_value_at(experiment, field), label) for field, label in experiment.cell.items()}
+
+
+def _plain(value: object, label: CellValue) -> CellValue:
+    """`label` says it where the value itself is no plain one."""
+    match value:
+        case Enum():
+            return str(value.value)
+        case bool() | int() | str():
+            return value
+        case float():
+            return int(value) if value.is_integer() else value
+        case Percent() | IPv4Address() | IPv6Address():
+            return str(value)
+        case PortRange(min=low, max=high):
+            return low if low == high else f"{low}-{high}"
+    return label
+
+
+def _value_at(experiment: ExperimentPlan, field: str) -> object:
+    value: object = experiment
+    for part in field.split("."):
+        value = getattr(value, part, None)
+    return value
