@@ -20,12 +20,24 @@ class CompletedCommand:
     stdout: str
     stderr: str
 
+    def check(self) -> None:
+        """DutError when it failed."""
+        if self.returncode != 0:
+            said = (self.stderr or self.stdout).strip() or "nothing"
+            raise DutError(f"`{shlex.join(self.argv)}` failed with exit code {self.returncode}; it said: {said}")
+
+
+class SharedSysctls(Protocol):
+    """Sysctls that the DUT shares with everything else on its machine: set to a value until released."""
+
+    def hold(self, name: str, value: str) -> None: ...
+
+    def release(self, name: str) -> None: ...
+
 
 class Transport(Protocol):
-    """`machine`: the sysctls that the DUT shares with everything else on its machine."""
-
     @property
-    def machine(self) -> MachineSysctls: ...
+    def machine(self) -> SharedSysctls: ...
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
@@ -90,7 +102,7 @@ def run_program(
         raise DutError(f"{argv[0]} may not be run by this user; run natxy as root") from error
     except subprocess.TimeoutExpired as error:
         raise DutError(f"`{shlex.join(argv)}` was stopped after {timeout_s:g} s without an end") from error
-    if check and done.returncode != 0:
-        said = (done.stderr or done.stdout).strip() or "nothing"
-        raise DutError(f"`{shlex.join(argv)}` failed with exit code {done.returncode}; it said: {said}")
-    return CompletedCommand(tuple(argv), done.returncode, done.stdout, done.stderr)
+    completed = CompletedCommand(tuple(argv), done.returncode, done.stdout, done.stderr)
+    if check:
+        completed.check()
+    return completed

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands over ssh, against a real sshd on loopback."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from natxy.dut.ssh import SshTransport
+from natxy.errors import DutError
+from natxy.plan.hardware import SshTarget
+from tests.sshd import Sshd, needs_sshd, running_sshd
+
+pytestmark = needs_sshd
+
+
+@pytest.fixture
+def sshd(tmp_path: Path) -> Iterator[Sshd]:
+    with running_sshd(tmp_path / "sshd") as running:
+        yield running
+
+
+def test_arguments_input_and_output_arrive_as_they_are(sshd: Sshd) -> None:
+    odd = ["a b", "$HOME", "'", '"', "*", ";true", "", "ä\n"]
+    with SshTransport(sshd.target) as transport:
+        done = transport.run(["printf", "%s|", *odd])
+        assert done.stdout == "".join(f"{word}|" for word in odd)
+        done = transport.run(["sh", "-c", "cat; echo said >&2; exit 3"], input="given", check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (3, "given", "said\n")
+        assert transport.run(["cat"]).stdout == ""
+
+
+def test_all_commands_share_a_connection(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        ends = {transport.run(["sh", "-c", "echo $SSH_CONNECTION"]).stdout for _ in range(3)}
+        assert len(ends) == 1
+
+
+def test_failure_says_what_the_program_said(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match="exit code 3; it said: no"):
+        transport.run(["sh", "-c", "echo no >&2; exit 3"])
+
+
+def test_missing_program(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        with pytest.raises(DutError, match="natxy-no-such-program is not installed on the DUT"):
+            transport.run(["natxy-no-such-program"], check=False)
+        assert transport.run(["echo", "on"]).stdout == "on\n"
+
+
+def test_program_without_an_end_is_given_up(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        with pytest.raises(DutError, match=r"gave no end within 0\.5 s"):
+            transport.run(["sleep", "5"], timeout_s=0.5)
+        assert transport.run(["echo", "on"]).stdout == "on\n"
+
+
+def test_program_killed_by_a_signal_failed(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        assert transport.run(["sh", "-c", "kill -9 $$"], check=False).returncode == -9
+
+
+def test_prefix_for_root(sshd: Sshd) -> None:
+    target = sshd.target.model_copy(update={"as_root": ["env", "WHO=root"]})
+    with SshTransport(target) as transport:
+        assert transport.run(["sh", "-c", "echo $WHO"]).stdout == "root\n"
+
+
+def test_commands_from_two_threads(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        slow = threading.Thread(target=transport.run, args=(["sleep", "1"],))
+        started = time.monotonic()
+        slow.start()
+        transport.run(["true"])
+        assert slow.is_alive(), time.monotonic() - started
+        slow.join()
+
+
+def test_unknown_host_key(sshd: Sshd) -> None:
+    sshd.known_hosts("")
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match=r"known_hosts.*fingerprint"):
+        transport.run(["true"])
+
+
+def test_changed_host_key(sshd: Sshd) -> None:
+    host, _, _ = (sshd.folder / "known_hosts").read_text().partition(" ")
+    sshd.known_hosts(f"{host} {(sshd.folder / 'authorized_keys').read_text()}")
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match=r"known_hosts.*fingerprint"):
+        transport.run(["true"])
+
+
+def test_refused_login(sshd: Sshd) -> None:
+    sshd.authorized_keys("")
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match=r"login was refused.*BatchMode=yes"):
+        transport.run(["true"])
+
+
+def test_nobody_listens(sshd: Sshd) -> None:
+    sshd.process.terminate()
+    sshd.process.wait(timeout=10)
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match=r"refused|Connect call failed"):
+        transport.run(["true"])
+
+
+def test_no_answer() -> None:
+    # Discard-only addresses (RFC 6666) answer nothing; a machine without IPv6 says at once that they are unreachable.
+    target = SshTarget(host="100::1", connect_timeout=0.3)
+    with SshTransport(target) as transport, pytest.raises(DutError, match=r"no answer within 0\.3 s|unreachable"):
+        transport.run(["true"])
+
+
+def test_broken_configuration(sshd: Sshd) -> None:
+    (sshd.folder / "ssh_config").write_text("Port many\n")
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match="ssh configuration"):
+        transport.run(["true"])
+
+
+def test_lost_connection_is_told_and_made_anew(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        with pytest.raises(DutError, match="connection was lost"):
+            transport.run(["sh", "-c", "kill -9 $PPID; sleep 5"])
+        assert transport.run(["echo", "back"]).stdout == "back\n"
+
+
+def test_sysctls_are_given_back_also_after_a_killed_run(sshd: Sshd, tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    # Keeps the one setting in a file, so that nothing of this machine changes.
+    setting = tmp_path / "setting"
+    setting.write_text("1000\n")
+    (programs / "sysctl").write_text(
+        f'#!/bin/sh\ncase $1 in -n) cat {setting};; -qw) echo "${{2#*=}}" > {setting};; esac\n'
+    )
+    (programs / "sysctl").chmod(0o755)
+    name = f"natxy.test.{tmp_path.name}"
+    with running_sshd(tmp_path / "second", programs=programs) as second:
+        with SshTransport(second.target) as killed:
+            killed.machine.hold(name, "5")
+            killed.machine.hold(name, "6")
+            assert setting.read_text() == "6\n"
+        with SshTransport(second.target) as transport:
+            transport.machine.hold(name, "7")
+            transport.machine.release(name)
+            assert setting.read_text() == "1000\n"
+            transport.machine.release(name)
+            assert transport.run(["test", "-e", f"/run/natxy/{name}"], check=False).returncode == 1
