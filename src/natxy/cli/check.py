@@ -14,8 +14,9 @@ from rich.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.lab.cores import assign_cores
 from natxy.plan.experiment import Experiment, ResolvedPlan, Search
+from natxy.plan.hardware import HardwareConfig
 from natxy.plan.loading import load_plan
-from natxy.plan.models import AddressRange, KnownRate, LabConfig
+from natxy.plan.models import AddressRange, KnownRate, LabConfig, SimulatedTestbedConfig
 from natxy.plan.units import Percent, Unit, format_duration, format_quantity, format_rate, times
 from natxy.procedures.estimate import estimate_s
 
@@ -29,6 +30,8 @@ def check(plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", sh
         resolved = load_plan(plan)
         if isinstance(resolved.testbed, LabConfig):
             assign_cores(os.sched_getaffinity(0), resolved.testbed.tester_cores, resolved.testbed.dut_cores)
+        elif isinstance(resolved.testbed, HardwareConfig):
+            assign_cores(os.sched_getaffinity(0), resolved.testbed.tester_cores, ())
         console = Console(highlight=False, soft_wrap=True)
         for line in describe(resolved):
             console.print(line, markup=False)
@@ -42,7 +45,7 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
         for line in _lines(experiment):
             yield f"   {line}"
     yield ""
-    if isinstance(plan.testbed, LabConfig):
+    if not isinstance(plan.testbed, SimulatedTestbedConfig):
         yield "Of this machine only the cores were checked; `natxy run` checks root, nf_conntrack_max and the timeouts."
     for sentence in plan.deviations:
         yield f"• {sentence}"

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import ClassVar, Generic, TypeVar
 
 from natxy.dut.transport import Transport
+from natxy.errors import PlanError
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.gateways import GatewayModel
 
@@ -69,6 +70,16 @@ class Gateway(ABC, Generic[ConfigT]):
         self.transport = transport
         self.interfaces = interfaces
         self.addresses = addresses
+
+    def set_links(self) -> None:
+        """Gives the DUT's interfaces their addresses and routes, on a testbed that leaves this to the driver."""
+        raise PlanError(
+            f"{self.name} cannot give the DUT its addresses: set them yourself, and say so by `addresses: keep` in the "
+            "testbed's dut"
+        )
+
+    def unset_links(self) -> None:
+        """Takes back what `set_links` did. Harmless when there is nothing to take back."""
 
     @abstractmethod
     def apply(self) -> None:

@@ -6,21 +6,28 @@ Every stateful gateway built on netfilter has one of these, whatever installs it
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Iterable
+from ipaddress import ip_address
 from typing import ClassVar
 
 from natxy.dut.base import TableNeed
 from natxy.dut.transport import Transport
 from natxy.errors import DutError, PlanError
+from natxy.plan.addresses import IPNetwork
 
 _PREFIX = "net.netfilter.nf_conntrack_"
+_MOST_OF_ITS_OWN = 1000
 COUNT_PATH = "/proc/sys/net/netfilter/nf_conntrack_count"
 
 
 class ConntrackTable:
-    """`None` leaves a setting as the DUT has it. Timeouts are seconds, `maximum` and `hash_size` entries.
+    """`None` leaves a setting as the DUT has it. Timeouts are seconds, `maximum` and `hash_size` entries. The sizes
+    exist once for the whole machine, the timeouts in each network namespace.
 
-    The sizes exist once for the whole machine, the timeouts in each network namespace.
+    `networks` are those of the test traffic. A DUT may track connections of its own besides, such as the one it is
+    managed by; these don't keep a table from being empty.
     """
 
     flush_timeout_s: ClassVar[float] = 15.0
@@ -28,6 +35,7 @@ class ConntrackTable:
     def __init__(
         self,
         transport: Transport,
+        networks: Iterable[IPNetwork],
         *,
         maximum: int | None = None,
         hash_size: int | None = None,
@@ -35,6 +43,7 @@ class ConntrackTable:
         udp_stream_timeout_s: int | None = None,
     ) -> None:
         self._transport = transport
+        self._networks = tuple(networks)
         self._sizes = {"buckets": hash_size, "max": maximum}
         self._timeouts = {"udp_timeout": udp_timeout_s, "udp_timeout_stream": udp_stream_timeout_s}
         self._timeouts_before: dict[str, int] = {}
@@ -94,9 +103,21 @@ class ConntrackTable:
                 )
 
     def _wait_empty(self, deadline: float) -> int:
-        while (entries := self.count()) > 0 and time.monotonic() < deadline:
+        while (entries := self._entries_of_test()) > 0 and time.monotonic() < deadline:
             time.sleep(0.02)
         return entries
+
+    def _entries_of_test(self) -> int:
+        entries = self.count()
+        # To list many takes seconds, and so many are not the DUT's own.
+        if not 0 < entries <= _MOST_OF_ITS_OWN:
+            return entries
+        listed = [self._transport.run(["conntrack", "-L", "-f", family]).stdout for family in ("ipv4", "ipv6")]
+        return sum(map(self._is_of_test, "".join(listed).splitlines()))
+
+    def _is_of_test(self, entry: str) -> bool:
+        addresses = map(ip_address, re.findall(r"\b(?:src|dst)=(\S+)", entry))
+        return any(address in network for address in addresses for network in self._networks)
 
     def _in_force(self, name: str, planned: int | None) -> int:
         return self._read(name) if planned is None else planned

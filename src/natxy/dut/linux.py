@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from natxy.dut.base import ConfigT, DutDescription, DutInterfaces, Gateway
 from natxy.dut.conntrack import ConntrackTable
+from natxy.dut.links import LinuxLinks
 from natxy.dut.transport import Transport
 from natxy.errors import DutError
 from natxy.plan.addresses import AddressPlan
@@ -31,6 +32,7 @@ class LinuxGateway(Gateway[ConfigT]):
     ) -> None:
         super().__init__(config, transport, interfaces, addresses)
         self._forwarding_before: dict[str, str] = {}
+        self._links = LinuxLinks(transport, interfaces, addresses)
 
     @abstractmethod
     def install(self) -> None:
@@ -45,6 +47,12 @@ class LinuxGateway(Gateway[ConfigT]):
 
     @abstractmethod
     def configuration(self) -> str: ...
+
+    def set_links(self) -> None:
+        self._links.apply()
+
+    def unset_links(self) -> None:
+        self._links.remove()
 
     def apply(self) -> None:
         try:

@@ -28,6 +28,7 @@ class NetfilterGateway(LinuxGateway[ConntrackT]):
         super().__init__(config, transport, interfaces, addresses)
         self.table = ConntrackTable(
             transport,
+            addresses.networks,
             maximum=config.conntrack_max,
             hash_size=config.hash_size,
             udp_timeout_s=config.udp_timeout_s,

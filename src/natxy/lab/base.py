@@ -9,6 +9,7 @@ from typing import Protocol, Self
 from natxy.dut.base import DutInterfaces
 from natxy.dut.transport import Transport
 from natxy.engine.messages import PortSpec
+from natxy.lab.cores import CoreAssignment
 
 
 class Testbed(Protocol):
@@ -17,6 +18,9 @@ class Testbed(Protocol):
     `transport` and `interfaces` are the DUT's. DutError when the testbed cannot be built, PlanError when it was asked
     for something this machine doesn't have.
     """
+
+    @property
+    def cores(self) -> CoreAssignment: ...
 
     @property
     def transport(self) -> Transport: ...

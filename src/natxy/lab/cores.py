@@ -27,7 +27,8 @@ def assign_cores(
     available: Iterable[int], tester: Sequence[int] | None = None, dut: Sequence[int] | None = None
 ) -> CoreAssignment:
     """None = automatic: the first core that is free for the tester, the next for the DUT. A third one, if there is
-    any, takes `main`; otherwise the DUT's, because a tester that is disturbed spoils the measurement.
+    any, takes `main`; otherwise the DUT's, because a tester that is disturbed spoils the measurement. A DUT elsewhere
+    has no cores here.
 
     PlanError for a core that natxy may not use.
     """
@@ -39,10 +40,10 @@ def assign_cores(
                 f"{option} names core {missing[0]}, but natxy may run on {_listed(cores)} only: choose from these"
             )
     tester_cores = tuple(tester or _first_besides(cores, dut or ()))
-    dut_cores = tuple(dut or _first_besides(cores, tester_cores))
+    dut_cores = tuple(_first_besides(cores, tester_cores) if dut is None else dut)
     main = _first_besides(cores, (*tester_cores, *dut_cores))[0]
     if main in tester_cores:
-        main = _first_besides(dut_cores, tester_cores)[0]
+        main = _first_besides(dut_cores or cores, tester_cores)[0]
     return CoreAssignment(tester_cores, dut_cores, main)
 
 

@@ -68,7 +68,7 @@ def prepare_machine() -> list[Owner]:
     PlanError without root.
     """
     if os.geteuid() != 0:
-        raise PlanError("a lab makes network namespaces, which needs root: run natxy with sudo, or as root")
+        raise PlanError("opening ports and making network namespaces needs root: run natxy with sudo, or as root")
     remove_stale_labs()
     return other_labs()
 

@@ -22,6 +22,7 @@ from natxy.lab.cores import CoreAssignment, assign_cores, cpu_mask
 from natxy.lab.cpu import is_virtual_machine
 from natxy.lab.engine_program import find_engine
 from natxy.lab.namespaces import LabNamespaces, other_labs
+from natxy.lab.send_buffer import AF_XDP_SEND_BUFFER
 from natxy.plan.addresses import AddressPlan, LinkAddresses
 from natxy.plan.models import LabConfig
 
@@ -47,11 +48,6 @@ _DUT_SYSCTLS = {
     "net.ipv4.conf.default.rp_filter": 0,
 }
 
-# An AF_XDP socket in copy mode takes no more frames once those on their way to the DUT fill its send buffer: at the
-# usual 212992 bytes after some 280 frames, long before the DUT's input queue (net.core.netdev_max_backlog, 1000) is
-# full. The tester would be held back and the DUT never lose a frame. 8 MiB is more than a full ring of long frames.
-_AF_XDP_SEND_BUFFER_BYTES = 8 * 1024 * 1024
-
 
 class NetnsLab:
     """The `Testbed` of `kind: lab`. One at a time in a process, on a machine that `prepare_machine` has seen to."""
@@ -69,7 +65,7 @@ class NetnsLab:
     def __enter__(self) -> Self:
         try:
             if self._config.io == "af_xdp":
-                self._machine.hold("net.core.wmem_default", str(_AF_XDP_SEND_BUFFER_BYTES))
+                self._machine.hold(*AF_XDP_SEND_BUFFER)
             self._namespaces.add()
             self._set_sysctls()
             for side in Side:

@@ -88,3 +88,8 @@ class AddressPlan(BaseModel):
     left: LinkAddresses
     right: LinkAddresses
     translation: Translation | None = None
+
+    @property
+    def networks(self) -> tuple[IPNetwork, ...]:
+        """Everything that test traffic comes from or goes to."""
+        return tuple(network for link in (self.left, self.right) for network in (link.dut.network, *link.behind))

@@ -20,6 +20,7 @@ from natxy.plan.addresses import AddressMapping, IPAddress, IPNetwork, LinkAddre
 from natxy.plan.base import PlanModel, Shorthand
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import GoalPlan
+from natxy.plan.hardware import HardwareConfig
 from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.terms import Family, Order, SizeConvention, TranslationKind
@@ -258,7 +259,7 @@ class SimulatedTestbedConfig(PlanModel):
     )
 
 
-TestbedConfig = Annotated[LabConfig | SimulatedTestbedConfig, Field(discriminator="kind")]
+TestbedConfig = Annotated[HardwareConfig | LabConfig | SimulatedTestbedConfig, Field(discriminator="kind")]
 
 
 # --- the plan ----------------------------------------------------------------------------------------------------

@@ -17,11 +17,11 @@ from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.models import (
     Directions,
     ExperimentPlan,
-    LabConfig,
     Plan,
     PortRange,
     PortsPlan,
     SearchPlan,
+    SimulatedTestbedConfig,
     TestbedConfig,
 )
 from natxy.plan.presets import RFC_TIMING, Timing, resolve_timing, timing_deviations
@@ -208,7 +208,7 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
 
 def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[str]:
     sentences: list[str] = []
-    if isinstance(testbed, LabConfig):
+    if not isinstance(testbed, SimulatedTestbedConfig):
         sentences.append(
             "Neighbours are resolved once, when a gateway is set up; RFC 2544 §23 sends learning frames before each "
             "trial."

@@ -18,10 +18,13 @@ from natxy.engine.interface import Engine
 from natxy.engine.messages import PortsOpen
 from natxy.engine.simulated import SimulatedDut, SimulatedEngine
 from natxy.interrupts import interrupts_held_back
+from natxy.lab.base import Testbed
+from natxy.lab.hardware import HardwareTestbed
 from natxy.lab.netns import NetnsLab
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways import GatewayConfig, SimulatedConfig
+from natxy.plan.hardware import HardwareConfig, LinkSetUp
 from natxy.plan.models import LabConfig, SimulatedTestbedConfig
 from natxy.procedures.priority import Background
 from natxy.procedures.streams import neighbors_request
@@ -85,24 +88,33 @@ class Workbench:
     def _set_up(self, stack: ExitStack, experiment: Experiment) -> Bed:
         match self._plan.testbed:
             case LabConfig() as config:
-                return self._set_up_lab(stack, config, experiment)
+                return self._set_up_real(stack, NetnsLab(config, experiment.address_plan), experiment)
+            case HardwareConfig() as config:
+                return self._set_up_real(
+                    stack, HardwareTestbed(config), experiment, set_links=config.dut.addresses == LinkSetUp.SET
+                )
             case SimulatedTestbedConfig() as config:
                 return self._set_up_simulation(config, experiment)
 
-    def _set_up_lab(self, stack: ExitStack, config: LabConfig, experiment: Experiment) -> Bed:
+    def _set_up_real(
+        self, stack: ExitStack, testbed: Testbed, experiment: Experiment, *, set_links: bool = False
+    ) -> Bed:
+        stack.enter_context(testbed)
+        self._background.avoid(testbed.cores.tester)
         links = experiment.address_plan
-        lab = stack.enter_context(NetnsLab(config, links))
-        self._background.avoid(lab.cores.tester)
-        gateway = registry.create(experiment.gateway, lab.transport, lab.interfaces, links)
+        gateway = registry.create(experiment.gateway, testbed.transport, testbed.interfaces, links)
+        if set_links:
+            stack.callback(gateway.unset_links)
+            gateway.set_links()
         stack.callback(gateway.remove)
         gateway.apply()
-        engine = EngineClient(lab.engine_argv(), self._engine_log)
+        engine = EngineClient(testbed.engine_argv(), self._engine_log)
         stack.callback(engine.close)
-        engine.open_ports(PortsOpen(ports=lab.port_specs()))
+        engine.open_ports(PortsOpen(ports=testbed.port_specs()))
         gateway.wait_ready()
         engine.resolve_neighbors(neighbors_request(experiment))
         time.sleep(experiment.timing.learning_pause)
-        return Bed(engine, gateway, time.sleep, lab.description(), lab.deviations())
+        return Bed(engine, gateway, time.sleep, testbed.description(), testbed.deviations())
 
     def _set_up_simulation(self, config: SimulatedTestbedConfig, experiment: Experiment) -> Bed:
         assert isinstance(experiment.gateway, SimulatedConfig)

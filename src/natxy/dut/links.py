@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The addresses and routes of a Linux DUT's two interfaces."""
+
+from __future__ import annotations
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.transport import Transport
+from natxy.plan.addresses import AddressPlan
+
+
+class LinuxLinks:
+    """What the DUT's interfaces have besides stays as it is."""
+
+    def __init__(self, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan) -> None:
+        self._transport = transport
+        self._sides = ((interfaces.left, addresses.left), (interfaces.right, addresses.right))
+
+    def apply(self) -> None:
+        """DutError when iproute2 refuses something."""
+        for interface, link in self._sides:
+            self._ip("link", "set", interface, "up")
+            # An address that is still being checked for duplicates forwards nothing yet.
+            unchecked = ["nodad"] if link.dut.version == 6 else []
+            self._ip("address", "replace", str(link.dut), "dev", interface, *unchecked)
+            for prefix in link.behind:
+                self._ip("route", "replace", str(prefix), "via", str(link.tester.ip), "dev", interface)
+
+    def remove(self) -> None:
+        """Harmless when nothing of it is there. The interfaces stay up."""
+        for interface, link in self._sides:
+            for prefix in link.behind:
+                self._ip("route", "del", str(prefix), "via", str(link.tester.ip), "dev", interface, must_succeed=False)
+            self._ip("address", "del", str(link.dut), "dev", interface, must_succeed=False)
+
+    def _ip(self, *arguments: str, must_succeed: bool = True) -> None:
+        self._transport.run(["ip", *arguments], check=must_succeed)

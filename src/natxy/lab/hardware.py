@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A testbed of the tester's own ports, cabled to a DUT that is reached by ssh, or stands on this machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.machine import MachineSysctls
+from natxy.dut.ssh import SshTransport
+from natxy.dut.transport import LocalTransport, NetnsTransport, Transport, run_program
+from natxy.engine.messages import PortMedium, PortSpec, Side
+from natxy.errors import PlanError
+from natxy.lab.cores import CoreAssignment, assign_cores
+from natxy.lab.engine_program import find_engine
+from natxy.lab.send_buffer import AF_XDP_SEND_BUFFER
+from natxy.plan.hardware import HardwareConfig, TesterPort
+
+# They change what arrives or leaves: frames merged, split, or with their checksums left to the card.
+_DISTURBING: Final = re.compile(
+    r"^\s*((?:generic-receive|generic-segmentation|large-receive|tcp-segmentation)-offload): on", re.MULTILINE
+)
+
+
+class HardwareTestbed:
+    """The `Testbed` of `kind: hardware`. The kernel is kept silent on the interfaces that the tester sends from."""
+
+    def __init__(self, config: HardwareConfig) -> None:
+        self._config = config
+        self._machine = MachineSysctls()
+        self._ports: dict[Side, TesterPort] = {Side.LEFT: config.left, Side.RIGHT: config.right}
+        self._stack = ExitStack()
+        self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
+        self.transport: Transport = self._reach_dut()
+        self.interfaces = DutInterfaces(left=config.dut.left, right=config.dut.right)
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.callback(self._machine.release_all)
+            if isinstance(self.transport, SshTransport):
+                stack.enter_context(self.transport)
+            if self._config.io == "af_xdp" and any(port.interface for port in self._ports.values()):
+                self._machine.hold(*AF_XDP_SEND_BUFFER)
+            for side, port in self._ports.items():
+                if port.interface:
+                    self._take(side, port.interface)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def engine_argv(self) -> list[str]:
+        workers = ",".join(map(str, self.cores.tester))
+        pci = ["--pci"] if any(port.pci for port in self._ports.values()) else []
+        return [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main), *pci]
+
+    def port_specs(self) -> list[PortSpec]:
+        return [
+            PortSpec(side=side, device=self._device(number, port), medium=_medium(port), queues=self._config.queues)
+            for number, (side, port) in enumerate(self._ports.items())
+        ]
+
+    def description(self) -> dict[str, str]:
+        described = {
+            "testbed": "hardware: the tester's own ports, cabled to the DUT",
+            "kernel": f"{platform.system()} {platform.release()} (the tester's)",
+            "dut": f"{self.transport.describe()}, interfaces {self.interfaces.left} and {self.interfaces.right}",
+            "tester cores": ", ".join(map(str, self.cores.tester)),
+            "control core": str(self.cores.main),
+        }
+        for side, port in self._ports.items():
+            described[f"{side} port"] = port.pci or f"{port.interface} by net_{self._config.io}"
+        return described
+
+    def deviations(self) -> list[str]:
+        sentences = []
+        if self._config.dut.ssh is None:
+            sentences.append("Tester and DUT are one machine: they share its memory, its caches and maybe its cores.")
+        for port in self._ports.values():
+            if port.interface:
+                sentences += self._interface_deviations(port.interface)
+        return sentences
+
+    def _reach_dut(self) -> Transport:
+        dut = self._config.dut
+        if dut.ssh:
+            return SshTransport(dut.ssh)
+        return NetnsTransport(dut.namespace, self._machine) if dut.namespace else LocalTransport(self._machine)
+
+    def _take(self, side: Side, interface: str) -> None:
+        """PlanError when there is no such interface, or the kernel uses it."""
+        if not Path(f"/sys/class/net/{interface}").exists():
+            found = ", ".join(sorted(path.name for path in Path("/sys/class/net").iterdir()))
+            raise PlanError(f"testbed.{side}.interface: this machine has no {interface!r}; it has {found}")
+        # An interface with IPv4 addresses answers ARP beside the engine; one with IPv6 sends on its own.
+        if address := run_program(["ip", "-brief", "-4", "address", "show", "dev", interface]).stdout.split()[2:]:
+            raise PlanError(
+                f"testbed.{side}.interface: {interface} has the address {address[0]}; the tester needs an "
+                f"interface that nothing else uses: choose another, or `ip address flush dev {interface}`"
+            )
+        self._machine.hold(f"net.ipv6.conf.{interface}.disable_ipv6", "1")
+        run_program(["ip", "link", "set", interface, "up"])
+
+    def _device(self, number: int, port: TesterPort) -> str:
+        if port.pci:
+            return port.pci
+        if self._config.io == "af_xdp":
+            return f"net_af_xdp{number},iface={port.interface},start_queue=0,queue_count={self._config.queues}"
+        return f"net_af_packet{number},iface={port.interface},qpairs={self._config.queues}"
+
+    def _interface_deviations(self, interface: str) -> list[str]:
+        features = run_program(["ethtool", "--show-features", interface], check=False).stdout
+        disturbing = _DISTURBING.findall(features)
+        sentences = []
+        if disturbing:
+            sentences.append(f"The tester's interface {interface} has {', '.join(disturbing)} on.")
+        if _medium(TesterPort(interface=interface)) == PortMedium.VETH:
+            sentences.append(f"The tester's interface {interface} is one of software; it has no line rate.")
+        return sentences
+
+
+def _medium(port: TesterPort) -> PortMedium:
+    """An interface without a device behind it is one of software, which may hold the tester back."""
+    if port.interface and not Path(f"/sys/class/net/{port.interface}/device").exists():
+        return PortMedium.VETH
+    return PortMedium.NIC
