@@ -125,6 +125,15 @@ class TrialRun {
     return connections_.of<Family::ipv4>() != nullptr ? Family::ipv4 : Family::ipv6;
   }
 
+  /// The DUT's; without one, in a loop, the other port is the next hop.
+  [[nodiscard]] std::optional<MacAddress> destination_mac(Side source, Family family) const {
+    if (const auto gateway = setting_.neighbors.gateway_mac(source, family)) return gateway;
+    for (const auto& port : setting_.ports) {
+      if (port->options().medium == Medium::loop && port->options().side == opposite(source)) return port->mac();
+    }
+    return std::nullopt;
+  }
+
   void check(const StreamSpec& stream) const {
     for (const Side side : {Side::left, Side::right}) {
       if (std::ranges::none_of(setting_.ports, [&](const auto& port) { return port->options().side == side; })) {
@@ -150,7 +159,7 @@ class TrialRun {
                                    port->mtu()));
       }
     }
-    if (!setting_.neighbors.gateway_mac(stream.source, family)) {
+    if (!destination_mac(stream.source, family)) {
       refuse(stream, "the DUT's MAC address is not known; call neighbors.resolve first");
     }
   }
@@ -242,7 +251,7 @@ class TrialRun {
     const StreamSpec& spec = spec_.streams[stream];
     const Clock& clock = setting_.clock;
     const FrameTemplate<F> frame({spec.frame_size, spec.ttl, spec.dont_fragment, port.mac(),
-                                  *setting_.neighbors.gateway_mac(spec.source, F), static_cast<std::uint8_t>(stream),
+                                  *destination_mac(spec.source, F), static_cast<std::uint8_t>(stream),
                                   run_id_});
     const Schedule schedule(start_ + clock.ticks(spec.start_s), spec.frames, spec.rate_fps, clock.hz(), spec.burst);
     const double grace_s = std::max(kGrace_s, kGraceShare * static_cast<double>(spec.frames) / spec.rate_fps);
