@@ -79,8 +79,10 @@ fuzz: setup-dev ## every libFuzzer target for FUZZ_SECONDS (60)
 		$$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -artifact_prefix=$$corpus- $$corpus || exit 1; \
 	done
 
-bench: setup-dev ## the engine's google-benchmark programs, and what each search costs
+bench: setup-dev ## the engine's speed by part and beside testpmd, and what each search costs
 	meson test -C build/engine --benchmark --verbose
+	ninja -C build/engine --quiet task_bench
+	.venv/bin/python tests/peer_benchmark.py
 	.venv/bin/python tests/search_benchmark.py
 
 docs: setup ## regenerate the references that are made from code

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine's tasks on one core against DPDK's own testpmd on that core, side by side: `make bench`.
 
-Machines are shared and their speed drifts, so the two take turns and every round gives one ratio. The ratios go to
+Machines are shared and their speed drifts, so the two take turns, every round gives one ratio, and seconds are those
+that the thread had the core. The ratios go to
 build/bench/ratios.json as a list of {name, ratio_median, ratio_min, ratio_max, goal}.
 """
 
@@ -26,7 +27,8 @@ from rich.table import Table
 TASKS: Final = Path("build/engine/task_bench")
 RATIOS: Final = Path("build/bench/ratios.json")
 SECONDS: Final = 1.0
-ROUNDS: Final = 2
+START_S: Final = 1.5
+ROUNDS: Final = 5
 
 # Of testpmd, 64 bytes with the FCS: what it sends without looking at a clock, and what it receives without looking in.
 FORWARD_MODES: Final = {
@@ -64,25 +66,33 @@ def task_fps(name: str, core: int) -> float:
 
 
 def testpmd_fps(mode: str, core: int, control_core: int) -> float:
-    """The median of its own per-second rates, without the first, in which it starts."""
+    """Per second that its forwarding thread had the core, as `task_fps` counts."""
     received = mode == "rxonly"
     port = f"--vdev=net_null0,no-rx={0 if received else 1}"
     argv = [
         "dpdk-testpmd", "--no-pci", "--no-huge", "-m", "1024", "--no-telemetry", "--no-shconf",
-        "--log-level=*:warning", "--lcores", f"0@{control_core},1@{core}", "--main-lcore=0", port, "--",
-        *FORWARD_MODES[mode], "--burst=32", "--nb-cores=1", "--total-num-mbufs=16384", "--stats-period=1",
-        "--auto-start",
+        "--log-level=*:error", "--lcores", f"0@{control_core},1@{core}", "--main-lcore=0", port, "--",
+        *FORWARD_MODES[mode], "--port-topology=loop", "--burst=32", "--nb-cores=1", "--total-num-mbufs=16384",
+        "--stats-period=60", "--auto-start",
     ]  # fmt: skip
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
-        time.sleep(SECONDS + 2.5)
+        time.sleep(START_S + SECONDS)
+        taken_s = thread_s(process.pid, "rte-worker-1")
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=20)
-    direction = "Rx" if received else "Tx"
-    rates = [int(rate) for rate in re.findall(rf"{direction}-pps:\s+(\d+)", output)]
-    busy = [rate for rate in rates if rate][1:]
-    if not busy:
-        sys.exit(f"dpdk-testpmd printed no rates:\n{output}")
-    return statistics.median(busy)
+    direction = "RX" if received else "TX"
+    frames = re.findall(rf"{direction}-packets: (\d+)", output)
+    if not frames or not taken_s:
+        sys.exit(f"dpdk-testpmd printed no counters:\n{output}")
+    return int(frames[-1]) / taken_s
+
+
+def thread_s(pid: int, name: str) -> float:
+    """Seconds on a core, of the process' thread of that name."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().startswith(name):
+            return int((task / "schedstat").read_text().split()[0]) / 1e9
+    return 0.0
 
 
 def main() -> None:

@@ -75,6 +75,27 @@ class TupleSpace {
   std::optional<Permutation> permutation_;  // of the pseudorandom fields' combinations
 };
 
+template <Family F>
+inline Tuple<F> TupleSpace<F>::random(std::uint64_t sequence) const {
+  const std::uint64_t addresses = random_word(seed_, 2 * sequence);
+  const std::uint64_t ports = random_word(seed_, 2 * sequence + 1);
+  const auto draw = [this](std::uint64_t word, std::size_t i) { return ranges_[i].min + scale(word, sizes_[i]); };
+  // Each half of a word is enough for a field of at most 32 bits; the low one is moved up to where `scale` looks.
+  return compose({draw(addresses, destination_address), draw(addresses << 32, source_address),
+                  draw(ports, destination_port), draw(ports << 32, source_port)});
+}
+
+template <Family F>
+inline Tuple<F> TupleSpace<F>::compose(const Digits& values) const {
+  return {
+      static_cast<Address<F>>(source_base_ | (static_cast<Address<F>>(values[source_address]) << source_low_bit_)),
+      static_cast<Address<F>>(destination_base_ |
+                              (static_cast<Address<F>>(values[destination_address]) << destination_low_bit_)),
+      static_cast<std::uint16_t>(values[source_port]),
+      static_cast<std::uint16_t>(values[destination_port]),
+  };
+}
+
 extern template class TupleSpace<Family::ipv4>;
 extern template class TupleSpace<Family::ipv6>;
 

@@ -63,9 +63,19 @@ class Port {
   /// Longest frame, without FCS, that a buffer holds.
   static constexpr std::size_t kLongestFrame = RTE_MBUF_DEFAULT_DATAROOM;
 
-  /// Buffers for frames to send; all of `buffers` or none.
-  [[nodiscard]] bool allocate(std::span<rte_mbuf*> buffers) const {
-    return rte_pktmbuf_alloc_bulk(pool_, buffers.data(), static_cast<unsigned>(buffers.size())) == 0;
+  /// Buffers for frames of `length` bytes to send; all of `buffers` or none.
+  [[nodiscard]] bool allocate(std::span<rte_mbuf*> buffers, std::uint16_t length) const {
+    const auto count = static_cast<unsigned>(buffers.size());
+    if (rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(buffers.data()), count) != 0) return false;
+    // A buffer comes from its pool with one segment and one owner; what else a driver reads of it is set here.
+    // Resetting every field costs as much as making the frame.
+    for (rte_mbuf* buffer : buffers) {
+      buffer->data_off = RTE_PKTMBUF_HEADROOM;
+      buffer->ol_flags = 0;
+      buffer->data_len = length;
+      buffer->pkt_len = length;
+    }
+    return true;
   }
   /// How many of `frames` the port took, from the first; the others stay the caller's.
   [[nodiscard]] std::size_t transmit(std::uint16_t queue, std::span<rte_mbuf*> frames) const {

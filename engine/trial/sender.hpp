@@ -134,20 +134,16 @@ class Sender final : public SenderTask {
       blocked_ = 0;
       return;
     }
-    if (!port_.allocate({pending_.data(), size})) {
+    if (!port_.allocate({pending_.data(), size}, static_cast<std::uint16_t>(template_.length()))) {
       // The port still holds all buffers: it takes no more.
       note_refusal(now);
       return;
     }
     std::array<Tuple<F>, kBurst> tuples;
     flows_->fill({tuples.data(), size}, sequence_of(made), setup_.slice.stride);
-    const auto length = static_cast<std::uint16_t>(template_.length());
     const std::uint64_t time = now_ticks() & kMask48;
     for (std::size_t i = 0; i < size; ++i) {
-      rte_mbuf* buffer = pending_[i];
-      template_.write(rte_pktmbuf_mtod(buffer, std::uint8_t*), tuples[i], sequence_of(made + i), time);
-      buffer->data_len = length;
-      buffer->pkt_len = length;
+      template_.write(rte_pktmbuf_mtod(pending_[i], std::uint8_t*), tuples[i], sequence_of(made + i), time);
     }
     pending_first_ = 0;
     pending_end_ = size;

@@ -251,8 +251,7 @@ class TrialRun {
     const StreamSpec& spec = spec_.streams[stream];
     const Clock& clock = setting_.clock;
     const FrameTemplate<F> frame({spec.frame_size, spec.ttl, spec.dont_fragment, port.mac(),
-                                  *destination_mac(spec.source, F), static_cast<std::uint8_t>(stream),
-                                  run_id_});
+                                  *destination_mac(spec.source, F), static_cast<std::uint8_t>(stream), run_id_});
     const Schedule schedule(start_ + clock.ticks(spec.start_s), spec.frames, spec.rate_fps, clock.hz(), spec.burst);
     const double grace_s = std::max(kGrace_s, kGraceShare * static_cast<double>(spec.frames) / spec.rate_fps);
     const typename Sender<F>::Setup setup{start_,
