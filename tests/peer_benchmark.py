@@ -103,7 +103,7 @@ def main() -> None:
         peers = {mode: testpmd_fps(mode, core, control_core) for mode in FORWARD_MODES}
         for comparison in COMPARISONS:
             ratios[comparison.task].append(task_fps(comparison.task, core) / peers[comparison.peer])
-    results = [
+    results: list[dict[str, str | float]] = [
         {
             "name": f"{comparison.task} / testpmd {comparison.peer}",
             "ratio_median": round(statistics.median(ratios[comparison.task]), 3),
