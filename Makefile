@@ -7,6 +7,7 @@ FUZZ_SECONDS ?= 60
 RUN_PACKAGES := build-essential pkg-config meson ninja-build python3-venv \
 	dpdk-dev libdpdk-dev nlohmann-json3-dev libfmt-dev libgtest-dev libbenchmark-dev \
 	nftables iptables conntrack iproute2 ethtool procps
+JOOL_PACKAGES := user-mode-linux jool-tools kmod flex bison bc libelf-dev libssl-dev xz-utils
 DEV_PACKAGES := git openssh-server clang clang-tidy clang-format libclang-rt-14-dev tcpdump chromium
 
 CPP := $(shell find engine -name '*.cpp')
@@ -14,7 +15,7 @@ HPP := $(shell find engine -name '*.hpp')
 # The fuzz targets are built by clang alone and stand in no compilation database of build/engine.
 TIDY := $(patsubst engine/%.cpp,build/tidy/%.ok,$(filter-out engine/fuzz/%,$(CPP)))
 
-.PHONY: help setup setup-dev packages packages-dev engine demo test lint lint-python lint-engine format \
+.PHONY: help setup setup-dev packages packages-dev packages-jool engine jool demo test lint lint-python lint-engine format \
 	sanitize fuzz bench docs clean
 .DELETE_ON_ERROR:
 
@@ -28,7 +29,10 @@ setup-dev: setup packages-dev ## and what tests and lint need besides
 demo: setup ## measure a Linux router and an nftables NAT44 in a throw-away lab
 	.venv/bin/natxy run plans/quickstart.yaml
 
-test: setup-dev ## GoogleTest, pytest with the namespace smoke tests, lint; ends with the counts
+jool: packages-jool ## Jool in user-mode Linux, for machines that take no kernel modules: a minute, into ~/.cache/natxy
+	@guest/build.sh
+
+test: setup-dev jool ## GoogleTest, pytest with the namespace smoke tests, lint; ends with the counts
 	@failed=; \
 	rm -f build/pytest.xml build/engine/meson-logs/testlog.junit.xml; \
 	$(MAKE) --no-print-directory lint || failed="$$failed lint"; \
@@ -124,3 +128,6 @@ packages:
 
 packages-dev: packages
 	@$(call install_missing,$(DEV_PACKAGES))
+
+packages-jool:
+	@$(call install_missing,$(JOOL_PACKAGES))

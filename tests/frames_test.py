@@ -124,7 +124,17 @@ def bed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 @contextmanager
 def captured(bed: Bed, interface: str, direction: str, into: Path) -> Iterator[list[Packet]]:
     """UDP frames that pass the DUT's `interface` in `direction`, complete when the block has ended."""
-    command = ["ip", "netns", "exec", bed.lab.transport.namespace, "tcpdump", "-i", interface, "-Q", direction]
+    command = [
+        "ip",
+        "netns",
+        "exec",
+        bed.lab.description()["dut namespace"],
+        "tcpdump",
+        "-i",
+        interface,
+        "-Q",
+        direction,
+    ]
     # The DUT's own frames in the other direction would double those of a phase 2.
     tcpdump = subprocess.Popen(
         [*command, "-Z", "root", "-U", "--immediate-mode", "-s", "0", "-B", "16384", "-w", str(into), "udp"],

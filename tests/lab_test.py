@@ -83,7 +83,7 @@ class TestLab:
             dut=IPV4.right.dut, tester=ip_interface("203.0.113.1/24"), behind=(ip_network("198.19.128.0/17"),)
         )
         lab = NetnsLab(LabConfig(), AddressPlan(left=IPV4.left, right=unreachable))
-        with pytest.raises(DutError, match="route add"):
+        with pytest.raises(DutError, match="route replace"):
             lab.__enter__()
 
     def test_interrupt_leaves_nothing(self) -> None:

@@ -102,7 +102,8 @@ class LinuxGateway(Gateway[ConfigT]):
     def _wait_up(self, interface: str, deadline: float) -> None:
         while True:
             state = self.transport.run(["cat", f"/sys/class/net/{interface}/operstate"]).stdout.strip()
-            if state == "up":
+            # Some drivers never say whether their link is there, and forward all the same.
+            if state in {"up", "unknown"}:
                 return
             if time.monotonic() > deadline:
                 raise DutError(

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 from natxy.dut.base import DutInterfaces
+from natxy.dut.links import LinuxLinks
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.owner import Owner
-from natxy.dut.transport import NetnsTransport
+from natxy.dut.transport import NetnsTransport, Transport
 from natxy.engine.messages import PortMedium, PortSpec, Side
 from natxy.interrupts import interrupts_held_back
 from natxy.lab.cores import CoreAssignment, assign_cores, cpu_mask
@@ -23,11 +25,11 @@ from natxy.lab.cpu import is_virtual_machine
 from natxy.lab.engine_program import find_engine
 from natxy.lab.namespaces import LabNamespaces, other_labs
 from natxy.lab.send_buffer import AF_XDP_SEND_BUFFER
-from natxy.plan.addresses import AddressPlan, LinkAddresses
+from natxy.plan.addresses import AddressPlan
 from natxy.plan.models import LabConfig
 
 _TESTER_MACS = {Side.LEFT: "02:00:00:00:00:01", Side.RIGHT: "02:00:00:00:01:01"}
-_DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
+DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
 _DUT_INTERFACES = DutInterfaces(left="dut-left", right="dut-right")
 
 # Offloads leave checksums unfinished and merge frames; a frame has to be on the veth what it would be on a wire.
@@ -35,8 +37,8 @@ _OFFLOADS_OFF = [word for offload in ("tx", "rx", "gro", "gso", "tso", "sg") for
 
 # Set before the links exist, so that the links are born with them.
 _COMMON_SYSCTLS = {"net.ipv6.conf.all.accept_dad": 0, "net.ipv6.conf.default.accept_dad": 0}
-_TESTER_SYSCTLS = {
-    # The engine answers for the tester's addresses; the kernel beside it has to keep silent.
+# Somebody else answers at the end of the link: the engine, or a guest. The kernel beside it has to keep silent.
+SILENT_SYSCTLS = {
     "net.ipv6.conf.all.disable_ipv6": 1,
     "net.ipv6.conf.default.disable_ipv6": 1,
     "net.ipv4.conf.all.arp_ignore": 8,
@@ -52,15 +54,19 @@ _DUT_SYSCTLS = {
 class NetnsLab:
     """The `Testbed` of `kind: lab`. One at a time in a process, on a machine that `prepare_machine` has seen to."""
 
+    # Of the DUT's namespace and its ends of the links.
+    _dut_sysctls: ClassVar[Mapping[str, int]] = _DUT_SYSCTLS
+    _dut_macs: ClassVar[Mapping[Side, str]] = DUT_MACS
+
     def __init__(self, config: LabConfig, addresses: AddressPlan) -> None:
         self._config = config
         self._addresses = addresses
         self._machine = MachineSysctls()
         self._namespaces = LabNamespaces(Owner.current())
         self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, config.dut_cores)
-        self.transport = NetnsTransport(self._namespaces.dut, self._machine)
         self.interfaces = _DUT_INTERFACES
         self._tester = NetnsTransport(self._namespaces.tester, self._machine)
+        self._dut = NetnsTransport(self._namespaces.dut, self._machine)
 
     def __enter__(self) -> Self:
         try:
@@ -70,7 +76,8 @@ class NetnsLab:
             self._set_sysctls()
             for side in Side:
                 self._cable(side)
-            self._steer_dut_work()
+            self._start_dut()
+            LinuxLinks(self.transport, self.interfaces, self._addresses).apply()
         except BaseException:
             self._tear_down()
             raise
@@ -80,6 +87,10 @@ class NetnsLab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._tear_down()
+
+    @property
+    def transport(self) -> Transport:
+        return self._dut
 
     def engine_argv(self) -> list[str]:
         workers = ",".join(map(str, self.cores.tester))
@@ -147,32 +158,28 @@ class NetnsLab:
         return sentences
 
     def _set_sysctls(self) -> None:
-        for transport, own in ((self._tester, _TESTER_SYSCTLS), (self.transport, _DUT_SYSCTLS)):
-            assignments = [f"{name}={value}" for name, value in (_COMMON_SYSCTLS | own).items()]
+        for transport, own in ((self._tester, SILENT_SYSCTLS), (self._dut, self._dut_sysctls)):
+            assignments = [f"{name}={value}" for name, value in {**_COMMON_SYSCTLS, **own}.items()]
             transport.run(["sysctl", "-qw", *assignments])
 
     def _cable(self, side: Side) -> None:
         tester_end, dut_end = side.value, getattr(self.interfaces, side.value)
-        link: LinkAddresses = getattr(self._addresses, side.value)
         queues = ["numtxqueues", str(self._config.queues), "numrxqueues", str(self._config.queues)]
-        peer = ["peer", "name", dut_end, "address", _DUT_MACS[side], *queues, "netns", self._namespaces.dut]
+        peer = ["peer", "name", dut_end, "address", self._dut_macs[side], *queues, "netns", self._namespaces.dut]
         self._tester.run(
             ["ip", "link", "add", tester_end, "address", _TESTER_MACS[side], *queues, "type", "veth", *peer]
         )
-        for transport, end in ((self._tester, tester_end), (self.transport, dut_end)):
+        for transport, end in ((self._tester, tester_end), (self._dut, dut_end)):
             transport.run(["ethtool", "-K", end, *_OFFLOADS_OFF])
             transport.run(["ip", "link", "set", end, "up"])
-        self.transport.run(["ip", "address", "add", str(link.dut), "dev", dut_end])
-        for prefix in link.behind:
-            self.transport.run(["ip", "route", "add", str(prefix), "via", str(link.tester.ip), "dev", dut_end])
 
-    def _steer_dut_work(self) -> None:
-        """Without this the DUT forwards on the sender's core: it never loses a frame, the tester just slows down."""
+    def _start_dut(self) -> None:
+        """Puts the DUT's work on its own cores. On the sender's it would never lose a frame, just slow the tester."""
         mask = cpu_mask(self.cores.dut)
         for interface in (self.interfaces.left, self.interfaces.right):
             for queue in range(self._config.queues):
                 path = f"/sys/class/net/{interface}/queues/rx-{queue}/rps_cpus"
-                self.transport.run(["tee", path], input=mask)
+                self._dut.run(["tee", path], input=mask)
 
     def _device(self, number: int, side: Side) -> str:
         if self._config.io == "af_xdp":

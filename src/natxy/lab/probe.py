@@ -19,6 +19,7 @@ from natxy.dut.transport import run_program
 from natxy.errors import NatxyError
 from natxy.lab.cpu import cpu_flags, is_virtual_machine
 from natxy.lab.engine_program import find_engine
+from natxy.lab.guest_files import find_guest
 from natxy.lab.namespaces import stale_labs
 
 _AF_XDP = 44  # <linux/socket.h>; Python has no name for it.
@@ -144,6 +145,15 @@ def _conntrack_table() -> list[Finding]:
     return [Finding("connection tracking", True, f"at most {maximum} entries, {buckets} hash buckets")]
 
 
+def _guest() -> list[Finding]:
+    try:
+        files = find_guest()
+    except NatxyError:
+        remedy = "run `make jool`; without it Jool needs a kernel that takes its module"
+        return [Finding("user-mode Linux", None, "not ready; optional", remedy)]
+    return [Finding("user-mode Linux", True, f"{files.version}, with Jool's modules ({files.folder})")]
+
+
 def _clock() -> list[Finding]:
     steady = {"constant_tsc", "nonstop_tsc"} <= cpu_flags()
     remedy = "rates and delays may drift: measure on a CPU with constant_tsc and nonstop_tsc"
@@ -212,6 +222,7 @@ _PROBES: Sequence[Callable[[], list[Finding]]] = (
     _namespaces,
     _af_xdp,
     _conntrack_table,
+    _guest,
     _clock,
     _frequency,
     _hypervisor,

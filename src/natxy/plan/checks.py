@@ -9,11 +9,11 @@ from typing import Final
 
 from natxy.plan.addresses import LinkAddresses
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways import ConntrackModel, SimulatedConfig
+from natxy.plan.gateways import ConntrackModel, KernelModel, SimulatedConfig
 from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, LabConfig, Plan, TestbedConfig
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures import takers
-from natxy.plan.terms import Family
+from natxy.plan.terms import Family, Kernel
 from natxy.plan.topology import is_safe, within
 from natxy.plan.translation_checks import check_translation
 from natxy.plan.units import Unit, format_duration, format_share
@@ -78,6 +78,8 @@ def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> It
     if gateway.keeps_connections and experiment.connections is None and not experiment.procedure.stateful:
         text = f"missing; through the stateful {gateway.driver} only established connections have replies: give "
         yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
+    if isinstance(gateway, KernelModel) and gateway.kernel == Kernel.USER_MODE and plan.testbed.kind != "lab":
+        yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {plan.testbed.kind!r}")
     if isinstance(gateway, ConntrackModel):
         yield from _check_table(gateway, experiment, location)
 

@@ -32,6 +32,13 @@ class TranslationKind(StrEnum):
 IP_HEADER_DIFFERENCE_BYTES: Final = 20
 
 
+class Kernel(StrEnum):
+    """Whose kernel a lab's gateway is made of: the machine's `own`, or one in `user-mode` with one virtual CPU."""
+
+    OWN = "own"
+    USER_MODE = "user-mode"
+
+
 class SizeConvention(StrEnum):
     """What a frame size means where a translation changes it by the 20 bytes that the two IP headers differ by.
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Final
 
 from natxy.plan.experiment import Experiment
-from natxy.procedures.back_to_back import BackToBack
 from natxy.procedures.base import Procedure
 from natxy.procedures.connection_rate import ConnectionRate, ValidatedConnectionRate
 from natxy.procedures.delay_variation import Ipdv, Pdv
@@ -28,7 +27,6 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         Pdv(),
         Ipdv(),
         Overload(),
-        BackToBack(),
         ConnectionRate(),
         ValidatedConnectionRate(),
         TearDownRate(),

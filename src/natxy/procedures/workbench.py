@@ -20,7 +20,7 @@ from natxy.engine.simulated import SimulatedDut, SimulatedEngine
 from natxy.interrupts import interrupts_held_back
 from natxy.lab.base import Testbed
 from natxy.lab.hardware import HardwareTestbed
-from natxy.lab.netns import NetnsLab
+from natxy.lab.kernels import lab_for
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways import GatewayConfig, SimulatedConfig
@@ -88,7 +88,9 @@ class Workbench:
     def _set_up(self, stack: ExitStack, experiment: Experiment) -> Bed:
         match self._plan.testbed:
             case LabConfig() as config:
-                return self._set_up_real(stack, NetnsLab(config, experiment.address_plan), experiment)
+                return self._set_up_real(
+                    stack, lab_for(config, experiment.address_plan, experiment.gateway), experiment
+                )
             case HardwareConfig() as config:
                 return self._set_up_real(
                     stack, HardwareTestbed(config), experiment, set_links=config.dut.addresses == LinkSetUp.SET

@@ -10,6 +10,7 @@ from pydantic import Field
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.conntrack import ConntrackModel
 from natxy.plan.gateways.iptables import IptablesConfig
+from natxy.plan.gateways.kernel import KernelModel
 from natxy.plan.gateways.linux_forward import LinuxForwardConfig
 from natxy.plan.gateways.nftables import NftablesConfig
 from natxy.plan.gateways.simulated import SimulatedConfig, TablePolicy
@@ -23,6 +24,7 @@ __all__ = [
     "GatewayConfig",
     "GatewayModel",
     "IptablesConfig",
+    "KernelModel",
     "LinuxForwardConfig",
     "NftablesConfig",
     "SimulatedConfig",

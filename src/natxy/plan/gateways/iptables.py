@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from natxy.plan.gateways.conntrack import ConntrackModel
+from natxy.plan.gateways.kernel import KernelModel
 
 
 class IptablesBackend(StrEnum):
@@ -25,7 +26,7 @@ class IptablesTarget(StrEnum):
     SNAT = "snat"
 
 
-class IptablesConfig(ConntrackModel):
+class IptablesConfig(ConntrackModel, KernelModel):
     """iptables NAT with connection tracking: NAT44, or by ip6tables NAT66 where the plan's family is ipv6."""
 
     driver: Literal["iptables"] = "iptables"

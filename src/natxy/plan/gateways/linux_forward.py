@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.gateways.kernel import KernelModel
 
 
-class LinuxForwardConfig(GatewayModel):
+class LinuxForwardConfig(KernelModel):
     """The Linux kernel's IPv4 and IPv6 forwarding: the baseline of every report."""
 
     driver: Literal["linux-forward"] = "linux-forward"

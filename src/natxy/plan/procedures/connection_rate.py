@@ -18,7 +18,6 @@ class ConnectionRateConfig(ProcedureDeclaration):
     figures: ClassVar = (_RATE,)
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
-    timed: ClassVar = False
     takes: ClassVar = frozenset({"search", "connections", "loss_tolerance"})
     takes_mlrsearch: ClassVar = True
 
@@ -30,6 +29,5 @@ class ValidatedConnectionRateConfig(ProcedureDeclaration):
     figures: ClassVar = (_RATE,)
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
-    timed: ClassVar = False
     takes: ClassVar = frozenset({"search", "connections", "alpha", "loss_tolerance"})
     takes_mlrsearch: ClassVar = True

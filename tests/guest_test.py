@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A guest as a lab's DUT: boots, forwards, translates, restarts, and ends with whoever started it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from natxy.dut.owner import Owner
+from natxy.errors import DutError, PlanError
+from natxy.lab.guest_files import find_guest
+from natxy.lab.guest_lab import GuestLab
+from natxy.lab.namespaces import LabNamespaces
+from natxy.plan.models import LabConfig
+from tests.lab_frames import IPV4
+
+
+def guest_is_built() -> bool:
+    try:
+        find_guest()
+    except PlanError:
+        return False
+    return True
+
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
+    pytest.mark.skipif(not guest_is_built(), reason="user-mode Linux is not ready: make jool"),
+]
+
+
+def processes(namespace: str) -> list[str]:
+    return subprocess.run(
+        ["ip", "netns", "pids", namespace], capture_output=True, text=True, check=False
+    ).stdout.split()
+
+
+def test_restart_loses_what_was_set_and_the_end_leaves_nothing() -> None:
+    lab = GuestLab(LabConfig(), IPV4)
+    namespace = LabNamespaces(Owner.current()).dut
+    with lab:
+        guest = lab.transport
+        assert guest.run(["uname", "-r"]).stdout.strip() == find_guest().version
+        assert str(IPV4.left.dut) in guest.run(["ip", "-brief", "address", "show", "dev", lab.interfaces.left]).stdout
+        guest.machine.hold("net.netfilter.nf_conntrack_max", "777777")
+        before = guest.run(["cat", "/proc/uptime"]).stdout
+        lab._guest.restart()
+        assert float(guest.run(["cat", "/proc/uptime"]).stdout.split()[0]) < float(before.split()[0]) + 1
+        assert guest.run(["sysctl", "-n", "net.netfilter.nf_conntrack_max"]).stdout.strip() != "777777"
+    assert processes(namespace) == []
+    with pytest.raises(DutError, match="switched off"):
+        guest.run(["true"])
+
+
+def test_panic_is_told() -> None:
+    ended = pytest.raises(DutError, match=r"the guest has ended; its last words: .*Kernel panic")
+    with GuestLab(LabConfig(), IPV4) as lab, ended:
+        lab.transport.run(["tee", "/proc/sysrq-trigger"], input="c")
+
+
+def test_guest_ends_with_a_killed_owner() -> None:
+    code = (
+        "import sys, time; from natxy.lab.guest_lab import GuestLab; from natxy.plan.models import LabConfig;"
+        "from natxy.plan.addresses import AddressPlan; from natxy.dut.owner import Owner;"
+        "lab = GuestLab(LabConfig(), AddressPlan.model_validate_json(sys.argv[1])); lab.__enter__();"
+        "print(Owner.current(), flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, IPV4.model_dump_json()], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        left = LabNamespaces(Owner.parse(process.stdout.readline().strip()))
+        assert processes(left.dut)
+        process.kill()
+    try:
+        deadline = time.monotonic() + 10
+        while processes(left.dut) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert processes(left.dut) == []
+    finally:
+        left.remove()
