@@ -229,6 +229,7 @@ class ResolvedPlan(PlanModel):
     family: Family
     testbed: TestbedConfig
     allow_public_destinations: bool
+    published: list[str]
     experiments: list[Experiment]
     deviations: list[str]
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from ipaddress import IPv6Network
 from typing import Annotated, Literal
 
-from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -25,6 +25,7 @@ from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.terms import Family, Order, SizeConvention, TranslationKind
 from natxy.plan.units import AbsoluteRate, BitRate, Count, Duration, Rate
+from natxy.published import published_names
 
 MAX_FRAME_SIZE = 9216
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
@@ -262,6 +263,12 @@ class SimulatedTestbedConfig(PlanModel):
 TestbedConfig = Annotated[HardwareConfig | LabConfig | SimulatedTestbedConfig, Field(discriminator="kind")]
 
 
+def _known_table(name: str) -> str:
+    if name not in published_names():
+        raise ValueError(f"no published table is named {name!r}; there are: {', '.join(published_names())}")
+    return name
+
+
 # --- the plan ----------------------------------------------------------------------------------------------------
 
 
@@ -326,5 +333,8 @@ class Plan(PlanModel):
     testbed: TestbedConfig = LabConfig()
     allow_public_destinations: bool = Field(
         default=False, description="let test traffic leave the benchmark and private ranges (RFC 6815)"
+    )
+    published: list[Annotated[str, AfterValidator(_known_table)]] = Field(
+        default=[], description="tables of other people's figures that the report prints beside its own"
     )
     experiments: Annotated[list[ExperimentPlan], Field(min_length=1)]

@@ -74,6 +74,7 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
         family=plan.family,
         testbed=plan.testbed,
         allow_public_destinations=plan.allow_public_destinations,
+        published=plan.published,
         experiments=kept,
         deviations=_deviations(plan.testbed, kept),
     )

@@ -24,6 +24,7 @@ from natxy.plan.units import Unit, format_duration
 from natxy.report import results_tables, wording
 from natxy.report.chart import Chart
 from natxy.report.live_charts import data_block, script, source_hash
+from natxy.report.published_figures import published_figures
 from natxy.report.run_charts import experiment_charts
 from natxy.report.still_charts import page_svg
 from natxy.report.tables import Table
@@ -109,6 +110,7 @@ def render(reader: RunReader) -> str:
         cards=[_card(run, experiment) for experiment in run.experiments],
         incomplete=wording.incomplete(run),
         result_tables=results_tables.rfc_form(run),
+        published=published_figures(run),
         experiments=pages,
         # Every free text in these pictures was escaped by their XML writer.
         pictures={chart.name: Markup(page_svg(chart)) for chart in charts},
