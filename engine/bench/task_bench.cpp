@@ -93,20 +93,20 @@ double send(const Variation& variation, bool enumerated, double seconds) {
   return send_fps<F>(std::make_unique<RandomFlows<F>>(space), seconds);
 }
 
-/// `connections` of them, all established.
+/// With connections 0 to `connections` - 1 of `space`.
 template <Family F>
-std::unique_ptr<FamilyConnections<F>> established(std::uint64_t connections) {
-  auto made = std::make_unique<FamilyConnections<F>>(space_of<F>({true, true}));
-  made->table.reset(connections);
-  for (std::uint64_t i = 0; i < connections; ++i) made->table.record(i, made->space.at(i));
-  return made;
+std::unique_ptr<StateTable<F>> filled_table(const TupleSpace<F>& space, std::uint64_t connections) {
+  auto table = std::make_unique<StateTable<F>>();
+  table->reset(connections);
+  for (std::uint64_t i = 0; i < connections; ++i) table->record(i, space.at(i));
+  return table;
 }
 
 template <Family F>
 double respond(std::uint64_t connections, double seconds) {
-  const auto made = established<F>(connections);
+  const auto table = filled_table(space_of<F>({true, true}), connections);
   const Cycle cycle(connections, Order::pseudorandom, 1);
-  return send_fps<F>(std::make_unique<ReplyFlows<F>>(*made, cycle), seconds);
+  return send_fps<F>(std::make_unique<ReplyFlows<F>>(*table, cycle), seconds);
 }
 
 /// Frames of one stream, handed over by a ring; only the receiver's own work is timed.
@@ -125,7 +125,7 @@ double receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& space, 
   const Clock clock = the_clock();
   const auto frame = smallest_template<F>();
   std::vector<Receiver::Stream> streams;
-  streams.push_back({true, kManyFrames, kSignatureBytes, std::nullopt, false, std::move(check)});
+  streams.push_back({true, F, kManyFrames, kSignatureBytes, std::nullopt, false, std::move(check)});
   Receiver receiver(port, 0, nobody, kRunId, std::move(streams), now_ticks(), clock);
 
   std::uint64_t sequence = 0;
@@ -152,20 +152,21 @@ double receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& space, 
 template <Family F>
 class RecordAround final : public ArrivalCheck {
  public:
-  explicit RecordAround(FamilyConnections<F>& connections) : connections_{connections} {}
+  explicit RecordAround(StateTable<F>& table) : table_{table} {}
   bool accept(std::uint64_t sequence, const Classified& frame) override {
-    connections_.table.record(sequence % connections_.table.size(), frame.tuple<F>());
+    table_.record(sequence % table_.size(), frame.tuple<F>());
     return true;
   }
 
  private:
-  FamilyConnections<F>& connections_;
+  StateTable<F>& table_;
 };
 
 template <Family F>
 double learn(std::uint64_t connections, double seconds) {
-  const auto made = established<F>(connections);
-  return receive<F>(std::make_unique<RecordAround<F>>(*made), made->space, seconds);
+  const auto space = space_of<F>({true, true});
+  const auto table = filled_table(space, connections);
+  return receive<F>(std::make_unique<RecordAround<F>>(*table), space, seconds);
 }
 
 using Case = std::function<double(double seconds)>;

@@ -15,6 +15,16 @@ namespace {
 constexpr std::uint16_t kDescriptors = 2048;  // AF_XDP's rings have this size and take no other
 constexpr unsigned kBuffersPerQueue = 16384;  // rings of both directions, filled, and as much again in flight
 constexpr unsigned kPoolCache = 256;
+constexpr std::string_view kAfXdp = "net_af_xdp";
+
+// Longer frames need longer buffers, which cost memory and caches: only where the MTU asks for them.
+constexpr std::size_t kUsualFrame = 2000;
+constexpr std::size_t kUsualBuffer = RTE_MBUF_DEFAULT_DATAROOM;
+// AF_XDP keeps a buffer and what belongs to it within a page, and the kernel leaves 256 bytes of it free.
+constexpr std::size_t kAfXdpBuffer = 4096 - sizeof(rte_mempool_objhdr) - sizeof(rte_mbuf) - RTE_PKTMBUF_HEADROOM;
+constexpr std::size_t kAfXdpUnused = 256;
+// A slot of AF_PACKET's ring is whole pages, and DPDK wants a buffer to hold a slot.
+constexpr std::size_t kLongBuffer = std::size_t{3} * 4096;
 
 [[noreturn]] void fail(const PortOptions& options, const std::string& what, int error) {
   throw PortError("port " + options.device + ": " + what + ": " + rte_strerror(error < 0 ? -error : error));
@@ -23,18 +33,18 @@ constexpr unsigned kPoolCache = 256;
 /// As rte_pktmbuf_pool_create, but `dense`: no buffer is moved to keep it from crossing a page. DPDK's AF_XDP driver
 /// hands the kernel exactly the bytes of that many adjacent buffers; on small pages the gaps would push the last
 /// buffers out of that range, and every frame in them would be lost without a word.
-rte_mempool* create_pool(const std::string& name, unsigned buffers, int numa, bool dense) {
-  constexpr unsigned buffer_bytes = sizeof(rte_mbuf) + RTE_MBUF_DEFAULT_BUF_SIZE;
+rte_mempool* create_pool(const std::string& name, unsigned buffers, std::size_t frame_bytes, int numa, bool dense) {
+  const auto room = static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + frame_bytes);
   rte_mempool* pool =
-      rte_mempool_create_empty(name.c_str(), buffers, buffer_bytes, kPoolCache, sizeof(rte_pktmbuf_pool_private), numa,
-                               dense ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0);
+      rte_mempool_create_empty(name.c_str(), buffers, static_cast<unsigned>(sizeof(rte_mbuf)) + room, kPoolCache,
+                               sizeof(rte_pktmbuf_pool_private), numa, dense ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0);
   if (pool == nullptr) return nullptr;
   if (rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr) != 0) {
     rte_mempool_free(pool);
     return nullptr;
   }
   rte_pktmbuf_pool_private layout{};
-  layout.mbuf_data_room_size = RTE_MBUF_DEFAULT_BUF_SIZE;
+  layout.mbuf_data_room_size = room;
   rte_pktmbuf_pool_init(pool, &layout);
   if (rte_mempool_populate_default(pool) < 0) {
     rte_mempool_free(pool);
@@ -89,7 +99,8 @@ void Port::configure() {
   if (const int error = rte_eth_dev_configure(id_, queues, queues, &configuration); error != 0) {
     fail(options_, "cannot be configured", error);
   }
-  if (options_.mtu) {
+  // A virtual device's MTU is its interface's, about which DPDK knows nothing.
+  if (options_.mtu && is_pci_address(name_)) {
     if (const int error = rte_eth_dev_set_mtu(id_, *options_.mtu); error != 0) fail(options_, "mtu refused", error);
   }
   std::uint16_t rx_descriptors = kDescriptors;
@@ -101,7 +112,12 @@ void Port::configure() {
   // One pool for both directions: AF_XDP sends without a copy only what lies in the port's own receive pool.
   const std::string pool_name = "port_" + std::to_string(id_);
   const int numa = rte_eth_dev_socket_id(id_);
-  pool_ = create_pool(pool_name, kBuffersPerQueue * options_.queues, numa, !is_pci_address(name_));
+  if (mtu() + kEthernetBytes <= kUsualFrame) {
+    buffer_bytes_ = kUsualBuffer;
+  } else {
+    buffer_bytes_ = driver_ == kAfXdp ? kAfXdpBuffer : kLongBuffer;
+  }
+  pool_ = create_pool(pool_name, kBuffersPerQueue * options_.queues, buffer_bytes_, numa, !is_pci_address(name_));
   if (pool_ == nullptr) {
     fail(options_, "no memory for its buffers; ask for fewer `queues` or provide hugepages (vm.nr_hugepages)",
          rte_errno);
@@ -140,9 +156,15 @@ Port::~Port() {
 }
 
 std::uint16_t Port::mtu() const {
+  if (options_.mtu) return *options_.mtu;
   std::uint16_t mtu = 0;
   rte_eth_dev_get_mtu(id_, &mtu);
   return mtu;
+}
+
+std::size_t Port::longest_frame() const {
+  const std::size_t held = driver_ == kAfXdp ? buffer_bytes_ - kAfXdpUnused : buffer_bytes_;
+  return mtu() == 0 ? held : std::min(held, mtu() + kEthernetBytes);
 }
 
 bool Port::link_up() const {

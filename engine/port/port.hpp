@@ -55,13 +55,14 @@ class Port {
   [[nodiscard]] const PortOptions& options() const { return options_; }
   [[nodiscard]] const MacAddress& mac() const { return mac_; }
   [[nodiscard]] const std::string& driver() const { return driver_; }
+  /// 0 where the device has none.
   [[nodiscard]] std::uint16_t mtu() const;
+  /// In bytes without FCS.
+  [[nodiscard]] std::size_t longest_frame() const;
   [[nodiscard]] bool link_up() const;
   [[nodiscard]] ReceiveDrops drops() const;
   /// Frames that the kernel took and then refused to send, since the port was opened.
   [[nodiscard]] std::uint64_t rejected() const { return kernel_drops_.rejected(); }
-  /// Longest frame, without FCS, that a buffer holds.
-  static constexpr std::size_t kLongestFrame = RTE_MBUF_DEFAULT_DATAROOM;
 
   /// Buffers for frames of `length` bytes to send; all of `buffers` or none.
   [[nodiscard]] bool allocate(std::span<rte_mbuf*> buffers, std::uint16_t length) const {
@@ -95,6 +96,7 @@ class Port {
   std::uint16_t id_ = 0;
   bool hotplugged_ = false;
   rte_mempool* pool_ = nullptr;
+  std::size_t buffer_bytes_ = 0;  // of a frame
   MacAddress mac_{};
   std::string driver_;
   KernelDrops kernel_drops_;

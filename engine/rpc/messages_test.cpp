@@ -70,6 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadField{"/streams/0/frame/size", 63, "streams[0].frame.size"},
                     BadField{"/streams/0/frame/colour", 1, "streams[0].frame.colour"},
                     BadField{"/streams/0/kind", "replies", "streams[0].flows"},
+                    BadField{"/streams/0/arrives_as", "ipv5", "streams[0].arrives_as"},
                     BadField{"/streams/0/flows/source_address/address", "198.18.0",
                              "streams[0].flows.source_address.address"},
                     BadField{"/streams/0/flows/source_address/low_bit", 20, "streams[0].flows.source_address.low_bit"},
@@ -77,6 +78,15 @@ INSTANTIATE_TEST_SUITE_P(
                     BadField{"/streams/0/flows/destination_address/address", "2001:2::2", "streams[0].flows"},
                     BadField{"/streams/0/flows/destination_port/max", 65536, "streams[0].flows.destination_port.max"},
                     BadField{"/limits", Json{{"max_pause_s", 0}}, "limits.max_pause_s"}));
+
+TEST(Messages, FramesMayArriveInTheOtherFamily) {
+  Json json = trial_request();
+  json["streams"][0]["arrives_as"] = "ipv6";
+  EXPECT_EQ(read_trial(json).spec.streams[0].arrives_as, Family::ipv6);
+  json["streams"][0]["kind"] = "connections";
+  json["streams"][0].erase("flows");
+  EXPECT_EQ(complaint(json), "streams[0].arrives_as");
+}
 
 TEST(Messages, PhaseOneHasToEnumerate) {
   Json json = trial_request();

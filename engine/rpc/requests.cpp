@@ -13,6 +13,7 @@ constexpr std::uint64_t kMostTagged = 1'000'000;
 const std::vector<std::pair<std::string, Side>> kSides = {{"left", Side::left}, {"right", Side::right}};
 const std::vector<std::pair<std::string, Medium>> kMedia = {
     {"veth", Medium::veth}, {"nic", Medium::nic}, {"loop", Medium::loop}};
+const std::vector<std::pair<std::string, Family>> kFamilies = {{"ipv4", Family::ipv4}, {"ipv6", Family::ipv6}};
 const std::vector<std::pair<std::string, Order>> kOrders = {
     {"increasing", Order::increasing}, {"decreasing", Order::decreasing}, {"pseudorandom", Order::pseudorandom}};
 const std::vector<std::pair<std::string, StreamKind>> kKinds = {
@@ -128,6 +129,7 @@ StreamSpec read_stream(const Json& json, const std::string& path) {
   stream.rate_fps = read_rate(reader);
   stream.frames = reader.whole("frames", 1, kMost48);
   if (const Json* flows = reader.find("flows")) stream.flows = read_flows(*flows, reader.path_of("flows"));
+  if (reader.find("arrives_as") != nullptr) stream.arrives_as = reader.choice("arrives_as", kFamilies);
   stream.selection = reader.choice("selection", kSelections, Selection::random);
   stream.order = reader.choice("order", kOrders, Order::pseudorandom);
   stream.max_loss_ratio = read_loss_ratio(reader);
@@ -138,6 +140,9 @@ StreamSpec read_stream(const Json& json, const std::string& path) {
   reader.finish();
   if ((stream.kind == StreamKind::flows) != stream.flows.has_value()) {
     throw FieldError(reader.path_of("flows"), "is needed by streams of kind flows, and by no others");
+  }
+  if (stream.arrives_as && !stream.flows) {
+    throw FieldError(reader.path_of("arrives_as"), "is only for streams of kind flows; the others' is phase 1's");
   }
   if (stream.flows && stream.selection == Selection::enumerate && !can_be_enumerated(*stream.flows)) {
     throw FieldError(reader.path_of("flows"),

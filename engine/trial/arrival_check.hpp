@@ -4,8 +4,9 @@
 #include <cstdint>
 
 #include "flow/cycle.hpp"
+#include "flow/tuple_space.hpp"
 #include "packet/classifier.hpp"
-#include "trial/connections.hpp"
+#include "state/state_table.hpp"
 
 namespace natxy {
 
@@ -14,7 +15,7 @@ namespace natxy {
 class ArrivalCheck {
  public:
   virtual ~ArrivalCheck() = default;
-  /// False if the frame's four-tuple is not one that its stream can arrive with.
+  /// False if the four-tuple of `frame`, which is of the family that its stream arrives with, is not one of its stream.
   virtual bool accept(std::uint64_t sequence, const Classified& frame) = 0;
 };
 
@@ -22,29 +23,28 @@ class ArrivalCheck {
 template <Family F>
 class RecordConnection final : public ArrivalCheck {
  public:
-  explicit RecordConnection(FamilyConnections<F>& connections) : connections_{connections} {}
+  explicit RecordConnection(StateTable<F>& table) : table_{table} {}
   bool accept(std::uint64_t sequence, const Classified& frame) override {
-    if (frame.family != F || sequence >= connections_.table.size()) return false;
-    connections_.table.record(sequence, frame.tuple<F>());
+    if (sequence >= table_.size()) return false;
+    table_.record(sequence, frame.tuple<F>());
     return true;
   }
 
  private:
-  FamilyConnections<F>& connections_;
+  StateTable<F>& table_;
 };
 
 /// Phase 2 at the responder: the tuple of phase 1 again, else the DUT has made another connection.
 template <Family F>
 class SameConnection final : public ArrivalCheck {
  public:
-  SameConnection(const FamilyConnections<F>& connections, const Cycle& cycle)
-      : connections_{connections}, cycle_{cycle} {}
+  SameConnection(const StateTable<F>& table, const Cycle& cycle) : table_{table}, cycle_{cycle} {}
   bool accept(std::uint64_t sequence, const Classified& frame) override {
-    return frame.family == F && connections_.table.at(cycle_.at(sequence)) == frame.tuple<F>();
+    return table_.at(cycle_.at(sequence)) == frame.tuple<F>();
   }
 
  private:
-  const FamilyConnections<F>& connections_;
+  const StateTable<F>& table_;
   Cycle cycle_;
 };
 
@@ -52,14 +52,13 @@ class SameConnection final : public ArrivalCheck {
 template <Family F>
 class ReplyOfConnection final : public ArrivalCheck {
  public:
-  ReplyOfConnection(const FamilyConnections<F>& connections, const Cycle& cycle)
-      : connections_{connections}, cycle_{cycle} {}
+  ReplyOfConnection(const TupleSpace<F>& offered, const Cycle& cycle) : offered_{offered}, cycle_{cycle} {}
   bool accept(std::uint64_t sequence, const Classified& frame) override {
-    return frame.family == F && connections_.space.at(cycle_.at(sequence)).swapped() == frame.tuple<F>();
+    return offered_.at(cycle_.at(sequence)).swapped() == frame.tuple<F>();
   }
 
  private:
-  const FamilyConnections<F>& connections_;
+  const TupleSpace<F>& offered_;
   Cycle cycle_;
 };
 

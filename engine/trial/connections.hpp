@@ -10,30 +10,37 @@
 
 namespace natxy {
 
-/// One family's connections of a phase 1: what the initiator offered and what the responder saw. Connection i is the
-/// space's tuple i.
-template <Family F>
-struct FamilyConnections {
-  explicit FamilyConnections(const TupleSpace<F>& offered) : space{offered} {}
+/// Something of one family or the other, or nothing yet.
+template <template <Family> class T>
+class OfEitherFamily {
+ public:
+  /// Null where it is not of family F.
+  template <Family F>
+  [[nodiscard]] T<F>* of() const {
+    const auto* held = std::get_if<std::unique_ptr<T<F>>>(&held_);
+    return held == nullptr ? nullptr : held->get();
+  }
+  template <Family F, class... Arguments>
+  T<F>& make(Arguments&&... arguments) {
+    return *held_.template emplace<std::unique_ptr<T<F>>>(
+        std::make_unique<T<F>>(std::forward<Arguments>(arguments)...));
+  }
+  /// Only where there is something.
+  [[nodiscard]] Family family() const { return of<Family::ipv4>() != nullptr ? Family::ipv4 : Family::ipv6; }
 
-  TupleSpace<F> space;
-  StateTable<F> table;
+ private:
+  std::variant<std::monostate, std::unique_ptr<T<Family::ipv4>>, std::unique_ptr<T<Family::ipv6>>> held_;
 };
 
-/// The connections of the last phase 1; none before the first.
+/// The connections of the last phase 1; none before the first. Connection i is the initiator's tuple i and the
+/// responder's entry i, whose families differ behind a gateway that translates between them.
 struct Connections {
-  std::variant<std::monostate, std::unique_ptr<FamilyConnections<Family::ipv4>>,
-               std::unique_ptr<FamilyConnections<Family::ipv6>>>
-      families;
+  OfEitherFamily<TupleSpace> offered;
+  OfEitherFamily<StateTable> seen;
   StreamSpec initiator;  // the stream that made them
   std::uint64_t count = 0;
   std::uint64_t established = 0;
 
-  template <Family F>
-  [[nodiscard]] FamilyConnections<F>* of() const {
-    const auto* held = std::get_if<std::unique_ptr<FamilyConnections<F>>>(&families);
-    return held == nullptr ? nullptr : held->get();
-  }
   [[nodiscard]] bool complete() const { return count > 0 && established == count; }
 };
 

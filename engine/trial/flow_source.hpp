@@ -6,7 +6,7 @@
 
 #include "flow/cycle.hpp"
 #include "flow/tuple_space.hpp"
-#include "trial/connections.hpp"
+#include "state/state_table.hpp"
 
 namespace natxy {
 
@@ -52,16 +52,15 @@ class EnumeratedFlows final : public FlowSource<F> {
 template <Family F>
 class ConnectionFlows final : public FlowSource<F> {
  public:
-  ConnectionFlows(const FamilyConnections<F>& connections, const Cycle& cycle)
-      : connections_{connections}, cycle_{cycle} {}
+  ConnectionFlows(const TupleSpace<F>& offered, const Cycle& cycle) : offered_{offered}, cycle_{cycle} {}
   void fill(std::span<Tuple<F>> tuples, std::uint64_t first, std::uint64_t stride) const override {
     for (std::size_t i = 0; i < tuples.size(); ++i) {
-      tuples[i] = connections_.space.at(cycle_.at(first + i * stride));
+      tuples[i] = offered_.at(cycle_.at(first + i * stride));
     }
   }
 
  private:
-  const FamilyConnections<F>& connections_;
+  const TupleSpace<F>& offered_;
   Cycle cycle_;
 };
 
@@ -69,19 +68,19 @@ class ConnectionFlows final : public FlowSource<F> {
 template <Family F>
 class ReplyFlows final : public FlowSource<F> {
  public:
-  ReplyFlows(const FamilyConnections<F>& connections, const Cycle& cycle) : connections_{connections}, cycle_{cycle} {}
+  ReplyFlows(const StateTable<F>& table, const Cycle& cycle) : table_{table}, cycle_{cycle} {}
   void fill(std::span<Tuple<F>> tuples, std::uint64_t first, std::uint64_t stride) const override {
     std::array<std::uint64_t, kBurst> indexes;
     // The table is far larger than any cache: fetch a burst's entries together, not one after the other.
     for (std::size_t i = 0; i < tuples.size(); ++i) {
       indexes[i] = cycle_.at(first + i * stride);
-      connections_.table.prefetch(indexes[i]);
+      table_.prefetch(indexes[i]);
     }
-    for (std::size_t i = 0; i < tuples.size(); ++i) tuples[i] = connections_.table.at(indexes[i]).swapped();
+    for (std::size_t i = 0; i < tuples.size(); ++i) tuples[i] = table_.at(indexes[i]).swapped();
   }
 
  private:
-  const FamilyConnections<F>& connections_;
+  const StateTable<F>& table_;
   Cycle cycle_;
 };
 

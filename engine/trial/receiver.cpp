@@ -79,7 +79,7 @@ void Receiver::take(std::span<const std::uint8_t> frame, std::uint64_t now) {
 void Receiver::take_test(Reception& reception, const Classified& frame, std::uint64_t now) {
   Counts& counts = reception.counts;
   const std::uint64_t sequence = frame.signature.sequence;
-  if (!reception.books || sequence >= reception.stream.frames) {
+  if (!reception.books || frame.family != reception.stream.family || sequence >= reception.stream.frames) {
     ++counts.misrouted;
     return;
   }

@@ -22,6 +22,7 @@ class Receiver final : public Task {
   /// A stream as this port sees it. `expected` only where the stream ends at this port.
   struct Stream {
     bool expected = false;
+    Family family = Family::ipv4;  // with which it arrives
     std::uint64_t frames = 0;
     std::size_t payload_bytes = 0;  // which no translation of headers changes
     std::optional<TaggedFrames> tagged;

@@ -55,6 +55,12 @@ TupleSpace<F> space_of(const FlowFields& fields, std::uint64_t seed) {
                        seed);
 }
 
+/// Calls `use` for the family that is known only at run time.
+template <class Use>
+auto of_family(Family family, const Use& use) {
+  return family == Family::ipv4 ? use.template operator()<Family::ipv4>() : use.template operator()<Family::ipv6>();
+}
+
 class TrialRun {
  public:
   TrialRun(const TrialSpec& spec, const TrialSetting& setting, Connections& connections)
@@ -120,9 +126,30 @@ class TrialRun {
     throw TrialError(fmt::format("stream {}: {}", stream.name, why));
   }
 
+  /// Of the sender's side.
   [[nodiscard]] Family family_of(const StreamSpec& stream) const {
-    if (stream.kind == StreamKind::flows) return stream.flows->source_address.address.family;
-    return connections_.of<Family::ipv4>() != nullptr ? Family::ipv4 : Family::ipv6;
+    switch (stream.kind) {
+      case StreamKind::connections:
+        return connections_.offered.family();
+      case StreamKind::replies:
+        return connections_.seen.family();
+      case StreamKind::flows:
+        break;
+    }
+    return stream.flows->source_address.address.family;
+  }
+
+  /// Of the receiver's side: another one behind a gateway that translates.
+  [[nodiscard]] Family arrival_family_of(const StreamSpec& stream) const {
+    switch (stream.kind) {
+      case StreamKind::connections:
+        return connections_.seen.family();
+      case StreamKind::replies:
+        return connections_.offered.family();
+      case StreamKind::flows:
+        break;
+    }
+    return stream.arrives_as.value_or(family_of(stream));
   }
 
   /// The DUT's; without one, in a loop, the other port is the next hop.
@@ -149,14 +176,12 @@ class TrialRun {
       refuse(stream, fmt::format("a frame of {} bytes is too short; {} is the least for IPv{}", stream.frame_size,
                                  smallest_frame(family), static_cast<int>(family)));
     }
-    if (stream.frame_size - kFcsBytes > Port::kLongestFrame) {
-      refuse(stream, fmt::format("a frame of {} bytes is longer than the tester's buffers, {} at the most",
-                                 stream.frame_size, Port::kLongestFrame + kFcsBytes));
-    }
     for (const auto& port : setting_.ports) {
-      if (port->mtu() != 0 && stream.frame_size > port->mtu() + kEthernetBytes + kFcsBytes) {
-        refuse(stream, fmt::format("a frame of {} bytes is longer than the ports' MTU of {} allows", stream.frame_size,
-                                   port->mtu()));
+      const Family here = port->options().side == stream.source ? family : arrival_family_of(stream);
+      const std::size_t size = stream.frame_size + ip_bytes(here) - ip_bytes(family);
+      if (size - kFcsBytes > port->longest_frame()) {
+        refuse(stream, fmt::format("a frame of {} bytes is longer than the {} that port {} takes; raise its `mtu`",
+                                   size, port->longest_frame() + kFcsBytes, port->options().device));
       }
     }
     if (!destination_mac(stream.source, family)) {
@@ -167,21 +192,16 @@ class TrialRun {
   void begin_connections() {
     const StreamSpec& stream = spec_.streams.front();
     connections_ = {};
-    const auto begin = [&]<Family F>() {
-      const auto space = space_of<F>(*stream.flows, seed_of(spec_.seed, Purpose::space, 0));
+    const auto offer = [&]<Family F>() {
+      const auto& space =
+          connections_.offered.make<F>(space_of<F>(*stream.flows, seed_of(spec_.seed, Purpose::space, 0)));
       if (space.size() < stream.frames) {
         refuse(stream, fmt::format("{} connections asked for, but its flows make only {} four-tuples", stream.frames,
                                    space.size()));
       }
-      auto made = std::make_unique<FamilyConnections<F>>(space);
-      made->table.reset(stream.frames);
-      connections_.families = std::move(made);
     };
-    if (family_of(stream) == Family::ipv4) {
-      begin.operator()<Family::ipv4>();
-    } else {
-      begin.operator()<Family::ipv6>();
-    }
+    of_family(family_of(stream), offer);
+    of_family(arrival_family_of(stream), [&]<Family F>() { connections_.seen.make<F>().reset(stream.frames); });
     connections_.count = stream.frames;
     connections_.initiator = stream;
   }
@@ -194,16 +214,16 @@ class TrialRun {
       const bool expected = opposite(stream.source) == port.options().side;
       const std::size_t payload_bytes =
           stream.frame_size - kFcsBytes - kEthernetBytes - ip_bytes(family_of(stream)) - kUdpBytes;
-      arriving.push_back(
-          {expected, stream.frames, payload_bytes, stream.tagged, stream.ipdv, expected ? check_of(i) : nullptr});
+      arriving.push_back({expected, arrival_family_of(stream), stream.frames, payload_bytes, stream.tagged, stream.ipdv,
+                          expected ? check_of(i) : nullptr});
     }
     worker.receivers.push_back({port_index, std::make_unique<Receiver>(port, queue, setting_.neighbors, run_id_,
                                                                        std::move(arriving), start_, setting_.clock)});
     for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
       if (spec_.streams[i].source != port.options().side) continue;
-      worker.senders.push_back({i, family_of(spec_.streams[i]) == Family::ipv4
-                                       ? sender_of<Family::ipv4>(i, port, queue)
-                                       : sender_of<Family::ipv6>(i, port, queue)});
+      of_family(family_of(spec_.streams[i]), [&]<Family F>() {
+        worker.senders.push_back({i, sender_of<F>(i, port, queue)});
+      });
     }
   }
 
@@ -212,18 +232,17 @@ class TrialRun {
   }
 
   [[nodiscard]] std::unique_ptr<ArrivalCheck> check_of(std::size_t stream) const {
-    return family_of(spec_.streams[stream]) == Family::ipv4 ? family_check_of<Family::ipv4>(stream)
-                                                            : family_check_of<Family::ipv6>(stream);
+    return of_family(arrival_family_of(spec_.streams[stream]), [&]<Family F>() { return family_check_of<F>(stream); });
   }
 
   template <Family F>
   [[nodiscard]] std::unique_ptr<ArrivalCheck> family_check_of(std::size_t stream) const {
-    if (spec_.learn) return std::make_unique<RecordConnection<F>>(*connections_.of<F>());
+    if (spec_.learn) return std::make_unique<RecordConnection<F>>(*connections_.seen.of<F>());
     switch (spec_.streams[stream].kind) {
       case StreamKind::connections:
-        return std::make_unique<SameConnection<F>>(*connections_.of<F>(), cycle_of(stream));
+        return std::make_unique<SameConnection<F>>(*connections_.seen.of<F>(), cycle_of(stream));
       case StreamKind::replies:
-        return std::make_unique<ReplyOfConnection<F>>(*connections_.of<F>(), cycle_of(stream));
+        return std::make_unique<ReplyOfConnection<F>>(*connections_.offered.of<F>(), cycle_of(stream));
       case StreamKind::flows:
         break;
     }
@@ -235,9 +254,9 @@ class TrialRun {
     const StreamSpec& spec = spec_.streams[stream];
     switch (spec.kind) {
       case StreamKind::connections:
-        return std::make_unique<ConnectionFlows<F>>(*connections_.of<F>(), cycle_of(stream));
+        return std::make_unique<ConnectionFlows<F>>(*connections_.offered.of<F>(), cycle_of(stream));
       case StreamKind::replies:
-        return std::make_unique<ReplyFlows<F>>(*connections_.of<F>(), cycle_of(stream));
+        return std::make_unique<ReplyFlows<F>>(*connections_.seen.of<F>(), cycle_of(stream));
       case StreamKind::flows:
         break;
     }

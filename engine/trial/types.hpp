@@ -52,6 +52,7 @@ struct StreamSpec {
   double rate_fps = 0;
   std::uint64_t frames = 0;
   std::optional<FlowFields> flows;
+  std::optional<Family> arrives_as;  // of `flows`; none: as it was sent
   Selection selection = Selection::random;
   Order order = Order::pseudorandom;
   double max_loss_ratio = 0;

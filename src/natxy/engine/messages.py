@@ -75,7 +75,10 @@ class PortMedium(StrEnum):
 
 
 class PortSpec(Message):
-    """`device`: a DPDK device with its arguments (`net_af_xdp0,iface=left`) or a PCI address (`0000:41:00.0`)."""
+    """`device`: a DPDK device with its arguments (`net_af_xdp0,iface=left`) or a PCI address (`0000:41:00.0`).
+
+    `mtu`: 1500 unless given. A network interface behind a virtual device has to have it already.
+    """
 
     side: Side
     device: str
