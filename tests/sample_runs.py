@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from natxy.engine.messages import Cause, Pacing, PortResult, Side, StreamResult, TrialResult, Verdict
+from natxy.plan.models import CellValue
 from natxy.results.records import Purpose, RunState, State, TrialKind
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp
 
@@ -106,10 +108,11 @@ class SampleRun:
         )
 
     def experiment(
-        self, name: str, sought: Sought, *, title: str, gateway: str = "linux-forward", repeat: int = 3, **over: Any
-    ) -> int:
+        self, name: str, sought: Sought, *, title: str, gateway: str = "linux-forward", repeat: int = 3,
+        table_size: int = 262144, cell: Mapping[str, CellValue] | None = None, **over: Any,
+    ) -> int:  # fmt: skip
         """A finished experiment: `repeat` binary searches for the truth."""
-        number = self.declare(name, title=title, gateway=gateway, repeat=repeat, **over)
+        number = self.declare(name, title=title, gateway=gateway, repeat=repeat, cell=cell, **over)
         self.store.set_experiment_state(number, State.RUNNING)
         self.store.set_dut(
             number,
@@ -117,8 +120,8 @@ class SampleRun:
                 "name": gateway,
                 "version": "nftables v1.0.6, Linux 6.1.0-18-amd64",
                 "settings": {
-                    "net.netfilter.nf_conntrack_max": "262144",
-                    "net.netfilter.nf_conntrack_buckets": "262144",
+                    "net.netfilter.nf_conntrack_max": str(table_size),
+                    "net.netfilter.nf_conntrack_buckets": str(table_size),
                 },
                 "configuration": f"table ip natxy {{\n  # {gateway}\n}}\n",
             },
@@ -128,12 +131,16 @@ class SampleRun:
         self.store.set_experiment_state(number, State.DONE)
         return number
 
-    def declare(self, name: str, *, title: str, gateway: str = "linux-forward", repeat: int = 3, **over: Any) -> int:
+    def declare(
+        self, name: str, *, title: str, gateway: str = "linux-forward", repeat: int = 3,
+        cell: Mapping[str, CellValue] | None = None, **over: Any,
+    ) -> int:  # fmt: skip
         stored = settings(name=name, title=title, repeat=repeat, **over)
         throughput = stored["procedure"] == "throughput"
         return self.store.add_experiment(
             name=name, title=title, gateway=gateway, procedure=stored["procedure"], family=stored["family"],
             settings=stored, unit="fps" if throughput else "cps", baseline=stored.get("baseline"),
+            sweep=name.partition("/")[0] if cell else None, cell=cell,
         )  # fmt: skip
 
     def give_up(self, experiment: int, rate: float, reason: str) -> None:

@@ -13,6 +13,7 @@ from natxy.report.walk import every_trial
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from tests.sample_runs import HOSTILE, hostile, quickstart
+from tests.sample_sweeps import sweeps
 
 
 @pytest.fixture
@@ -71,7 +72,20 @@ def test_json_has_everything(folder: Path, run: RunRecord, tmp_path: Path) -> No
         median = experiment.statistics.median if experiment.statistics else None
         assert written["statistics"].get("rate", {}).get("median") == median
     assert document["experiments"][3]["baseline_name"] == "forward"
-    assert document["experiments"][3]["baseline_ratio_percent"] == pytest.approx(65.8, abs=0.1)
+    assert document["experiments"][3]["computed"]["throughput_ratio_percent"] == pytest.approx(65.8, abs=0.1)
+
+
+def test_sweeps_carry_their_coordinates_and_what_is_computed_from_them(tmp_path: Path) -> None:
+    folder = sweeps(tmp_path / "run")
+    rows = {row["experiment"]: row for row in csv.DictReader(export(folder, "csv").output.splitlines())}
+    four = rows["rate/cores=4"]
+    assert (four["sweep"], four["cell_cores"]) == ("rate", "4")
+    assert float(four["relative_scale_up"]) == pytest.approx(0.804, abs=0.001)
+    assert (four["degradation_percent"], four["cell_alpha"]) == ("", "")
+    assert float(rows["many/connections=3200000"]["connections_per_table_entry"]) == pytest.approx(0.746, abs=0.001)
+    document = json.loads(export(folder, "json").output)
+    many = next(each for each in document["experiments"] if each["name"] == "many/connections=3200000")
+    assert many["computed"]["degradation_percent"] == pytest.approx(42.1, abs=0.1)
 
 
 def test_hostile_texts_are_exported_as_they_are(tmp_path: Path) -> None:

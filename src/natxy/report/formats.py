@@ -45,7 +45,7 @@ def _markdown(table: Table) -> str:
 
 def _markdown_row(table: Table, row: Sequence[str]) -> list[str]:
     cells = [_markdown_text(cell) for cell in row]
-    return [f"**{cell}**" if cell else "" for cell in cells] if row[0] == table.emphasis else cells
+    return [f"**{cell}**" if cell else "" for cell in cells] if row[0] in table.emphasis else cells
 
 
 def _markdown_text(text: str) -> str:
@@ -74,7 +74,7 @@ def _latex(table: Table) -> str:
 
 def _latex_row(table: Table, row: Sequence[str]) -> list[str]:
     cells = [_latex_text(cell) for cell in row]
-    if row[0] == table.emphasis:
+    if row[0] in table.emphasis:
         return [rf"\textbf{{{cell}}}" if cell else "" for cell in cells]
     # A row whose first cell is `[…]` would be read as the argument of the \\ before it.
     return ["{}" + cells[0], *cells[1:]] if cells and cells[0].startswith("[") else cells

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import cache
 from importlib import resources
 
 import vl_convert
@@ -15,6 +16,7 @@ from natxy.report.chart import Chart
 from natxy.report.still_charts import VEGA_LITE
 
 
+@cache
 def script() -> str:
     """The text of a script element; about 0.9 MB, and it fetches nothing."""
     own = resources.files("natxy.report").joinpath("templates/charts.js").read_text(encoding="utf-8")

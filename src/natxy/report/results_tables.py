@@ -4,26 +4,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from natxy.engine.messages import Verdict
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.units import format_duration
-from natxy.report import wording
+from natxy.report import sweep_tables, wording
+from natxy.report.capacity_table import capacity_table
+from natxy.report.statistics_rows import MEDIAN, aggregate_rows, further_rows, statistics_rows
 from natxy.report.tables import Column, Table
 from natxy.report.walk import every_trial, trials_of
 from natxy.results.records import ExperimentRecord, RunRecord, State
-from natxy.results.statistics import Summary
 
 
 def overview(run: RunRecord) -> list[Table]:
-    """One line an experiment, narrow enough for a terminal."""
-    return [_overview(title, experiments) for title, experiments in _kinds(run)]
+    """One line an experiment, narrow enough for a terminal; of each sweep a table."""
+    return [_overview(title, experiments) for title, experiments in _kinds(run)] + sweep_tables.overview(run)
 
 
 def rfc_form(run: RunRecord) -> list[Table]:
-    """One column an experiment, rows as in RFC 9693 §4.10."""
-    return [_rfc_table(title, experiments) for title, experiments in _kinds(run)]
+    """One column an experiment, rows as in RFC 9693 §4.10; then capacities and sweeps as in the source papers."""
+    plain = [_rfc_table(title, experiments) for title, experiments in _kinds(run)]
+    capacities = (capacity_table(experiment) for experiment in run.experiments)
+    return plain + [table for table in capacities if table] + sweep_tables.sweep_tables(run)
 
 
 def invalid_trials(run: RunRecord) -> Table:
@@ -69,57 +72,27 @@ def _step(step: int, attempt: int) -> str:
 
 
 def _kinds(run: RunRecord) -> list[tuple[str, list[ExperimentRecord]]]:
-    """Experiments with different headlines apart, in the order their procedures are declared."""
+    """What is no sweep's: experiments with different headlines apart, in the order their procedures are declared."""
     order = list(DECLARATIONS)
     kinds: dict[str, list[ExperimentRecord]] = {}
-    for experiment in sorted(run.experiments, key=lambda experiment: order.index(experiment.procedure)):
+    alone = [experiment for experiment in run.experiments if experiment.sweep is None]
+    for experiment in sorted(alone, key=lambda experiment: order.index(experiment.procedure)):
         kinds.setdefault(wording.kind(experiment), []).append(experiment)
     return [(title, sorted(experiments, key=lambda experiment: experiment.id)) for title, experiments in kinds.items()]
 
 
 def _overview(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
     compared = any(experiment.baseline for experiment in experiments)
-    names = ["Median", "p1", "p99", "Min", "Max", "Disp.", "N", *(["base"] if compared else [])]
+    names = [*wording.NARROW_STATISTICS, *(["base"] if compared else [])]
     columns = (Column("Experiment"), *(Column(name, numeric=True) for name in names))
     return Table(title, columns, tuple(_overview_row(experiment)[: len(columns)] for experiment in experiments))
 
 
 def _overview_row(experiment: ExperimentRecord) -> tuple[str, ...]:
-    summary = experiment.statistics
     name = experiment.title
     if experiment.state is not State.DONE:
         name += f" ({wording.STATE_WORDS[experiment.state]})"
-    statistics = [wording.ABSENT] * 6
-    if summary is not None:
-
-        def short(value: float) -> str:
-            return wording.short(value, experiment.unit)
-
-        values = (summary.p1, summary.p99, summary.minimum, summary.maximum)
-        shown = [summary.shown_median(short), *(summary.shown(value, short) for value in values)]
-        statistics = [*shown, wording.dispersion(summary)]
-    return (
-        name,
-        *map(_narrow, statistics),
-        wording.repetitions(experiment),
-        _narrow(wording.baseline_ratio(experiment)),
-    )
-
-
-def _narrow(cell: str) -> str:
-    """A bound close to its number."""
-    return cell[0] + cell[2:] if cell.startswith(("≥ ", "≤ ", "< ")) else cell
-
-
-_Pick = Callable[[Summary], float]
-_MEDIAN: tuple[str, _Pick] = ("median", lambda summary: summary.median)
-_MEAN: tuple[str, _Pick] = ("mean", lambda summary: summary.mean)
-_STATISTICS: tuple[tuple[str, _Pick], ...] = (
-    ("1st percentile", lambda summary: summary.p1),
-    ("99th percentile", lambda summary: summary.p99),
-    ("Minimum", lambda summary: summary.minimum),
-    ("Maximum", lambda summary: summary.maximum),
-)
+    return name, *wording.narrow_statistics(experiment), wording.narrow(wording.baseline_ratio(experiment))
 
 
 def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
@@ -130,42 +103,10 @@ def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
         for label in labels
         if any(stated.get(label, wording.ABSENT) != wording.ABSENT for stated in conditions)
     ]
-    rows.append(("Number of repetitions", *(wording.repetitions(experiment) for experiment in experiments)))
-    rows.append(("Median", *(_median(experiment, directions=1) for experiment in experiments)))
-    if any(experiment.declaration.reports_mean for experiment in experiments):
-        rows.append(("Mean", *(_statistic(e.statistics, _MEAN[1], e.unit) for e in experiments)))
-    rows.extend(
-        (label, *(_statistic(experiment.statistics, pick, experiment.unit) for experiment in experiments))
-        for label, pick in _STATISTICS
-    )
-    dispersions = (wording.dispersion(e.statistics) if e.statistics else wording.ABSENT for e in experiments)
-    rows.append(("Dispersion (max − min) / median", *dispersions))
-    if any(wording.share_of_maximum(experiment) != wording.ABSENT for experiment in experiments):
-        rows.append(("Median of the theoretical maximum", *map(wording.share_of_maximum, experiments)))
-    rows.extend(_further_figures(experiments))
-    if any(wording.per_direction(e) and wording.directions(e) == 2 for e in experiments):
-        aggregates = (_median(experiment, wording.directions(experiment)) for experiment in experiments)
-        rows.append(("Median, aggregate of both directions", *aggregates))
+    rows.extend(statistics_rows(experiments))
+    rows.extend(further_rows(experiments))
+    rows.extend(aggregate_rows(experiments))
     if any(experiment.baseline for experiment in experiments):
         rows.append(("Median relative to the baseline", *map(wording.baseline_ratio, experiments)))
     columns = (Column(""), *(Column(experiment.title, numeric=True) for experiment in experiments))
-    return Table(title, columns, tuple(rows), emphasis="Median")
-
-
-def _further_figures(experiments: Sequence[ExperimentRecord]) -> Iterator[tuple[str, ...]]:
-    """The medians of what is measured besides the headline, or the means where these are asked for."""
-    for figure in dict.fromkeys(figure for experiment in experiments for figure in experiment.declaration.figures[1:]):
-        summaries = (experiment.figure_statistics.get(figure.name) for experiment in experiments)
-        name, pick = _MEAN if experiments[0].declaration.reports_mean else _MEDIAN
-        medians = (_statistic(summary, pick, figure.unit) for summary in summaries)
-        yield (f"{figure.title}, {wording.unit(figure.unit)}, {name}", *medians)
-
-
-def _statistic(summary: Summary | None, pick: Callable[[Summary], float], unit: str) -> str:
-    return wording.ABSENT if summary is None else wording.statistic(summary, pick(summary), unit)
-
-
-def _median(experiment: ExperimentRecord, directions: int) -> str:
-    if experiment.statistics is None:
-        return wording.ABSENT
-    return experiment.statistics.shown_median(lambda value: wording.quantity(directions * value, experiment.unit))
+    return Table(title, columns, tuple(rows), frozenset({MEDIAN}))

@@ -18,18 +18,25 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Every row has a cell for every column; cells are plain text, never markup. `emphasis`: the first cell of the
-    row that matters most."""
+    """Every row has a cell for every column; cells are plain text, never markup. `emphasis`: the first cells of the
+    rows that matter most."""
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
-    emphasis: str | None = None
+    emphasis: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(f"table {self.title!r} has {len(self.columns)} columns, a row has {len(row)} cells")
+
+    def transposed(self) -> Table:
+        """Columns as rows; the first column's cells become titles."""
+        head = (Column(self.columns[0].title, numeric=True), *(Column(row[0], numeric=True) for row in self.rows))
+        columns = zip(*(row[1:] for row in self.rows), strict=True)
+        rows = tuple((column.title, *cells) for column, cells in zip(self.columns[1:], columns, strict=True))
+        return Table(self.title, head, rows)
 
 
 def to_rich(table: Table) -> rich_table.Table:
@@ -49,5 +56,5 @@ def to_rich(table: Table) -> rich_table.Table:
             overflow="fold",
         )
     for row in table.rows:
-        shown.add_row(*(Text(cell) for cell in row), style="bold" if row[0] == table.emphasis else None)
+        shown.add_row(*(Text(cell) for cell in row), style="bold" if row[0] in table.emphasis else None)
     return shown

@@ -21,3 +21,10 @@ def test_cells_are_text_and_never_markup() -> None:
     assert "[red]t[/red]" in output.getvalue()
     assert "[b]a[/b]" in output.getvalue()
     assert "[bold]x[/bold] [/nothing]" in output.getvalue()
+
+
+def test_transposed_rows_are_columns() -> None:
+    table = Table("t", (Column("Cores"), Column("1"), Column("2")), (("min", "3", "4"), ("max", "5", "6")))
+    turned = table.transposed()
+    assert [column.title for column in turned.columns] == ["Cores", "min", "max"]
+    assert turned.rows == (("1", "3", "5"), ("2", "4", "6"))

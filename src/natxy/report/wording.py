@@ -12,7 +12,8 @@ from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention, TranslationKind
 from natxy.plan.units import Unit, format_duration, format_quantity, format_rate, line_rate_fps
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State, TrialKind
-from natxy.results.statistics import Summary
+from natxy.results.statistics import Ratio, Summary
+from natxy.results.sweeps import Coordinate
 
 ABSENT: Final = "–"
 
@@ -50,6 +51,15 @@ _UNITS: Final = {
     Unit.CONNECTIONS: "connections",
     Unit.PERCENT: "%",
 }
+
+NARROW_STATISTICS: Final = ("Median", "p1", "p99", "Min", "Max", "Disp.", "N")
+NARROW_SPREAD: Final = ("Median", "Min", "Max", "Disp.", "N")
+
+_FIELDS: Final = {
+    "cores": "CPU cores", "frame_size": "Frame size", "alpha": "α", "addresses": "IP addresses",
+    "ports.source": "Source ports", "ports.destination": "Destination ports", "family": "IP version",
+    "gateway.conntrack_max": "Table size", "gateway.hash_size": "Hash table size",
+}  # fmt: skip
 
 
 def run_state(run: RunRecord) -> str:
@@ -144,12 +154,14 @@ def percent(value: float | None, digits: int = 1) -> str:
     return ABSENT if value is None else f"{value:.{digits}f} %"
 
 
+def ratio(value: Ratio | None) -> str:
+    """In percent."""
+    return ABSENT if value is None else value.bound + percent(100 * value.value)
+
+
 def baseline_ratio(experiment: ExperimentRecord) -> str:
     """Empty without a baseline."""
-    if experiment.baseline is None:
-        return ""
-    ratio = experiment.baseline_ratio_percent
-    return ABSENT if ratio is None else experiment.baseline_ratio_bound + percent(ratio)
+    return "" if experiment.baseline is None else ratio(experiment.baseline_ratio)
 
 
 def headline(experiment: ExperimentRecord) -> str:
@@ -174,6 +186,56 @@ def _counted(experiment: ExperimentRecord) -> str:
         return "per direction"
     aggregate = experiment.statistics.shown_median(lambda value: format_rate(2 * value, "fps"))
     return f"per direction · {aggregate} aggregate"
+
+
+def scale_up(value: Ratio | None) -> str:
+    """Three decimals, as in the source papers."""
+    return ABSENT if value is None else f"{value.bound}{value.value:.3f}"
+
+
+def share(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:.3f}"
+
+
+def field(path: str) -> str:
+    """A field of the plan, such as `ports.source`."""
+    return _FIELDS.get(path) or path.replace(".", " ").replace("_", " ").capitalize()
+
+
+def coordinate(place: Coordinate) -> str:
+    """Counts in full, all else as the plan has it."""
+    if not isinstance(place.number, int):
+        return place.label
+    return f"{place.number:,}" if place.number >= 10_000 else str(place.number)
+
+
+def narrow(cell: str) -> str:
+    """A bound close to its number."""
+    return cell[0] + cell[2:] if cell.startswith(("≥ ", "≤ ", "< ", "> ")) else cell
+
+
+def narrow_statistics(experiment: ExperimentRecord) -> tuple[str, ...]:
+    """Under `NARROW_STATISTICS`."""
+    median, *spread = narrow_spread(experiment)
+    summary = experiment.statistics
+    if summary is None:
+        return (median, ABSENT, ABSENT, *spread)
+    percentiles = (summary.shown(value, lambda v: short(v, experiment.unit)) for value in (summary.p1, summary.p99))
+    return (median, *map(narrow, percentiles), *spread)
+
+
+def narrow_spread(experiment: ExperimentRecord) -> tuple[str, ...]:
+    """Under `NARROW_SPREAD`."""
+    summary = experiment.statistics
+    shown = [ABSENT] * 4
+    if summary is not None:
+
+        def abbreviated(value: float) -> str:
+            return short(value, experiment.unit)
+
+        extremes = (summary.shown(value, abbreviated) for value in (summary.minimum, summary.maximum))
+        shown = [summary.shown_median(abbreviated), *extremes, dispersion(summary)]
+    return (*map(narrow, shown), repetitions(experiment))
 
 
 def repetitions(experiment: ExperimentRecord) -> str:

@@ -2,7 +2,7 @@
 """A run for other programs: everything as one JSON document, or its trials as rows of CSV or Parquet.
 
 Columns have their units in their names; those of `step_value` and `repetition_result` depend on the procedure and stand
-in `step_unit` and `result_unit`.
+in `step_unit` and `result_unit`. What is computed from several experiments is in `computed.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from io import TextIOWrapper
 from typing import Any, BinaryIO, Final
 
 from natxy.engine.messages import StreamResult
+from natxy.results.computed import Computed, computed
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, TrialRecord
 
 Row = dict[str, Any]
@@ -44,9 +45,13 @@ def write(run: RunRecord, form: ExportFormat, out: BinaryIO) -> None:
 
 def trial_rows(run: RunRecord) -> list[Row]:
     """One a trial, all with the same columns; what a trial doesn't have is None."""
+    comparisons = {number: one.columns() for number, one in computed(run).items()}
+    # A run without sweeps needs no columns for what is computed from them.
+    used = {name for one in comparisons.values() for name, value in one.items() if value is not None}
     rows = [
         _run_columns(run)
         | _experiment_columns(experiment)
+        | {name: value for name, value in comparisons[experiment.id].items() if name in used}
         | _repetition_columns(repetition)
         | _trial_columns(trial)
         | dict(column for stream in trial.result.streams for column in _stream_columns(stream))
@@ -60,7 +65,9 @@ def trial_rows(run: RunRecord) -> list[Row]:
 
 def document(run: RunRecord) -> dict[str, Any]:
     """Everything that is stored of a run, and the statistics of its experiments."""
-    return _shallow(run) | {"experiments": [_experiment(experiment) for experiment in run.experiments]}
+    comparisons = computed(run)
+    experiments = [_experiment(experiment, comparisons[experiment.id]) for experiment in run.experiments]
+    return _shallow(run) | {"experiments": experiments}
 
 
 # --- rows
@@ -162,12 +169,12 @@ def _shallow(record: RunRecord | ExperimentRecord | RepetitionRecord | TrialReco
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
-def _experiment(experiment: ExperimentRecord) -> dict[str, Any]:
+def _experiment(experiment: ExperimentRecord, comparison: Computed) -> dict[str, Any]:
     declared = [asdict(figure) for figure in experiment.declaration.figures]
     return (
         _without(_shallow(experiment), "declaration", "baseline")
         | {"figures": declared, "statistics": _statistics(experiment)}
-        | {"baseline_ratio_percent": experiment.baseline_ratio_percent}
+        | {"computed": comparison.columns()}
         | {"is_only_a_lower_bound": experiment.is_only_a_lower_bound}
         | {"repetitions": [_repetition(repetition) for repetition in experiment.repetitions]}
     )

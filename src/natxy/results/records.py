@@ -12,7 +12,7 @@ from natxy.engine.messages import Cause, TrialResult, Verdict
 from natxy.plan.models import CellValue
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.results.curves import Curve
-from natxy.results.statistics import Headline, Summary, summarize, summarize_headlines
+from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize, summarize_headlines
 
 
 class RunState(StrEnum):
@@ -169,23 +169,13 @@ class ExperimentRecord:
         return self.statistics is not None and self.statistics.median_is_at_least
 
     @property
+    def baseline_ratio(self) -> Ratio | None:
+        """The source papers' throughput ratio, median against median."""
+        return ratio(self.statistics, self.baseline.statistics) if self.baseline else None
+
+    @property
     def baseline_ratio_percent(self) -> float | None:
-        """The source papers' throughput ratio, median against median. None where neither of the two was reached."""
-        own, base = self.statistics, self.baseline.statistics if self.baseline else None
-        if not own or not base or not base.median or self._bounds == (True, True):
-            return None
-        return 100 * (own.median or own.below or 0.0) / base.median
-
-    @property
-    def baseline_ratio_bound(self) -> str:
-        """`≤` where the baseline may be higher than measured, `≥` where this one may be, `<` where it has nothing."""
-        if self.statistics and not self.statistics.median and self.statistics.below:
-            return "< "
-        return {(False, True): "≤ ", (True, False): "≥ "}.get(self._bounds, "")
-
-    @property
-    def _bounds(self) -> tuple[bool, bool]:
-        return self.is_only_a_lower_bound, self.baseline is not None and self.baseline.is_only_a_lower_bound
+        return 100 * self.baseline_ratio.value if self.baseline_ratio else None
 
     @property
     def values(self) -> list[float]:

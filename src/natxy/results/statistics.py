@@ -68,6 +68,24 @@ class Summary:
         return bound + show(self.dispersion)
 
 
+class Ratio(NamedTuple):
+    """A median over another. `bound`: `≤ ` where the other may be higher than measured, `≥ ` where the one may be, `< `
+    where its search found nothing."""
+
+    value: float
+    bound: str = ""
+
+
+def ratio(own: Summary | None, other: Summary | None) -> Ratio | None:
+    """None where one of the two is missing, the other is 0 or both are only lower bounds."""
+    if own is None or other is None or not other.median or (own.median_is_at_least and other.median_is_at_least):
+        return None
+    if not own.median and own.below:
+        return Ratio(own.below / other.median, "< ")
+    bound = "≥ " if own.median_is_at_least else "≤ " if other.median_is_at_least else ""
+    return Ratio(own.median / other.median, bound)
+
+
 def percentile(values: Sequence[float], percent: float) -> float:
     """The smallest value x with F(x) >= `percent`/100 (RFC 2330 §11.3); never interpolated."""
     if not values or not 0 < percent <= 100:

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table's capacity with all that led to it, in the columns of the source papers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from natxy.report import wording
+from natxy.report.statistics_rows import MEDIAN
+from natxy.report.tables import Column, Table
+from natxy.results.records import ExperimentRecord
+
+_FIGURES: Final = {"c0": "C0", "r0": "R0", "cs": "CS", "rs": "RS", "ct": "CT", "capacity": "C"}
+
+
+def capacity_table(experiment: ExperimentRecord) -> Table | None:
+    """None where nothing was found."""
+    units = {figure.name: figure.unit for figure in experiment.declaration.figures}
+    found = experiment.figure_statistics | (
+        {experiment.declaration.headline().name: experiment.statistics} if experiment.statistics else {}
+    )
+    if not set(_FIGURES) <= set(found):
+        return None
+    picks = ((MEDIAN, "median"), ("Minimum", "minimum"), ("Maximum", "maximum"))
+    rows = tuple(
+        (label, *(wording.statistic(found[name], getattr(found[name], pick), units[name]) for name in _FIGURES))
+        for label, pick in picks
+    )
+    head = (Column(""), *(Column(title, numeric=True) for title in _FIGURES.values()))
+    title = f"{experiment.title}: numbers of connections (C) and connections/s (R)"
+    return Table(title, head, rows, frozenset({MEDIAN}))

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows that sum up repeated measurements: a cell an experiment, all of one headline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from natxy.report import wording
+from natxy.results.records import ExperimentRecord
+from natxy.results.statistics import Summary
+
+Row = tuple[str, ...]
+
+MEDIAN: Final = "Median"
+
+_Pick = Callable[[Summary], float]
+_MEDIAN: Final[tuple[str, _Pick]] = ("median", lambda summary: summary.median)
+_MEAN: Final[tuple[str, _Pick]] = ("mean", lambda summary: summary.mean)
+_EXTREMES: Final[tuple[tuple[str, _Pick], ...]] = (
+    ("Minimum", lambda summary: summary.minimum),
+    ("Maximum", lambda summary: summary.maximum),
+)
+_STATISTICS: Final[tuple[tuple[str, _Pick], ...]] = (
+    ("1st percentile", lambda summary: summary.p1),
+    ("99th percentile", lambda summary: summary.p99),
+    *_EXTREMES,
+)
+
+
+def statistics_rows(experiments: Sequence[ExperimentRecord]) -> list[Row]:
+    """Of the headline, in the order of RFC 9693 §4.10."""
+    rows: list[Row] = [
+        ("Number of repetitions", *(wording.repetitions(experiment) for experiment in experiments)),
+        (MEDIAN, *(_median(experiment, directions=1) for experiment in experiments)),
+    ]
+    picks = _STATISTICS
+    if any(experiment.declaration.reports_mean for experiment in experiments):
+        picks = (("Mean", _MEAN[1]), *_STATISTICS)
+    rows.extend((label, *(_statistic(e.statistics, pick, e.unit) for e in experiments)) for label, pick in picks)
+    dispersions = (wording.dispersion(e.statistics) if e.statistics else wording.ABSENT for e in experiments)
+    rows.append(("Dispersion (max − min) / median", *dispersions))
+    if any(wording.share_of_maximum(experiment) != wording.ABSENT for experiment in experiments):
+        rows.append(("Median of the theoretical maximum", *map(wording.share_of_maximum, experiments)))
+    return rows
+
+
+def further_rows(experiments: Sequence[ExperimentRecord], *, extremes: bool = False) -> Iterator[Row]:
+    """The medians of what is measured besides the headline, or the means where these are asked for; their extremes on
+    demand."""
+    picks = [_MEAN if experiments[0].declaration.reports_mean else _MEDIAN]
+    if extremes:
+        picks += [(label.lower(), pick) for label, pick in _EXTREMES]
+    for figure in dict.fromkeys(figure for experiment in experiments for figure in experiment.declaration.figures[1:]):
+        summaries = [experiment.figure_statistics.get(figure.name) for experiment in experiments]
+        for label, pick in picks:
+            values = (_statistic(summary, pick, figure.unit) for summary in summaries)
+            yield (f"{figure.title}, {wording.unit(figure.unit)}, {label}", *values)
+
+
+def aggregate_rows(experiments: Sequence[ExperimentRecord]) -> Iterator[Row]:
+    """For rates per direction of traffic in both."""
+    if any(wording.per_direction(e) and wording.directions(e) == 2 for e in experiments):
+        aggregates = (_median(experiment, wording.directions(experiment)) for experiment in experiments)
+        yield ("Median, aggregate of both directions", *aggregates)
+
+
+def _statistic(summary: Summary | None, pick: _Pick, unit: str) -> str:
+    return wording.ABSENT if summary is None else wording.statistic(summary, pick(summary), unit)
+
+
+def _median(experiment: ExperimentRecord, directions: int) -> str:
+    if experiment.statistics is None:
+        return wording.ABSENT
+    return experiment.statistics.shown_median(lambda value: wording.quantity(directions * value, experiment.unit))

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from natxy.report import results_tables, sweep_tables
+from natxy.report.tables import Table
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord
+from tests.sample_runs import quickstart
+from tests.sample_sweeps import sweeps
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    return RunReader(sweeps(tmp_path_factory.mktemp("run"))).run
+
+
+def table(run: RunRecord, title: str) -> Table:
+    return next(table for table in sweep_tables.sweep_tables(run) if table.title.startswith(title))
+
+
+def rows(table: Table) -> dict[str, tuple[str, ...]]:
+    return {row[0]: row[1:] for row in table.rows}
+
+
+def test_sweeps_over_cores_stand_in_one_table_as_in_the_papers(run: RunRecord) -> None:
+    cores = table(run, "Linux IPv4 forwarding; NAT44 rate; NAT44 throughput")
+    assert [column.title for column in cores.columns] == ["CPU cores", "1", "2", "4"]
+    found = rows(cores)
+    assert found["NAT44 rate, connections/s: Median"] == ("43,750", "71,875", "140,625")
+    assert found["NAT44 rate, connections/s: Relative scale-up"] == ("1.000", "0.821", "0.804")
+    ratios = found["NAT44 throughput, frames/s per direction: Throughput ratio (to the baseline)"]
+    assert ratios == ("44.8 %", "48.5 %", "≤ 68.8 %")
+    assert len(cores.emphasis) == 3
+
+
+def test_connections_stand_with_ports_tables_and_their_ratio(run: RunRecord) -> None:
+    found = table(run, "Connection rate")
+    assert [column.title for column in found.columns][:3] == ["Connections", "50,000", "200,000"]
+    labels = [row[0] for row in found.rows]
+    assert labels[:6] == [
+        "Source ports", "Destination ports", "Connection tracking table size", "Hash table size",
+        "Connections / table size", "Connections / hash table size",
+    ]  # fmt: skip
+    assert rows(found)["Degradation"] == ("0.0 %", "5.3 %", "6.6 %", "42.1 %", "–")
+    assert rows(found)["State"][-1] == "failed"
+
+
+def test_frame_sizes_are_rows(run: RunRecord) -> None:
+    sizes = table(run, "Forwarding")
+    assert sizes.columns[0].title == "Frame size"
+    assert [row[0] for row in sizes.rows] == ["64", "128", "256", "512", "1024", "1280", "1518"]
+    latency = table(run, "Latency")
+    titles = [column.title for column in latency.columns]
+    assert any(title.startswith("Worst case latency, reverse") for title in titles)
+
+
+def test_two_swept_fields_are_two_rows_of_coordinates(run: RunRecord) -> None:
+    spread = table(run, "Addresses and ports")
+    assert [column.title for column in spread.columns] == ["IP addresses", "single", "single", "multiple", "multiple"]
+    assert spread.rows[0] == ("Source ports", "fixed", "random", "fixed", "random")
+    assert rows(spread)["Relative performance"] == ("100.0 %", "330.0 %", "216.7 %", "330.0 %")
+
+
+def test_what_is_the_same_everywhere_is_said_once(run: RunRecord) -> None:
+    same = rows(table(run, "Validated rate: Maximum connection establishment rate, connections/s: the same"))
+    assert same["Gateway"] == ("nftables",)
+    assert "Validation rate" not in same
+    for each in sweep_tables.sweep_tables(run):
+        labels = [row[0] for row in each.rows]
+        assert len(labels) == len(set(labels)), each.title
+
+
+def test_a_terminal_has_room_for_every_cell(run: RunRecord) -> None:
+    found = results_tables.overview(run)
+    assert sum(len(table.rows) for table in found) == len(run.experiments)
+    for each in found:
+        widths = [max(len(cell) for cell in column) for column in zip(*each.rows, strict=True)]
+        titles = [len(column.title) for column in each.columns]
+        assert sum(map(max, widths, titles)) + len(titles) <= 80
+
+
+def test_no_sweep_no_table(tmp_path: Path) -> None:
+    assert sweep_tables.sweep_tables(RunReader(quickstart(tmp_path)).run) == []

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from natxy.plan.units import Unit
+from natxy.results.computed import Computed, computed
+from natxy.results.reader import RunReader
+from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.results.statistics import Ratio, ratio, summarize
+from natxy.results.sweeps import sweep_groups, sweeps
+from tests.sample_sweeps import sweeps as sample
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    return RunReader(sample(tmp_path_factory.mktemp("run"))).run
+
+
+def of(run: RunRecord, name: str) -> Computed:
+    by_name = {experiment.name: experiment.id for experiment in run.experiments}
+    return computed(run)[by_name[name]]
+
+
+def median(run: RunRecord, name: str) -> float:
+    summary = next(experiment.statistics for experiment in run.experiments if experiment.name == name)
+    assert summary is not None
+    return summary.median
+
+
+def test_relative_scale_up_is_the_papers(run: RunRecord) -> None:
+    alone = median(run, "rate/cores=1")
+    assert of(run, "rate/cores=1").relative_scale_up == Ratio(1)
+    assert of(run, "rate/cores=4").relative_scale_up == Ratio(median(run, "rate/cores=4") / (4 * alone))
+
+
+def test_a_scale_up_to_what_the_search_did_not_reach_is_a_bound(run: RunRecord) -> None:
+    reached = of(run, "forward/cores=4").relative_scale_up
+    assert reached is not None
+    assert reached.bound == "≥ "
+
+
+def test_degradation_is_against_the_fewest_connections(run: RunRecord) -> None:
+    fewest = median(run, "many/connections=50000")
+    assert of(run, "many/connections=50000").degradation == Ratio(0)
+    assert of(run, "many/connections=3200000").degradation == Ratio(
+        1 - median(run, "many/connections=3200000") / fewest
+    )
+    assert of(run, "many/connections=12800000").degradation is None
+
+
+def test_times_degrade_upwards(run: RunRecord) -> None:
+    slow = [
+        replace(cell, unit=Unit.NS) for cell in run.experiments if cell.name.startswith("many/") and cell.statistics
+    ]
+    found = computed(replace(run, experiments=slow))
+    last = found[slow[-1].id].degradation
+    assert last is not None
+    assert last.value == pytest.approx(
+        median(run, "many/connections=3200000") / median(run, "many/connections=50000") - 1
+    )
+
+
+def test_relative_performance_is_against_the_first_cell(run: RunRecord) -> None:
+    first = median(run, "spread/addresses=single,source=fixed")
+    last = median(run, "spread/addresses=multiple,source=random")
+    assert of(run, "spread/addresses=single,source=fixed").relative_performance == Ratio(1)
+    assert of(run, "spread/addresses=multiple,source=random").relative_performance == Ratio(last / first)
+
+
+def test_sizes_have_no_relative_performance(run: RunRecord) -> None:
+    for name in ("sizes/frame_size=1518", "rate/cores=2", "many/connections=800000"):
+        assert of(run, name).relative_performance is None
+
+
+def test_connections_are_compared_with_the_tables(run: RunRecord) -> None:
+    found = of(run, "many/connections=800000")
+    assert (found.table_size, found.hash_size) == (1_072_000, 1_072_000)
+    assert found.connections_per_table_entry == pytest.approx(0.746, abs=0.001)
+    assert of(run, "sizes/frame_size=64").connections_per_table_entry is None
+
+
+def test_the_throughput_ratio_is_to_the_baselines_own_cell(run: RunRecord) -> None:
+    expected = median(run, "nat44/cores=2") / median(run, "forward/cores=2")
+    assert of(run, "nat44/cores=2").throughput_ratio == Ratio(expected)
+
+
+def test_columns_are_plain_and_carry_units(run: RunRecord) -> None:
+    columns = of(run, "nat44/cores=4").columns()
+    assert columns["relative_scale_up"] == pytest.approx(0.846, abs=0.001)
+    assert columns["throughput_ratio_percent"] == pytest.approx(68.75, abs=0.1)
+    assert columns["throughput_ratio_bound"] == "≤"
+    assert columns["degradation_percent"] is None
+
+
+def test_cells_of_a_sweep_are_found_together_and_know_their_numbers(run: RunRecord) -> None:
+    found = {sweep.name: sweep for sweep in sweeps(run)}
+    assert [place[0].number for place in found["alpha"].places] == [0.8, 0.6, 0.5, 0.25]
+    assert found["alpha"].title == "Validated rate"
+    assert [place[1].number for place in found["spread"].places] == [None] * 4
+    assert found["spread"].title == "Addresses and ports"
+
+
+def test_sweeps_over_the_same_coordinates_are_a_group(run: RunRecord) -> None:
+    names = [[sweep.name for sweep in group.sweeps] for group in sweep_groups(run)]
+    assert names == [["forward", "rate", "nat44"], ["many"], ["sizes"], ["alpha"], ["spread"], ["latency"]]
+
+
+@given(st.floats(1, 1e9), st.floats(1, 1e9))
+def test_a_ratio_is_that_of_the_medians(own: float, other: float) -> None:
+    found = ratio(summarize([own]), summarize([other]))
+    assert found is not None
+    assert found.value * other == pytest.approx(own)
+
+
+def test_what_is_alone_has_nothing_to_compare(run: RunRecord) -> None:
+    alone: list[ExperimentRecord] = [
+        replace(experiment, sweep=None, cell={}, baseline=None) for experiment in run.experiments
+    ]
+    for found in computed(replace(run, experiments=alone)).values():
+        assert (found.relative_scale_up, found.relative_performance, found.degradation) == (None, None, None)
