@@ -7,9 +7,12 @@ thousands of times a second.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
 
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages import (
@@ -32,8 +35,12 @@ from natxy.engine.messages import (
     Verdict,
 )
 from natxy.engine.simulated_delays import SimulatedDelays
+from natxy.engine.simulated_losses import NOTHING, Carried, Outage, StreamLosses, carried, lose
 from natxy.errors import NatxyError
 from natxy.plan.gateways import SimulatedConfig, TablePolicy
+
+# The real engine tells five times a second how far a trial is.
+PROGRESS_S: Final = 0.2
 
 
 class SimulatedDut:
@@ -46,15 +53,27 @@ class SimulatedDut:
         self._noise = noise
         self._seed = seed
         self._random = random.Random(seed)
+        self.trial_time_s = 0.0
+        self.outages: list[Outage] = []
 
     def begin_trial(self, seed: int) -> None:
         """A trial's noise comes from its own seed: it is the same whatever was tried before."""
         self._random = random.Random(f"{self._seed}/{seed}")
+        self.trial_time_s = 0.0
+        self.outages = []
 
     def forwarded(self, rate_fps: float, flows: int = 1) -> float:
         """The share of frames forwarded at `rate_fps`, both directions together."""
         limit_fps = self.config.forwarding_fps / (1 + self.config.flow_cost * (flows - 1))
         return 0.0 if self.collapsed else min(1.0, self._today(limit_fps) / rate_fps)
+
+    def carry(self, streams: Sequence[StreamSpec], flows: int) -> Carried:
+        """Streams that begin together. What overloads the gateway is followed by an outage."""
+        share = self.forwarded(sum(stream.rate_fps for stream in streams), flows)
+        if share < 1 and self.config.recovery_time:
+            end_s = max(map(_end_s, streams))
+            self.outages.append(Outage(end_s, end_s + self.config.recovery_time))
+        return carried(streams, share, self.config.buffer_frames) if share else NOTHING
 
     def connect(self, connections: int, rate_fps: float) -> tuple[int, int]:
         """Offers new connections; returns how many of their frames pass, and how many are in the table at the end."""
@@ -71,8 +90,10 @@ class SimulatedDut:
         return made, made
 
     def restart(self) -> None:
+        """At the present time of the trial that is under way."""
         self.connections = 0
         self.collapsed = False
+        self.outages.append(Outage(self.trial_time_s, self.trial_time_s + self.config.restart_time))
 
     def _today(self, limit_fps: float) -> float:
         return limit_fps * (1 + self._noise * self._random.uniform(-1, 1)) if self._noise else limit_fps
@@ -139,20 +160,20 @@ class SimulatedEngine:
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         self._dut.begin_trial(request.seed)
+        self._pass_time(request, on_progress)
+        known = self._known(request.streams)
         flows = max(self._flows(stream) for stream in request.streams)
-        share = self._dut.forwarded(sum(stream.rate_fps for stream in request.streams), flows)
-        received = []
-        for stream in request.streams:
-            reverse = stream.source == Side.RIGHT
-            loss = self._dut.config.reverse_loss_ratio if reverse else self._dut.config.forward_loss_ratio
-            known = 1.0
-            if stream.kind != StreamKind.FLOWS:
-                established = self._require_phase1()
-                known = established.made / established.asked
-            received.append((stream, _arrived(int(stream.frames * share * known), loss)))
+        through: dict[float, Carried] = {}
+        for start_s, together in groupby(sorted(request.streams, key=_start_s), _start_s):
+            through[start_s] = self._dut.carry([*together], flows)
+        losses = [self._lose(stream, through[stream.start_s], known) for stream in request.streams]
+        received = [(stream, lost.received) for stream, lost in zip(request.streams, losses, strict=True)]
         result = self._result(received, request.drain_s, on_progress)
-        measured = zip(request.streams, result.streams, strict=True)
-        streams = [self._with_delays(*pair, histogram=request.delay_histogram) for pair in measured]
+        measured = zip(request.streams, result.streams, losses, strict=True)
+        streams = [
+            _with_losses(self._with_delays(stream, found, histogram=request.delay_histogram), lost)
+            for stream, found, lost in measured
+        ]
         return result.model_copy(update={"streams": streams})
 
     def abort(self) -> None:
@@ -160,6 +181,30 @@ class SimulatedEngine:
 
     def close(self) -> None:
         """There is nothing to close."""
+
+    def _pass_time(self, request: TrialRequest, on_progress: OnProgress) -> None:
+        """Who hears of the progress may act on the gateway."""
+        end_s, planned = max(map(_end_s, request.streams)), sum(stream.frames for stream in request.streams)
+        for tick in range(1, math.ceil(end_s / PROGRESS_S)):
+            self._dut.trial_time_s = tick * PROGRESS_S
+            so_far = int(planned * self._dut.trial_time_s / end_s)
+            if on_progress:
+                elapsed_s = self._dut.trial_time_s
+                on_progress(Progress(elapsed_s=elapsed_s, planned=planned, sent=so_far, received=so_far))
+
+    def _known(self, streams: Sequence[StreamSpec]) -> float:
+        """The share of the connections that a phase 2 asks for which are there."""
+        if all(stream.kind == StreamKind.FLOWS for stream in streams):
+            return 1.0
+        established = self._require_phase1()
+        return established.made / established.asked
+
+    def _lose(self, stream: StreamSpec, through: Carried, known: float) -> StreamLosses:
+        config = self._dut.config
+        ratio = config.reverse_loss_ratio if stream.source == Side.RIGHT else config.forward_loss_ratio
+        if stream.kind != StreamKind.FLOWS:
+            through = Carried(through.share * known, 0.0 if known < 1 else through.lossless_part)
+        return lose(stream, through, ratio, self._dut.outages)
 
     def _with_delays(self, stream: StreamSpec, result: StreamResult, *, histogram: bool) -> StreamResult:
         config = self._dut.config
@@ -191,7 +236,7 @@ class SimulatedEngine:
         self, streams: Sequence[tuple[StreamSpec, int]], drain_s: float, on_progress: OnProgress
     ) -> TrialResult:
         self._run_id += 1
-        duration_s = max(stream.frames / stream.rate_fps for stream, _ in streams)
+        duration_s = max(_end_s(stream) for stream, _ in streams)
         self.elapsed_s += duration_s + drain_s
         results = [self._stream_result(stream, received) for stream, received in streams]
         if on_progress:
@@ -260,3 +305,16 @@ class SimulatedEngine:
 
 def _arrived(frames: int, loss_ratio: float) -> int:
     return int(frames * (1 - loss_ratio)) if loss_ratio else frames
+
+
+def _start_s(stream: StreamSpec) -> float:
+    return stream.start_s
+
+
+def _end_s(stream: StreamSpec) -> float:
+    return stream.start_s + stream.frames / stream.rate_fps
+
+
+def _with_losses(result: StreamResult, losses: StreamLosses) -> StreamResult:
+    found = {"first_lost": losses.first, "last_lost": losses.last, "longest_silence": losses.silence}
+    return result.model_copy(update=found)

@@ -76,4 +76,5 @@ def test_time_is_virtual() -> None:
     seen: list[Progress] = []
     engine.run_trial(both(10).model_copy(update={"drain_s": 2.0}), seen.append)
     assert engine.elapsed_s == pytest.approx(102)
-    assert seen[0].sent == 2000
+    assert [progress.elapsed_s for progress in seen[:3]] == pytest.approx([0.2, 0.4, 0.6])
+    assert seen[-1].sent == 2000

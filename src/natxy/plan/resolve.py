@@ -26,9 +26,11 @@ from natxy.plan.models import (
 )
 from natxy.plan.presets import RFC_TIMING, Timing, resolve_timing, timing_deviations
 from natxy.plan.problems import Location, PlanProblems, Problem
+from natxy.plan.procedures import ProcedureConfig
+from natxy.plan.procedures.maximum_rate import MaximumRate
 from natxy.plan.terms import Family
 from natxy.plan.topology import resolve_addresses, resolve_translation
-from natxy.plan.units import Percent, Rate, format_duration, format_quantity, line_rate_fps, times
+from natxy.plan.units import Percent, Rate, format_duration, format_quantity, line_rate_fps
 
 # The 18 bytes of payload that a frame proves itself with leave 64 bytes for IPv4, and 14 + 40 + 8 + 18 + 4 for IPv6.
 SMALLEST_FRAME: Final = {Family.IPV4: 64, Family.IPV6: 84}
@@ -36,7 +38,6 @@ SMALLEST_FRAME: Final = {Family.IPV4: 64, Family.IPV6: 84}
 DEFAULT_ALPHA: Final = 0.5
 DEFAULT_MIN_RATE: Final = 1000.0
 DEFAULT_ERROR: Final = Percent(1)
-DEFAULT_REPEAT: Final = 20
 
 # RFC 4814 §4; a stateful test needs limited ranges, else there were 3.17·10⁹ connections (RFC 9693 §4.4).
 RANDOM_PORTS: Final = Ports(source=PortRange(min=1024, max=65535), destination=PortRange(min=1, max=49151))
@@ -118,6 +119,8 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         max_invalid=own.max_invalid,
         timing=timing,
     )
+    procedure = _resolve_procedure(own.procedure, line_bps, experiment.longest_frame, (*location, "procedure"))
+    experiment = experiment.model_copy(update={"procedure": procedure})
     if "search" not in takes:
         return experiment
     search = _resolve_search(own.search, line_bps, experiment.longest_frame, (*location, "search"))
@@ -139,6 +142,17 @@ def _ports_for(flows: int) -> Ports:
         source=PortRange(min=FIRST_SOURCE_PORT, max=FIRST_SOURCE_PORT + sources - 1),
         destination=PortRange(min=FIRST_DESTINATION_PORT, max=min(FIRST_DESTINATION_PORT + destinations - 1, 65535)),
     )
+
+
+def _resolve_procedure(
+    own: ProcedureConfig, line_bps: float | None, frame_size: int, location: Location
+) -> ProcedureConfig:
+    if line_bps is not None:
+        return own.with_line_rate(line_rate_fps(line_bps, frame_size))
+    if isinstance(own, MaximumRate) and own.needs_maximum_rate and own.maximum_rate is None:
+        text = f"missing; {own.name} needs the highest rate of the medium: give it here, or the plan's `line_rate`"
+        raise PlanProblems([Problem((*location, "maximum_rate"), text)])
+    return own
 
 
 def _resolve_search(own: SearchPlan, line_bps: float | None, frame_size: int, location: Location) -> Search:
@@ -215,7 +229,7 @@ def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[s
             "trial."
         )
     for experiment in experiments:
-        sentences += timing_deviations(experiment.timing, fixed_duration=not experiment.procedure.stateful)
+        sentences += timing_deviations(experiment.timing, fixed_duration=experiment.procedure.timed)
         sentences += experiment.procedure.deviations(experiment.timing.trial)
         if experiment.search and experiment.search.goal:
             sentences += goal_deviations(experiment.search.goal, experiment.timing.trial)
@@ -226,10 +240,7 @@ def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[s
                 "Routers are measured with one destination network a side; RFC 2544 §12 asks for a second run with "
                 "random destinations in 256 networks."
             )
-        if experiment.repeat < DEFAULT_REPEAT:
-            sentences.append(
-                f"Experiments are measured {times(experiment.repeat)}; at least {DEFAULT_REPEAT} repetitions are usual."
-            )
+        sentences += experiment.procedure.repeat_deviations(experiment.repeat)
         if experiment.uses_connections:
             sentences.append("Connections are UDP; results need not carry over to TCP (RFC 9693).")
     return [*dict.fromkeys(sentences)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from natxy.plan.experiment import Experiment
+from natxy.procedures.back_to_back import BackToBack
 from natxy.procedures.base import Procedure
 from natxy.procedures.connection_rate import ConnectionRate, ValidatedConnectionRate
 from natxy.procedures.delay_variation import Ipdv, Pdv
@@ -27,6 +28,7 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         Pdv(),
         Ipdv(),
         Overload(),
+        BackToBack(),
         ConnectionRate(),
         ValidatedConnectionRate(),
         TearDownRate(),

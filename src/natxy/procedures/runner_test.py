@@ -18,6 +18,7 @@ from natxy.engine.messages import Progress
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError
 from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
+from natxy.procedures.bench import FinishedTrial
 from natxy.procedures.listener import RunListener
 from natxy.procedures.runner import ENGINE_LOG, PLAN_FILE, run_plan
 from natxy.results.reader import RunReader
@@ -197,12 +198,15 @@ class Fails(RunListener):
 
     def __init__(self, error: BaseException) -> None:
         self._error = error
-        self._trials = 0
+        self._finished = 0
 
     def progress(self, kind: TrialKind, progress: Progress) -> None:
-        self._trials += 1
-        if self._trials == 3:
+        if self._finished == 2:
+            self._finished += 1
             raise self._error
+
+    def trial_finished(self, trial: FinishedTrial) -> None:
+        self._finished += 1
 
 
 def test_a_dut_that_fails_is_recorded_and_the_run_goes_on(tmp_path: Path) -> None:

@@ -35,8 +35,11 @@ class TrafficProcedure(Procedure):
         return phase1_s(experiment, phase1_fps) + experiment.traffic_s + experiment.timing.drain
 
 
-def traffic_step(bench: Bench, attempt: Attempt, request: Callable[[int], TrialRequest]) -> TrialResult:
-    """`request(seed)` at `attempt.rate`, per direction. A phase 1 that does not pass decides the step."""
+def traffic_step(
+    bench: Bench, attempt: Attempt, request: Callable[[int], TrialRequest], rate_fps: float | None = None
+) -> TrialResult:
+    """`request(seed)` at `rate_fps` per direction, which is `attempt.rate` unless something else is varied. A phase 1
+    that does not pass decides the step."""
     bench.begin(attempt)
     prepared = prepare_connections(bench, attempt)
     if prepared and prepared.verdict != Verdict.PASS:
@@ -45,7 +48,7 @@ def traffic_step(bench: Bench, attempt: Attempt, request: Callable[[int], TrialR
         attempt,
         TrialKind.TRAFFIC,
         Purpose.MEASURE,
-        attempt.rate,
+        attempt.rate if rate_fps is None else rate_fps,
         lambda seed, on_progress: bench.engine.run_trial(request(seed), on_progress),
     )
 

@@ -36,6 +36,11 @@ class SimulatedConfig(GatewayModel):
     flow_cost: Annotated[float, Field(ge=0)] = Field(
         default=0.0, description="of every flow after the first, as a share of what forwarding a frame takes"
     )
+    buffer_frames: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="frames that wait for being forwarded, of both directions together"
+    )
+    recovery_time: Duration = Field(default=0.0, description="after an overload's end, when nothing is forwarded")
+    restart_time: Duration = Field(default=0.1, description="what a restart takes; nothing is forwarded meanwhile")
     connection_rate_fps: AbsoluteRate = Field(default=200_000.0, description="most connections set up per second")
     table_capacity: Count = 1_000_000
     table_policy: TablePolicy = TablePolicy.KEEP

@@ -7,6 +7,7 @@ from typing import Annotated, Final, get_args
 
 from pydantic import Field
 
+from natxy.plan.procedures.back_to_back import BackToBackConfig
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
 from natxy.plan.procedures.delay_variation import IpdvConfig, PdvConfig
@@ -26,6 +27,7 @@ ProcedureConfig = Annotated[
     | PdvConfig
     | IpdvConfig
     | OverloadConfig
+    | BackToBackConfig
     | ConnectionRateConfig
     | ValidatedConnectionRateConfig
     | TearDownRateConfig

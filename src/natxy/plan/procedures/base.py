@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final, Self
 
 from natxy.plan.base import PlanModel
-from natxy.plan.units import Unit
+from natxy.plan.units import Unit, times
+
+USUAL_REPEAT: Final = 20
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,13 @@ class ProcedureDeclaration(PlanModel):
     takes_mlrsearch: ClassVar[bool] = False
     """Its search may be one for a rate that is not by halving."""
 
+    timed: ClassVar[bool] = True
+    """Its trials last as long as the timing's `trial` says; if not, as long as their frames or connections take."""
+
+    def with_line_rate(self, line_fps: float) -> Self:
+        """With what follows from the theoretical maximum of the plan's line, in frames per second."""
+        return self
+
     def traffic_s(self, trial_s: float) -> float:
         """How long the traffic of a trial of fixed length lasts, given the timing's `trial`."""
         return trial_s
@@ -52,6 +61,11 @@ class ProcedureDeclaration(PlanModel):
     def deviations(self, trial_s: float) -> list[str]:
         """Where this procedure's own fields and durations depart from its RFC, as sentences for the report."""
         return []
+
+    def repeat_deviations(self, repeat: int) -> list[str]:
+        if repeat >= USUAL_REPEAT:
+            return []
+        return [f"Experiments are measured {times(repeat)}; at least {USUAL_REPEAT} repetitions are usual."]
 
     @property
     def most_connections(self) -> int | None:

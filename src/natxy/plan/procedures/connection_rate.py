@@ -18,6 +18,7 @@ class ConnectionRateConfig(ProcedureDeclaration):
     figures: ClassVar = (_RATE,)
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
+    timed: ClassVar = False
     takes: ClassVar = frozenset({"search", "connections", "loss_tolerance"})
     takes_mlrsearch: ClassVar = True
 
@@ -29,5 +30,6 @@ class ValidatedConnectionRateConfig(ProcedureDeclaration):
     figures: ClassVar = (_RATE,)
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
+    timed: ClassVar = False
     takes: ClassVar = frozenset({"search", "connections", "alpha", "loss_tolerance"})
     takes_mlrsearch: ClassVar = True

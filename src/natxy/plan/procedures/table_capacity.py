@@ -36,6 +36,7 @@ class TableCapacityConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
+    timed: ClassVar = False
     takes: ClassVar = frozenset({"search", "alpha"})
 
     @model_validator(mode="after")

@@ -21,4 +21,5 @@ class TearDownRateConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
+    timed: ClassVar = False
     takes: ClassVar = frozenset({"connections", "phase1_rate"})

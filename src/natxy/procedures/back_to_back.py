@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Back-to-back frames (RFC 2544 §26.4, RFC 9004): the longest burst at the maximum rate that loses nothing.
+
+While a burst comes in, the gateway forwards at its throughput what it can and buffers the rest. The implied buffer time
+takes the whole burst for buffered, the corrected one leaves out what was forwarded meanwhile (RFC 9004 §6.4).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from natxy.engine.messages import TrialLimits, TrialRequest, TrialResult, Verdict
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.back_to_back import BackToBackConfig
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.procedures.base import ProcedureResult
+from natxy.procedures.bench import Bench
+from natxy.procedures.phase1 import phase1_s
+from natxy.procedures.steps import valid_step
+from natxy.procedures.streams import traffic_request
+from natxy.procedures.traffic import TrafficProcedure, is_phase1, traffic_step, without_phase1
+from natxy.search.longest import Longest, LongestSearch
+from natxy.search.outcome import Attempt
+
+# How far two clocks that keep Ethernet's ±100 ppm may lie apart.
+CLOCK_TOLERANCE: Final = 2e-4
+
+# The tester hands up to so many frames to the port at once, so the last one may be late by as many, or by this share of
+# a long burst. The timing's floor would let a burst of some milliseconds take twice as long.
+FRAMES_AT_ONCE: Final = 32
+LATE_SHARE: Final = 0.01
+
+
+class BackToBack(TrafficProcedure):
+    declaration: ClassVar[type[ProcedureDeclaration]] = BackToBackConfig
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        config, throughput_fps = _config(bench.experiment), bench.rate
+        assert throughput_fps is not None
+        if throughput_fps >= config.maximum_fps * (1 - CLOCK_TOLERANCE):
+            return _no_result("the throughput is the maximum rate, at which a burst may go on forever (RFC 9004 §6.1)")
+        bursts = _Bursts(bench)
+        try:
+            found = _search(config).run(bursts.pass_at)
+        except _Phase1FailedError as failed:
+            return without_phase1(bench, failed.result)
+        if found.passed == 0:
+            return ProcedureResult(_figures(found, config, throughput_fps), upper_bound=1, remark=bursts.last_reason)
+        return ProcedureResult(
+            _figures(found, config, throughput_fps),
+            lower_bound=found.passed,
+            upper_bound=found.failed,
+            remark="" if found.failed else "at least this: the longest burst that was to be tried lost nothing",
+        )
+
+    def expected_steps(self, experiment: Experiment) -> int:
+        """The bursts first tried are far too long, and each is verified."""
+        config = _config(experiment)
+        return _search(config).expected_steps() * (1 + config.loss_verification)
+
+    def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
+        """Bursts halve, so all together are about as long as the longest."""
+        burst_s = experiment.traffic_s / self.expected_steps(experiment)
+        return phase1_s(experiment, phase1_fps) + burst_s + experiment.timing.drain
+
+
+class _Phase1FailedError(Exception):
+    def __init__(self, result: TrialResult) -> None:
+        super().__init__(result.reason)
+        self.result = result
+
+
+class _Bursts:
+    """Sends bursts, each until it passes or has been verified to lose frames."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._config = _config(bench.experiment)
+        self._steps = 0
+        self.last_reason = ""
+
+    def pass_at(self, frames: int) -> bool:
+        """Whether a burst of so many frames gets through (RFC 9004 §6.2: loss may be none of the buffer's)."""
+        return any(self._passes(frames) for _ in range(1 + self._config.loss_verification))
+
+    def _passes(self, frames: int) -> bool:
+        self._steps += 1
+        result = valid_step(self._bench, self._steps, frames, self._send)
+        if is_phase1(result):
+            raise _Phase1FailedError(result)
+        self.last_reason = result.reason
+        return result.verdict == Verdict.PASS
+
+    def _send(self, attempt: Attempt) -> TrialResult:
+        experiment, maximum_fps = self._bench.experiment, self._config.maximum_fps
+        return traffic_step(
+            self._bench, attempt, lambda seed: _burst(experiment, round(attempt.rate), maximum_fps, seed), maximum_fps
+        )
+
+
+def _burst(experiment: Experiment, frames: int, rate_fps: float, seed: int) -> TrialRequest:
+    request = traffic_request(experiment, rate_fps, seed)
+    limits = TrialLimits(
+        max_overrun_ratio=LATE_SHARE,
+        overrun_floor_s=FRAMES_AT_ONCE / rate_fps,
+        max_pause_s=experiment.timing.max_pause,
+    )
+    streams = [stream.model_copy(update={"frames": frames}) for stream in request.streams]
+    return request.model_copy(update={"streams": streams, "limits": limits})
+
+
+def _config(experiment: Experiment) -> BackToBackConfig:
+    assert isinstance(experiment.procedure, BackToBackConfig)
+    return experiment.procedure
+
+
+def _search(config: BackToBackConfig) -> LongestSearch:
+    return LongestSearch(config.longest_frames, config.error)
+
+
+def _figures(found: Longest, config: BackToBackConfig, throughput_fps: float) -> dict[str, float | None]:
+    implied_s = found.passed / config.maximum_fps
+    corrected_s = implied_s * (1 - throughput_fps / config.maximum_fps)
+    return {"burst": found.passed, "implied_buffer": implied_s, "corrected_buffer": corrected_s}
+
+
+def _no_result(remark: str) -> ProcedureResult:
+    return ProcedureResult(dict.fromkeys(("burst", "implied_buffer", "corrected_buffer")), remark=remark)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Back-to-back frames in virtual time: the buffer found is the model's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from natxy.engine.messages import Verdict
+from natxy.plan.problems import PlanProblems
+from natxy.plan.resolve import resolve
+from natxy.procedures.traffic_test import figures, measure, plan_of
+
+
+def back_to_back(rate: float, **own: Any) -> dict[str, Any]:
+    return {"name": "b2b", "procedure": {"name": "back-to-back"} | own, "rate": rate}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    maximum=st.integers(10_000, 2_000_000),
+    share=st.floats(0.05, 0.95),
+    buffer=st.integers(2, 20_000),
+    directions=st.sampled_from(["bidirectional", "forward"]),
+)
+def test_the_buffer_is_the_models(maximum: int, share: float, buffer: int, directions: str) -> None:
+    """Both directions share the model's buffer and its forwarding rate."""
+    streams = 2 if directions == "bidirectional" else 1
+    throughput = maximum * share
+    plan = back_to_back(throughput, maximum_rate=maximum, longest_burst=10**7) | {"directions": directions}
+    found = figures(measure(plan, forwarding_fps=throughput * streams, buffer_frames=buffer), "b2b")
+    buffered = buffer / streams
+    assert found["burst"] == pytest.approx(buffered / (1 - share), abs=1.001)
+    assert found["implied_buffer"] == pytest.approx(buffered / (1 - share) / maximum, abs=1.001 / maximum)
+    # One frame more or less of the burst: so much of it had to be buffered.
+    assert found["corrected_buffer"] == pytest.approx(buffered / maximum, abs=1.001 / maximum)
+
+
+def test_a_burst_that_lost_frames_is_verified() -> None:
+    plan = back_to_back(40_000, maximum_rate="100k", longest_burst=8, loss_verification=2)
+    run = measure(plan, forwarding_fps=80_000, buffer_frames=4)
+    trials = run.experiments[0].repetitions[0].trials
+    # A burst of n leaves 2n · 0.6 for the buffer: 3 are kept, 4 are not.
+    assert figures(run, "b2b")["burst"] == 3
+    sent = [(trial.planned // 2, trial.verdict) for trial in trials]
+    lost = [(4, Verdict.FAIL)] * 3
+    assert sent == [*lost, (2, Verdict.PASS), (3, Verdict.PASS)]
+
+
+def test_a_throughput_at_the_maximum_has_no_longest_burst() -> None:
+    run = measure(back_to_back(100_000, maximum_rate=100_000))
+    repetition = run.experiments[0].repetitions[0]
+    assert (repetition.value, repetition.trials) == (None, [])
+    assert "RFC 9004 §6.1" in repetition.reason
+
+
+def test_the_longest_burst_tried_is_at_least_the_result() -> None:
+    run = measure(back_to_back(100_000, maximum_rate="200k", longest_burst=100), buffer_frames=10**6)
+    assert run.experiments[0].is_only_a_lower_bound
+    assert run.experiments[0].values == [100]
+
+
+def test_the_maximum_is_given_or_that_of_the_line_rate() -> None:
+    with pytest.raises(PlanProblems, match="missing; back-to-back needs the highest rate"):
+        resolve(plan_of(back_to_back(10_000)))
+    on_a_line = plan_of(back_to_back(10_000)).model_copy(update={"line_rate": 1e9})
+    plan = resolve(on_a_line)
+    procedure = plan.experiments[0].procedure
+    assert procedure.name == "back-to-back"
+    assert procedure.maximum_fps == pytest.approx(1e9 / 8 / 84)
+    assert plan.experiments[0].traffic_s == pytest.approx(2, abs=1e-6)
+    assert "asks for at least 50 times" in " ".join(plan.deviations)
+
+
+def test_phase_1_that_fails_leaves_no_result() -> None:
+    stateful = {"connections": 2000, "phase1_rate": "500k"}
+    run = measure(back_to_back(10_000, maximum_rate="100k") | stateful, connection_rate_fps=1000)
+    assert figures(run, "b2b") == {"burst": None, "implied_buffer": None, "corrected_buffer": None}
+    assert "phase 1 failed" in run.experiments[0].repetitions[0].reason

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Binary search for the greatest whole number that passes, such as the frames of a burst (RFC 2544 §26.4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Longest:
+    """`passed` is 0 when not even 1 did, `failed` None when none did."""
+
+    passed: int
+    failed: int | None
+
+
+@dataclass(frozen=True)
+class LongestSearch:
+    """From 1 to `most`; ends when `passed` and `failed` are no further apart than `error`."""
+
+    most: int
+    error: int
+
+    def run(self, passes: Callable[[int], bool]) -> Longest:
+        """The greatest number is only tried when all others say so."""
+        passed, failed = 0, self.most + 1
+        while failed - passed > self.error:
+            passed, failed = self._narrowed(passed, failed, (passed + failed) // 2, passes)
+        if failed > self.most > passed:
+            passed, failed = self._narrowed(passed, failed, self.most, passes)
+        return Longest(passed, failed if failed <= self.most else None)
+
+    def expected_steps(self) -> int:
+        return max(1, math.ceil(math.log2((self.most + 1) / self.error)))
+
+    @staticmethod
+    def _narrowed(passed: int, failed: int, tried: int, passes: Callable[[int], bool]) -> tuple[int, int]:
+        return (tried, failed) if passes(tried) else (passed, tried)
