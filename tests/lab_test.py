@@ -25,16 +25,31 @@ from natxy.lab.namespaces import LabNamespaces, other_labs, remove_stale_labs, s
 from natxy.lab.netns import NetnsLab
 from natxy.lab.probe import probe_machine
 from natxy.plan.addresses import AddressPlan, LinkAddresses
-from natxy.plan.gateways import GatewayConfig, IptablesConfig, LinuxForwardConfig, NftablesConfig
+from natxy.plan.gateways import CommandConfig, GatewayConfig, IptablesConfig, LinuxForwardConfig, NftablesConfig
 from natxy.plan.gateways.iptables import IptablesBackend, IptablesTarget
 from natxy.plan.models import LabConfig
 from tests.lab_frames import INSIDE, IPV4, IPV6, OUTSIDE, namespace_of_tester, send_one, traces
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root")
 
-NETFILTER = [
+NATS = [
     NftablesConfig(),
     *(IptablesConfig(backend=backend, target=target) for backend in IptablesBackend for target in IptablesTarget),
+    CommandConfig(
+        stateful=True,
+        masquerades=True,
+        apply=[
+            ["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"],
+            ["nft", "add table inet mine"],
+            ["nft", "add chain inet mine out { type nat hook postrouting priority srcnat; }"],
+            ["nft", "flush chain inet mine out"],
+            ["nft", 'add rule inet mine out oifname "{right}" masquerade'],
+        ],
+        remove=[["nft", "add table inet mine; delete table inet mine"]],
+        clear=[["conntrack", "-F"]],
+        count=["cat", "/proc/sys/net/netfilter/nf_conntrack_count"],
+        describe=[["nft", "list", "ruleset"]],
+    ),
 ]
 
 
@@ -155,7 +170,7 @@ class TestGateways:
             gateway.remove()
             assert lab.transport.run(["sysctl", "-n", "net.ipv4.ip_forward"]).stdout.strip() == "0"
 
-    @pytest.mark.parametrize("config", NETFILTER, ids=lambda config: config.driver)
+    @pytest.mark.parametrize("config", NATS, ids=lambda config: config.driver)
     def test_nat_translates_counts_and_clears(self, addresses: AddressPlan, config: GatewayConfig) -> None:
         version = addresses.left.dut.version
         with NetnsLab(LabConfig(), addresses) as lab:

@@ -60,8 +60,7 @@ class Gateway(ABC, Generic[ConfigT]):
     name: ClassVar[str]
     """The word a plan names the driver with."""
     summary: ClassVar[str]
-    capabilities: ClassVar[frozenset[Capability]] = frozenset()
-    stateful: ClassVar[bool] = False
+    capabilities: frozenset[Capability] = frozenset()
 
     def __init__(
         self, config: ConfigT, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
@@ -93,9 +92,8 @@ class Gateway(ABC, Generic[ConfigT]):
     def describe(self) -> DutDescription:
         """Read from the DUT, not from the plan; valid between `apply` and `remove`."""
 
-    def wait_ready(self, timeout_s: float = 10) -> None:
+    def wait_ready(self) -> None:
         """Returns when the gateway forwards; a driver whose `apply` ends that way needs nothing here."""
-        del timeout_s
 
     def check(self, need: TableNeed) -> None:
         """PlanError when the table cannot hold the connections asked, or forgets them before the trial ends."""
@@ -103,7 +101,7 @@ class Gateway(ABC, Generic[ConfigT]):
 
     def clear(self) -> None:
         """Empties the connection tracking table and makes sure that it is empty (RFC 9693 §4.4)."""
-        if self.stateful:
+        if self.config.keeps_connections:
             raise NotImplementedError(f"{self.name} is stateful and says no way to clear its table")
 
     def timed_clear(self) -> float:

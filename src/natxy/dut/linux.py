@@ -15,6 +15,7 @@ from natxy.dut.transport import Transport
 from natxy.errors import DutError
 from natxy.plan.addresses import AddressPlan
 
+LINK_UP_S = 10.0
 FORWARDING = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
 
 
@@ -80,9 +81,9 @@ class LinuxGateway(Gateway[ConfigT]):
             settings |= self.table.describe()
         return DutDescription(self.name, self.version(), settings, self.configuration())
 
-    def wait_ready(self, timeout_s: float = 10) -> None:
+    def wait_ready(self) -> None:
         for interface in (self.interfaces.left, self.interfaces.right):
-            self._wait_up(interface, time.monotonic() + timeout_s)
+            self._wait_up(interface, time.monotonic() + LINK_UP_S)
 
     def kernel(self) -> str:
         return "Linux " + self.transport.run(["uname", "-r"]).stdout.strip()

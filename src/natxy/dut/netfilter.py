@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from natxy.dut.base import Capability, DutInterfaces, TableNeed
 from natxy.dut.conntrack import ConntrackTable
@@ -18,8 +18,7 @@ ConntrackT = TypeVar("ConntrackT", bound=ConntrackModel)
 class NetfilterGateway(LinuxGateway[ConntrackT]):
     """A driver gives the same four methods as to `LinuxGateway`."""
 
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.CLEAR, Capability.COUNT})
-    stateful = True
+    capabilities = frozenset({Capability.CLEAR, Capability.COUNT})
     table: ConntrackTable
 
     def __init__(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from natxy.dut.base import DutInterfaces, Gateway
+from natxy.dut.command import CommandGateway
 from natxy.dut.iptables import IptablesGateway
 from natxy.dut.linux_forward import LinuxForwardGateway
 from natxy.dut.nftables import NftablesGateway
@@ -15,7 +16,7 @@ from natxy.plan.addresses import AddressPlan
 from natxy.plan.gateways import GatewayConfig
 
 GATEWAYS: dict[str, type[Gateway[Any]]] = {
-    driver.name: driver for driver in (LinuxForwardGateway, IptablesGateway, NftablesGateway)
+    driver.name: driver for driver in (LinuxForwardGateway, IptablesGateway, NftablesGateway, CommandGateway)
 }
 
 

@@ -13,7 +13,6 @@ class SimulatedGateway(Gateway[SimulatedConfig]):
     name = "simulated"
     summary = "a gateway in virtual time with known limits"
     capabilities = frozenset({Capability.CLEAR, Capability.COUNT})
-    stateful = True
 
     def __init__(self, dut: SimulatedDut) -> None:
         # No machine, hence no transport, interfaces or addresses.

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.gateways.conntrack import ConntrackModel
 from natxy.plan.gateways.iptables import IptablesConfig
 from natxy.plan.gateways.kernel import KernelModel
@@ -16,10 +17,12 @@ from natxy.plan.gateways.nftables import NftablesConfig
 from natxy.plan.gateways.simulated import SimulatedConfig, TablePolicy
 
 GatewayConfig = Annotated[
-    IptablesConfig | LinuxForwardConfig | NftablesConfig | SimulatedConfig, Field(discriminator="driver")
+    CommandConfig | IptablesConfig | LinuxForwardConfig | NftablesConfig | SimulatedConfig,
+    Field(discriminator="driver"),
 ]
 
 __all__ = [
+    "CommandConfig",
     "ConntrackModel",
     "GatewayConfig",
     "GatewayModel",
