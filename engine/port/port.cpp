@@ -18,10 +18,10 @@ constexpr unsigned kPoolCache = 256;
 constexpr std::string_view kAfXdp = "net_af_xdp";
 
 // Longer frames need longer buffers, which cost memory and caches: only where the MTU asks for them.
-constexpr std::size_t kUsualFrame = 2000;
+constexpr std::uint16_t kUsualMtu = 1986;
 constexpr std::size_t kUsualBuffer = RTE_MBUF_DEFAULT_DATAROOM;
 // AF_XDP keeps a buffer and what belongs to it within a page, and the kernel leaves 256 bytes of it free.
-constexpr std::size_t kAfXdpBuffer = 4096 - sizeof(rte_mempool_objhdr) - sizeof(rte_mbuf) - RTE_PKTMBUF_HEADROOM;
+constexpr std::size_t kAfXdpBuffer = 4096 - RTE_CACHE_LINE_SIZE - sizeof(rte_mbuf) - RTE_PKTMBUF_HEADROOM;
 constexpr std::size_t kAfXdpUnused = 256;
 // A slot of AF_PACKET's ring is whole pages, and DPDK wants a buffer to hold a slot.
 constexpr std::size_t kLongBuffer = std::size_t{3} * 4096;
@@ -32,12 +32,13 @@ constexpr std::size_t kLongBuffer = std::size_t{3} * 4096;
 
 /// As rte_pktmbuf_pool_create, but `dense`: no buffer is moved to keep it from crossing a page. DPDK's AF_XDP driver
 /// hands the kernel exactly the bytes of that many adjacent buffers; on small pages the gaps would push the last
-/// buffers out of that range, and every frame in them would be lost without a word.
+/// buffers out of that range, and every frame in them would be lost without a word. Nor is one lengthened to spread
+/// buffers over memory channels: the longest that AF_XDP takes fill a page.
 rte_mempool* create_pool(const std::string& name, unsigned buffers, std::size_t frame_bytes, int numa, bool dense) {
   const auto room = static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + frame_bytes);
-  rte_mempool* pool =
-      rte_mempool_create_empty(name.c_str(), buffers, static_cast<unsigned>(sizeof(rte_mbuf)) + room, kPoolCache,
-                               sizeof(rte_pktmbuf_pool_private), numa, dense ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0);
+  rte_mempool* pool = rte_mempool_create_empty(name.c_str(), buffers, static_cast<unsigned>(sizeof(rte_mbuf)) + room,
+                                               kPoolCache, sizeof(rte_pktmbuf_pool_private), numa,
+                                               dense ? RTE_MEMPOOL_F_NO_IOVA_CONTIG | RTE_MEMPOOL_F_NO_SPREAD : 0);
   if (pool == nullptr) return nullptr;
   if (rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr) != 0) {
     rte_mempool_free(pool);
@@ -112,7 +113,7 @@ void Port::configure() {
   // One pool for both directions: AF_XDP sends without a copy only what lies in the port's own receive pool.
   const std::string pool_name = "port_" + std::to_string(id_);
   const int numa = rte_eth_dev_socket_id(id_);
-  if (mtu() + kEthernetBytes <= kUsualFrame) {
+  if (mtu() <= kUsualMtu) {
     buffer_bytes_ = kUsualBuffer;
   } else {
     buffer_bytes_ = driver_ == kAfXdp ? kAfXdpBuffer : kLongBuffer;

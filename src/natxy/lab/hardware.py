@@ -19,7 +19,9 @@ from natxy.engine.messages import PortMedium, PortSpec, Side
 from natxy.errors import PlanError
 from natxy.lab.cores import CoreAssignment, assign_cores
 from natxy.lab.engine_program import find_engine
+from natxy.lab.packet_ring import ring_slots
 from natxy.lab.send_buffer import AF_XDP_SEND_BUFFER
+from natxy.plan.addresses import USUAL_MTU
 from natxy.plan.hardware import HardwareConfig, TesterPort
 
 # They change what arrives or leaves: frames merged, split, or with their checksums left to the card.
@@ -31,8 +33,9 @@ _DISTURBING: Final = re.compile(
 class HardwareTestbed:
     """The `Testbed` of `kind: hardware`. The kernel is kept silent on the interfaces that the tester sends from."""
 
-    def __init__(self, config: HardwareConfig) -> None:
+    def __init__(self, config: HardwareConfig, mtu: int = USUAL_MTU) -> None:
         self._config = config
+        self._mtu = mtu
         self._machine = MachineSysctls()
         self._ports: dict[Side, TesterPort] = {Side.LEFT: config.left, Side.RIGHT: config.right}
         self._stack = ExitStack()
@@ -65,7 +68,13 @@ class HardwareTestbed:
 
     def port_specs(self) -> list[PortSpec]:
         return [
-            PortSpec(side=side, device=self._device(number, port), medium=_medium(port), queues=self._config.queues)
+            PortSpec(
+                side=side,
+                device=self._device(number, port),
+                medium=_medium(port),
+                queues=self._config.queues,
+                mtu=self._mtu,
+            )
             for number, (side, port) in enumerate(self._ports.items())
         ]
 
@@ -115,7 +124,7 @@ class HardwareTestbed:
             return port.pci
         if self._config.io == "af_xdp":
             return f"net_af_xdp{number},iface={port.interface},start_queue=0,queue_count={self._config.queues}"
-        return f"net_af_packet{number},iface={port.interface},qpairs={self._config.queues}"
+        return f"net_af_packet{number},iface={port.interface},qpairs={self._config.queues}{ring_slots(self._mtu)}"
 
     def _interface_deviations(self, interface: str) -> list[str]:
         features = run_program(["ethtool", "--show-features", interface], check=False).stdout

@@ -24,6 +24,7 @@ from natxy.lab.cores import CoreAssignment, assign_cores, cpu_mask
 from natxy.lab.cpu import is_virtual_machine
 from natxy.lab.engine_program import find_engine
 from natxy.lab.namespaces import LabNamespaces, other_labs
+from natxy.lab.packet_ring import ring_slots
 from natxy.lab.send_buffer import AF_XDP_SEND_BUFFER
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.models import LabConfig
@@ -105,6 +106,7 @@ class NetnsLab:
                 medium=PortMedium.VETH,
                 mac=_TESTER_MACS[side],
                 queues=self._config.queues,
+                mtu=self._addresses.mtu,
             )
             for number, side in enumerate(Side)
         ]
@@ -171,7 +173,7 @@ class NetnsLab:
         )
         for transport, end in ((self._tester, tester_end), (self._dut, dut_end)):
             transport.run(["ethtool", "-K", end, *_OFFLOADS_OFF])
-            transport.run(["ip", "link", "set", end, "up"])
+            transport.run(["ip", "link", "set", end, "mtu", str(self._addresses.mtu), "up"])
 
     def _start_dut(self) -> None:
         """Puts the DUT's work on its own cores. On the sender's it would never lose a frame, just slow the tester."""
@@ -184,7 +186,7 @@ class NetnsLab:
     def _device(self, number: int, side: Side) -> str:
         if self._config.io == "af_xdp":
             return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count=1,busy_budget=0"
-        return f"net_af_packet{number},iface={side.value},qpairs={self._config.queues}"
+        return f"net_af_packet{number},iface={side.value},qpairs={self._config.queues}{ring_slots(self._addresses.mtu)}"
 
     def _tear_down(self) -> None:
         with interrupts_held_back():

@@ -18,6 +18,7 @@ IPNetwork = IPv4Network | IPv6Network
 IPAddress = IPv4Address | IPv6Address
 
 EMBEDDING_LENGTH = 96
+USUAL_MTU = 1500
 
 
 class LinkAddresses(BaseModel):
@@ -80,7 +81,7 @@ class Translation(BaseModel):
 class AddressPlan(BaseModel):
     """The left side is the initiator's (private) side, the right one the responder's.
 
-    With a `translation` they are of different families.
+    With a `translation` they are of different families. `mtu` is that of both links: the longest frame's.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -88,6 +89,7 @@ class AddressPlan(BaseModel):
     left: LinkAddresses
     right: LinkAddresses
     translation: Translation | None = None
+    mtu: int = USUAL_MTU
 
     @property
     def networks(self) -> tuple[IPNetwork, ...]:

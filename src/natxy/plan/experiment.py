@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
 
-from natxy.plan.addresses import AddressPlan, LinkAddresses, Translation
+from natxy.plan.addresses import USUAL_MTU, AddressPlan, LinkAddresses, Translation
 from natxy.plan.base import PlanModel
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import Goal
@@ -30,7 +30,7 @@ from natxy.plan.models import (
 from natxy.plan.presets import Timing
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention
-from natxy.plan.units import BitRate, Percent, Rate, Unit
+from natxy.plan.units import ETHERNET_BYTES, BitRate, Percent, Rate, Unit
 
 
 class Addresses(PlanModel):
@@ -114,7 +114,8 @@ class Experiment(PlanModel):
 
     @property
     def address_plan(self) -> AddressPlan:
-        return AddressPlan(left=self.addresses.left, right=self.addresses.right, translation=self.translation)
+        mtu = max(USUAL_MTU, self.longest_frame - ETHERNET_BYTES)
+        return AddressPlan(left=self.addresses.left, right=self.addresses.right, translation=self.translation, mtu=mtu)
 
     @property
     def families(self) -> tuple[Family, Family]:

@@ -14,6 +14,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
+ETHERNET_BYTES = 18  # header and FCS: in a frame size, but in no MTU
 ETHERNET_OVERHEAD_BYTES = 20  # preamble, start delimiter and inter-frame gap: on the wire, in no frame size
 
 _NUMBER = r"(?P<number>\d[\d_]*(?:\.[\d_]+)?(?:[eE][+-]?\d+)?)"

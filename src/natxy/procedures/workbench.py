@@ -93,7 +93,10 @@ class Workbench:
                 )
             case HardwareConfig() as config:
                 return self._set_up_real(
-                    stack, HardwareTestbed(config), experiment, set_links=config.dut.addresses == LinkSetUp.SET
+                    stack,
+                    HardwareTestbed(config, experiment.address_plan.mtu),
+                    experiment,
+                    set_links=config.dut.addresses == LinkSetUp.SET,
                 )
             case SimulatedTestbedConfig() as config:
                 return self._set_up_simulation(config, experiment)
