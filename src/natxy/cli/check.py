@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -12,12 +11,11 @@ import typer
 from rich.console import Console
 
 from natxy.cli.errors import reported_errors
-from natxy.lab.cores import assign_cores
 from natxy.plan.experiment import Experiment, ResolvedPlan, Search
-from natxy.plan.hardware import HardwareConfig
 from natxy.plan.loading import load_plan
-from natxy.plan.models import AddressRange, KnownRate, LabConfig, SimulatedTestbedConfig
+from natxy.plan.models import AddressRange, KnownRate, SimulatedTestbedConfig
 from natxy.plan.units import Percent, Unit, format_duration, format_quantity, format_rate, times
+from natxy.procedures.cores import check_cores
 from natxy.procedures.estimate import estimate_s
 
 
@@ -28,10 +26,7 @@ def check(plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", sh
     """
     with reported_errors():
         resolved = load_plan(plan)
-        if isinstance(resolved.testbed, LabConfig):
-            assign_cores(os.sched_getaffinity(0), resolved.testbed.tester_cores, resolved.testbed.dut_cores)
-        elif isinstance(resolved.testbed, HardwareConfig):
-            assign_cores(os.sched_getaffinity(0), resolved.testbed.tester_cores, ())
+        check_cores(resolved)
         console = Console(highlight=False, soft_wrap=True)
         for line in describe(resolved):
             console.print(line, markup=False)
@@ -65,7 +60,8 @@ def _lines(experiment: Experiment) -> Iterator[str]:
         )
     if experiment.directions:
         frames += f", {experiment.directions}, trials of {format_duration(experiment.traffic_s)}"
-    yield f"{experiment.procedure.name} of {experiment.gateway.driver}: {frames}"
+    cores = "" if experiment.cores is None else f" on {experiment.cores} core{'s' if experiment.cores > 1 else ''}"
+    yield f"{experiment.procedure.name} of {experiment.gateway.driver}{cores}: {frames}"
     if experiment.connections is not None:
         yield _connections(experiment)
     ports = experiment.ports

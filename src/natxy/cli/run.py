@@ -20,6 +20,7 @@ from natxy.lab.namespaces import prepare_machine
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.loading import load_plan
 from natxy.plan.models import SimulatedTestbedConfig
+from natxy.procedures.cores import check_cores
 from natxy.procedures.listener import RunListener
 from natxy.procedures.runner import run_plan
 from natxy.results.store import RESULTS_FILE
@@ -68,6 +69,7 @@ def run(
 
 def prepare(plan: ResolvedPlan) -> None:
     """Before any folder is made: PlanError where nothing real can be measured, and what dead runs left is removed."""
+    check_cores(plan)
     if not isinstance(plan.testbed, SimulatedTestbedConfig):
         for other in prepare_machine():
             warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Generic, TypeVar
@@ -52,6 +53,7 @@ class Capability(StrEnum):
 
     CLEAR = "clear"
     COUNT = "count"
+    SET_CORES = "set-cores"
 
 
 class Gateway(ABC, Generic[ConfigT]):
@@ -109,6 +111,10 @@ class Gateway(ABC, Generic[ConfigT]):
         started = time.monotonic()
         self.clear()
         return time.monotonic() - started
+
+    def set_cores(self, cores: Sequence[int]) -> None:
+        """Has these of the DUT's cores do all packet work (with `Capability.SET_CORES`)."""
+        raise NotImplementedError(f"{self.name} says no way to set its cores")
 
     def count(self) -> int | None:
         """Entries in the connection tracking table; None when the driver cannot tell (no `Capability.COUNT`)."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import ClassVar
 
 from natxy.dut.base import ConfigT, DutDescription, DutInterfaces, Gateway
 from natxy.dut.conntrack import ConntrackTable
 from natxy.dut.links import LinuxLinks
+from natxy.dut.rps import steer, steered_to
 from natxy.dut.transport import Transport
 from natxy.errors import DutError
 from natxy.plan.addresses import AddressPlan
@@ -77,6 +79,7 @@ class LinuxGateway(Gateway[ConfigT]):
 
     def describe(self) -> DutDescription:
         settings = {name: self.read_sysctl(name) for name in self.reported_sysctls}
+        settings["rps_cpus"] = steered_to(self.transport, self.interfaces)
         if self.table:
             settings |= self.table.describe()
         return DutDescription(self.name, self.version(), settings, self.configuration())
@@ -84,6 +87,10 @@ class LinuxGateway(Gateway[ConfigT]):
     def wait_ready(self) -> None:
         for interface in (self.interfaces.left, self.interfaces.right):
             self._wait_up(interface, time.monotonic() + LINK_UP_S)
+
+    def set_cores(self, cores: Sequence[int]) -> None:
+        """For a gateway that does its work in the kernel's receive path."""
+        steer(self.transport, self.interfaces, cores)
 
     def kernel(self) -> str:
         return "Linux " + self.transport.run(["uname", "-r"]).stdout.strip()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from natxy.dut.base import Capability
 from natxy.dut.linux import LinuxGateway
 from natxy.plan.gateways import LinuxForwardConfig
 
@@ -10,6 +11,7 @@ from natxy.plan.gateways import LinuxForwardConfig
 class LinuxForwardGateway(LinuxGateway[LinuxForwardConfig]):
     name = "linux-forward"
     summary = "Linux kernel forwarding, IPv4 and IPv6: the baseline"
+    capabilities = frozenset({Capability.SET_CORES})
 
     def install(self) -> None:
         """Forwarding alone is all there is."""

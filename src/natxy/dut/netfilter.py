@@ -18,7 +18,7 @@ ConntrackT = TypeVar("ConntrackT", bound=ConntrackModel)
 class NetfilterGateway(LinuxGateway[ConntrackT]):
     """A driver gives the same four methods as to `LinuxGateway`."""
 
-    capabilities = frozenset({Capability.CLEAR, Capability.COUNT})
+    capabilities = frozenset({Capability.CLEAR, Capability.COUNT, Capability.SET_CORES})
     table: ConntrackTable
 
     def __init__(

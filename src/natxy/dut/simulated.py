@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.engine.simulated import SimulatedDut
 from natxy.errors import DutError
@@ -12,7 +14,7 @@ from natxy.plan.gateways import SimulatedConfig
 class SimulatedGateway(Gateway[SimulatedConfig]):
     name = "simulated"
     summary = "a gateway in virtual time with known limits"
-    capabilities = frozenset({Capability.CLEAR, Capability.COUNT})
+    capabilities = frozenset({Capability.CLEAR, Capability.COUNT, Capability.SET_CORES})
 
     def __init__(self, dut: SimulatedDut) -> None:
         # No machine, hence no transport, interfaces or addresses.
@@ -40,6 +42,9 @@ class SimulatedGateway(Gateway[SimulatedConfig]):
         taken_s = self.config.clear_time + self.count() / self.config.tear_down_rate
         self.clear()
         return taken_s
+
+    def set_cores(self, cores: Sequence[int]) -> None:
+        self._dut.cores = len(cores)
 
     def count(self) -> int:
         return self._dut.connections

@@ -48,6 +48,7 @@ class SimulatedDut:
 
     def __init__(self, config: SimulatedConfig, noise: float = 0.0, seed: int = 0) -> None:
         self.config = config
+        self.cores = 1
         self.connections = 0
         self.collapsed = False
         self._noise = noise
@@ -65,7 +66,7 @@ class SimulatedDut:
     def forwarded(self, rate_fps: float, flows: int = 1) -> float:
         """The share of frames forwarded at `rate_fps`, both directions together."""
         limit_fps = self.config.forwarding_fps / (1 + self.config.flow_cost * (flows - 1))
-        return 0.0 if self.collapsed else min(1.0, self._today(limit_fps) / rate_fps)
+        return 0.0 if self.collapsed else min(1.0, self._all_cores(limit_fps) / rate_fps)
 
     def carry(self, streams: Sequence[StreamSpec], flows: int) -> Carried:
         """Streams that begin together. What overloads the gateway is followed by an outage."""
@@ -77,7 +78,7 @@ class SimulatedDut:
 
     def connect(self, connections: int, rate_fps: float) -> tuple[int, int]:
         """Offers new connections; returns how many of their frames pass, and how many are in the table at the end."""
-        share = min(1.0, self._today(self.config.connection_rate_fps) / rate_fps) * self.forwarded(rate_fps)
+        share = min(1.0, self._all_cores(self.config.connection_rate_fps) / rate_fps) * self.forwarded(rate_fps)
         capacity = self.config.table_capacity
         wanted = int(connections * share)
         made = min(wanted, capacity - self.connections)
@@ -94,6 +95,9 @@ class SimulatedDut:
         self.connections = 0
         self.collapsed = False
         self.outages.append(Outage(self.trial_time_s, self.trial_time_s + self.config.restart_time))
+
+    def _all_cores(self, limit_fps: float) -> float:
+        return self._today(limit_fps * (1 + self.config.core_efficiency * (self.cores - 1)))
 
     def _today(self, limit_fps: float) -> float:
         return limit_fps * (1 + self._noise * self._random.uniform(-1, 1)) if self._noise else limit_fps

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from natxy.errors import PlanError
+from natxy.plan.models import LabConfig
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,15 @@ class CoreAssignment:
 
 
 def assign_cores(
-    available: Iterable[int], tester: Sequence[int] | None = None, dut: Sequence[int] | None = None
+    available: Iterable[int],
+    tester: Sequence[int] | None = None,
+    dut: Sequence[int] | None = None,
+    *,
+    dut_count: int = 1,
 ) -> CoreAssignment:
-    """None = automatic: the first core that is free for the tester, the next for the DUT. A third one, if there is
-    any, takes `main`; otherwise the DUT's, because a tester that is disturbed spoils the measurement. A DUT elsewhere
-    has no cores here.
+    """None = automatic: the first core that is free for the tester, the next `dut_count` ones for the DUT, as far as
+    there are any. A further one, if there is any, takes `main`; otherwise the DUT's, because a tester that is disturbed
+    spoils the measurement. A DUT elsewhere has no cores here.
 
     PlanError for a core that natxy may not use.
     """
@@ -40,26 +46,21 @@ def assign_cores(
                 f"{option} names core {missing[0]}, but natxy may run on {_listed(cores)} only: choose from these"
             )
     tester_cores = tuple(tester or _first_besides(cores, dut or ()))
-    dut_cores = tuple(_first_besides(cores, tester_cores) if dut is None else dut)
+    dut_cores = tuple(_first_besides(cores, tester_cores, dut_count) if dut is None else dut)
     main = _first_besides(cores, (*tester_cores, *dut_cores))[0]
     if main in tester_cores:
         main = _first_besides(dut_cores or cores, tester_cores)[0]
     return CoreAssignment(tester_cores, dut_cores, main)
 
 
-def cpu_mask(cores: Iterable[int]) -> str:
-    """As the kernel writes masks: hexadecimal, in groups of 32 bits, for example `1,00000002` for cores 1 and 32."""
-    mask = sum(1 << core for core in set(cores))
-    groups: list[int] = []
-    while mask or not groups:
-        groups.append(mask & 0xFFFFFFFF)
-        mask >>= 32
-    return ",".join([f"{groups[-1]:x}", *(f"{group:08x}" for group in reversed(groups[:-1]))])
+def lab_cores(config: LabConfig, dut_count: int = 1) -> CoreAssignment:
+    """On this machine."""
+    return assign_cores(os.sched_getaffinity(0), config.tester_cores, config.dut_cores, dut_count=dut_count)
 
 
-def _first_besides(cores: Sequence[int], taken: Sequence[int]) -> list[int]:
-    """One core that is not taken; the first of all where none is left."""
-    return [core for core in cores if core not in taken][:1] or list(cores[:1])
+def _first_besides(cores: Sequence[int], taken: Sequence[int], count: int = 1) -> list[int]:
+    """Cores that are not taken; the first of all where none is left."""
+    return [core for core in cores if core not in taken][:count] or list(cores[:1])
 
 
 def _listed(cores: Sequence[int]) -> str:

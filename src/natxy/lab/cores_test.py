@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.errors import PlanError
-from natxy.lab.cores import CoreAssignment, assign_cores, cpu_mask
+from natxy.lab.cores import CoreAssignment, assign_cores
 
 
 @pytest.mark.parametrize(
@@ -31,20 +31,15 @@ def test_one_core_is_shared_and_two_are_not() -> None:
     assert not assign_cores([0, 1]).shared
 
 
+def test_the_gateway_has_as_many_cores_as_are_asked_for_and_left() -> None:
+    assert assign_cores(range(8), dut_count=4) == CoreAssignment((0,), (1, 2, 3, 4), 5)
+    assert assign_cores(range(4), dut_count=4) == CoreAssignment((0,), (1, 2, 3), 1)
+    assert assign_cores(range(8), dut=[6, 7], dut_count=4).dut == (6, 7)
+
+
 def test_core_that_is_not_there() -> None:
     with pytest.raises(PlanError, match=r"dut_cores names core 7, but natxy may run on cores 0, 1 only"):
         assign_cores([0, 1], dut=[1, 7])
-
-
-@pytest.mark.parametrize(("cores", "mask"), [([], "0"), ([0], "1"), ([1, 3], "a"), ([32, 1], "1,00000002")])
-def test_mask_in_the_kernels_words(cores: list[int], mask: str) -> None:
-    assert cpu_mask(cores) == mask
-
-
-@given(st.sets(st.integers(0, 200)))
-def test_mask_holds_exactly_its_cores(cores: set[int]) -> None:
-    number = int(cpu_mask(cores).replace(",", ""), 16)
-    assert {core for core in range(256) if number >> core & 1} == cores
 
 
 @given(

@@ -17,11 +17,11 @@ from natxy.plan.models import LabConfig
 from natxy.plan.terms import Kernel
 
 
-def lab_for(config: LabConfig, addresses: AddressPlan, gateway: GatewayConfig) -> NetnsLab:
+def lab_for(config: LabConfig, addresses: AddressPlan, gateway: GatewayConfig, dut_cores: int = 1) -> NetnsLab:
     """PlanError when this machine cannot run the gateway on the kernel it is to have, or on any."""
     if isinstance(gateway, KernelModel) and _kernel_of(gateway) == Kernel.USER_MODE:
         return GuestLab(config, addresses)
-    return NetnsLab(config, addresses)
+    return NetnsLab(config, addresses, dut_cores)
 
 
 def takes_module(name: str) -> bool:

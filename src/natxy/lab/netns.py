@@ -7,7 +7,6 @@ the real kernel, between `dut-left` and `dut-right`.
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Mapping
 from types import TracebackType
@@ -17,10 +16,11 @@ from natxy.dut.base import DutInterfaces
 from natxy.dut.links import LinuxLinks
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.owner import Owner
+from natxy.dut.rps import steer
 from natxy.dut.transport import NetnsTransport, Transport
 from natxy.engine.messages import PortMedium, PortSpec, Side
 from natxy.interrupts import interrupts_held_back
-from natxy.lab.cores import CoreAssignment, assign_cores, cpu_mask
+from natxy.lab.cores import CoreAssignment, lab_cores
 from natxy.lab.cpu import is_virtual_machine
 from natxy.lab.engine_program import find_engine
 from natxy.lab.namespaces import LabNamespaces, other_labs
@@ -53,18 +53,21 @@ _DUT_SYSCTLS = {
 
 
 class NetnsLab:
-    """The `Testbed` of `kind: lab`. One at a time in a process, on a machine that `prepare_machine` has seen to."""
+    """The `Testbed` of `kind: lab`. One at a time in a process, on a machine that `prepare_machine` has seen to.
+
+    `dut_cores`: how many the gateway gets where the plan doesn't say which.
+    """
 
     # Of the DUT's namespace and its ends of the links.
     _dut_sysctls: ClassVar[Mapping[str, int]] = _DUT_SYSCTLS
     _dut_macs: ClassVar[Mapping[Side, str]] = DUT_MACS
 
-    def __init__(self, config: LabConfig, addresses: AddressPlan) -> None:
+    def __init__(self, config: LabConfig, addresses: AddressPlan, dut_cores: int = 1) -> None:
         self._config = config
         self._addresses = addresses
         self._machine = MachineSysctls()
         self._namespaces = LabNamespaces(Owner.current())
-        self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, config.dut_cores)
+        self.cores: CoreAssignment = lab_cores(config, dut_cores)
         self.interfaces = _DUT_INTERFACES
         self._tester = NetnsTransport(self._namespaces.tester, self._machine)
         self._dut = NetnsTransport(self._namespaces.dut, self._machine)
@@ -177,11 +180,7 @@ class NetnsLab:
 
     def _start_dut(self) -> None:
         """Puts the DUT's work on its own cores. On the sender's it would never lose a frame, just slow the tester."""
-        mask = cpu_mask(self.cores.dut)
-        for interface in (self.interfaces.left, self.interfaces.right):
-            for queue in range(self._config.queues):
-                path = f"/sys/class/net/{interface}/queues/rx-{queue}/rps_cpus"
-                self._dut.run(["tee", path], input=mask)
+        steer(self._dut, self.interfaces, self.cores.dut)
 
     def _device(self, number: int, side: Side) -> str:
         if self._config.io == "af_xdp":

@@ -92,6 +92,7 @@ class Experiment(PlanModel):
     ports: Ports
     orders: Orders
     flows: int | None
+    cores: int | None
     connections: int | None
     phase1_rate: KnownRate | None
     rate: KnownRate | None

@@ -26,6 +26,7 @@ from natxy.plan.resolve import resolve
 from natxy.plan.schema import OWN_FIELDS, field_names, plan_schema
 from natxy.plan.sweep import Cell
 from natxy.plan.sweep import cells as cells_of
+from natxy.plan.table_size import sized
 
 # Mappings of `defaults` that an experiment may override key by key; every other field is replaced whole.
 _MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
@@ -71,7 +72,10 @@ def _cells(document: CommentedMap) -> list[Cell] | None:
     problems: list[Problem] = []
     for number, experiment in enumerate(experiments):
         try:
-            found.extend(cells_of(number, experiment, partial(_merged, defaults)))
+            found += [
+                replace(cell, fields=sized(cell.fields))
+                for cell in cells_of(number, experiment, partial(_merged, defaults))
+            ]
         except PlanProblems as unfit:
             problems.extend(unfit.problems)
     if problems:

@@ -255,6 +255,9 @@ class SimulatedTestbedConfig(PlanModel):
     tester_limit: AbsoluteRate | None = Field(
         default=None, description="most frames per second that the simulated tester sends on one stream"
     )
+    dut_cores: Annotated[int, Field(ge=1, le=4096)] = Field(
+        default=1, description="of the gateway, whose limits are those of one core"
+    )
     noise: Annotated[float, Field(ge=0, lt=1)] = Field(
         default=0.0, description="relative spread of the gateway's limits from trial to trial"
     )
@@ -297,6 +300,9 @@ class ExperimentPlan(PlanModel):
     ports: PortsPlan = PortsPlan()
     orders: Orders = Orders()
     flows: Count | None = Field(default=None, description="four-tuples of traffic without connections")
+    cores: Annotated[int, Field(ge=1, le=4096)] | None = Field(
+        default=None, description="of the gateway's, that do packet work; all it has when not given"
+    )
     connections: Count | None = Field(default=None, description="connections of phase 1")
     phase1_rate: Annotated[KnownRate, Shorthand("rate", "string", "number")] | None = None
     rate: Annotated[KnownRate, Shorthand("rate", "string", "number")] | None = Field(

@@ -108,6 +108,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         ports=_resolve_ports(own.ports, own.flows or own.connections or own.procedure.most_connections),
         orders=own.orders,
         flows=own.flows,
+        cores=own.cores,
         connections=own.connections,
         phase1_rate=own.phase1_rate,
         rate=own.rate,

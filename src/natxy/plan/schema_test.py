@@ -18,5 +18,5 @@ def test_field_names_are_found_through_lists_unions_and_tags() -> None:
     schema = plan_schema()
     assert "experiments" in field_names(schema, ())
     assert "min_rate" in field_names(schema, ("experiments", 3, "search"))
-    assert field_names(schema, ("testbed", "simulated")) == ["kind", "tester_limit", "noise"]
+    assert field_names(schema, ("testbed", "simulated")) == ["kind", "tester_limit", "dut_cores", "noise"]
     assert "conntrack_max" in field_names(schema, ("experiments", 0, "gateway", "nftables"))

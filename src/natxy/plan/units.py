@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
@@ -209,7 +209,11 @@ Duration = Annotated[
     BeforeValidator(parse_duration),
     _schema("a duration; a bare number is seconds", r"^\d[\d_.eE+-]*\s*(ns|us|µs|ms|s|min|h)?$"),
 ]
-Count = Annotated[int, BeforeValidator(parse_count), _schema("a count", r"^\d[\d_.eE+-]*\s*[kKMG]?$")]
+COUNT_SCHEMA: Final[dict[str, Any]] = {
+    "anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^\d[\d_.eE+-]*\s*[kKMG]?$"}],
+    "description": "a count",
+}
+Count = Annotated[int, BeforeValidator(parse_count), WithJsonSchema(COUNT_SCHEMA)]
 Share = Annotated[
     float,
     BeforeValidator(parse_share),

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from natxy.dut import registry
-from natxy.dut.base import Gateway
+from natxy.dut.base import Capability, Gateway
 from natxy.dut.simulated import SimulatedGateway
 from natxy.engine.client import EngineClient
 from natxy.engine.interface import Engine
@@ -26,17 +26,20 @@ from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways import GatewayConfig, SimulatedConfig
 from natxy.plan.hardware import HardwareConfig, LinkSetUp
 from natxy.plan.models import LabConfig, SimulatedTestbedConfig
+from natxy.procedures.cores import most_cores
 from natxy.procedures.priority import Background
 from natxy.procedures.streams import neighbors_request
 
 
 @dataclass(frozen=True)
 class Bed:
-    """A testbed in use. `sleep` passes over seconds of its time."""
+    """A testbed in use. `sleep` passes over seconds of its time; `dut_cores` are all that the gateway has, none
+    where they are unknown."""
 
     engine: Engine
     gateway: Gateway[Any]
     sleep: Callable[[float], None]
+    dut_cores: Sequence[int]
     description: dict[str, str]
     deviations: list[str]
 
@@ -73,6 +76,8 @@ class Workbench:
                 self._clear_away()
                 raise
             self._made_for = wanted
+        if self._bed.dut_cores and Capability.SET_CORES in self._bed.gateway.capabilities:
+            self._bed.gateway.set_cores(self._bed.dut_cores[: experiment.cores])
         return self._bed
 
     def discard(self) -> None:
@@ -89,7 +94,9 @@ class Workbench:
         match self._plan.testbed:
             case LabConfig() as config:
                 return self._set_up_real(
-                    stack, lab_for(config, experiment.address_plan, experiment.gateway), experiment
+                    stack,
+                    lab_for(config, experiment.address_plan, experiment.gateway, most_cores(self._plan)),
+                    experiment,
                 )
             case HardwareConfig() as config:
                 return self._set_up_real(
@@ -119,7 +126,7 @@ class Workbench:
         gateway.wait_ready()
         engine.resolve_neighbors(neighbors_request(experiment))
         time.sleep(experiment.timing.learning_pause)
-        return Bed(engine, gateway, time.sleep, testbed.description(), testbed.deviations())
+        return Bed(engine, gateway, time.sleep, testbed.cores.dut, testbed.description(), testbed.deviations())
 
     def _set_up_simulation(self, config: SimulatedTestbedConfig, experiment: Experiment) -> Bed:
         assert isinstance(experiment.gateway, SimulatedConfig)
@@ -128,6 +135,7 @@ class Workbench:
             engine=SimulatedEngine(dut, config.tester_limit),
             gateway=SimulatedGateway(dut),
             sleep=lambda _: None,
+            dut_cores=range(config.dut_cores),
             description={"testbed": "simulated: a model of a gateway in virtual time"},
             deviations=["Nothing was measured: engine and gateway are models in virtual time."],
         )

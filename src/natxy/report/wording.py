@@ -269,6 +269,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
     trial = format_duration(_procedure(experiment).traffic_s(settings["timing"]["trial"]))
     return {
         "Gateway": experiment.gateway,
+        "Gateway's cores": number(settings.get("cores")),
         "IP version": _ip_version(experiment),
         "Frame size, FCS counted": _frame_size(settings),
         "Theoretical maximum": _theoretical_maximum(experiment),

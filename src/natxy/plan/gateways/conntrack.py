@@ -8,16 +8,16 @@ from typing import Annotated
 from pydantic import Field
 
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.units import Count
+from natxy.plan.table_size import TableSize
 
 
 class ConntrackModel(GatewayModel):
     """What is not given stays as the machine has it."""
 
-    conntrack_max: Count | None = Field(
+    conntrack_max: TableSize | None = Field(
         default=None, description="nf_conntrack_max; left as the machine has it when not given"
     )
-    hash_size: Count | None = Field(
+    hash_size: TableSize | None = Field(
         default=None, description="nf_conntrack_buckets; left as the machine has it when not given"
     )
     udp_timeout_s: Annotated[int, Field(ge=1)] | None = Field(

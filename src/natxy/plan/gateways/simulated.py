@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.table_size import TableSize
 from natxy.plan.terms import TranslationKind
-from natxy.plan.units import AbsoluteRate, Count, Duration
+from natxy.plan.units import AbsoluteRate, Duration
 
 
 class TablePolicy(StrEnum):
@@ -42,7 +43,10 @@ class SimulatedConfig(GatewayModel):
     recovery_time: Duration = Field(default=0.0, description="after an overload's end, when nothing is forwarded")
     restart_time: Duration = Field(default=0.1, description="what a restart takes; nothing is forwarded meanwhile")
     connection_rate_fps: AbsoluteRate = Field(default=200_000.0, description="most connections set up per second")
-    table_capacity: Count = 1_000_000
+    core_efficiency: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=1.0, description="what each core after the first adds to the two rates, as a share of them"
+    )
+    table_capacity: TableSize = 1_000_000
     table_policy: TablePolicy = TablePolicy.KEEP
     tear_down_rate: AbsoluteRate = Field(default=1_000_000.0, description="connections deleted per second")
     clear_time: Duration = Field(default=0.01, description="what emptying an empty table takes")

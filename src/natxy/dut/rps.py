@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Receive packet steering: on which cores a Linux kernel does the work of the frames that an interface receives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.transport import Transport
+
+
+def steer(transport: Transport, interfaces: DutInterfaces, cores: Iterable[int]) -> None:
+    mask = cpu_mask(cores)
+    for interface in (interfaces.left, interfaces.right):
+        for queue in _queues(transport, interface):
+            transport.run(["tee", f"{queue}/rps_cpus"], input=mask)
+
+
+def steered_to(transport: Transport, interfaces: DutInterfaces) -> str:
+    """The mask in force, in the kernel's words."""
+    return transport.run(["cat", f"{_queues(transport, interfaces.left)[0]}/rps_cpus"]).stdout.strip()
+
+
+def cpu_mask(cores: Iterable[int]) -> str:
+    """As the kernel writes masks: hexadecimal, in groups of 32 bits, for example `1,00000002` for cores 1 and 32."""
+    mask = sum(1 << core for core in set(cores))
+    groups: list[int] = []
+    while mask or not groups:
+        groups.append(mask & 0xFFFFFFFF)
+        mask >>= 32
+    return ",".join([f"{groups[-1]:x}", *(f"{group:08x}" for group in reversed(groups[:-1]))])
+
+
+def _queues(transport: Transport, interface: str) -> list[str]:
+    folder = f"/sys/class/net/{interface}/queues"
+    return [f"{folder}/{name}" for name in transport.run(["ls", folder]).stdout.split() if name.startswith("rx-")]
