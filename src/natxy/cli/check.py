@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from natxy.plan.loading import load_plan
 from natxy.plan.models import AddressRange, KnownRate, SimulatedTestbedConfig
 from natxy.plan.units import Percent, Unit, format_duration, format_quantity, format_rate, times
 from natxy.procedures.cores import check_cores
-from natxy.procedures.estimate import estimate_s
+from natxy.procedures.estimate import estimate_s, experiment_s
 
 
 def check(plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", show_default=False)]) -> None:
@@ -34,10 +35,11 @@ def check(plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", sh
 
 def describe(plan: ResolvedPlan) -> Iterator[str]:
     yield f"{plan.name}: {plan.description}" if plan.description else plan.name
-    for number, experiment in enumerate(plan.experiments, 1):
+    for number, (name, group) in enumerate(groupby(plan.experiments, lambda each: each.sweep or each.name), 1):
+        cells = [*group]
         yield ""
-        yield f"{number}. {experiment.name}: {experiment.title}"
-        for line in _lines(experiment):
+        yield f"{number}. {name}: {f'{len(cells)} cells' if cells[0].sweep else cells[0].title}"
+        for line in _of_sweep(plan, cells) if cells[0].sweep else _lines(cells[0]):
             yield f"   {line}"
     yield ""
     if not isinstance(plan.testbed, SimulatedTestbedConfig):
@@ -49,6 +51,20 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
         f"{count} experiment{'s' if count > 1 else ''} on the testbed {plan.testbed.kind!r}, seed {plan.seed}, about "
         f"{format_duration(estimate_s(plan))}."
     )
+
+
+def _of_sweep(plan: ResolvedPlan, cells: list[Experiment]) -> Iterator[str]:
+    """What all cells have in common, then a line for each with what is its own."""
+    facts = [[line.split(", ") for line in _lines(cell)] for cell in cells]
+    every = [{fact for line in lines for fact in line} for lines in facts]
+    common = set.intersection(*every)
+    for line in facts[0]:
+        if shared := [fact for fact in line if fact in common]:
+            yield ", ".join(shared)
+    for cell, lines in zip(cells, facts, strict=True):
+        own = [fact for line in lines for fact in line if fact not in common]
+        coordinates = cell.name.partition("/")[2] or cell.name
+        yield f"- {coordinates}: {', '.join([*own, f'about {format_duration(experiment_s(plan, cell))}'])}"
 
 
 def _lines(experiment: Experiment) -> Iterator[str]:

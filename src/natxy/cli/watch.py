@@ -34,25 +34,33 @@ _STATE_STYLE: Final = {State.DONE: "green", State.TESTER_LIMIT: "yellow", State.
 
 
 class TimeLeft:
-    """From the estimate of the whole, corrected by how long the part that is done has taken."""
+    """From the estimate of the whole, corrected by how long what was measured until now has taken.
+
+    What a resumed run had measured before, and experiments that end early, only make the rest less.
+    """
 
     def __init__(self, plan: ResolvedPlan) -> None:
         self._started = time.monotonic()
         self._expected_s = {experiment.name: experiment_s(plan, experiment) for experiment in plan.experiments}
-        self._done_s = 0.0
+        self._left_s = sum(self._expected_s.values())
+        self._measured_s = 0.0
+        self._measured: tuple[str, int, int] | None = None
+
+    def trial_finished(self, experiment: Experiment, repetition: int, step: int) -> None:
+        if self._measured != (measured := (experiment.name, repetition, step)):
+            self._measured = measured
+            self._measured_s += self._expected_s[experiment.name] / (experiment.repeat * expected_steps(experiment))
 
     def experiment_finished(self, experiment: Experiment) -> None:
-        self._done_s += self._expected_s[experiment.name]
+        self._left_s -= self._expected_s[experiment.name]
 
     def seconds(self, experiment: Experiment, repetition: int, step: int) -> float:
         """`repetition` and `step` under way, from 1."""
         within = min(1.0, (step - 1) / expected_steps(experiment))
-        done_s = self._done_s + self._expected_s[experiment.name] * (repetition - 1 + within) / experiment.repeat
-        total_s = sum(self._expected_s.values())
-        elapsed_s = time.monotonic() - self._started
+        done_s = self._expected_s[experiment.name] * (repetition - 1 + within) / experiment.repeat
         # The first seconds say little about the pace.
-        pace = elapsed_s / done_s if done_s > 5 else 1.0
-        return max(0.0, (total_s - done_s) * pace)
+        pace = (time.monotonic() - self._started) / self._measured_s if self._measured_s > 5 else 1.0
+        return max(0.0, (self._left_s - done_s) * pace)
 
 
 class PlainWatch(RunListener):
@@ -139,6 +147,8 @@ class LiveWatch(RunListener):
         self._show()
 
     def trial_finished(self, trial: FinishedTrial) -> None:
+        assert self._experiment
+        self._time_left.trial_finished(self._experiment, self._repetition, trial.attempt.number)
         self._trials += 1
         self._invalid += trial.result.verdict == Verdict.INVALID
         self._last = Text(

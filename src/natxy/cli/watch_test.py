@@ -8,10 +8,15 @@ import signal
 import pytest
 from rich.console import Console
 
-from natxy.cli.watch import LiveWatch
+from natxy.cli.watch import LiveWatch, TimeLeft
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
+from natxy.procedures.estimate import estimate_s, expected_steps
+
+
+class Clock:
+    now_s = 0.0
 
 
 @pytest.fixture
@@ -52,3 +57,39 @@ def test_an_echoed_ctrl_c_finds_room_in_the_last_line(plan: ResolvedPlan) -> Non
         watch.experiment_started(plan.experiments[0])
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue()).replace("\r", "\n").splitlines()
     assert max(map(len, lines)) == 78
+
+
+@pytest.fixture
+def sweep(monkeypatch: pytest.MonkeyPatch) -> tuple[ResolvedPlan, Clock]:
+    """Four cells of the same length on a real testbed, and the time."""
+    cell = {"procedure": "throughput", "gateway": "linux-forward", "search": {"max_rate": "1M"}}
+    cells = [cell | {"name": f"x/{number}"} for number in range(4)]
+    clock = Clock()
+    monkeypatch.setattr("natxy.cli.watch.time.monotonic", lambda: clock.now_s)
+    return resolve(Plan.model_validate({"name": "p", "experiments": cells})), clock
+
+
+def test_time_left_is_that_of_all_cells_and_shrinks(sweep: tuple[ResolvedPlan, Clock]) -> None:
+    plan, clock = sweep
+    left = TimeLeft(plan)
+    shown = []
+    for experiment in plan.experiments:
+        for repetition in range(1, experiment.repeat + 1):
+            for step in range(1, expected_steps(experiment) + 1):
+                shown.append(left.seconds(experiment, repetition, step))
+                clock.now_s += 2 * estimate_s(plan) / (4 * experiment.repeat * expected_steps(experiment))
+                left.trial_finished(experiment, repetition, step)
+        left.experiment_finished(experiment)
+    assert shown[0] == pytest.approx(estimate_s(plan))
+    assert shown[1] == pytest.approx(2 * estimate_s(plan), rel=0.01)
+    assert shown[1:] == sorted(shown[1:], reverse=True)
+    assert 0 < shown[-1] < 0.01 * shown[0]
+
+
+def test_cells_measured_before_a_resume_say_nothing_of_the_pace(sweep: tuple[ResolvedPlan, Clock]) -> None:
+    plan, clock = sweep
+    left = TimeLeft(plan)
+    for experiment in plan.experiments[:2]:
+        left.experiment_finished(experiment)
+    clock.now_s += 1
+    assert left.seconds(plan.experiments[2], 1, 1) == pytest.approx(estimate_s(plan) / 2)

@@ -31,7 +31,7 @@ from natxy.engine.messages import (
     TrialResult,
     ValidateRequest,
 )
-from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError
+from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
 
 # A trial tells its progress five times a second; opening ports on slow NICs takes some seconds without a word.
 SILENCE_S: Final = 20.0
@@ -208,6 +208,8 @@ class EngineClient:
         match code:
             case ErrorCode.UNREACHABLE:
                 return DutError(text)
+            case ErrorCode.RESOURCE if method != "ports.open":
+                return TesterLimitError(f"the tester says: {text}")
             case ErrorCode.PORT | ErrorCode.RESOURCE:
                 # DPDK tells its reasons to the log alone.
                 return PlanError(f"{text}. {self._last_words()}")

@@ -27,7 +27,7 @@ from natxy.engine.messages import (
     TrialRequest,
 )
 from natxy.engine.simulated import SimulatedDut, SimulatedEngine
-from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError
+from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
 from natxy.plan.gateways import SimulatedConfig
 
 TRIAL = TrialRequest(
@@ -90,7 +90,7 @@ def test_a_trial_with_its_progress(tmp_path: Path) -> None:
     [
         (-32003, DutError, 4),
         (-32002, PlanError, 2),
-        (-32004, PlanError, 2),
+        (-32004, TesterLimitError, 3),
         (-32001, NatxyError, 1),
         (-32602, NatxyError, 1),
     ],

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from natxy.errors import PlanError
@@ -235,7 +235,6 @@ def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[s
         if experiment.search and experiment.search.goal:
             sentences += goal_deviations(experiment.search.goal, experiment.timing.trial)
         sentences += _tolerated_loss(experiment)
-        sentences += _short_connection_trials(experiment)
         if isinstance(experiment.gateway, LinuxForwardConfig):
             sentences.append(
                 "Routers are measured with one destination network a side; RFC 2544 §12 asks for a second run with "
@@ -244,6 +243,7 @@ def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[s
         sentences += experiment.procedure.repeat_deviations(experiment.repeat)
         if experiment.uses_connections:
             sentences.append("Connections are UDP; results need not carry over to TCP (RFC 9693).")
+    sentences += _short_connection_trials(experiments)
     return [*dict.fromkeys(sentences)]
 
 
@@ -258,18 +258,24 @@ def _tolerated_loss(experiment: Experiment) -> list[str]:
     ]
 
 
-def _short_connection_trials(experiment: Experiment) -> list[str]:
-    search, connections, timing = experiment.search, experiment.connections, experiment.timing
-    if not experiment.procedure.stateful or search is None or connections is None:
-        return []
-    shortest_s = connections / search.max_rate
-    if shortest_s >= RFC_TIMING.trial:
-        return []
-    sentence = (
-        f"A connection rate trial lasts as long as its connections take: {connections:,} at the search's highest rate, "
-        f"{format_quantity(search.max_rate, experiment.unit)}, are {format_duration(shortest_s)}"
-    )
-    if timing.overrun_floor > 0:
-        share = f"{100 * timing.overrun_floor / shortest_s:.2g} %"
-        sentence += f", {share} of which is the {format_duration(timing.overrun_floor)} that the last frame may be late"
-    return [f"{sentence}; RFC 2544 §24 asks for at least {format_duration(RFC_TIMING.trial)} of traffic."]
+def _short_connection_trials(experiments: list[Experiment]) -> Iterator[str]:
+    """Of a sweep, the cell with the shortest trials speaks for all."""
+    shortest: dict[str, tuple[float, Experiment]] = {}
+    for experiment in experiments:
+        name, search, connections = experiment.sweep or experiment.name, experiment.search, experiment.connections
+        if experiment.procedure.stateful and search and connections is not None:
+            trial_s = connections / search.max_rate
+            if trial_s < min(RFC_TIMING.trial, shortest[name][0] if name in shortest else math.inf):
+                shortest[name] = trial_s, experiment
+    for trial_s, experiment in shortest.values():
+        assert experiment.search
+        floor_s = experiment.timing.overrun_floor
+        sentence = (
+            f"A connection rate trial lasts as long as its connections take: {experiment.connections:,} at the "
+            f"search's highest rate, {format_quantity(experiment.search.max_rate, experiment.unit)}, are "
+            f"{format_duration(trial_s)}"
+        )
+        if floor_s > 0:
+            share = f"{100 * floor_s / trial_s:.2g} %"
+            sentence += f", {share} of which is the {format_duration(floor_s)} that the last frame may be late"
+        yield f"{sentence}; RFC 2544 §24 asks for at least {format_duration(RFC_TIMING.trial)} of traffic."
