@@ -79,7 +79,8 @@ class LinuxGateway(Gateway[ConfigT]):
 
     def describe(self) -> DutDescription:
         settings = {name: self.read_sysctl(name) for name in self.reported_sysctls}
-        settings["rps_cpus"] = steered_to(self.transport, self.interfaces)
+        if mask := steered_to(self.transport, self.interfaces):
+            settings["rps_cpus"] = mask
         if self.table:
             settings |= self.table.describe()
         return DutDescription(self.name, self.version(), settings, self.configuration())

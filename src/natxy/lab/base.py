@@ -23,6 +23,11 @@ class Testbed(Protocol):
     def cores(self) -> CoreAssignment: ...
 
     @property
+    def gateway_cores(self) -> tuple[int, ...]:
+        """That frames can be steered to, as the gateway's kernel numbers them; none where it has no choice of them."""
+        ...
+
+    @property
     def transport(self) -> Transport: ...
 
     @property

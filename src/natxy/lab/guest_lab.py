@@ -26,6 +26,10 @@ class GuestLab(NetnsLab):
         self._guest = Guest(find_guest(), self._namespaces.dut, self.cores.dut, macs)
 
     @property
+    def gateway_cores(self) -> tuple[int, ...]:
+        return ()
+
+    @property
     def transport(self) -> Transport:
         return self._guest
 

@@ -43,6 +43,10 @@ class HardwareTestbed:
         self.transport: Transport = self._reach_dut()
         self.interfaces = DutInterfaces(left=config.dut.left, right=config.dut.right)
 
+    @property
+    def gateway_cores(self) -> tuple[int, ...]:
+        return ()
+
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.callback(self._machine.release_all)

@@ -19,9 +19,14 @@ from natxy.plan.terms import Kernel
 
 def lab_for(config: LabConfig, addresses: AddressPlan, gateway: GatewayConfig, dut_cores: int = 1) -> NetnsLab:
     """PlanError when this machine cannot run the gateway on the kernel it is to have, or on any."""
-    if isinstance(gateway, KernelModel) and _kernel_of(gateway) == Kernel.USER_MODE:
+    if runs_in_guest(gateway):
         return GuestLab(config, addresses)
     return NetnsLab(config, addresses, dut_cores)
+
+
+def runs_in_guest(gateway: GatewayConfig) -> bool:
+    """PlanError as `lab_for`."""
+    return isinstance(gateway, KernelModel) and _kernel_of(gateway) == Kernel.USER_MODE
 
 
 def takes_module(name: str) -> bool:

@@ -96,6 +96,10 @@ class NetnsLab:
     def transport(self) -> Transport:
         return self._dut
 
+    @property
+    def gateway_cores(self) -> tuple[int, ...]:
+        return self.cores.dut
+
     def engine_argv(self) -> list[str]:
         workers = ",".join(map(str, self.cores.tester))
         engine = [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main)]

@@ -9,6 +9,7 @@ from natxy.dut.base import Capability
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
 from natxy.lab.cores import assign_cores, lab_cores
+from natxy.lab.kernels import runs_in_guest
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.hardware import HardwareConfig
 from natxy.plan.models import LabConfig, SimulatedTestbedConfig
@@ -30,15 +31,14 @@ def check_cores(plan: ResolvedPlan) -> None:
             available = simulated.dut_cores
     for experiment in plan.experiments:
         if experiment.cores is not None:
-            _check(experiment, experiment.cores, available)
+            in_guest = isinstance(plan.testbed, LabConfig) and runs_in_guest(experiment.gateway)
+            _check(experiment, experiment.cores, 0 if in_guest else available)
 
 
 def _check(experiment: Experiment, cores: int, available: int) -> None:
     driver = experiment.gateway.driver
-    if driver in GATEWAYS and Capability.SET_CORES not in GATEWAYS[driver].capabilities:
-        raise PlanError(f"{experiment.name}: {driver} has no way to set how many cores it uses; remove `cores`")
-    if not available:
-        raise PlanError(f"{experiment.name}: which cores the DUT has is not known on this testbed; remove `cores`")
+    if not available or (driver in GATEWAYS and Capability.SET_CORES not in GATEWAYS[driver].capabilities):
+        raise PlanError(f"{experiment.name}: the cores of {driver} cannot be set on this testbed; remove `cores`")
     if cores > available:
         raise PlanError(
             f"{experiment.name} asks for {cores} of the gateway's cores, but this testbed has {available} for it: ask "

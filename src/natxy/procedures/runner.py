@@ -225,7 +225,14 @@ class _Run:
     ) -> tuple[State, str]:
         if missing := self._missing_result(experiment):
             return State.SKIPPED, missing
-        bed = workbench.bed_for(experiment)
+        try:
+            bed = workbench.bed_for(experiment)
+        except PlanError as error:
+            # Before anything is measured the plan had better be mended; after that, others may well be measured.
+            if not self.measured:
+                raise
+            self._unfit = True
+            return State.FAILED, str(error)
         self._describe(bed, experiment_id)
         phase1_fps = self._rates(experiment).get("phase1_rate")
         try:

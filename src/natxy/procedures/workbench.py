@@ -33,8 +33,8 @@ from natxy.procedures.streams import neighbors_request
 
 @dataclass(frozen=True)
 class Bed:
-    """A testbed in use. `sleep` passes over seconds of its time; `dut_cores` are all that the gateway has, none
-    where they are unknown."""
+    """A testbed in use. `sleep` passes over seconds of its time; `dut_cores`: all that frames can be steered
+    to."""
 
     engine: Engine
     gateway: Gateway[Any]
@@ -126,7 +126,7 @@ class Workbench:
         gateway.wait_ready()
         engine.resolve_neighbors(neighbors_request(experiment))
         time.sleep(experiment.timing.learning_pause)
-        return Bed(engine, gateway, time.sleep, testbed.cores.dut, testbed.description(), testbed.deviations())
+        return Bed(engine, gateway, time.sleep, testbed.gateway_cores, testbed.description(), testbed.deviations())
 
     def _set_up_simulation(self, config: SimulatedTestbedConfig, experiment: Experiment) -> Bed:
         assert isinstance(experiment.gateway, SimulatedConfig)
