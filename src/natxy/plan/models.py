@@ -278,7 +278,7 @@ def _known_table(name: str) -> str:
 class ExperimentPlan(PlanModel):
     name: Annotated[str, Field(pattern=CELL_NAME_PATTERN, max_length=200)]
     title: str | None = None
-    sweep: str | None = Field(default=None, description="of a cell: the swept experiment's name")
+    sweep: str | None = Field(default=None, description="of a cell: the swept experiment's name; in a plan, rows")
     cell: dict[str, CellValue] = Field(default={}, description="of a cell: what is swept, and the value here")
     gateway: Annotated[GatewayConfig, Shorthand("driver")]
     procedure: Annotated[ProcedureConfig, Shorthand("name")]

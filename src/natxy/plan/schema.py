@@ -33,6 +33,8 @@ def plan_schema() -> Schema:
         "properties": properties,
     }
     schema["properties"]["defaults"] = {"$ref": "#/$defs/Defaults"}
+    rows = {"type": "array", "items": {"$ref": "#/$defs/Defaults"}, "minItems": 1}
+    experiment["properties"]["sweep"]["anyOf"].append(rows)
     # Defaults may give what the model requires of an experiment.
     experiment["required"] = ["name"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "natxy plan"} | schema

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sweeps: a field of an experiment that is given as a list, where a single value belongs, makes an experiment of each
-value.
+value. Fields that change together are rows of its `sweep`.
 
 This works on the YAML document, before any model has seen it: whoever reads a plan's experiments from there on finds
 cells, ordinary experiments that know their place in the sweep.
@@ -23,24 +23,31 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One swept field of a cell: the value is the item `index` of the list at `path`."""
+    """One swept field of a cell: the value is the item `index` of the list at `path`; None when it is in a row."""
 
     path: Path
-    index: int
+    index: int | None
     label: str
+    told: bool = True
+    """In names and titles: what it goes together with doesn't tell the cell already."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """`fields`: an experiment's as written, with one value for each; `number`: the experiment's in the plan."""
+    """`fields`: an experiment's as written, with one value for each; `number`: the experiment's in the plan; `row` and
+    `row_number`: that of `sweep` which is part of the fields."""
 
     number: int
     fields: object
     coordinates: tuple[Coordinate, ...] = ()
+    row: object = None
+    row_number: int = 0
 
     def origin(self, location: Location) -> Location:
         """Where in the plan as written stands what is at `location`, a path within this cell."""
-        items = {coordinate.path: coordinate.index for coordinate in self.coordinates}
+        if _is_in(self.row, location):
+            return ("experiments", self.number, "sweep", self.row_number, *location)
+        items = {each.path: each.index for each in self.coordinates if each.index is not None}
         beginnings = {path[:length] for path in items for length in range(1, len(path) + 1)}
         written: list[str | int] = ["experiments", self.number]
         path: Path = ()
@@ -57,12 +64,13 @@ class Cell:
         if not self.coordinates or not isinstance(self.fields, Mapping):
             return self
         name, title = self.fields.get("name"), self.fields.get("title")
+        told = [coordinate for coordinate in self.coordinates if coordinate.told]
         own: dict[str, Any] = {"cell": {".".join(c.path): c.label for c in self.coordinates}}
         if isinstance(name, str) and re.fullmatch(NAME_PATTERN, name):
-            own["name"] = f"{name}/{','.join(name_part(c.path, c.label) for c in self.coordinates)}"
+            own["name"] = f"{name}/{','.join(name_part(c.path, c.label) for c in told)}"
             own["sweep"] = name
         if isinstance(called := title or name, str):
-            own["title"] = ", ".join([called, *(in_words(c.path, c.label) for c in self.coordinates)])
+            own["title"] = ", ".join([called, *(in_words(c.path, c.label) for c in told)])
         return replace(self, fields={**self.fields, **own})
 
 
@@ -72,8 +80,9 @@ def cells(number: int, experiment: object, complete: Callable[[object], object])
     `complete` adds the plan's defaults: their lists vary fastest. PlanProblems for lists that cannot be swept.
     """
     for own in _expanded(Cell(number, experiment)):
-        for cell in _expanded(replace(own, fields=complete(own.fields))):
-            yield cell.named()
+        for rows in _rows(replace(own, fields=complete(own.fields))):
+            for cell in _expanded(rows):
+                yield cell.named()
 
 
 def _expanded(cell: Cell) -> Iterator[Cell]:
@@ -87,6 +96,59 @@ def _expanded(cell: Cell) -> Iterator[Cell]:
     for index, label in enumerate(labels(items)):
         coordinates = (*cell.coordinates, Coordinate(path, index, label))
         yield from _expanded(replace(cell, fields=_with(cell.fields, path, items[index]), coordinates=coordinates))
+
+
+def _rows(cell: Cell) -> Iterator[Cell]:
+    """A cell for each row of the experiment's `sweep`."""
+    rows = cell.fields.get("sweep") if isinstance(cell.fields, Mapping) else None
+    if not isinstance(rows, list):
+        yield cell
+        return
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        text = "expected a list of mappings: the fields that change together, such as {connections: 1M, alpha: 0.5}"
+        raise PlanProblems([Problem(cell.origin(("sweep",)), text)])
+    leaves = [{path: labels((value,))[0] for path, value in _leaves(row)} for row in rows]
+    common = set.intersection(*(set(each.items()) for each in leaves))
+    swept = [[(path, label) for path, label in each.items() if (path, label) not in common] for each in leaves]
+    first_tells = len({tuple(each[:1]) for each in swept}) == len(rows)
+    for number, (row, own) in enumerate(zip(rows, swept, strict=True)):
+        coordinates = [
+            Coordinate(path, None, label, told=not (first_tells and place)) for place, (path, label) in enumerate(own)
+        ]
+        yield replace(
+            cell,
+            fields=_laid_over({name: value for name, value in _mapping(cell.fields).items() if name != "sweep"}, row),
+            coordinates=(*cell.coordinates, *coordinates),
+            row=row,
+            row_number=number,
+        )
+
+
+def _leaves(fields: Fields, path: Path = ()) -> Iterator[tuple[Path, object]]:
+    """Lists are swept on their own."""
+    for name, value in fields.items():
+        here = (*path, str(name))
+        if isinstance(value, Mapping):
+            yield from _leaves(value, here)
+        elif not isinstance(value, list):
+            yield here, value
+
+
+def _laid_over(base: object, fields: Fields) -> Fields:
+    below = base if isinstance(base, Mapping) else {}
+    above = {
+        name: _laid_over(below.get(name), value) if isinstance(value, Mapping) else value
+        for name, value in fields.items()
+    }
+    return {**below, **above}
+
+
+def _is_in(row: object, location: Location) -> bool:
+    """Whether a value of the row is at `location`."""
+    for part in location:
+        if isinstance(row, Mapping) and part in row:
+            row = row[part]
+    return row is not None and not isinstance(row, Mapping)
 
 
 def _problem(items: Sequence[object]) -> str:
@@ -111,9 +173,13 @@ def _first_list(fields: object, path: Path = ()) -> tuple[Path, Sequence[Any]] |
 
 
 def _with(fields: object, path: Path, value: object) -> Fields:
-    assert isinstance(fields, Mapping)
     name, *rest = path
-    return {**fields, name: _with(fields[name], tuple(rest), value) if rest else value}
+    return {**_mapping(fields), name: _with(_mapping(fields)[name], tuple(rest), value) if rest else value}
+
+
+def _mapping(fields: object) -> Fields:
+    assert isinstance(fields, Mapping)
+    return fields
 
 
 # What a cell is made of isn't swept itself.

@@ -178,6 +178,52 @@ def test_there_are_as_many_cells_as_combinations_and_the_resolved_plan_has_the_s
         assert load_plan(file) == plan
 
 
+ROWS = (
+    *RATE,
+    "  gateway: {driver: simulated, clear_time: 1s}",
+    "  sweep:",
+    "    - {connections: 100, ports: {source: 1-10, destination: 1-10}, gateway: {table_capacity: 200}, ttl: 9}",
+    "    - {connections: 400, ports: {source: 1-20, destination: 1-20}, gateway: {table_capacity: 800}, ttl: 9}",
+)
+
+
+def test_fields_of_a_row_change_together(tmp_path: Path) -> None:
+    plan = load(tmp_path, swept(*ROWS, "  alpha: null"))
+    assert names(plan) == ["rate/connections=100", "rate/connections=400"]
+    assert [experiment.title for experiment in plan.experiments] == ["rate, 100 connections", "rate, 400 connections"]
+    assert [experiment.cell for experiment in plan.experiments] == [
+        {"connections": 100, "ports.source": "1-10", "ports.destination": "1-10", "gateway.table_capacity": 200},
+        {"connections": 400, "ports.source": "1-20", "ports.destination": "1-20", "gateway.table_capacity": 800},
+    ]
+    gateways = [experiment.gateway.model_dump() for experiment in plan.experiments]
+    assert [(gateway["clear_time"], gateway["table_capacity"]) for gateway in gateways] == [(1, 200), (1, 800)]
+    assert load(tmp_path, plan.to_yaml()) == plan
+
+
+def test_rows_are_combined_with_lists_and_called_by_all_when_the_first_does_not_tell(tmp_path: Path) -> None:
+    rows = "  sweep: [{ttl: 9, repeat: 2}, {ttl: 9, repeat: 3}]"
+    plan = load(tmp_path, swept(*RATE, "  connections: [10, 20]", rows))
+    assert names(plan) == [f"rate/connections={count},repeat={repeat}" for count in (10, 20) for repeat in (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("connections: 400", "connections: few", "12:10: experiments[0].sweep[1].connections: expected a whole number"),
+        ("table_capacity: 800", "table_size: 1", "experiments[0].sweep[1].gateway.table_size: unknown field"),
+        ("1-20}, gateway", "1-2}, gateway", "12:10: experiments[0].sweep[1].connections: addresses and ports give 40 "),
+    ],
+)
+def test_an_error_in_a_row_is_told_where_it_stands(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert message in errors_of(tmp_path, swept(*ROWS).replace(old, new))
+
+
+def test_rows_are_mappings(tmp_path: Path) -> None:
+    assert "plan.yaml:9:5: experiments[0].sweep: expected a list of mappings: the fields that change" in errors_of(
+        tmp_path, swept(*RATE, "  sweep: [1, 2]")
+    )
+
+
 # --- references between sweeps
 
 
