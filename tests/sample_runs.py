@@ -10,9 +10,11 @@ from typing import Any
 
 from natxy.engine.messages import Cause, Pacing, PortResult, Side, StreamResult, TrialResult, Verdict
 from natxy.plan.models import CellValue
+from natxy.plan.procedures import DECLARATIONS
 from natxy.results.records import Purpose, RunState, State, TrialKind
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp
 
+TRIAL_S = 4.5
 HOSTILE = "<script>alert('natxy')</script> & \"quoted\" [bold]x[/bold]"
 
 
@@ -50,13 +52,14 @@ def settings(**overrides: Any) -> dict[str, Any]:
         "baseline": None,
         "repeat": 3,
         "max_invalid": 3,
-        "timing": {"preset": "lab", "trial": 0.5, "drain": 0.1},
+        "timing": {"preset": "lab", "trial": TRIAL_S, "drain": 0.1},
     }
     return {field: value for field, value in (resolved | overrides).items() if value is not None}
 
 
 def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = "") -> TrialResult:
-    frames = int(rate * 0.5)
+    frames = int(rate * TRIAL_S)
+    seconds = [int(rate)] * int(TRIAL_S)
     lost = 37 if verdict is Verdict.FAIL else 0
     pacing = Pacing(
         median_ns=400, p99_ns=9_000, p999_ns=20_000, max_ns=90_000, overrun_ns=500, max_pause_ns=70_000, refused=0
@@ -65,7 +68,7 @@ def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = 
         StreamResult(
             name=name, planned=frames, sent=frames, unsent=0, received=frames - lost, lost=lost, duplicate=0,
             reordered=0, corrupt=0, misrouted=0, beyond_window=0, intended_rate_fps=rate, offered_rate_fps=rate,
-            pacing=pacing, delay=None, sent_per_second=[], received_per_second=[],
+            pacing=pacing, delay=None, sent_per_second=seconds, received_per_second=seconds,
         )
         for name in ("forward", "reverse")[:directions]
     ]  # fmt: skip
@@ -80,7 +83,7 @@ def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = 
         Verdict.INVALID: "the last frame left 1.3 ms late, 1 ms is allowed",
     }[verdict]
     return TrialResult(
-        run_id=7, verdict=verdict, cause=cause, reason=reason or told, duration_s=0.5, streams=streams, ports=ports,
+        run_id=7, verdict=verdict, cause=cause, reason=reason or told, duration_s=TRIAL_S, streams=streams, ports=ports,
         stale=0,
     )  # fmt: skip
 
@@ -102,7 +105,7 @@ class SampleRun:
         self.store.describe_tester(
             engine={"name": "natxy-engine", "version": "0.1.0", "dpdk": "DPDK 22.11.11", "worker_cores": [0]},
             testbed={"kind": "lab", "tester core": "0", "gateway core": "1", "I/O driver": "net_af_xdp"},
-            deviations=["The traffic of a trial lasts 500 ms; RFC 2544 §24 asks for at least 60 s."]
+            deviations=["The traffic of a trial lasts 4.5 s; RFC 2544 §24 asks for at least 60 s."]
             if deviations is None
             else deviations,
         )
@@ -136,10 +139,9 @@ class SampleRun:
         cell: Mapping[str, CellValue] | None = None, **over: Any,
     ) -> int:  # fmt: skip
         stored = settings(name=name, title=title, repeat=repeat, **over)
-        throughput = stored["procedure"] == "throughput"
         return self.store.add_experiment(
             name=name, title=title, gateway=gateway, procedure=stored["procedure"], family=stored["family"],
-            settings=stored, unit="fps" if throughput else "cps", baseline=stored.get("baseline"),
+            settings=stored, unit=DECLARATIONS[stored["procedure"]].headline().unit, baseline=stored.get("baseline"),
             sweep=name.partition("/")[0] if cell else None, cell=cell,
         )  # fmt: skip
 

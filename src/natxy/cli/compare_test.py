@@ -65,6 +65,20 @@ def test_what_differs_and_what_is_missing_is_said(tmp_path: Path) -> None:
     assert "A difference exceeds the spread when" in done.output
 
 
+def test_cells_are_matched_by_sweep_and_coordinates_however_they_were_written(tmp_path: Path) -> None:
+    folders = []
+    for folder, written, cells in (("a", "400k", (64, 400_000)), ("b", "400000", (400_000, 800_000))):
+        sample = SampleRun(tmp_path / folder)
+        for connections in cells:
+            name = f"nat/connections={written if connections == 400_000 else connections}"
+            sample.experiment(name, Sought(231e3), title="Forwarding", cell={"connections": connections})
+        folders.append(sample.end())
+    assert [row[1] for row in rows(compare(*folders, form="csv"))] == ["1", "2"]
+    done = compare(*folders)
+    assert "Not in every run: nat (connections 64): as throughput only in run 1" in done.output
+    assert "Not in every run: nat (connections 800000): as throughput only in run 2" in done.output
+
+
 def test_one_run_or_nothing_in_common_is_exit_2(tmp_path: Path) -> None:
     first = run(tmp_path / "a", 231e3)
     other = SampleRun(tmp_path / "b")

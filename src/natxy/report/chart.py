@@ -53,8 +53,8 @@ class Chart:
 _INKS: Final = (Ink.PASS, Ink.FAIL, Ink.INVALID, Ink.TEXT)
 _DASHES: Final = ([1, 0], [5, 2], [1, 1.5], [6, 2, 1, 2], [2, 3])
 _SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "triangle-down")
-_LEGEND_COLUMNS: Final = 10
-_LONG_LEGEND_COLUMNS: Final = 1
+# Names up to so long stand in so many columns, also on a phone.
+_LEGEND_COLUMNS: Final = ((4, 10), (10, 4), (20, 2), (10_000, 1))
 _SHORT_UNITS: Final = {
     Unit.FPS: "frames/s per direction",
     Unit.CPS: "connections/s",
@@ -81,9 +81,13 @@ def spec(layers: Sequence[Spec], *, height: int, **more: Any) -> Spec:
     }
 
 
+def unit_words(unit: Unit) -> str:
+    return _SHORT_UNITS.get(unit, unit.value)
+
+
 def unit_title(title: str, unit: Unit) -> str:
     """Of an axis."""
-    return f"{title} ({_SHORT_UNITS.get(unit, unit.value)})"
+    return f"{title} ({unit_words(unit)})"
 
 
 def base(value: float, unit: Unit) -> float:
@@ -103,14 +107,15 @@ def axis(title: str, unit: Unit) -> Spec:
         "type": "quantitative",
         "title": unit_title(title, unit),
         "scale": {"domain": [0, 100]} if percent else {"zero": True},
-        "axis": {"format": "~r" if percent else "~s"},
+        "axis": {"format": "~f" if percent else "~s"},
     }
 
 
 def series(field: str, names: Sequence[str], *, title: str | None = None, marks: bool = True) -> Spec:
     """Encodings that tell `names` apart, with one legend for them all; a name clicked there stands out (`standing_out`
     has to be in one of the layers)."""
-    legend = {"title": title, "columns": _LEGEND_COLUMNS if max(map(len, names)) <= 4 else _LONG_LEGEND_COLUMNS}
+    longest = max(map(len, names))
+    legend = {"title": title, "columns": next(columns for most, columns in _LEGEND_COLUMNS if longest <= most)}
     count = len(names)
     scales: dict[str, list[Any]] = {
         "color": [_INKS[index % len(_INKS)].css for index in range(count)],

@@ -46,7 +46,8 @@ def unmatched(comparison: Comparison) -> Iterator[str]:
     for experiment, runs in comparison.unmatched:
         cell = ", ".join(f"{name} {value}" for name, value in experiment.cell.items())
         where = "run " + ", ".join(str(run + 1) for run in runs)
-        yield f"{experiment.name}{f' ({cell})' if cell else ''}: as {experiment.procedure} only in {where}"
+        name = experiment.sweep or experiment.name
+        yield f"{name}{f' ({cell})' if cell else ''}: as {experiment.procedure} only in {where}"
 
 
 def _row(compared: Compared) -> tuple[str, ...]:

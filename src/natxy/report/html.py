@@ -20,35 +20,23 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from natxy.engine.messages import Verdict
-from natxy.plan.units import Unit, format_duration
-from natxy.report import results_tables, wording
+from natxy.plan.units import format_duration
+from natxy.report import results_tables, sweep_tables, wording
+from natxy.report.cards import cards
 from natxy.report.chart import Chart
 from natxy.report.live_charts import data_block, script, source_hash
 from natxy.report.published_figures import published_figures
-from natxy.report.run_charts import experiment_charts
+from natxy.report.run_charts import experiment_charts, group_charts
 from natxy.report.still_charts import page_svg
 from natxy.report.tables import Table
 from natxy.report.walk import every_trial
+from natxy.results.computed import computed
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState
+from natxy.results.sweeps import sweep_groups, sweeps
 
 REPORT_FILE: Final = "report.html"
-
-
-@dataclass(frozen=True)
-class Card:
-    """A headline number. `share_percent`: of the baseline, None where there is none."""
-
-    title: str
-    value: str
-    rate_kind: str
-    spread: str
-    state: str
-    reason: str
-    share_percent: float | None
-    share: str
-    baseline: str
 
 
 @dataclass(frozen=True)
@@ -59,6 +47,24 @@ class ExperimentPage:
     reason: str
     charts: list[Chart]
     trials: Table
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """An experiment, or the cells of a sweep under its title."""
+
+    title: str
+    name: str
+    pages: list[ExperimentPage]
+    swept: bool
+
+
+@dataclass(frozen=True)
+class SweepResults:
+    title: str
+    charts: list[Chart]
+    cells: Table
+    same: Table
 
 
 @dataclass(frozen=True)
@@ -96,8 +102,10 @@ def render(reader: RunReader) -> str:
     )
     style = resources.files("natxy.report").joinpath("templates/report.css").read_text(encoding="utf-8")
     verdicts = [placed.trial.verdict for placed in every_trial(run)]
-    pages = [_page(experiment) for experiment in run.experiments]
-    charts = [chart for page in pages for chart in page.charts]
+    swept = _sweep_results(run)
+    chapters = _chapters(run)
+    charts = [chart for results in swept for chart in results.charts]
+    charts += [chart for chapter in chapters for page in chapter.pages for chart in page.charts]
     live = script() if charts else ""
     return environment.get_template("report.html.j2").render(
         run=run,
@@ -107,11 +115,12 @@ def render(reader: RunReader) -> str:
         active_time=None if run.state is RunState.RUNNING else format_duration(run.active_s),
         trial_count=len(verdicts),
         invalid_count=verdicts.count(Verdict.INVALID),
-        cards=[_card(run, experiment) for experiment in run.experiments],
+        cards=cards(run),
         incomplete=wording.incomplete(run),
-        result_tables=results_tables.rfc_form(run),
+        result_tables=results_tables.plain_form(run),
+        swept=swept,
+        chapters=chapters,
         published=published_figures(run),
-        experiments=pages,
         # Every free text in these pictures was escaped by their XML writer.
         pictures={chart.name: Markup(page_svg(chart)) for chart in charts},
         chart_data=Markup(data_block(charts)),
@@ -126,26 +135,24 @@ def render(reader: RunReader) -> str:
     )
 
 
-def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
-    summary = experiment.statistics
-    spread = ""
-    if summary is not None:
-        measured = "1 repetition" if summary.count == 1 else f"median of {summary.count}"
-        lowest, highest = (wording.statistic(summary, v, experiment.unit) for v in (summary.minimum, summary.maximum))
-        # The headline may be in another power of ten.
-        unit = f" {wording.unit(experiment.unit)}" if experiment.unit == Unit.NS else ""
-        spread = f"{measured} ({lowest} to {highest}{unit})"
-    return Card(
-        title=experiment.title,
-        value=wording.headline(experiment),
-        rate_kind=wording.rate_kind(experiment),
-        spread=spread,
-        state=experiment.state.value,
-        reason="" if summary else wording.STATE_WORDS[experiment.state],
-        share_percent=experiment.baseline_ratio_percent,
-        share=wording.baseline_ratio(experiment),
-        baseline=experiment.baseline.title if experiment.baseline else "",
-    )
+def _sweep_results(run: RunRecord) -> list[SweepResults]:
+    columns = computed(run)
+    return [
+        SweepResults(sweep_tables.group_title(group), list(group_charts(group)), *sweep_tables.tables(group, columns))
+        for group in sweep_groups(run)
+    ]
+
+
+def _chapters(run: RunRecord) -> list[Chapter]:
+    """In the plan's order."""
+    titles = {cell.id: sweep.title for sweep in sweeps(run) for cell in sweep.cells}
+    chapters: dict[str, Chapter] = {}
+    for experiment in run.experiments:
+        name = experiment.sweep or experiment.name
+        title = titles.get(experiment.id, experiment.title)
+        chapter = chapters.setdefault(name, Chapter(title, name, [], swept=experiment.sweep is not None))
+        chapter.pages.append(_page(experiment))
+    return list(chapters.values())
 
 
 def _page(experiment: ExperimentRecord) -> ExperimentPage:
@@ -167,6 +174,7 @@ def _page(experiment: ExperimentRecord) -> ExperimentPage:
 
 def _duts(run: RunRecord) -> list[Dut]:
     """Experiments on one gateway in one configuration share its description."""
+    titles = {cell.id: sweep.title for sweep in sweeps(run) for cell in sweep.cells}
     found: dict[str, Dut] = {}
     for experiment in run.experiments:
         if experiment.dut is None:
@@ -181,7 +189,9 @@ def _duts(run: RunRecord) -> list[Dut]:
                 experiments=[],
             ),
         )
-        dut.experiments.append(experiment.title)
+        title = titles.get(experiment.id, experiment.title)
+        if title not in dut.experiments:
+            dut.experiments.append(title)
     return list(found.values())
 
 

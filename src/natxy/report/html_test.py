@@ -13,6 +13,7 @@ from natxy.report.html import write_report
 from natxy.report.live_charts import source_hash
 from natxy.results.records import RunState
 from tests.sample_runs import HOSTILE, SampleRun, Sought, hostile, quickstart
+from tests.sample_sweeps import sweeps
 
 VOID = {"meta", "link", "br", "img", "hr"}
 
@@ -83,6 +84,19 @@ def test_the_file_is_self_contained_and_runs_one_script(tmp_path: Path) -> None:
     assert re.findall(r"""(?:src|href)=["'](?!#|data:)""", own) == []
     assert re.findall(r"url\((?!#)|@import", own) == []
     assert source.count("default-src 'none'") == 1
+
+
+def test_a_sweep_is_one_table_one_chart_and_one_chapter(tmp_path: Path) -> None:
+    page = Page(write_report(sweeps(tmp_path)))
+    text = re.sub(r"\s+", " ", page.text)
+    for expected in (
+        "Relative scale-up", "Degradation", "Throughput ratio (to the baseline)", "The same in all of them",
+        "NAT44 rate: Maximum connection establishment rate against CPU cores", "medians of 4 cells, 1 without result",
+    ):  # fmt: skip
+        assert expected in text, expected
+    chapters = [name for name in page.ids if name in {"forward", "rate", "many", "sizes", "alpha", "spread", "latency"}]
+    assert len(chapters) == 7
+    assert len(page.ids) == len(set(page.ids))
 
 
 def test_no_id_occurs_twice(tmp_path: Path) -> None:

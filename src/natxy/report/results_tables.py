@@ -23,10 +23,16 @@ def overview(run: RunRecord) -> list[Table]:
 
 
 def rfc_form(run: RunRecord) -> list[Table]:
-    """One column an experiment, rows as in RFC 9693 §4.10; then capacities and sweeps as in the source papers."""
+    """Every table of results."""
+    return plain_form(run) + sweep_tables.sweep_tables(run)
+
+
+def plain_form(run: RunRecord) -> list[Table]:
+    """But those of sweeps: one column an experiment, rows as in RFC 9693 §4.10, and capacities as in the source
+    papers."""
     plain = [_rfc_table(title, experiments) for title, experiments in _kinds(run)]
     capacities = (capacity_table(experiment) for experiment in run.experiments)
-    return plain + [table for table in capacities if table] + sweep_tables.sweep_tables(run)
+    return plain + [table for table in capacities if table]
 
 
 def invalid_trials(run: RunRecord) -> Table:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every chart of a run."""
+"""Every chart of a run: of its sweeps, of its experiments."""
 
 from __future__ import annotations
 
@@ -9,16 +9,30 @@ from natxy.report import wording
 from natxy.report.chart import Chart
 from natxy.report.curve_charts import curve_chart, repeated_curves
 from natxy.report.search_chart import SearchStep, search_chart
+from natxy.report.series_chart import series_chart
+from natxy.report.sweep_charts import sweep_chart
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, StepRecord
+from natxy.results.sweeps import SweepGroup, sweep_groups
 
 
 def run_charts(run: RunRecord) -> Iterator[Chart]:
+    for group in sweep_groups(run):
+        yield from group_charts(group)
     for experiment in run.experiments:
         yield from experiment_charts(experiment)
 
 
+def group_charts(group: SweepGroup) -> Iterator[Chart]:
+    """One a sweep: their units differ."""
+    for sweep in group.sweeps:
+        # The first cell's number tells sweeps of one name and several procedures apart.
+        chart = sweep_chart(sweep, name=f"{sweep.cells[0].id:02}-{_plain(sweep.name)}-sweep")
+        if chart:
+            yield chart
+
+
 def experiment_charts(experiment: ExperimentRecord) -> Iterator[Chart]:
-    """Of its search, where there is one, and its curves."""
+    """Of its search, where there is one, its curves and the trial that decided it."""
     steps = [
         SearchStep(
             repetition.number, step.rate, step.verdict,
@@ -36,6 +50,9 @@ def experiment_charts(experiment: ExperimentRecord) -> Iterator[Chart]:
     repetitions = [(repetition.number, repetition.curves) for repetition in experiment.repetitions]
     for repeated in repeated_curves(repetitions):
         yield curve_chart(repeated, name=f"{_file_name(experiment)}-{repeated.name}")
+    course = series_chart(experiment, name=f"{_file_name(experiment)}-seconds")
+    if course:
+        yield course
 
 
 def _step(repetition: RepetitionRecord, step: StepRecord) -> str:
@@ -44,6 +61,9 @@ def _step(repetition: RepetitionRecord, step: StepRecord) -> str:
 
 
 def _file_name(experiment: ExperimentRecord) -> str:
-    """Names of experiments are unique, but those of a sweep's cells are not all names of files."""
-    plain = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in experiment.name)
-    return f"{experiment.id:02}-{plain}"
+    return f"{experiment.id:02}-{_plain(experiment.name)}"
+
+
+def _plain(name: str) -> str:
+    """Names of cells are not all names of files."""
+    return "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in name)

@@ -43,7 +43,7 @@ _TABLE_SIZES: Final[tuple[tuple[str, Callable[[Computed], str]], ...]] = (
 def sweep_tables(run: RunRecord) -> list[Table]:
     """Of each group of sweeps its cells, and what is the same in all of them."""
     columns = computed(run)
-    return [table for group in sweep_groups(run) for table in _tables(group, columns)]
+    return [table for group in sweep_groups(run) for table in tables(group, columns)]
 
 
 def group_title(group: SweepGroup) -> str:
@@ -53,7 +53,8 @@ def group_title(group: SweepGroup) -> str:
     return "; ".join(sweep.title for sweep in group.sweeps)
 
 
-def _tables(group: SweepGroup, columns: Mapping[int, Computed]) -> Iterator[Table]:
+def tables(group: SweepGroup, columns: Mapping[int, Computed]) -> tuple[Table, Table]:
+    """Of its cells, and of what is the same in all of them; `columns` as computed for the run."""
     varying, same = _conditions(group)
     rows = [*_coordinates(group), *varying, *_table_sizes(group, columns)]
     for sweep in group.sweeps:
@@ -65,8 +66,8 @@ def _tables(group: SweepGroup, columns: Mapping[int, Computed]) -> Iterator[Tabl
     head = (Column(first), *(Column(value, numeric=True) for value in values))
     table = Table(title, head, tuple(others), medians)
     by_row = len(values) > _MOST_COLUMNS or "frame_size" in group.fields
-    yield table.transposed() if by_row else table
-    yield Table(f"{title}: the same in all of them", (Column(""), Column("Value", numeric=True)), tuple(same))
+    common = Table(f"{title}: the same in all of them", (Column(""), Column("Value", numeric=True)), tuple(same))
+    return table.transposed() if by_row else table, common
 
 
 def _coordinates(group: SweepGroup) -> Iterator[Row]:
@@ -78,17 +79,19 @@ def _conditions(group: SweepGroup) -> tuple[list[Row], list[tuple[str, str]]]:
     """What varies from cell to cell besides the coordinates, or is always told; what is the same in all."""
     told = {_CONDITIONS.get(field) for field in group.fields}
     stated = {sweep.title: _stated(sweep) for sweep in group.sweeps}
-    always = _ALWAYS if any("Sessions (connections)" in conditions for conditions in stated.values()) else ()
     varying: list[Row] = []
     same: list[tuple[str, str]] = []
     for label in dict.fromkeys(label for conditions in stated.values() for label in conditions):
         if label in told:
             continue
-        of = {title: conditions[label] for title, conditions in stated.items() if label in conditions}
-        alike = len(set(of.values())) == 1
-        for title, cells in [("", next(iter(of.values())))] if alike else of.items():
-            words = f"{title}: {label}" if title else label
-            if len(set(cells)) > 1 or label in always:
+        said: dict[tuple[str, ...], list[str]] = {}
+        for title, conditions in stated.items():
+            if label in conditions:
+                said.setdefault(conditions[label], []).append(title)
+        for cells, titles in said.items():
+            words = label if len(said) == 1 else f"{', '.join(titles)}: {label}"
+            always = label in _ALWAYS and any(_ALWAYS[0] in stated[title] for title in titles)
+            if len(set(cells)) > 1 or always:
                 varying.append((words, *cells))
             else:
                 same.append((words, cells[0]))

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from natxy.plan.loss_tolerance import loss_tolerance_of
-from natxy.plan.models import AddressRange, PortRange
+from natxy.plan.models import AddressRange, CellValue, PortRange
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention, TranslationKind
 from natxy.plan.units import Unit, format_duration, format_quantity, format_rate, line_rate_fps
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State, TrialKind
 from natxy.results.statistics import Ratio, Summary
-from natxy.results.sweeps import Coordinate
 
 ABSENT: Final = "–"
 
@@ -202,11 +201,11 @@ def field(path: str) -> str:
     return _FIELDS.get(path) or path.replace(".", " ").replace("_", " ").capitalize()
 
 
-def coordinate(place: Coordinate) -> str:
-    """Counts in full, all else as the plan has it."""
-    if not isinstance(place.number, int):
-        return place.label
-    return f"{place.number:,}" if place.number >= 10_000 else str(place.number)
+def coordinate(value: CellValue) -> str:
+    """Of a sweep's cell; large counts in full."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
 
 
 def narrow(cell: str) -> str:

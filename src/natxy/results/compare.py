@@ -23,8 +23,11 @@ RULE: Final = (
     "minimum of the repetitions, or the last bracket of a search where that is wider."
 )
 
+# They only name what is compared.
+_NAMES: Final = {"name", "title"}
+
 Key = tuple[str, str]
-"""An experiment's name and its cell."""
+"""An experiment's name, or its sweep's, and its cell."""
 
 
 class Exceeds(Enum):
@@ -62,7 +65,7 @@ class Comparison:
 
 
 def compare(runs: Sequence[RunRecord]) -> Comparison:
-    """Experiments are the same when name, cell and procedure are."""
+    """Experiments are the same when name, or sweep and cell, and procedure are."""
     by_key = [{_key(experiment): experiment for experiment in run.experiments} for run in runs]
     figures: list[tuple[Compared, ...]] = []
     unmatched: list[tuple[ExperimentRecord, tuple[int, ...]]] = []
@@ -74,13 +77,14 @@ def compare(runs: Sequence[RunRecord]) -> Comparison:
             unmatched.append((same[0], tuple(number for number, _ in found)))
             continue
         figures.extend(_against_first(figure, same) for figure in same[0].declaration.figures)
-        if differing := _differing([experiment.settings for experiment in same]):
+        settled = [{name: e.settings[name] for name in e.settings if name not in _NAMES} for e in same]
+        if differing := _differing(settled):
             settings[same[0].title] = differing
     return Comparison(figures, unmatched, settings)
 
 
 def _key(experiment: ExperimentRecord) -> Key:
-    return experiment.name, json.dumps(experiment.cell, sort_keys=True)
+    return experiment.sweep or experiment.name, json.dumps(experiment.cell, sort_keys=True)
 
 
 def _against_first(figure: Figure, experiments: Sequence[ExperimentRecord]) -> tuple[Compared, ...]:

@@ -15,7 +15,7 @@ from typing import Final
 from natxy.plan.units import Unit
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Ratio, ratio
-from natxy.results.sweeps import Sweep, coordinate, sweeps
+from natxy.results.sweeps import Sweep, as_number, sweeps
 
 # They say how large the task is; a share of another size's result would be no performance.
 _SIZES: Final = {"frame_size", "cores", "connections"}
@@ -79,8 +79,8 @@ def _of(experiment: ExperimentRecord, sweep: Sweep | None) -> Computed:
 def _relative_scale_up(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
     if "cores" not in sweep.fields:
         return None
-    cores = coordinate(cell, "cores").number
-    alone = _reference(cell, sweep, {"cores"}, lambda other: coordinate(other, "cores").number == 1)
+    cores = as_number(cell.cell["cores"])
+    alone = _reference(cell, sweep, {"cores"}, lambda other: other.cell["cores"] == 1)
     scale_up = ratio(cell.statistics, alone.statistics) if alone else None
     return Ratio(scale_up.value / cores, scale_up.bound) if scale_up and cores else None
 
@@ -94,8 +94,8 @@ def _relative_performance(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
 def _degradation(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
     if "connections" not in sweep.fields:
         return None
-    fewest = min(coordinate(other, "connections").number or 0 for other in sweep.cells)
-    least = _reference(cell, sweep, {"connections"}, lambda other: coordinate(other, "connections").number == fewest)
+    fewest = min(as_number(other.cell["connections"]) or 0 for other in sweep.cells)
+    least = _reference(cell, sweep, {"connections"}, lambda other: other.cell["connections"] == fewest)
     left = ratio(cell.statistics, least.statistics) if least else None
     if left is None:
         return None

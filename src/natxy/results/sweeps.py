@@ -3,19 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from natxy.plan.models import CellValue
 from natxy.results.records import ExperimentRecord, RunRecord
-
-
-@dataclass(frozen=True)
-class Coordinate:
-    """A cell's value of a swept field: as a reader names it, and as a number where the plan has one."""
-
-    label: str
-    number: int | float | None
 
 
 @dataclass(frozen=True)
@@ -28,9 +21,9 @@ class Sweep:
     cells: tuple[ExperimentRecord, ...]
 
     @property
-    def places(self) -> tuple[tuple[Coordinate, ...], ...]:
-        """Every cell's, in the fields' order."""
-        return tuple(tuple(coordinate(cell, field) for field in self.fields) for cell in self.cells)
+    def places(self) -> tuple[tuple[CellValue, ...], ...]:
+        """Every cell's coordinates, in the fields' order."""
+        return tuple(tuple(cell.cell.values()) for cell in self.cells)
 
 
 @dataclass(frozen=True)
@@ -44,7 +37,7 @@ class SweepGroup:
         return self.sweeps[0].fields
 
     @property
-    def places(self) -> tuple[tuple[Coordinate, ...], ...]:
+    def places(self) -> tuple[tuple[CellValue, ...], ...]:
         return self.sweeps[0].places
 
 
@@ -64,17 +57,9 @@ def sweep_groups(run: RunRecord) -> list[SweepGroup]:
     return [SweepGroup(tuple(group)) for group in groups.values()]
 
 
-def coordinate(cell: ExperimentRecord, field: str) -> Coordinate:
-    """KeyError when the field isn't swept."""
-    label, planned = cell.cell[field], _planned(cell.settings, field.split("."))
-    number = planned if isinstance(planned, int | float) and not isinstance(planned, bool) else None
-    return Coordinate(str(label), number)
-
-
-def _planned(settings: object, path: Sequence[str]) -> object:
-    for part in path:
-        settings = settings.get(part) if isinstance(settings, Mapping) else None
-    return settings
+def as_number(coordinate: CellValue) -> int | float | None:
+    """None where it is a word, or yes or no."""
+    return None if isinstance(coordinate, bool | str) else coordinate
 
 
 def _title(cells: Sequence[ExperimentRecord]) -> str:

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The headline numbers of a run, one card an experiment or sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from natxy.plan.units import Unit
+from natxy.report import wording
+from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.results.sweeps import Sweep, sweeps
+
+
+@dataclass(frozen=True)
+class Card:
+    """A headline number. `share_percent`: of the baseline, None where there is none."""
+
+    title: str
+    value: str
+    rate_kind: str
+    spread: str
+    state: str
+    reason: str
+    share_percent: float | None = None
+    share: str = ""
+    baseline: str = ""
+
+
+def cards(run: RunRecord) -> list[Card]:
+    """In the plan's order; a sweep stands where its first cell does."""
+    first_cells = {sweep.cells[0].id: sweep for sweep in sweeps(run)}
+    return [
+        _sweep_card(first_cells[experiment.id]) if experiment.id in first_cells else _card(experiment)
+        for experiment in run.experiments
+        if experiment.sweep is None or experiment.id in first_cells
+    ]
+
+
+def _card(experiment: ExperimentRecord) -> Card:
+    summary = experiment.statistics
+    spread = ""
+    if summary is not None:
+        measured = "1 repetition" if summary.count == 1 else f"median of {summary.count}"
+        lowest, highest = (wording.statistic(summary, v, experiment.unit) for v in (summary.minimum, summary.maximum))
+        # The headline may be in another power of ten.
+        unit = f" {wording.unit(experiment.unit)}" if experiment.unit == Unit.NS else ""
+        spread = f"{measured} ({lowest} to {highest}{unit})"
+    return Card(
+        title=experiment.title,
+        value=wording.headline(experiment),
+        rate_kind=wording.rate_kind(experiment),
+        spread=spread,
+        state=experiment.state.value,
+        reason="" if summary else wording.STATE_WORDS[experiment.state],
+        share_percent=experiment.baseline_ratio_percent,
+        share=wording.baseline_ratio(experiment),
+        baseline=experiment.baseline.title if experiment.baseline else "",
+    )
+
+
+def _sweep_card(sweep: Sweep) -> Card:
+    """From the lowest of the cells' medians to the highest."""
+    first = sweep.cells[0]
+    measured = [cell for cell in sweep.cells if cell.statistics]
+    ordered = sorted(measured, key=lambda cell: cell.statistics.median if cell.statistics else 0)
+    # A number stays with its unit.
+    shown = dict.fromkeys(
+        wording.headline(cell).replace(" ", "\N{NO-BREAK SPACE}") for cell in ordered[:1] + ordered[-1:]
+    )
+    without = len(sweep.cells) - len(measured)
+    counted = f"medians of {len(measured)} cells" + (f", {without} without result" if without else "")
+    fields = " × ".join(wording.field(field) for field in sweep.fields)
+    return Card(
+        title=sweep.title,
+        value=" – ".join(shown),
+        rate_kind=f"{wording.kind(first)}; over {fields}",
+        spread=counted,
+        state=first.state.value,
+        reason="" if measured else wording.STATE_WORDS[first.state],
+    )

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of one trial second by second: what each direction sent and what of it arrived."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from natxy.engine.messages import Verdict
+from natxy.plan.units import Unit
+from natxy.report import chart, wording
+from natxy.report.chart import Chart, Row, Spec
+from natxy.results.records import ExperimentRecord, RepetitionRecord, State, TrialKind, TrialRecord
+
+_HEIGHT: Final = 240
+_LEAST_SECONDS: Final = 3
+# More points than a picture has room for are averaged.
+_MOST_POINTS: Final = 400
+
+
+def series_chart(experiment: ExperimentRecord, *, name: str) -> Chart | None:
+    """Of the trial that decided the last repetition; None where it was too short to have a course."""
+    found = _deciding_trial(experiment)
+    if found is None:
+        return None
+    repetition, trial = found
+    rows = list(_rows(trial))
+    if not rows:
+        return None
+    names = list(dict.fromkeys(str(row["series"]) for row in rows))
+    told: list[Spec] = [
+        {"field": "series", "title": "frames"},
+        {"field": "second"},
+        {"field": "frames", "title": "a second", "format": ",.0f"},
+    ]
+    layers: list[Spec] = [
+        {
+            "params": [chart.standing_out("series"), chart.zoom("x")],
+            "mark": {"type": "line", "strokeWidth": 1.8, "interpolate": "step-after", "clip": True},
+        },
+        {
+            "name": chart.HOVER,
+            "mark": {"type": "circle", "size": 120, "clip": True},
+            "encoding": {"tooltip": told, "opacity": {"value": 0}},
+        },
+    ]
+    spec = chart.spec(
+        layers,
+        height=_HEIGHT,
+        data={"values": rows},
+        encoding={
+            "x": {"field": "second", "type": "quantitative", "title": "seconds after the trial's start"},
+            "y": {"field": "frames", **chart.axis("frames sent and received", Unit.FPS)},
+            **chart.series("series", names, marks=False),
+        },
+    )
+    where = f"repetition {repetition.number}, step {trial.number}"
+    title = f"One trial's course: {where}, {wording.number(trial.rate_fps)} frames/s"
+    return Chart(name, title, f"{title}: frames sent and received in each second", spec)
+
+
+def _deciding_trial(experiment: ExperimentRecord) -> tuple[RepetitionRecord, TrialRecord] | None:
+    """The last one that passed at the rate which was found, or else the last valid one."""
+    for repetition in reversed(experiment.repetitions):
+        valid = [t for t in repetition.trials if t.kind is TrialKind.TRAFFIC and t.verdict is not Verdict.INVALID]
+        if repetition.state is State.DONE and valid:
+            decisive = [t for t in valid if t.verdict is Verdict.PASS and t.step_rate == repetition.lower_bound]
+            return repetition, (decisive or valid)[-1]
+    return None
+
+
+def _rows(trial: TrialRecord) -> Iterator[Row]:
+    for stream in trial.result.streams:
+        for what, counts in (("sent", stream.sent_per_second), ("received", stream.received_per_second)):
+            # What is left after the last whole second isn't a rate.
+            whole = counts[: math.floor(trial.duration_s)]
+            if len(whole) < _LEAST_SECONDS:
+                continue
+            for second, frames in _averaged(whole):
+                yield {"series": f"{stream.name}, {what}", "second": second, "frames": frames}
+
+
+def _averaged(counts: Sequence[int]) -> Iterator[tuple[int, float]]:
+    step = math.ceil(len(counts) / _MOST_POINTS)
+    for start in range(0, len(counts), step):
+        part = counts[start : start + step]
+        yield start, sum(part) / len(part)
