@@ -137,3 +137,48 @@ def test_an_engine_that_dies_in_a_trial_is_reported(tmp_path: Path) -> None:
     assert "natxy-engine ended during trial.run (signal 9)" in errors
     assert namespaces_of(process.pid) == []
     assert RunReader(tmp_path / "out").run.experiments[0].state == State.FAILED
+
+
+RESETS = """
+name: resets
+timing: {preset: lab, trial: 500ms, max_pause: 20ms, overrun_floor: 20ms}
+repeat: 1
+defaults:
+  max_invalid: 20
+  rate: 5k
+experiments:
+  - {name: router, gateway: linux-forward, procedure: {name: reset, recovery: 2s}}
+  - name: nat
+    gateway: nftables
+    procedure: {name: reset, recovery: 2s}
+    directions: forward
+    connections: 1k
+    phase1_rate: 5k
+  - name: command
+    gateway: linux-forward
+    procedure:
+      name: reset
+      kind: operating-system
+      command: [sh, -c, "sysctl -qw net.ipv4.ip_forward=0 && sleep 0.3 && sysctl -qw net.ipv4.ip_forward=1"]
+      recovery: 2s
+"""
+
+
+def test_resets_interrupt_forwarding_for_as_long_as_they_take(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(RESETS)
+    done = subprocess.run(command(plan), capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = RunReader(tmp_path / "out").run
+    for experiment in run.experiments:
+        figures = experiment.repetitions[0].figures
+        lost_s, stamped_s = figures["loss"], figures["timestamps"]
+        assert lost_s is not None
+        assert stamped_s is not None
+        # A reset takes a few programs' time, each some milliseconds.
+        assert 0.002 < lost_s < 2, experiment.name
+        # From the last frame before to the first after; frames may also be lost apart from the interruption.
+        assert stamped_s <= lost_s + 0.05
+    by_command = run.experiments[-1].repetitions[0].figures["timestamps"]
+    assert by_command is not None
+    assert by_command > 0.3

@@ -94,6 +94,12 @@ class Gateway(ABC, Generic[ConfigT]):
     def describe(self) -> DutDescription:
         """Read from the DUT, not from the plan; valid between `apply` and `remove`."""
 
+    def restart(self) -> None:
+        """A reset of the gateway (RFC 6201 §4.2.2), also in mid-traffic: set up anew, without its connections."""
+        self.remove()
+        self.apply()
+        self.wait_ready()
+
     def wait_ready(self) -> None:
         """Returns when the gateway forwards; a driver whose `apply` ends that way needs nothing here."""
 

@@ -77,6 +77,17 @@ class LinuxGateway(Gateway[ConfigT]):
         while self._forwarding_before:
             self._write_sysctl(*self._forwarding_before.popitem())
 
+    def restart(self) -> None:
+        """The kernel forwards nothing and knows no connection, and then is set up anew."""
+        for name in FORWARDING:
+            self._write_sysctl(name, "0")
+        self.uninstall()
+        self.clear()
+        self.install()
+        for name in FORWARDING:
+            self._write_sysctl(name, "1")
+        self.wait_ready()
+
     def describe(self) -> DutDescription:
         settings = {name: self.read_sysctl(name) for name in self.reported_sysctls}
         if mask := steered_to(self.transport, self.interfaces):

@@ -25,6 +25,9 @@ class SimulatedGateway(Gateway[SimulatedConfig]):
         """The model is always there; one that had collapsed is as new."""
         self._dut.restart()
 
+    def restart(self) -> None:
+        self._dut.restart()
+
     def remove(self) -> None:
         """Nothing was set up."""
 

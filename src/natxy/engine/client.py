@@ -118,7 +118,8 @@ class EngineClient:
     def _trial(self, method: str, request: BaseModel, drain_s: float, on_progress: OnProgress) -> TrialResult:
         try:
             return self._call(method, request, TrialResult, quiet_s=drain_s, on_progress=on_progress)
-        except KeyboardInterrupt:
+        except BaseException:
+            # Ctrl-C, or whoever hears of the progress has failed.
             self.abort()
             raise
 

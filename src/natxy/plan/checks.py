@@ -57,6 +57,9 @@ def _check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Proble
     if "rate" in procedure.takes and own.rate is None:
         text = f"missing; {procedure.name} measures at a known rate: give one such as 50k, or "
         yield Problem((*location, "rate"), text + "{experiment: NAME, percent: 100} of an earlier throughput")
+    if procedure.name == "reset" and procedure.command is not None and own.gateway.driver == "simulated":
+        text = "a simulated gateway runs no commands; remove it, and the gateway's own restart is what is measured"
+        yield Problem((*location, "procedure", "command"), text)
     if procedure.stateful and "connections" in procedure.takes and own.connections is None:
         yield Problem(
             (*location, "connections"), f"missing; {procedure.name} needs the connections to set up, e.g. 50k"

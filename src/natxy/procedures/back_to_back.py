@@ -94,7 +94,10 @@ class _Bursts:
     def _send(self, attempt: Attempt) -> TrialResult:
         experiment, maximum_fps = self._bench.experiment, self._config.maximum_fps
         return traffic_step(
-            self._bench, attempt, lambda seed: _burst(experiment, round(attempt.rate), maximum_fps, seed), maximum_fps
+            self._bench,
+            attempt,
+            lambda seed: _burst(experiment, round(attempt.rate), maximum_fps, seed),
+            rate_fps=maximum_fps,
         )
 
 

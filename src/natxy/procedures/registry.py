@@ -8,12 +8,15 @@ from typing import Final
 from natxy.plan.experiment import Experiment
 from natxy.procedures.back_to_back import BackToBack
 from natxy.procedures.base import Procedure
+from natxy.procedures.burst import Burst
 from natxy.procedures.connection_rate import ConnectionRate, ValidatedConnectionRate
 from natxy.procedures.delay_variation import Ipdv, Pdv
 from natxy.procedures.frame_loss_rate import FrameLossRate
 from natxy.procedures.latency import Latency
 from natxy.procedures.overload import Overload
+from natxy.procedures.reset import Reset
 from natxy.procedures.single_tag_latency import SingleTagLatency
+from natxy.procedures.system_recovery import SystemRecovery
 from natxy.procedures.table_capacity import TableCapacity
 from natxy.procedures.tear_down_rate import TearDownRate
 from natxy.procedures.throughput import Throughput
@@ -29,6 +32,9 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         Ipdv(),
         Overload(),
         BackToBack(),
+        Burst(),
+        SystemRecovery(),
+        Reset(),
         ConnectionRate(),
         ValidatedConnectionRate(),
         TearDownRate(),

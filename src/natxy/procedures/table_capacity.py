@@ -108,7 +108,7 @@ def _step(bench: Bench, attempt: Attempt, connections: int) -> TrialResult:
         return establish_and_validate(sized, attempt)
     except DutError:
         # The step before was too much for it: its table could not even be emptied.
-        _set_up_anew(bench.gateway)
+        bench.gateway.restart()
         return establish_and_validate(sized, attempt)
 
 
@@ -116,13 +116,7 @@ def _recover(gateway: Gateway[Any]) -> None:
     try:
         gateway.clear()
     except DutError:
-        _set_up_anew(gateway)
-
-
-def _set_up_anew(gateway: Gateway[Any]) -> None:
-    gateway.remove()
-    gateway.apply()
-    gateway.wait_ready()
+        gateway.restart()
 
 
 def _check_timeouts(bench: Bench, rate: float) -> None:

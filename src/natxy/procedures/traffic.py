@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from natxy.engine.messages import StreamResult, TrialRequest, TrialResult, Verdict
+from natxy.engine.interface import OnProgress
+from natxy.engine.messages import Progress, StreamResult, TrialRequest, TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.per_direction import STREAMS
 from natxy.plan.units import Unit
@@ -36,21 +37,30 @@ class TrafficProcedure(Procedure):
 
 
 def traffic_step(
-    bench: Bench, attempt: Attempt, request: Callable[[int], TrialRequest], rate_fps: float | None = None
+    bench: Bench,
+    attempt: Attempt,
+    request: Callable[[int], TrialRequest],
+    *,
+    rate_fps: float | None = None,
+    meanwhile: Callable[[Progress], None] | None = None,
 ) -> TrialResult:
     """`request(seed)` at `rate_fps` per direction, which is `attempt.rate` unless something else is varied. A phase 1
-    that does not pass decides the step."""
+    that does not pass decides the step. `meanwhile` hears of the traffic's progress, too."""
     bench.begin(attempt)
     prepared = prepare_connections(bench, attempt)
     if prepared and prepared.verdict != Verdict.PASS:
         return prepared
-    return bench.trial(
-        attempt,
-        TrialKind.TRAFFIC,
-        Purpose.MEASURE,
-        attempt.rate if rate_fps is None else rate_fps,
-        lambda seed, on_progress: bench.engine.run_trial(request(seed), on_progress),
-    )
+
+    def run(seed: int, on_progress: OnProgress) -> TrialResult:
+        def heard(progress: Progress) -> None:
+            for hear in (on_progress, meanwhile):
+                if hear:
+                    hear(progress)
+
+        return bench.engine.run_trial(request(seed), heard)
+
+    rate = attempt.rate if rate_fps is None else rate_fps
+    return bench.trial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, run)
 
 
 def known_rate_step(bench: Bench, request: Callable[[float, int], TrialRequest]) -> TrialResult:

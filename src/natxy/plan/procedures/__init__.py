@@ -9,12 +9,15 @@ from pydantic import Field
 
 from natxy.plan.procedures.back_to_back import BackToBackConfig
 from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.burst import BurstConfig
 from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
 from natxy.plan.procedures.delay_variation import IpdvConfig, PdvConfig
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.procedures.latency import LatencyConfig
 from natxy.plan.procedures.overload import OverloadConfig
+from natxy.plan.procedures.reset import ResetConfig
 from natxy.plan.procedures.single_tag_latency import SingleTagLatencyConfig
+from natxy.plan.procedures.system_recovery import SystemRecoveryConfig
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
 from natxy.plan.procedures.throughput import ThroughputConfig
@@ -28,6 +31,9 @@ ProcedureConfig = Annotated[
     | IpdvConfig
     | OverloadConfig
     | BackToBackConfig
+    | BurstConfig
+    | SystemRecoveryConfig
+    | ResetConfig
     | ConnectionRateConfig
     | ValidatedConnectionRateConfig
     | TearDownRateConfig

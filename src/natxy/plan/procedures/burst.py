@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bursty traffic (RFC 2544 §21)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from natxy.plan.procedures.base import Figure
+from natxy.plan.procedures.maximum_rate import MaximumRate
+from natxy.plan.units import Unit
+
+
+class BurstConfig(MaximumRate):
+    name: Literal["burst"] = "burst"
+    frames: Annotated[int, Field(ge=2, le=65536)] = Field(
+        default=16, description="of a burst, per direction; RFC 2544 §21 asks for 16, 64, 256 and 1024"
+    )
+
+    summary: ClassVar = "the smallest gap between bursts at which nothing is lost (RFC 2544 §21)"
+    figures: ClassVar = (
+        Figure("rate", "Highest average rate of bursts", Unit.FPS),
+        Figure("gap", "Smallest gap between bursts", Unit.NS),
+    )
+    step_unit: ClassVar = Unit.FPS
+    stateful: ClassVar = False
+    takes: ClassVar = frozenset({"search", "directions", "connections", "phase1_rate", "loss_tolerance"})
+    takes_mlrsearch: ClassVar = True
+    needs_maximum_rate: ClassVar = False
+
+    def gap_s(self, rate_fps: float) -> float:
+        """From the end of a burst to the next one's beginning, at an average rate. Where no rate of the medium is known
+        a burst takes no time."""
+        period_s = self.frames / rate_fps
+        return period_s if self.maximum_rate is None else max(0.0, period_s - self.frames / self.maximum_rate)

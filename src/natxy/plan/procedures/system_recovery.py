@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""System recovery (RFC 2544 §26.5)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import Field
+
+from natxy.plan.procedures.base import Figure
+from natxy.plan.procedures.maximum_rate import MaximumRate
+from natxy.plan.procedures.per_direction import per_direction
+from natxy.plan.units import Duration, Unit, format_duration
+
+# RFC 2544 §26.5.
+OVERLOAD_SHARE: Final = 1.1
+LEAST_OVERLOAD_S: Final = 60.0
+
+
+class SystemRecoveryConfig(MaximumRate):
+    name: Literal["system-recovery"] = "system-recovery"
+    recovery: Annotated[Duration, Field(gt=0)] | None = Field(
+        default=None, description="how long traffic goes on at half the rate; the timing's `trial`"
+    )
+
+    summary: ClassVar = "from the end of an overload to the last frame lost (RFC 2544 §26.5)"
+    figures: ClassVar = (
+        Figure("recovery", "Recovery time, the slower direction", Unit.SECONDS),
+        *per_direction("recovery", "Recovery time", Unit.SECONDS),
+        *per_direction("overload_loss", "Frame loss in the overload", Unit.PERCENT),
+    )
+    step_unit: ClassVar = Unit.FPS
+    stateful: ClassVar = False
+    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate"})
+    needs_maximum_rate: ClassVar = False
+
+    def overload_fps(self, throughput_fps: float) -> float:
+        rate_fps = OVERLOAD_SHARE * throughput_fps
+        return rate_fps if self.maximum_rate is None else min(rate_fps, self.maximum_rate)
+
+    def recovery_s(self, trial_s: float) -> float:
+        return trial_s if self.recovery is None else self.recovery
+
+    def traffic_s(self, trial_s: float) -> float:
+        """The overload lasts as long as the timing's `trial` says."""
+        return trial_s + self.recovery_s(trial_s)
+
+    def deviations(self, trial_s: float) -> list[str]:
+        if trial_s >= LEAST_OVERLOAD_S:
+            return []
+        asked = f"RFC 2544 §26.5 asks for at least {format_duration(LEAST_OVERLOAD_S)}"
+        return [f"The overload before a system recovery lasts {format_duration(trial_s)}; {asked}."]

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bursty traffic (RFC 2544 §21): the smallest gap between bursts, which is the highest average rate, without loss.
+
+The frames of a burst leave back to back, as fast as the port takes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from natxy.engine.messages import TrialRequest
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.burst import BurstConfig
+from natxy.procedures.base import ProcedureResult
+from natxy.procedures.bench import Bench
+from natxy.procedures.steps import search_of, search_rate, timed
+from natxy.procedures.streams import traffic_request
+from natxy.procedures.traffic import TrafficProcedure, traffic_step
+from natxy.search.outcome import Attempt
+
+
+class Burst(TrafficProcedure):
+    declaration: ClassVar[type[ProcedureDeclaration]] = BurstConfig
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        found = search_rate(
+            bench, lambda attempt: traffic_step(bench, attempt, lambda seed: _bursts(bench.experiment, attempt, seed))
+        )
+        rate_fps = found.figures["rate"]
+        gap_ns = 1e9 * _config(bench.experiment).gap_s(rate_fps) if rate_fps else None
+        return replace(found, figures={**found.figures, "gap": gap_ns})
+
+    def expected_steps(self, experiment: Experiment) -> int:
+        return search_of(experiment).expected_steps()
+
+
+def _bursts(experiment: Experiment, attempt: Attempt, seed: int) -> TrialRequest:
+    """Whole bursts only, at least two: one alone has no gap."""
+    request = traffic_request(timed(experiment, attempt), attempt.rate, seed)
+    burst = _config(experiment).frames
+    streams = [
+        stream.model_copy(update={"burst": burst, "frames": max(2, stream.frames // burst) * burst})
+        for stream in request.streams
+    ]
+    return request.model_copy(update={"streams": streams})
+
+
+def _config(experiment: Experiment) -> BurstConfig:
+    assert isinstance(experiment.procedure, BurstConfig)
+    return experiment.procedure
