@@ -37,6 +37,12 @@ class Schedule {
     return start_ + static_cast<std::uint64_t>(uint128{index / burst_} * ticks_per_burst_q32_ >> 32);
   }
 
+  /// When frame `index` has to have left: a burst takes as long as a port needs for it, but no longer than its frames
+  /// would at the same rate one by one.
+  [[nodiscard]] std::uint64_t late_at(std::uint64_t index) const {
+    return start_ + static_cast<std::uint64_t>(uint128{index} * ticks_per_burst_q32_ / burst_ >> 32);
+  }
+
   /// When the slot of the last burst ends.
   [[nodiscard]] std::uint64_t end() const { return due_at(frames_ + burst_ - 1); }
 

@@ -44,6 +44,15 @@ TEST(Schedule, ABurstIsDueAtOnceAndTheAverageRateHolds) {
   EXPECT_EQ(schedule.due(schedule.end()), 1000U);
 }
 
+TEST(Schedule, ABurstMayTakeAsLongAsItsFramesOneByOne) {
+  const Schedule schedule(500, 1000, 10'000, kHz, 16);
+  const Schedule one_by_one(500, 1000, 10'000, kHz);
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    EXPECT_NEAR(static_cast<double>(schedule.late_at(i)), static_cast<double>(one_by_one.due_at(i)), 2);
+    EXPECT_EQ(one_by_one.late_at(i), one_by_one.due_at(i));
+  }
+}
+
 TEST(Schedule, NothingBeforeTheStartAndNeverMoreThanAll) {
   const Schedule schedule(1000, 10, 1000, kHz);
   EXPECT_EQ(schedule.due(999), 0U);

@@ -163,8 +163,8 @@ class Sender final : public SenderTask {
       const std::uint64_t second = (now - setup_.trial_start) / setup_.second;
       sent_per_second_[std::min<std::uint64_t>(second, sent_per_second_.size() - 1)] += taken;
       if (sent_.get() == total_) {
-        const std::uint64_t last_due = setup_.schedule.due_at(sequence_of(total_ - 1));
-        overrun_ = now > last_due ? now - last_due : 0;
+        const std::uint64_t late_at = setup_.schedule.late_at(sequence_of(total_ - 1));
+        overrun_ = now > late_at ? now - late_at : 0;
       }
     }
     if (taken < waiting) note_refusal(now);
