@@ -14,8 +14,6 @@ from natxy.results.computed import Computed, computed
 from natxy.results.records import RunRecord, State
 from natxy.results.sweeps import Sweep, SweepGroup, sweep_groups
 
-# More columns nobody sees at once; RFC 2544 §26 wants a row for every frame size anyway.
-_MOST_COLUMNS: Final = 8
 # Of these few, minimum and maximum are shown too, as for the times of a tear-down.
 _FEW_FIGURES: Final = 3
 _ALWAYS: Final = ("Sessions (connections)", "Source ports", "Destination ports")
@@ -65,9 +63,8 @@ def tables(group: SweepGroup, columns: Mapping[int, Computed]) -> tuple[Table, T
     (first, *values), *others = rows
     head = (Column(first), *(Column(value, numeric=True) for value in values))
     table = Table(title, head, tuple(others), medians)
-    by_row = len(values) > _MOST_COLUMNS or "frame_size" in group.fields
     common = Table(f"{title}: the same in all of them", (Column(""), Column("Value", numeric=True)), tuple(same))
-    return table.transposed() if by_row else table, common
+    return table.transposed() if group.sweeps[0].stands_in_rows else table, common
 
 
 def _coordinates(group: SweepGroup) -> Iterator[Row]:

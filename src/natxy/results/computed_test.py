@@ -110,6 +110,13 @@ def test_sweeps_over_the_same_coordinates_are_a_group(run: RunRecord) -> None:
     assert names == [["forward", "rate", "nat44"], ["many"], ["sizes"], ["alpha"], ["spread"], ["latency"]]
 
 
+def test_frame_sizes_are_rows_of_tables_of_their_own(run: RunRecord) -> None:
+    (sizes,) = (sweep for sweep in sweeps(run) if sweep.name == "sizes")
+    doubled = [replace(cell, id=100 + cell.id, name=cell.name + "-2", sweep="sizes-2") for cell in sizes.cells]
+    groups = sweep_groups(replace(run, experiments=[*sizes.cells, *doubled]))
+    assert [len(group.sweeps) for group in groups] == [1, 1]
+
+
 @given(st.floats(1, 1e9), st.floats(1, 1e9))
 def test_a_ratio_is_that_of_the_medians(own: float, other: float) -> None:
     found = ratio(summarize([own]), summarize([other]))

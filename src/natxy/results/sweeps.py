@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Final
 
 from natxy.plan.models import CellValue
 from natxy.results.records import ExperimentRecord, RunRecord
+
+_MOST_COLUMNS: Final = 8
 
 
 @dataclass(frozen=True)
@@ -25,10 +28,15 @@ class Sweep:
         """Every cell's coordinates, in the fields' order."""
         return tuple(tuple(cell.cell.values()) for cell in self.cells)
 
+    @property
+    def stands_in_rows(self) -> bool:
+        """RFC 2544 §26 wants a row for every frame size, and more columns nobody sees at once."""
+        return "frame_size" in self.fields or len(self.cells) > _MOST_COLUMNS
+
 
 @dataclass(frozen=True)
 class SweepGroup:
-    """Sweeps over the very same coordinates: they stand in one table."""
+    """Sweeps over the very same coordinates, whose cells are columns of one table; or a single sweep."""
 
     sweeps: tuple[Sweep, ...]
 
@@ -53,7 +61,8 @@ def sweeps(run: RunRecord) -> list[Sweep]:
 def sweep_groups(run: RunRecord) -> list[SweepGroup]:
     groups: dict[object, list[Sweep]] = {}
     for sweep in sweeps(run):
-        groups.setdefault((sweep.fields, sweep.places), []).append(sweep)
+        alone = (sweep.name, sweep.cells[0].procedure) if sweep.stands_in_rows else None
+        groups.setdefault((sweep.fields, sweep.places, alone), []).append(sweep)
     return [SweepGroup(tuple(group)) for group in groups.values()]
 
 
