@@ -6,7 +6,8 @@
 // and what the guest doesn't know of stays as it is.
 //
 // bind: frames wait for the guest in its packet socket, as they would in a network card's ring. The host's default
-// (net.core.rmem_default) holds 280 of them; GUEST_RECEIVE_BUFFER bytes are given instead.
+// (net.core.rmem_default) holds 280 of them; GUEST_RECEIVE_BUFFER bytes are given instead. The socket that the guest
+// sends through is bound to no protocol: it would receive every IPv4 frame, for nobody to read.
 //
 // sendmmsg: the guest is interrupted whenever the socket that it sends through changes, hence twice for every frame. A
 // second socket, watched by nobody and deaf, nearly doubles the rate that the guest forwards at.
@@ -72,11 +73,17 @@ long ptrace(enum __ptrace_request request, ...) {
 static void ask(int fd, int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); }
 
 int bind(int fd, const struct sockaddr *address, socklen_t length) {
-    const struct sockaddr_ll *link = (const struct sockaddr_ll *)address;
     const char *bytes = getenv("GUEST_RECEIVE_BUFFER");
-    if (address->sa_family == AF_PACKET && link->sll_protocol == htons(ETH_P_ALL) && bytes != NULL) {
-        // The kernel doubles what it is asked for, to allow for its own bookkeeping.
-        ask(fd, SOL_SOCKET, SO_RCVBUFFORCE, atoi(bytes) / 2);
+    struct sockaddr_ll link;
+    if (address->sa_family == AF_PACKET && length == sizeof link && bytes != NULL) {
+        memcpy(&link, address, sizeof link);
+        if (link.sll_protocol == htons(ETH_P_ALL)) {
+            // The kernel doubles what it is asked for, to allow for its own bookkeeping.
+            ask(fd, SOL_SOCKET, SO_RCVBUFFORCE, atoi(bytes) / 2);
+        } else {
+            link.sll_protocol = 0;
+        }
+        address = (const struct sockaddr *)&link;
     }
     return (int)syscall(SYS_bind, fd, address, length);
 }

@@ -42,9 +42,14 @@ class DutDescription:
 
 @dataclass(frozen=True)
 class TableNeed:
-    """What a plan asks of a connection tracking table. `longest_trial_s`: phase 1 + gap + phase 2."""
+    """What a plan asks of a connection tracking table.
+
+    `endpoints`: the addresses and ports of the left side that its connections come from. `longest_trial_s`: phase 1 +
+    gap + phase 2.
+    """
 
     connections: int
+    endpoints: int
     longest_trial_s: float
 
 

@@ -105,7 +105,11 @@ class LinuxGateway(Gateway[ConfigT]):
         steer(self.transport, self.interfaces, cores)
 
     def kernel(self) -> str:
-        return "Linux " + self.transport.run(["uname", "-r"]).stdout.strip()
+        release = self.transport.run(["uname", "-r"]).stdout.strip()
+        # What user-mode Linux calls its processor.
+        if "User Mode Linux" in self.transport.run(["cat", "/proc/cpuinfo"]).stdout:
+            return f"user-mode Linux {release}, one virtual CPU"
+        return f"Linux {release}"
 
     def read_sysctl(self, name: str) -> str:
         """As the DUT's network namespace sees it."""

@@ -8,6 +8,8 @@ from typing import Any
 from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.command import CommandGateway
 from natxy.dut.iptables import IptablesGateway
+from natxy.dut.jool import JoolGateway
+from natxy.dut.jool_siit import JoolSiitGateway
 from natxy.dut.linux_forward import LinuxForwardGateway
 from natxy.dut.nftables import NftablesGateway
 from natxy.dut.transport import Transport
@@ -16,7 +18,15 @@ from natxy.plan.addresses import AddressPlan
 from natxy.plan.gateways import GatewayConfig
 
 GATEWAYS: dict[str, type[Gateway[Any]]] = {
-    driver.name: driver for driver in (LinuxForwardGateway, IptablesGateway, NftablesGateway, CommandGateway)
+    driver.name: driver
+    for driver in (
+        LinuxForwardGateway,
+        IptablesGateway,
+        NftablesGateway,
+        JoolGateway,
+        JoolSiitGateway,
+        CommandGateway,
+    )
 }
 
 

@@ -15,6 +15,8 @@ from natxy.plan.gateways import (
     CommandConfig,
     GatewayConfig,
     IptablesConfig,
+    JoolConfig,
+    JoolSiitConfig,
     LinuxForwardConfig,
     NftablesConfig,
     SimulatedConfig,
@@ -28,6 +30,8 @@ CONFIGS: list[GatewayConfig] = [
     LinuxForwardConfig(),
     NftablesConfig(),
     IptablesConfig(),
+    JoolConfig(),
+    JoolSiitConfig(),
     CommandConfig(),
     CommandConfig(stateful=True, clear=[["true"]]),
 ]

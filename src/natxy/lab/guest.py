@@ -42,12 +42,15 @@ class Guest:
     `interfaces`: from the names of the guest's to its MAC addresses there; the namespace's have the same names.
     """
 
-    def __init__(self, files: GuestFiles, namespace: str, cores: Sequence[int], interfaces: Mapping[str, str]) -> None:
+    def __init__(
+        self, files: GuestFiles, namespace: str, cores: Sequence[int], interfaces: Mapping[str, str], mtu: int
+    ) -> None:
         self.machine = RemoteSysctls(self)
         self._files = files
         self._namespace = namespace
         self._cores = cores
         self._interfaces = interfaces
+        self._mtu = mtu
         self._stack = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
         self._line: GuestLine | None = None
@@ -136,7 +139,7 @@ class Guest:
         inside = ["ip", "netns", "exec", self._namespace, "taskset", "--cpu-list", ",".join(map(str, self._cores))]
         preload = ["env", f"LD_PRELOAD={self._files.preload}", f"GUEST_RECEIVE_BUFFER={RECEIVE_BUFFER_BYTES}"]
         devices = [
-            f"vec{number}:transport=raw,ifname={name},mac={mac},depth={_DEPTH}"
+            f"vec{number}:transport=raw,ifname={name},mac={mac},mtu={self._mtu},depth={_DEPTH}"
             for number, (name, mac) in enumerate(self._interfaces.items())
         ]
         root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]

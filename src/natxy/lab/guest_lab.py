@@ -23,7 +23,7 @@ class GuestLab(NetnsLab):
     def __init__(self, config: LabConfig, addresses: AddressPlan) -> None:
         super().__init__(config, addresses)
         macs = {self.interfaces.left: DUT_MACS[Side.LEFT], self.interfaces.right: DUT_MACS[Side.RIGHT]}
-        self._guest = Guest(find_guest(), self._namespaces.dut, self.cores.dut, macs)
+        self._guest = Guest(find_guest(), self._namespaces.dut, self.cores.dut, macs, addresses.mtu)
 
     @property
     def gateway_cores(self) -> tuple[int, ...]:

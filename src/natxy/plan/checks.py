@@ -9,11 +9,11 @@ from typing import Final
 
 from natxy.plan.addresses import LinkAddresses
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways import ConntrackModel, KernelModel, SimulatedConfig
+from natxy.plan.gateways import ConntrackModel, JoolConfig, KernelModel, SimulatedConfig
 from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, LabConfig, Plan, TestbedConfig
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures import takers
-from natxy.plan.terms import Family, Kernel
+from natxy.plan.terms import Family, Kernel, TranslationKind
 from natxy.plan.topology import is_safe, within
 from natxy.plan.translation_checks import check_translation
 from natxy.plan.units import Unit, format_duration, format_share
@@ -81,10 +81,20 @@ def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> It
     if gateway.keeps_connections and experiment.connections is None and not experiment.procedure.stateful:
         text = f"missing; through the stateful {gateway.driver} only established connections have replies: give "
         yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
+    if isinstance(gateway, JoolConfig) and experiment.translation:
+        yield from _check_bindings(gateway, experiment, location)
     if isinstance(gateway, KernelModel) and gateway.kernel == Kernel.USER_MODE and plan.testbed.kind != "lab":
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {plan.testbed.kind!r}")
     if isinstance(gateway, ConntrackModel):
         yield from _check_table(gateway, experiment, location)
+
+
+def _check_bindings(gateway: JoolConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    ports = experiment.ports.destination
+    only = ports.min == ports.max == gateway.bib_port
+    if experiment.translation and experiment.translation.kind == TranslationKind.NAT46 and not only:
+        text = f"{gateway.driver} binds one port for a nat46, its bib_port {gateway.bib_port}; "
+        yield Problem((*location, "ports", "destination"), text + f"set it to {gateway.bib_port}")
 
 
 def _check_table(gateway: ConntrackModel, experiment: Experiment, location: Location) -> Iterator[Problem]:

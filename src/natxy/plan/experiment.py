@@ -187,6 +187,12 @@ class Experiment(PlanModel):
         hosts, ports = self.addresses, self.ports
         return hosts.left_hosts.size * hosts.right_hosts.size * ports.source.size * ports.destination.size
 
+    @property
+    def left_endpoints(self) -> int:
+        """Addresses and ports of the left side that its connections, or its frames, come from."""
+        most = self.addresses.left_hosts.size * self.ports.source.size
+        return most if self.connections is None else min(most, self.connections)
+
     def with_one_flow(self) -> Experiment:
         """The same with the first four-tuple alone, where it has no connections, or with one connection."""
         if self.connections is not None:

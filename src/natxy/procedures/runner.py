@@ -237,7 +237,8 @@ class _Run:
         phase1_fps = self._rates(experiment).get("phase1_rate")
         try:
             if experiment.connections is not None:
-                bed.gateway.check(TableNeed(experiment.connections, experiment.longest_trial_s(phase1_fps)))
+                longest_s = experiment.longest_trial_s(phase1_fps)
+                bed.gateway.check(TableNeed(experiment.connections, experiment.left_endpoints, longest_s))
         except PlanError as error:
             # What others need of their gateways may well be there.
             self._unfit = True

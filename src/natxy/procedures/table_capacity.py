@@ -126,6 +126,6 @@ def _check_timeouts(bench: Bench, rate: float) -> None:
     at_rate = experiment.model_copy(update={"search": experiment.search.model_copy(update={"min_rate": rate})})
     try:
         # The table's size is what is sought: any will do.
-        bench.gateway.check(TableNeed(connections=1, longest_trial_s=at_rate.longest_trial_s(None)))
+        bench.gateway.check(TableNeed(connections=1, endpoints=1, longest_trial_s=at_rate.longest_trial_s(None)))
     except PlanError as error:
         raise DutError(f"{experiment.connections:,} connections cannot be tried: {error}") from error

@@ -11,13 +11,20 @@ from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.gateways.conntrack import ConntrackModel
 from natxy.plan.gateways.iptables import IptablesConfig
+from natxy.plan.gateways.jool import JoolConfig, JoolSiitConfig
 from natxy.plan.gateways.kernel import KernelModel
 from natxy.plan.gateways.linux_forward import LinuxForwardConfig
 from natxy.plan.gateways.nftables import NftablesConfig
 from natxy.plan.gateways.simulated import SimulatedConfig, TablePolicy
 
 GatewayConfig = Annotated[
-    CommandConfig | IptablesConfig | LinuxForwardConfig | NftablesConfig | SimulatedConfig,
+    CommandConfig
+    | IptablesConfig
+    | JoolConfig
+    | JoolSiitConfig
+    | LinuxForwardConfig
+    | NftablesConfig
+    | SimulatedConfig,
     Field(discriminator="driver"),
 ]
 
@@ -27,6 +34,8 @@ __all__ = [
     "GatewayConfig",
     "GatewayModel",
     "IptablesConfig",
+    "JoolConfig",
+    "JoolSiitConfig",
     "KernelModel",
     "LinuxForwardConfig",
     "NftablesConfig",

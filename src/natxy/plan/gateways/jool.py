@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of Jool's two translators."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from natxy.plan.gateways.kernel import KernelModel
+from natxy.plan.terms import TranslationKind
+
+
+class JoolConfig(KernelModel):
+    """Jool's stateful NAT64 (RFC 6146); NAT46 through static entries of its binding information base."""
+
+    module: ClassVar[str | None] = "jool"
+    driver: Literal["jool"] = "jool"
+    udp_timeout_s: Annotated[int, Field(ge=120, description="lifetime of a UDP session (RFC 6146 §4)")] = 300
+    bib_port: Annotated[int, Field(ge=1, le=65535, description="of a nat46: the responders' UDP port")] = 5000
+
+    @property
+    def keeps_connections(self) -> bool | None:
+        return True
+
+    @property
+    def translations(self) -> frozenset[TranslationKind | None]:
+        return frozenset({TranslationKind.NAT64, TranslationKind.NAT46})
+
+
+class JoolSiitConfig(KernelModel):
+    """Jool's stateless translation (RFC 7915) by explicit address mappings (RFC 7757)."""
+
+    module: ClassVar[str | None] = "jool_siit"
+    driver: Literal["jool-siit"] = "jool-siit"
+
+    @property
+    def translations(self) -> frozenset[TranslationKind | None]:
+        return frozenset({TranslationKind.SIIT})
