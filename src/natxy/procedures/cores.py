@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many of a gateway's cores do packet work (RFC 9693 §4.2's scale-up tests): what can be known before measuring."""
+"""How many of a gateway's cores do packet work: what can be known before measuring."""
 
 from __future__ import annotations
 
