@@ -57,8 +57,12 @@ TupleSpace<F> space_of(const FlowFields& fields, std::uint64_t seed) {
 
 /// Calls `use` for the family that is known only at run time.
 template <class Use>
-auto of_family(Family family, const Use& use) {
-  return family == Family::ipv4 ? use.template operator()<Family::ipv4>() : use.template operator()<Family::ipv6>();
+void with_family(Family family, const Use& use) {
+  if (family == Family::ipv4) {
+    use.template operator()<Family::ipv4>();
+  } else {
+    use.template operator()<Family::ipv6>();
+  }
 }
 
 class TrialRun {
@@ -200,8 +204,8 @@ class TrialRun {
                                    space.size()));
       }
     };
-    of_family(family_of(stream), offer);
-    of_family(arrival_family_of(stream), [&]<Family F>() { connections_.seen.make<F>().reset(stream.frames); });
+    with_family(family_of(stream), offer);
+    with_family(arrival_family_of(stream), [&]<Family F>() { connections_.seen.make<F>().reset(stream.frames); });
     connections_.count = stream.frames;
     connections_.initiator = stream;
   }
@@ -221,7 +225,7 @@ class TrialRun {
                                                                        std::move(arriving), start_, setting_.clock)});
     for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
       if (spec_.streams[i].source != port.options().side) continue;
-      of_family(family_of(spec_.streams[i]), [&]<Family F>() {
+      with_family(family_of(spec_.streams[i]), [&]<Family F>() {
         worker.senders.push_back({i, sender_of<F>(i, port, queue)});
       });
     }
@@ -232,7 +236,8 @@ class TrialRun {
   }
 
   [[nodiscard]] std::unique_ptr<ArrivalCheck> check_of(std::size_t stream) const {
-    return of_family(arrival_family_of(spec_.streams[stream]), [&]<Family F>() { return family_check_of<F>(stream); });
+    return arrival_family_of(spec_.streams[stream]) == Family::ipv4 ? family_check_of<Family::ipv4>(stream)
+                                                                    : family_check_of<Family::ipv6>(stream);
   }
 
   template <Family F>
