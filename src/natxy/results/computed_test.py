@@ -110,6 +110,19 @@ def test_sweeps_over_the_same_coordinates_are_a_group(run: RunRecord) -> None:
     assert names == [["forward", "rate", "nat44"], ["many"], ["sizes"], ["alpha"], ["spread"], ["latency"]]
 
 
+def test_what_changes_together_is_one_coordinate(run: RunRecord) -> None:
+    (many,) = (sweep for sweep in sweeps(run) if sweep.name == "many")
+    together = [
+        replace(cell, cell={**cell.cell, "gateway.hash_size": 7 * number}) for number, cell in enumerate(many.cells)
+    ]
+    (found,) = sweeps(replace(run, experiments=together))
+    assert found.fields == ("connections",)
+    degraded = computed(replace(run, experiments=together))[together[3].id]
+    assert degraded == of(run, "many/connections=3200000")
+    (spread,) = (sweep for sweep in sweeps(run) if sweep.name == "spread")
+    assert spread.fields == ("addresses", "ports.source")
+
+
 def test_frame_sizes_are_rows_of_tables_of_their_own(run: RunRecord) -> None:
     (sizes,) = (sweep for sweep in sweeps(run) if sweep.name == "sizes")
     doubled = [replace(cell, id=100 + cell.id, name=cell.name + "-2", sweep="sizes-2") for cell in sizes.cells]

@@ -16,7 +16,8 @@ _MOST_COLUMNS: Final = 8
 
 @dataclass(frozen=True)
 class Sweep:
-    """Cells with one headline, in the plan's order; `fields` are the plan's paths, such as `gateway.conntrack_max`."""
+    """Cells with one headline, in the plan's order; `fields` are the plan's paths, such as `gateway.conntrack_max`, but
+    not of what only changes together with those before it."""
 
     name: str
     title: str
@@ -26,7 +27,7 @@ class Sweep:
     @property
     def places(self) -> tuple[tuple[CellValue, ...], ...]:
         """Every cell's coordinates, in the fields' order."""
-        return tuple(tuple(cell.cell.values()) for cell in self.cells)
+        return tuple(tuple(cell.cell[field] for field in self.fields) for cell in self.cells)
 
     @property
     def stands_in_rows(self) -> bool:
@@ -55,7 +56,7 @@ def sweeps(run: RunRecord) -> list[Sweep]:
     for experiment in run.experiments:
         if experiment.sweep is not None:
             found.setdefault((experiment.sweep, experiment.declaration.headline()), []).append(experiment)
-    return [Sweep(str(cells[0].sweep), _title(cells), tuple(cells[0].cell), tuple(cells)) for cells in found.values()]
+    return [Sweep(str(cells[0].sweep), _title(cells), _fields(cells), tuple(cells)) for cells in found.values()]
 
 
 def sweep_groups(run: RunRecord) -> list[SweepGroup]:
@@ -69,6 +70,16 @@ def sweep_groups(run: RunRecord) -> list[SweepGroup]:
 def as_number(coordinate: CellValue) -> int | float | None:
     """None where it is a word, or yes or no."""
     return None if isinstance(coordinate, bool | str) else coordinate
+
+
+def _fields(cells: Sequence[ExperimentRecord]) -> tuple[str, ...]:
+    fields: list[str] = []
+    for field in cells[0].cell:
+        before = [tuple(cell.cell[each] for each in fields) for cell in cells]
+        after = {(*place, cell.cell[field]) for place, cell in zip(before, cells, strict=True)}
+        if not fields or len(after) > len(set(before)):
+            fields.append(field)
+    return tuple(fields)
 
 
 def _title(cells: Sequence[ExperimentRecord]) -> str:
