@@ -99,8 +99,12 @@ void classify_udp(Bytes udp, std::uint64_t addresses, bool header_intact, Classi
   result.payload_bytes = static_cast<std::uint16_t>(udp.size() - kUdpBytes);
   const std::uint64_t pseudo_header =
       addresses + __builtin_bswap16(kProtocolUdp) + __builtin_bswap16(static_cast<std::uint16_t>(udp.size()));
-  const bool intact = header_intact && load_be16(udp.data() + 4) == udp.size() && load_be16(udp.data() + 6) != 0 &&
-                      fold(pseudo_header + checksum_of(udp.data(), udp.size())) == 0xFFFF;
+  const std::uint16_t checksum = load_be16(udp.data() + 6);
+  // Over IPv4, 0 means that the sender made none, and hosts accept it (RFC 768); translators produce it where they let
+  // a sum of 0 stand. Over IPv6 hosts have to drop it (RFC 8200 §8.1).
+  const bool checksum_good = checksum == 0 ? result.family == Family::ipv4
+                                           : fold(pseudo_header + checksum_of(udp.data(), udp.size())) == 0xFFFF;
+  const bool intact = header_intact && load_be16(udp.data() + 4) == udp.size() && checksum_good;
   result.kind = intact ? FrameKind::test : FrameKind::corrupt_test;
 }
 

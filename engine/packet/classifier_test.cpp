@@ -41,10 +41,13 @@ TEST(Classifier, APaddedFrameIsJudgedByItsIpLength) {
   EXPECT_EQ(classify(frame).kind, FrameKind::test);
 }
 
-TEST(Classifier, AMissingUdpChecksumIsCorrupt) {
-  auto frame = test_frame<Family::ipv4>();
-  store_be16(frame.data() + kEthernetBytes + kIpv4Bytes + 6, 0);
-  EXPECT_EQ(classify(frame).kind, FrameKind::corrupt_test);
+TEST(Classifier, AMissingUdpChecksumIsFineInIpv4AndCorruptInIpv6) {
+  auto ipv4 = test_frame<Family::ipv4>();
+  store_be16(ipv4.data() + kEthernetBytes + kIpv4Bytes + 6, 0);
+  EXPECT_EQ(classify(ipv4).kind, FrameKind::test);
+  auto ipv6 = test_frame<Family::ipv6>();
+  store_be16(ipv6.data() + kEthernetBytes + kIpv6Bytes + 6, 0);
+  EXPECT_EQ(classify(ipv6).kind, FrameKind::corrupt_test);
 }
 
 TEST(Classifier, ATruncatedFrameIsMalformedAtAnyLength) {
