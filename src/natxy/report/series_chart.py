@@ -15,6 +15,7 @@ from natxy.results.records import ExperimentRecord, RepetitionRecord, State, Tri
 
 _HEIGHT: Final = 240
 _LEAST_SECONDS: Final = 3
+_LAST_GAP_S: Final = 0.01
 # More points than a picture has room for are averaged.
 _MOST_POINTS: Final = 400
 
@@ -51,7 +52,7 @@ def series_chart(experiment: ExperimentRecord, *, name: str) -> Chart | None:
         data={"values": rows},
         encoding={
             "x": {"field": "second", "type": "quantitative", "title": "seconds after the trial's start"},
-            "y": {"field": "frames", **chart.axis("frames sent and received", Unit.FPS)},
+            "y": {"field": "frames", **chart.axis("", Unit.FPS), "title": "frames in a second"},
             **chart.series("series", names, marks=False),
         },
     )
@@ -73,8 +74,8 @@ def _deciding_trial(experiment: ExperimentRecord) -> tuple[RepetitionRecord, Tri
 def _rows(trial: TrialRecord) -> Iterator[Row]:
     for stream in trial.result.streams:
         for what, counts in (("sent", stream.sent_per_second), ("received", stream.received_per_second)):
-            # What is left after the last whole second isn't a rate.
-            whole = counts[: math.floor(trial.duration_s)]
+            # What is left after the last whole second isn't a rate; the last frame leaves a little before the end.
+            whole = counts[: math.floor(trial.duration_s + _LAST_GAP_S)]
             if len(whole) < _LEAST_SECONDS:
                 continue
             for second, frames in _averaged(whole):

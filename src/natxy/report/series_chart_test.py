@@ -52,6 +52,12 @@ def test_the_drain_is_no_part_of_it(tmp_path: Path) -> None:
     assert max(row["second"] for row in chart.spec["data"]["values"]) == 2
 
 
+def test_the_last_second_counts_though_its_last_frame_leaves_before_its_end(tmp_path: Path) -> None:
+    chart = series_chart(with_trials(measured(tmp_path), [100] * 4 + [0], 3.9999), name="c")
+    assert chart is not None
+    assert max(row["second"] for row in chart.spec["data"]["values"]) == 3
+
+
 def test_an_hour_is_averaged(tmp_path: Path) -> None:
     chart = series_chart(with_trials(measured(tmp_path), [90, 110] * 1800, 3600.0), name="c")
     assert chart is not None
