@@ -10,12 +10,16 @@ import time
 
 import pytest
 
+from natxy.dut import registry
 from natxy.dut.owner import Owner
 from natxy.errors import DutError, PlanError
 from natxy.lab.guest_files import find_guest
 from natxy.lab.guest_lab import GuestLab
 from natxy.lab.namespaces import LabNamespaces
+from natxy.plan.gateways import IptablesConfig
+from natxy.plan.gateways.iptables import IptablesBackend
 from natxy.plan.models import LabConfig
+from natxy.plan.terms import Kernel
 from tests.lab_frames import IPV4
 
 
@@ -54,6 +58,22 @@ def test_restart_loses_what_was_set_and_the_end_leaves_nothing() -> None:
     assert processes(namespace) == []
     with pytest.raises(DutError, match="switched off"):
         guest.run(["true"])
+
+
+def test_restart_of_a_gateway_boots_its_machine_even_after_a_panic() -> None:
+    with GuestLab(LabConfig(), IPV4) as lab:
+        config = IptablesConfig(backend=IptablesBackend.LEGACY, conntrack_max=777777, kernel=Kernel.USER_MODE)
+        gateway = registry.create(config, lab.transport, lab.interfaces, IPV4)
+        gateway.apply()
+        with pytest.raises(DutError, match="Kernel panic"):
+            lab.transport.run(["tee", "/proc/sysrq-trigger"], input="c")
+        gateway.restart()
+        described = gateway.describe()
+        assert "user-mode Linux" in described.version
+        assert described.settings["net.netfilter.nf_conntrack_max"] == "777777"
+        assert "MASQUERADE" in described.configuration
+        assert str(IPV4.right.dut) in lab.transport.run(["ip", "-brief", "address"]).stdout
+        gateway.clear()
 
 
 def test_panic_is_told() -> None:

@@ -13,7 +13,7 @@ from natxy.dut.base import ConfigT, DutDescription, DutInterfaces, Gateway
 from natxy.dut.conntrack import ConntrackTable
 from natxy.dut.links import LinuxLinks
 from natxy.dut.rps import steer, steered_to
-from natxy.dut.transport import Transport
+from natxy.dut.transport import PowerSwitch, Transport
 from natxy.errors import DutError
 from natxy.plan.addresses import AddressPlan
 
@@ -78,7 +78,14 @@ class LinuxGateway(Gateway[ConfigT]):
             self._write_sysctl(*self._forwarding_before.popitem())
 
     def restart(self) -> None:
-        """The kernel forwards nothing and knows no connection, and then is set up anew."""
+        """The kernel forwards nothing and knows no connection, and then is set up anew; a machine that can be switched
+        off is."""
+        if isinstance(self.transport, PowerSwitch):
+            self.transport.restart()
+            self.set_links()
+            self.apply()
+            self.wait_ready()
+            return
         for name in FORWARDING:
             self._write_sysctl(name, "0")
         self.uninstall()

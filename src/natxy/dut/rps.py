@@ -18,8 +18,8 @@ def steer(transport: Transport, interfaces: DutInterfaces, cores: Iterable[int])
 
 def steered_to(transport: Transport, interfaces: DutInterfaces) -> str:
     """The mask in force, in the kernel's words; empty for a kernel of one core, which has none."""
-    path = f"{_queues(transport, interfaces.left)[0]}/rps_cpus"
-    return transport.run(["cat", path], check=False).stdout.strip()
+    queues = _queues(transport, interfaces.left)
+    return transport.run(["cat", f"{queues[0]}/rps_cpus"], check=False).stdout.strip() if queues else ""
 
 
 def cpu_mask(cores: Iterable[int]) -> str:

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from natxy.dut.machine import MachineSysctls
 from natxy.errors import DutError
@@ -46,6 +46,13 @@ class Transport(Protocol):
         ...
 
     def describe(self) -> str: ...
+
+
+@runtime_checkable
+class PowerSwitch(Protocol):
+    """A transport that can switch the DUT's whole machine off and on; all that was set there is lost."""
+
+    def restart(self) -> None: ...
 
 
 class LocalTransport:
