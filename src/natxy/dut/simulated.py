@@ -36,9 +36,9 @@ class SimulatedGateway(Gateway[SimulatedConfig]):
         return DutDescription(name=self.name, version="virtual time", settings=settings, configuration="")
 
     def clear(self) -> None:
-        if self._dut.collapsed:
+        if self._dut.table.collapsed:
             raise DutError("the simulated gateway has collapsed and does not answer; restart it")
-        self._dut.connections = 0
+        self._dut.table.clear()
 
     def timed_clear(self) -> float:
         """In virtual time."""
@@ -50,4 +50,4 @@ class SimulatedGateway(Gateway[SimulatedConfig]):
         self._dut.cores = len(cores)
 
     def count(self) -> int:
-        return self._dut.connections
+        return self._dut.table.connections

@@ -36,8 +36,9 @@ from natxy.engine.messages import (
 )
 from natxy.engine.simulated_delays import SimulatedDelays
 from natxy.engine.simulated_losses import NOTHING, Carried, Outage, StreamLosses, carried, lose
+from natxy.engine.simulated_table import SimulatedTable
 from natxy.errors import NatxyError
-from natxy.plan.gateways import SimulatedConfig, TablePolicy
+from natxy.plan.gateways import SimulatedConfig
 
 # The real engine tells five times a second how far a trial is.
 PROGRESS_S: Final = 0.2
@@ -49,8 +50,7 @@ class SimulatedDut:
     def __init__(self, config: SimulatedConfig, noise: float = 0.0, seed: int = 0) -> None:
         self.config = config
         self.cores = 1
-        self.connections = 0
-        self.collapsed = False
+        self.table = SimulatedTable(config.table_capacity, config.table_policy)
         self._noise = noise
         self._seed = seed
         self._random = random.Random(seed)
@@ -66,7 +66,7 @@ class SimulatedDut:
     def forwarded(self, rate_fps: float, flows: int = 1) -> float:
         """The share of frames forwarded at `rate_fps`, both directions together."""
         limit_fps = self.config.forwarding_fps / (1 + self.config.flow_cost * (flows - 1))
-        return 0.0 if self.collapsed else min(1.0, self._all_cores(limit_fps) / rate_fps)
+        return 0.0 if self.table.collapsed else min(1.0, self._all_cores(limit_fps) / rate_fps)
 
     def carry(self, streams: Sequence[StreamSpec], flows: int) -> Carried:
         """Streams that begin together. What overloads the gateway is followed by an outage."""
@@ -79,21 +79,11 @@ class SimulatedDut:
     def connect(self, connections: int, rate_fps: float) -> tuple[int, int]:
         """Offers new connections; returns how many of their frames pass, and how many are in the table at the end."""
         share = min(1.0, self._all_cores(self.config.connection_rate_fps) / rate_fps) * self.forwarded(rate_fps)
-        capacity = self.config.table_capacity
-        wanted = int(connections * share)
-        made = min(wanted, capacity - self.connections)
-        if made < wanted and self.config.table_policy == TablePolicy.COLLAPSE:
-            self.collapsed = True
-        if self.config.table_policy == TablePolicy.EARLY_DROP:
-            self.connections = min(capacity, self.connections + wanted)
-            return wanted, min(capacity, wanted)
-        self.connections += made
-        return made, made
+        return self.table.offer(int(connections * share))
 
     def restart(self) -> None:
         """At the present time of the trial that is under way."""
-        self.connections = 0
-        self.collapsed = False
+        self.table.restart()
         self.outages.append(Outage(self.trial_time_s, self.trial_time_s + self.config.restart_time))
 
     def _all_cores(self, limit_fps: float) -> float:
@@ -160,6 +150,7 @@ class SimulatedEngine:
         )
         share = self._dut.forwarded(request.rate_fps)
         received = _arrived(int(established.made * share), self._dut.config.reverse_loss_ratio)
+        self._dut.table.reply(received)
         return self._result([(stream, received)], request.drain_s, on_progress)
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:

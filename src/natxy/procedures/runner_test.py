@@ -99,6 +99,15 @@ def test_a_table_too_small_shows_in_the_connection_rate(tmp_path: Path) -> None:
     assert medians(run) == {"rate": 0}
 
 
+@pytest.mark.parametrize(("policy", "plain"), [("keep", 0), ("lru", 200_000), ("early-drop", 200_000)])
+def test_a_table_that_replaces_its_connections_fools_all_but_validation(
+    tmp_path: Path, policy: str, plain: float
+) -> None:
+    gateway = {"table_capacity": 10_000, "table_policy": policy, "connection_rate_fps": 200_000}
+    _, run = measure(tmp_path / "run", RATE, VALIDATED, gateway=gateway)
+    assert medians(run) == {"rate": pytest.approx(plain, abs=510), "validated": 0}
+
+
 def test_a_dut_beyond_the_search_is_at_least_its_highest_rate(tmp_path: Path) -> None:
     _, run = measure(tmp_path / "run", FORWARDING, gateway={"forwarding_fps": 1e8})
     repetition = run.experiments[0].repetitions[0]

@@ -114,8 +114,9 @@ def test_all_figures() -> None:
     assert len({(t.attempt.number, t.attempt.retry, t.kind) for t in notes.trials}) == len(notes.trials)
 
 
-def test_only_validation_shows_early_drop() -> None:
-    _, notes = measure({}, {"table_capacity": 5000, "table_policy": "early-drop"})
+@pytest.mark.parametrize("policy", ["lru", "early-drop"])
+def test_only_validation_shows_what_was_replaced(policy: str) -> None:
+    _, notes = measure({}, {"table_capacity": 5000, "table_policy": policy})
     full = [trial for trial in notes.trials if trial.result.streams[0].planned > 5000]
     assert {trial.kind for trial in full if trial.result.verdict == Verdict.FAIL} == {TrialKind.VALIDATE}
 

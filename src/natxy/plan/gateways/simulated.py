@@ -17,12 +17,14 @@ from natxy.plan.units import AbsoluteRate, Duration
 class TablePolicy(StrEnum):
     """What a full connection tracking table does with new connections.
 
-    `keep`: refuses them, their frames are dropped. `early-drop`: makes room by dropping old ones; frames of all pass,
-    and only validation shows it. `collapse`: the gateway stops forwarding, and its table cannot be emptied until it
-    is restarted.
+    `keep`: refuses them, their frames are dropped. `lru`: each takes the place of the least recently used one; frames
+    of all pass, and only validation shows it. `early-drop`: the same, but only connections that never had a reply are
+    replaced; where all had one, it refuses new ones. `collapse`: the gateway stops forwarding, and its table cannot be
+    emptied until it is restarted.
     """
 
     KEEP = "keep"
+    LRU = "lru"
     EARLY_DROP = "early-drop"
     COLLAPSE = "collapse"
 
