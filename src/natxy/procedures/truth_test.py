@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every procedure against gateways in virtual time whose limits are drawn at random: all its figures are the model's.
+
+A new procedure adds its `Truth` below, and to GATEWAYS the fields of the simulated gateway that it measures.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from natxy.engine.simulated_delays import PERIOD, SimulatedDelays
+from natxy.plan.gateways import SimulatedConfig, TablePolicy
+from natxy.plan.models import Plan
+from natxy.plan.resolve import resolve
+from natxy.procedures.listener import RunListener
+from natxy.procedures.registry import PROCEDURES
+from natxy.procedures.runner import run_plan
+from natxy.results.reader import RunReader
+
+ERROR: Final = 500
+SEARCH: Final = {"min_rate": "1k", "max_rate": "1M", "error": ERROR}
+KNOWN_RATE: Final = 20_000
+TRIAL_S: Final = 0.5
+FLOWS: Final = 1001
+MAXIMUM: Final = 800_000
+
+GATEWAYS: Final[dict[str, st.SearchStrategy[Any]]] = {
+    "forwarding_fps": st.floats(min_value=100_000, max_value=1.5e6),
+    "connection_rate_fps": st.floats(min_value=5000, max_value=900_000),
+    "table_capacity": st.integers(min_value=20_000, max_value=500_000),
+    "table_policy": st.sampled_from(TablePolicy),
+    "tear_down_rate": st.floats(min_value=1e4, max_value=1e7),
+    "clear_time": st.floats(min_value=0, max_value=2),
+    "forward_delay_ns": st.integers(min_value=0, max_value=1_000_000),
+    "reverse_delay_ns": st.integers(min_value=0, max_value=1_000_000),
+    "delay_spread_ns": st.integers(min_value=0, max_value=1_000_000),
+}
+
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """`figures`: every figure that the procedure declares, as the gateway's model says. `experiment`: the plan's, but
+    for its name, gateway and search. `gateway`: fields that other procedures would only be disturbed by."""
+
+    figures: Callable[[SimulatedConfig], Figures]
+    experiment: dict[str, Any] = field(default_factory=dict)
+    gateway: dict[str, st.SearchStrategy[Any]] = field(default_factory=dict)
+
+
+def throughput(gateway: SimulatedConfig) -> Figures:
+    return {"rate": found(gateway.forwarding_fps / 2)}
+
+
+def frame_loss_rate(gateway: SimulatedConfig) -> Figures:
+    limit_fps = gateway.forwarding_fps / 2
+    offered = [MAXIMUM * percent / 100 for percent in range(10, 101, 10)]
+    loss = pytest.approx(max(0.0, 100 * (1 - limit_fps / MAXIMUM)), abs=0.001)
+    lossless = max((rate for rate in offered if rate <= limit_fps), default=0)
+    return {"lossless_rate": pytest.approx(lossless)} | both("loss_at_maximum", loss, loss)
+
+
+def latency(gateway: SimulatedConfig) -> Figures:
+    # As many tagged frames as there are different delays, twice.
+    delays = [sorted(each[:PERIOD]) for each in every_delay(gateway)]
+    typical = [statistics.median(each) for each in delays]
+    worst = [smallest_with_share(each * 2, 0.999) for each in delays]
+    return (
+        {"tl": max(typical), "wcl": max(worst)}
+        | both("tl", *typical)
+        | both("wcl", *worst)
+        | both("lost_tagged", 0, 0)
+    )  # fmt: skip
+
+
+def pdv(gateway: SimulatedConfig) -> Figures:
+    delays = every_delay(gateway)
+    variations = [smallest_with_share(each, 0.999) - min(each) for each in delays]
+    return (
+        {"pdv": max(variations)} | both("pdv", *variations) | both("min_delay", *map(min, delays)) | both("lost", 0, 0)
+    )
+
+
+def ipdv(gateway: SimulatedConfig) -> Figures:
+    changes = [[later - earlier for earlier, later in itertools.pairwise(each)] for each in every_delay(gateway)]
+    largest = [max(each) for each in changes]
+    return (
+        {"max": max(largest)}
+        | both("min", *map(min, changes))
+        | both("median", *(smallest_with_share(each, 0.5) for each in changes))
+        | both("max", *largest)
+        | both("lost", 0, 0)
+    )
+
+
+def overload(gateway: SimulatedConfig) -> Figures:
+    single = gateway.forwarding_fps / 2
+    many = single / (1 + gateway.flow_cost * (FLOWS - 1))
+    degradation = pytest.approx(100 * (1 - many / single), abs=100 * 2 * ERROR / single)
+    return {"degradation": degradation, "single": found(single), "many": found(many)}
+
+
+def connection_rate(gateway: SimulatedConfig) -> Figures:
+    return {"rate": found(min(gateway.connection_rate_fps, gateway.forwarding_fps))}
+
+
+def tear_down_rate(gateway: SimulatedConfig) -> Figures:
+    net_s = 5000 / gateway.tear_down_rate
+    return {
+        "rate": pytest.approx(gateway.tear_down_rate, rel=1e-6),
+        "full": pytest.approx(gateway.clear_time + net_s),
+        "empty": pytest.approx(gateway.clear_time),
+        "net": pytest.approx(net_s, abs=1e-12),
+    }
+
+
+def table_capacity(gateway: SimulatedConfig) -> Figures:
+    capacity = gateway.table_capacity
+    safe = 1000 * 2 ** int(math.log2(capacity / 1000))
+    rate = connection_rate(gateway)["rate"]
+    return {"capacity": capacity, "c0": 1000, "r0": rate, "cs": safe, "rs": rate, "ct": 2 * safe}
+
+
+TRUTHS: Final[dict[str, Truth]] = {
+    "throughput": Truth(throughput),
+    "frame-loss-rate": Truth(
+        frame_loss_rate, {"procedure": {"name": "frame-loss-rate", "maximum_rate": MAXIMUM}}
+    ),
+    "latency": Truth(
+        latency, {"procedure": {"name": "latency", "tagged_frames": 2 * PERIOD}, "rate": KNOWN_RATE}
+    ),
+    "pdv": Truth(pdv, {"rate": KNOWN_RATE}),
+    "ipdv": Truth(ipdv, {"rate": KNOWN_RATE}),
+    "overload": Truth(overload, {"flows": FLOWS}, {"flow_cost": st.floats(min_value=0, max_value=0.01)}),
+    "connection-rate": Truth(connection_rate, {"connections": 20_000}),
+    "validated-connection-rate": Truth(connection_rate, {"connections": 20_000, "alpha": 0.4}),
+    "tear-down-rate": Truth(tear_down_rate, {"connections": 5000, "phase1_rate": 1000}),
+    "table-capacity": Truth(
+        table_capacity, {"procedure": {"name": "table-capacity", "initial_connections": 1000}, "alpha": 1.0}
+    ),
+}  # fmt: skip
+
+
+def cases() -> Iterator[Any]:
+    """Every procedure; those over traffic without and with established connections."""
+    for name, procedure in PROCEDURES.items():
+        yield pytest.param(name, False, id=name)
+        if not procedure.declaration.stateful and "phase1_rate" in procedure.declaration.takes:
+            yield pytest.param(name, True, id=f"{name}, phase 2")
+
+
+@pytest.mark.parametrize(("procedure", "phase2"), [*cases()])
+# Shrinking takes minutes, and says no more: one drawn gateway is as good as another.
+@settings(max_examples=20, phases=[Phase.generate])
+@given(data=st.data())
+def test_finds_the_models_truth(procedure: str, phase2: bool, data: st.DataObject) -> None:
+    truth = TRUTHS.get(procedure)
+    assert truth, f"{procedure} is not proven to find the truth: add its Truth to {Path(__file__).name}"
+    declaration = PROCEDURES[procedure].declaration
+    experiment = {"procedure": procedure} | truth.experiment
+    if phase2:
+        flows = experiment.pop("flows", 5000)
+        experiment |= {"connections": flows, "phase1_rate": 1000}
+    if "search" in declaration.takes:
+        experiment["search"] = SEARCH
+    drawn = data.draw(st.fixed_dictionaries(GATEWAYS | truth.gateway))
+    gateway = SimulatedConfig.model_validate(drawn)
+    expected = truth.figures(gateway)
+    assert set(expected) == {figure.name for figure in declaration.figures}
+    assert measured(experiment, drawn) == expected
+
+
+def measured(experiment: dict[str, Any], gateway: dict[str, Any]) -> Figures:
+    whole = {"name": "x", "gateway": {"driver": "simulated"} | gateway, "max_invalid": 1} | experiment
+    timing = {"preset": "lab", "trial": TRIAL_S}
+    head = {"name": "p", "repeat": 1, "timing": timing, "testbed": {"kind": "simulated"}}
+    with TemporaryDirectory() as folder:
+        plan = resolve(Plan.model_validate(head | {"experiments": [whole]}))
+        assert run_plan(plan, Path(folder) / "run", RunListener()) == 0
+        return dict(RunReader(Path(folder) / "run").run.experiments[0].repetitions[0].figures)
+
+
+def found(rate: float) -> object:
+    """By a search; whole frames are counted, in half a second or of 20,000 connections."""
+    return pytest.approx(min(rate, 1e6), abs=ERROR + max(2.1, rate / 20_000))
+
+
+def both(name: str, forward: object, reverse: object) -> Figures:
+    return {f"{name}_forward": forward, f"{name}_reverse": reverse}
+
+
+def every_delay(gateway: SimulatedConfig) -> list[list[int]]:
+    """Of all frames of a trial at the known rate, forward and reverse, in sending order."""
+    least = (gateway.forward_delay_ns, gateway.reverse_delay_ns)
+    models = [SimulatedDelays(delay_ns, gateway.delay_spread_ns) for delay_ns in least]
+    return [[model.of(frame) for frame in range(round(KNOWN_RATE * TRIAL_S))] for model in models]
+
+
+def smallest_with_share(values: list[int], share: float) -> int:
+    """A percentile as RFC 2330 §11.3 has it, by trying them all."""
+    ordered = sorted(values)
+    return next(x for number, x in enumerate(ordered, 1) if number >= share * len(ordered) - 1e-9)
