@@ -85,6 +85,12 @@ def latency(gateway: SimulatedConfig) -> Figures:
     )  # fmt: skip
 
 
+def single_tag_latency(gateway: SimulatedConfig) -> Figures:
+    # The first frame after a warm-up as long as a trial.
+    delays = [model.of(round(KNOWN_RATE * TRIAL_S)) for model in delay_models(gateway)]
+    return {"latency": max(delays)} | both("latency", *delays) | both("lost_tagged", 0, 0)
+
+
 def pdv(gateway: SimulatedConfig) -> Figures:
     delays = every_delay(gateway)
     variations = [smallest_with_share(each, 0.999) - min(each) for each in delays]
@@ -110,6 +116,17 @@ def overload(gateway: SimulatedConfig) -> Figures:
     many = single / (1 + gateway.flow_cost * (FLOWS - 1))
     degradation = pytest.approx(100 * (1 - many / single), abs=100 * 2 * ERROR / single)
     return {"degradation": degradation, "single": found(single), "many": found(many)}
+
+
+def back_to_back(gateway: SimulatedConfig) -> Figures:
+    """Half of the buffer is each direction's, and fills with what is not forwarded at once."""
+    burst = gateway.buffer_frames / 2 / (1 - gateway.forwarding_fps / 2 / MAXIMUM)
+    not_forwarded = 1 - KNOWN_RATE / MAXIMUM
+    return {
+        "burst": pytest.approx(burst, abs=1.001),
+        "implied_buffer": pytest.approx(burst / MAXIMUM, abs=1.001 / MAXIMUM),
+        "corrected_buffer": pytest.approx(burst / MAXIMUM * not_forwarded, abs=1.001 / MAXIMUM),
+    }
 
 
 def connection_rate(gateway: SimulatedConfig) -> Figures:
@@ -140,6 +157,12 @@ TRUTHS: Final[dict[str, Truth]] = {
     ),
     "latency": Truth(
         latency, {"procedure": {"name": "latency", "tagged_frames": 2 * PERIOD}, "rate": KNOWN_RATE}
+    ),
+    "single-tag-latency": Truth(single_tag_latency, {"rate": KNOWN_RATE}),
+    "back-to-back": Truth(
+        back_to_back,
+        {"procedure": {"name": "back-to-back", "maximum_rate": MAXIMUM, "longest_burst": 10**7}, "rate": KNOWN_RATE},
+        {"buffer_frames": st.integers(min_value=10, max_value=20_000)},
     ),
     "pdv": Truth(pdv, {"rate": KNOWN_RATE}),
     "ipdv": Truth(ipdv, {"rate": KNOWN_RATE}),
@@ -203,9 +226,13 @@ def both(name: str, forward: object, reverse: object) -> Figures:
 
 def every_delay(gateway: SimulatedConfig) -> list[list[int]]:
     """Of all frames of a trial at the known rate, forward and reverse, in sending order."""
+    return [[model.of(frame) for frame in range(round(KNOWN_RATE * TRIAL_S))] for model in delay_models(gateway)]
+
+
+def delay_models(gateway: SimulatedConfig) -> list[SimulatedDelays]:
+    """Forward and reverse."""
     least = (gateway.forward_delay_ns, gateway.reverse_delay_ns)
-    models = [SimulatedDelays(delay_ns, gateway.delay_spread_ns) for delay_ns in least]
-    return [[model.of(frame) for frame in range(round(KNOWN_RATE * TRIAL_S))] for model in models]
+    return [SimulatedDelays(delay_ns, gateway.delay_spread_ns) for delay_ns in least]
 
 
 def smallest_with_share(values: list[int], share: float) -> int:
