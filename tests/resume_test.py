@@ -8,13 +8,12 @@ import os
 import random
 import re
 import signal
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pytest
 
@@ -28,7 +27,7 @@ from natxy.procedures.runner import PLAN_FILE, resume_plan, run_plan
 from natxy.results.ownership import sole_owner
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState, State
-from natxy.results.store import RESULTS_FILE
+from tests.trials import Kept, begun, kept_trials
 
 KILLS: Final = 40
 
@@ -98,37 +97,10 @@ def killed(moments: random.Random, work: Callable[[RunListener], object]) -> boo
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
-class Kept(NamedTuple):
-    """A trial by what it is, and when it was measured."""
-
-    experiment: str
-    repetition: int
-    step: int
-    attempt: int
-    kind: str
-    started_at: str
-
-
-def trials(folder: Path) -> list[Kept]:
-    return [
-        Kept(experiment.name, repetition.number, trial.number, trial.attempt, trial.kind, trial.started_at)
-        for experiment in RunReader(folder).run.experiments
-        for repetition in experiment.repetitions
-        for trial in repetition.trials
-    ]
-
-
 def comparable(run: RunRecord) -> str:
     """All but when it was, and what number the engine or the database gave it."""
     text = re.sub(r"(started|finished)_at='[^']*'", "", repr(run.experiments))
     return re.sub(r"\b(run_id|id)=\d+", "", text)
-
-
-def begun(folder: Path) -> bool:
-    try:
-        return bool(sqlite3.connect(folder / RESULTS_FILE).execute("SELECT * FROM run").fetchone())
-    except sqlite3.Error:
-        return False
 
 
 def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Path) -> None:
@@ -144,11 +116,11 @@ def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Pat
             if not begun(folder):
                 continue
             kills += 1
-            before = trials(folder)
+            before = kept_trials(folder)
         while RunReader(folder).run.state != RunState.DONE and kills < KILLS:
             if killed(moments, partial(resume_plan, plan(), folder)):
                 kills += 1
-            after = trials(folder)
+            after = kept_trials(folder)
             lost = set(before) - set(after)
             # Connections don't outlive a kill: what made them is measured again for the trial that needs them.
             assert len({(kept.experiment, kept.repetition, kept.step, kept.attempt) for kept in lost}) <= 1
@@ -157,7 +129,7 @@ def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Pat
         if RunReader(folder).run.state != RunState.DONE:
             resume_plan(plan(), folder, RunListener())
         assert comparable(RunReader(folder).run) == expected
-        counted = Counter(kept._replace(started_at="") for kept in trials(folder))
+        counted = Counter(kept._replace(started_at="") for kept in kept_trials(folder))
         assert set(counted.values()) == {1}
 
 
