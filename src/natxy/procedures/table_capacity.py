@@ -42,16 +42,18 @@ class TableCapacity(Procedure):
             return ProcedureResult(
                 figures, upper_bound=initial, remark=f"at no rate were all {initial:,} initial connections kept"
             )
-        steps = first.steps
+        steps, kept = first.steps, 0
 
         def passes(connections: int, rate: float) -> bool:
-            nonlocal steps
+            nonlocal steps, kept
             steps += 1
             result = valid_step(bench, steps, rate, lambda attempt: _step(bench, attempt, connections))
+            # A table that refuses connections shows in phase 1, one that replaces them in the validation.
+            kept = result.streams[0].received
             return result.verdict == Verdict.PASS
 
         found = CapacitySearch(config.max_connections, config.beta, config.gamma, config.error, rates.narrow).run(
-            initial, first.rate, passes
+            initial, first.rate, passes, (lambda: kept) if config.shortcut else None
         )
         # The last step may have been too much for it, and others come after.
         _recover(bench.gateway)
@@ -72,7 +74,7 @@ class TableCapacity(Procedure):
         config, search = _config(experiment), experiment.search
         assert search is not None
         doublings = math.ceil(math.log2(config.max_connections / config.initial_connections) / 2)
-        bisections = math.ceil(math.log2(1 + _middle(config) / config.error))
+        bisections = 2 if config.shortcut else math.ceil(math.log2(1 + _middle(config) / config.error))
         return binary_search(search, experiment.max_invalid).expected_steps() + 2 * (doublings + bisections)
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:

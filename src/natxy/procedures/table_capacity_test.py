@@ -99,6 +99,26 @@ def test_finds_the_capacity_whatever_a_full_table_does(
     assert cs <= capacity < ct
 
 
+@pytest.mark.parametrize("policy", TablePolicy)
+@settings(max_examples=100)
+@given(capacity=st.integers(min_value=1000, max_value=3_999_999))
+def test_counting_answers_finds_it_too(policy: TablePolicy, capacity: int) -> None:
+    gateway = {"table_capacity": capacity, "table_policy": policy}
+    result, notes = measure({"shortcut": "validation-answers"}, gateway)
+    assert (result.lower_bound, result.upper_bound) == (capacity, capacity + 1)
+    too_many = result.figures["ct"]
+    counted = max(t.attempt.number for t in notes.trials if t.result.streams[0].planned == too_many)
+    # Two that pass at what was counted, unless doubling ended there, and one that fails above.
+    assert notes.trials[-1].attempt.number <= counted + 3
+
+
+def test_the_report_says_that_the_shortcut_is_none_of_the_rfcs() -> None:
+    assert any(
+        "RFC 9693 §4.8 bisects" in text for text in resolve(plan_of({"shortcut": "validation-answers"}, {})).deviations
+    )
+    assert not any("bisects" in text for text in resolve(plan_of({}, {})).deviations)
+
+
 def test_all_figures() -> None:
     result, notes = measure({}, {"table_capacity": 70_000, "connection_rate_fps": 100_000})
     figures = result.figures

@@ -16,6 +16,9 @@ Narrow = Callable[[float, float], bool]
 Passes = Callable[[int, float], bool]
 """Whether all of so many connections, established at a rate, were there when they were validated."""
 
+Count = Callable[[], int]
+"""How many connections were kept of those tried last, which were too many."""
+
 
 @dataclass(frozen=True)
 class CapacityResult:
@@ -40,8 +43,11 @@ class CapacitySearch:
     error: int
     narrow: Narrow
 
-    def run(self, initial_connections: int, initial_rate: float, passes: Passes) -> CapacityResult:
-        """From `initial_connections` (C0), which are kept at `initial_rate` (R0)."""
+    def run(
+        self, initial_connections: int, initial_rate: float, passes: Passes, count: Count | None = None
+    ) -> CapacityResult:
+        """From `initial_connections` (C0), which are kept at `initial_rate` (R0). With `count`, the second half begins
+        with how many of too many connections were kept, instead of the middle; RFC 9693 knows no such shortcut."""
         rates = {initial_connections: initial_rate}
         safe, rate, too_many = initial_connections, initial_rate, None
         while too_many is None and safe < self.max_connections:
@@ -54,8 +60,9 @@ class CapacitySearch:
                 rates[tried] = found
         doubled, doubled_rate = safe, rate
         upper = too_many
+        counted = count() if count and too_many else None
         while upper is not None and upper - safe > self.error:
-            tried = (safe + upper) // 2
+            tried = self._next(safe, upper, counted)
             found = self.highest_rate(tried, self.gamma * rate, rate, passes)
             if found is None:
                 upper = tried
@@ -63,6 +70,17 @@ class CapacitySearch:
                 safe, rate = tried, found
                 rates[tried] = found
         return CapacityResult(safe, doubled, doubled_rate, too_many, upper, rates)
+
+    def _next(self, safe: int, upper: int, counted: int | None) -> int:
+        """From what was counted away in steps that double, until the other side is found."""
+        middle = (safe + upper) // 2
+        if counted is None:
+            return middle
+        if safe < counted < upper:
+            return counted
+        if counted <= safe:
+            return min(middle, counted + max(self.error, 2 * (safe - counted)))
+        return max(middle, counted - max(self.error, 2 * (counted - upper)))
 
     def highest_rate(self, connections: int, enough: float, most: float, passes: Passes) -> float | None:
         """Between `enough` and `most`; None when not even `enough` passes.

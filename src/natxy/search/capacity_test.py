@@ -40,6 +40,23 @@ def test_finds_every_capacity_within_the_error(capacity: int, error: int, slope:
     assert found.safe <= found.capacity
 
 
+@settings(max_examples=1000, deadline=None)
+@given(
+    capacity=st.integers(min_value=100, max_value=50_000_000),
+    error=st.integers(min_value=1, max_value=10_000),
+    missed=st.one_of(st.integers(min_value=-50, max_value=50), st.integers(-(10**6), 10**6)),
+)
+def test_a_count_that_is_nearly_right_saves_steps(capacity: int, error: int, missed: int) -> None:
+    dut = Dut(capacity)
+    found = search_for(error=error).run(100, 1e5, dut, lambda: max(0, capacity + missed))
+    assert found.upper_bound is not None
+    assert found.capacity <= capacity < found.upper_bound <= found.capacity + error
+    assert found.too_many is not None
+    if missed == 0 and found.safe < capacity < found.too_many - 3 * error:
+        tried = [connections for connections, _ in dut.tried]
+        assert tried[tried.index(found.too_many) + 1 :] == [capacity, capacity, capacity + error]
+
+
 def test_the_published_run() -> None:
     # nf_conntrack_max = 2²², C0 = 10⁶, E = 1.
     found = search_for().run(1_000_000, 1e5, Dut(2**22))

@@ -25,6 +25,10 @@ class TableCapacityConfig(ProcedureDeclaration):
     )
     error: Count = Field(default=1, description="E, in connections: how narrow the bisection has to become")
 
+    shortcut: Literal["validation-answers"] | None = Field(
+        default=None, description="begins the bisection at how many of too many connections answered"
+    )
+
     summary: ClassVar = "how many connections the table holds (RFC 9693 §4.8)"
     figures: ClassVar = (
         Figure("capacity", "Connection tracking table capacity, C", Unit.CONNECTIONS),
@@ -47,6 +51,12 @@ class TableCapacityConfig(ProcedureDeclaration):
                 f"({self.max_connections})"
             )
         return self
+
+    def deviations(self, trial_s: float) -> list[str]:
+        if self.shortcut is None:
+            return []
+        text = "The capacity was looked for around the number of connections, out of too many, that answered when "
+        return [f"{text}validated, and confirmed there; RFC 9693 §4.8 bisects."]
 
     @property
     def most_connections(self) -> int:
