@@ -106,7 +106,7 @@ def test_a_lab_run_killed_at_random_moments_loses_and_repeats_nothing(
             pids.append(session.pid)
             cut_short = session.killed(moments.randrange(8), moments.uniform(0, 0.6))
             if not begun(folder):
-                continue
+                break
             kills += cut_short
             after = kept_trials(folder)
             lost = set(before) - set(after)
@@ -118,6 +118,8 @@ def test_a_lab_run_killed_at_random_moments_loses_and_repeats_nothing(
             arguments = ("resume", str(folder))
             if not cut_short:
                 break
+        if not begun(folder):
+            continue
         if RunReader(folder).run.state != RunState.DONE:
             session = Session("resume", str(folder))
             pids.append(session.pid)
