@@ -12,6 +12,8 @@ from natxy.dut.jool import JoolGateway
 from natxy.dut.jool_siit import JoolSiitGateway
 from natxy.dut.linux_forward import LinuxForwardGateway
 from natxy.dut.nftables import NftablesGateway
+from natxy.dut.tayga import TaygaGateway
+from natxy.dut.tayga_netfilter import TaygaNetfilterGateway
 from natxy.dut.transport import Transport
 from natxy.errors import PlanError
 from natxy.plan.addresses import AddressPlan
@@ -25,6 +27,8 @@ GATEWAYS: dict[str, type[Gateway[Any]]] = {
         NftablesGateway,
         JoolGateway,
         JoolSiitGateway,
+        TaygaGateway,
+        TaygaNetfilterGateway,
         CommandGateway,
     )
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from ipaddress import ip_interface
+from ipaddress import IPv4Network, IPv6Network, ip_interface
 
 import pytest
 
@@ -10,7 +10,7 @@ from natxy.dut.machine import MachineSysctls
 from natxy.dut.registry import GATEWAYS, create
 from natxy.dut.transport import LocalTransport
 from natxy.errors import PlanError
-from natxy.plan.addresses import AddressPlan, LinkAddresses
+from natxy.plan.addresses import AddressPlan, LinkAddresses, Translation
 from natxy.plan.gateways import (
     CommandConfig,
     GatewayConfig,
@@ -20,10 +20,16 @@ from natxy.plan.gateways import (
     LinuxForwardConfig,
     NftablesConfig,
     SimulatedConfig,
+    TaygaConfig,
+    TaygaNetfilterConfig,
 )
+from natxy.plan.terms import TranslationKind
 
 LINK = LinkAddresses(dut=ip_interface("198.18.0.1/24"), tester=ip_interface("198.18.0.2/24"))
-ADDRESSES = AddressPlan(left=LINK, right=LINK)
+TRANSLATION = Translation(
+    kind=TranslationKind.SIIT, prefix=IPv6Network("2001:2:0:64::/96"), pool=IPv4Network("198.18.0.1/32")
+)
+ADDRESSES = AddressPlan(left=LINK, right=LINK, translation=TRANSLATION)
 INTERFACES = DutInterfaces(left="a", right="b")
 
 CONFIGS: list[GatewayConfig] = [
@@ -32,6 +38,8 @@ CONFIGS: list[GatewayConfig] = [
     IptablesConfig(),
     JoolConfig(),
     JoolSiitConfig(),
+    TaygaConfig(),
+    TaygaNetfilterConfig(),
     CommandConfig(),
     CommandConfig(stateful=True, clear=[["true"]]),
 ]

@@ -71,16 +71,17 @@ class LocalTransport:
 
 
 class NetnsTransport:
-    """Commands run on this machine, inside the network namespace `namespace`."""
+    """Commands run on this machine, inside the network namespace `namespace`, and on `cores` only if any are given."""
 
-    def __init__(self, namespace: str, machine: MachineSysctls) -> None:
+    def __init__(self, namespace: str, machine: MachineSysctls, cores: Sequence[int] = ()) -> None:
         self.namespace = namespace
         self.machine = machine
+        self._pinned = ["taskset", "--cpu-list", ",".join(map(str, cores))] if cores else []
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
-        inside = ["ip", "netns", "exec", self.namespace, *argv]
+        inside = ["ip", "netns", "exec", self.namespace, *self._pinned, *argv]
         return run_program(inside, input=input, timeout_s=timeout_s, check=check)
 
     def describe(self) -> str:

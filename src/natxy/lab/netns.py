@@ -70,7 +70,8 @@ class NetnsLab:
         self.cores: CoreAssignment = lab_cores(config, dut_cores)
         self.interfaces = _DUT_INTERFACES
         self._tester = NetnsTransport(self._namespaces.tester, self._machine)
-        self._dut = NetnsTransport(self._namespaces.dut, self._machine)
+        # A gateway in user space is a program that is started like any other, and stays where it was started.
+        self._dut = NetnsTransport(self._namespaces.dut, self._machine, self.cores.dut)
 
     def __enter__(self) -> Self:
         try:

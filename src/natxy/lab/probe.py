@@ -108,7 +108,6 @@ def _programs() -> list[Finding]:
         "ethtool": (["--version"], "ethtool"),
         "sysctl": (["--version"], "procps"),
         "nft": (["--version"], "nftables"),
-        "iptables-nft": (["--version"], "iptables"),
         "conntrack": (["--version"], "conntrack"),
     }
     findings = []
@@ -117,6 +116,16 @@ def _programs() -> list[Finding]:
             findings.append(Finding(program, True, run_program([program, *arguments], check=False).stdout.strip()))
         else:
             findings.append(Finding(program, False, "missing", f"apt install {package}"))
+    return findings
+
+
+def _gateways() -> list[Finding]:
+    """Programs that only one gateway needs."""
+    findings = []
+    for program, package in (("iptables-nft", "iptables"), ("iptables-legacy", "iptables"), ("tayga", "tayga")):
+        found = shutil.which(program)
+        remedy = f"apt install {package}, to measure it"
+        findings.append(Finding(program, bool(found) or None, found or "missing", _unless(bool(found), remedy)))
     return findings
 
 
@@ -219,6 +228,7 @@ _PROBES: Sequence[Callable[[], list[Finding]]] = (
     _engine,
     _dpdk_drivers,
     _programs,
+    _gateways,
     _namespaces,
     _af_xdp,
     _conntrack_table,

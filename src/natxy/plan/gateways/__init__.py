@@ -16,6 +16,7 @@ from natxy.plan.gateways.kernel import KernelModel
 from natxy.plan.gateways.linux_forward import LinuxForwardConfig
 from natxy.plan.gateways.nftables import NftablesConfig
 from natxy.plan.gateways.simulated import SimulatedConfig, TablePolicy
+from natxy.plan.gateways.tayga import TaygaConfig, TaygaNetfilterConfig
 
 GatewayConfig = Annotated[
     CommandConfig
@@ -24,7 +25,9 @@ GatewayConfig = Annotated[
     | JoolSiitConfig
     | LinuxForwardConfig
     | NftablesConfig
-    | SimulatedConfig,
+    | SimulatedConfig
+    | TaygaConfig
+    | TaygaNetfilterConfig,
     Field(discriminator="driver"),
 ]
 
@@ -41,4 +44,6 @@ __all__ = [
     "NftablesConfig",
     "SimulatedConfig",
     "TablePolicy",
+    "TaygaConfig",
+    "TaygaNetfilterConfig",
 ]

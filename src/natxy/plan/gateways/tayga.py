@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of the gateways made with Tayga, a stateless translator in user space."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.gateways.conntrack import ConntrackModel
+from natxy.plan.terms import TranslationKind
+
+Core = Annotated[int, Field(ge=0)]
+_CORE = "of the DUT, for Tayga's one thread; any of the DUT's when not given"
+
+
+class TaygaConfig(GatewayModel):
+    """Tayga alone: SIIT, or NAT46 without connections."""
+
+    driver: Literal["tayga"] = "tayga"
+    core: Core | None = Field(
+        default=None, description="of the DUT, for Tayga's one thread; any of the DUT's if not given"
+    )
+
+    @property
+    def translations(self) -> frozenset[TranslationKind | None]:
+        return frozenset({TranslationKind.SIIT, TranslationKind.NAT46})
+
+
+class TaygaNetfilterConfig(ConntrackModel):
+    """Stateful NAT64: Tayga gives each IPv6 host an IPv4 address of `hosts`, and nftables maps these to the pool."""
+
+    driver: Literal["tayga-netfilter"] = "tayga-netfilter"
+    core: Core | None = Field(
+        default=None, description="of the DUT, for Tayga's one thread; any of the DUT's if not given"
+    )
+    hosts: IPv4Network = Field(
+        default=IPv4Network("172.16.0.0/12"), description="what IPv6 hosts are between Tayga and nftables"
+    )
+
+    @property
+    def translations(self) -> frozenset[TranslationKind | None]:
+        return frozenset({TranslationKind.NAT64})

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translation between families by a real gateway: frames go through Tayga both ways, and nothing stays."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from natxy.results.reader import RunReader
+from natxy.results.records import RunState
+from tests.run_test import engine_is_built
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
+    pytest.mark.skipif(not engine_is_built(), reason="natxy-engine is not built"),
+    pytest.mark.skipif(shutil.which("tayga") is None, reason="needs Debian's package tayga"),
+]
+
+PLAN = """
+name: tayga
+timing: {preset: lab, trial: 200ms, max_pause: 20ms, overrun_floor: 20ms}
+repeat: 1
+defaults:
+  procedure: throughput
+  search: {min_rate: 1k, max_rate: 2k, error: 1k}
+  # Tayga shares its core with the kernel here.
+  max_invalid: 20
+  loss_tolerance: 5%
+experiments:
+  - {name: siit, gateway: tayga, translation: siit}
+  - {name: nat46, gateway: tayga, translation: nat46}
+  - {name: nat64, gateway: tayga-netfilter, translation: nat64, connections: 1k, phase1_rate: 1k}
+"""
+
+
+def left_behind() -> list[str]:
+    return sorted(path.name for path in Path("/run").glob("natxy-tayga-*"))
+
+
+def test_frames_are_translated_both_ways(tmp_path: Path) -> None:
+    before = left_behind()
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    argv = ["-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
+    done = subprocess.run([sys.executable, *argv], capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert left_behind() == before
+    run = RunReader(tmp_path / "out").run
+    assert run.state == RunState.DONE
+    for experiment in run.experiments:
+        assert experiment.statistics is not None
+        assert experiment.statistics.median >= 1000
+    described = {experiment.name: experiment.dut or {} for experiment in run.experiments}
+    assert "map 198.18.0.2 2001:2::2" in described["siit"]["configuration"]
+    assert "dev natxy-tayga" in described["nat46"]["configuration"]
+    assert "snat to 198.19.0.1" in described["nat64"]["configuration"]
+    assert described["nat64"]["settings"]["net.netfilter.nf_conntrack_max"]
