@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from natxy.results.reader import RunReader
-from natxy.results.records import RunState
+from natxy.results.records import RunState, State
 from tests.run_test import engine_is_built
 
 pytestmark = [
@@ -32,6 +32,7 @@ defaults:
   max_invalid: 20
   loss_tolerance: 5%
 experiments:
+  - {name: missing, gateway: {driver: map646, program: no-map646}, translation: siit}
   - {name: siit, gateway: tayga, translation: siit}
   - {name: nat46, gateway: tayga, translation: nat46}
   - {name: nat64, gateway: tayga-netfilter, translation: nat64, connections: 1k, phase1_rate: 1k}
@@ -47,14 +48,19 @@ def test_frames_are_translated_both_ways(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PLAN)
     argv = ["-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
     done = subprocess.run([sys.executable, *argv], capture_output=True, text=True, timeout=180)
-    assert done.returncode == 0, done.stdout + done.stderr
+    # One was skipped.
+    assert done.returncode == 4, done.stdout + done.stderr
     assert left_behind() == before
     run = RunReader(tmp_path / "out").run
     assert run.state == RunState.DONE
-    for experiment in run.experiments:
+    missing, *others = run.experiments
+    assert missing.state == State.SKIPPED
+    assert "no-map646 not found" in missing.reason
+    for experiment in others:
+        assert experiment.state == State.DONE
         assert experiment.statistics is not None
         assert experiment.statistics.median >= 1000
-    described = {experiment.name: experiment.dut or {} for experiment in run.experiments}
+    described = {experiment.name: experiment.dut or {} for experiment in others}
     assert "map 198.18.0.2 2001:2::2" in described["siit"]["configuration"]
     assert "dev natxy-tayga" in described["nat46"]["configuration"]
     assert "snat to 198.19.0.1" in described["nat64"]["configuration"]

@@ -26,6 +26,10 @@ class DutError(NatxyError):
     exit_code = 4
 
 
+class GatewayMissingError(DutError):
+    """What the gateway is made of isn't there; its experiments are skipped."""
+
+
 class EngineDiedError(NatxyError):
     """natxy-engine ended or fell silent."""
 

@@ -11,7 +11,9 @@ from natxy.dut.iptables import IptablesGateway
 from natxy.dut.jool import JoolGateway
 from natxy.dut.jool_siit import JoolSiitGateway
 from natxy.dut.linux_forward import LinuxForwardGateway
+from natxy.dut.map646 import Map646Gateway
 from natxy.dut.nftables import NftablesGateway
+from natxy.dut.openbsd_pf import OpenbsdPfGateway
 from natxy.dut.tayga import TaygaGateway
 from natxy.dut.tayga_netfilter import TaygaNetfilterGateway
 from natxy.dut.transport import Transport
@@ -29,6 +31,8 @@ GATEWAYS: dict[str, type[Gateway[Any]]] = {
         JoolSiitGateway,
         TaygaGateway,
         TaygaNetfilterGateway,
+        Map646Gateway,
+        OpenbsdPfGateway,
         CommandGateway,
     )
 }

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.linux import LinuxGateway
+from natxy.dut.mapped_hosts import mapped_hosts
 from natxy.dut.tayga_process import TaygaProcess
 from natxy.dut.transport import Transport
-from natxy.errors import PlanError
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.gateways import TaygaConfig
-
-# Tayga 0.9.2 looks hosts up in a list, and its configuration has a line for each.
-MOST_HOSTS = 256
 
 
 class TaygaGateway(LinuxGateway[TaygaConfig]):
@@ -25,18 +22,11 @@ class TaygaGateway(LinuxGateway[TaygaConfig]):
         super().__init__(config, transport, interfaces, addresses)
         translation = addresses.translation
         assert translation is not None
-        for mapping in translation.mappings:
-            if mapping.ipv4.num_addresses > MOST_HOSTS:
-                raise PlanError(
-                    f"tayga has a line of configuration for each host, and {mapping.ipv4} are "
-                    f"{mapping.ipv4.num_addresses}: give mappings of at most {MOST_HOSTS} addresses, or use "
-                    "`addresses: single`"
-                )
-        pairs = [pair for mapping in translation.mappings for pair in zip(mapping.ipv4, mapping.ipv6, strict=True)]
+        hosts = mapped_hosts(self.name, translation)
         self._tayga = TaygaProcess(
             transport,
             translation,
-            [f"map {ipv4} {ipv6}" for ipv4, ipv6 in pairs],
+            [f"map {ipv4} {ipv6}" for ipv4, ipv6 in hosts],
             [mapping.ipv4 for mapping in translation.mappings],
             config.core,
         )

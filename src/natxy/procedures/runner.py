@@ -14,7 +14,7 @@ from natxy import __version__
 from natxy.dut.base import TableNeed
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages import Verdict
-from natxy.errors import DutError, NatxyError, PlanError, TesterLimitError
+from natxy.errors import DutError, GatewayMissingError, NatxyError, PlanError, TesterLimitError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench, FinishedTrial
@@ -195,6 +195,8 @@ class _Run:
             state, reason = self._measure(workbench, experiment, experiment_id, headlines)
         except TesterLimitError as error:
             state, reason = State.TESTER_LIMIT, str(error)
+        except GatewayMissingError as error:
+            state, reason = State.SKIPPED, str(error)
         except DutError as error:
             state, reason = State.FAILED, str(error)
             workbench.discard()

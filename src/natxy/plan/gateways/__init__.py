@@ -14,7 +14,9 @@ from natxy.plan.gateways.iptables import IptablesConfig
 from natxy.plan.gateways.jool import JoolConfig, JoolSiitConfig
 from natxy.plan.gateways.kernel import KernelModel
 from natxy.plan.gateways.linux_forward import LinuxForwardConfig
+from natxy.plan.gateways.map646 import Map646Config
 from natxy.plan.gateways.nftables import NftablesConfig
+from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
 from natxy.plan.gateways.simulated import SimulatedConfig, TablePolicy
 from natxy.plan.gateways.tayga import TaygaConfig, TaygaNetfilterConfig
 
@@ -24,7 +26,9 @@ GatewayConfig = Annotated[
     | JoolConfig
     | JoolSiitConfig
     | LinuxForwardConfig
+    | Map646Config
     | NftablesConfig
+    | OpenbsdPfConfig
     | SimulatedConfig
     | TaygaConfig
     | TaygaNetfilterConfig,
@@ -41,7 +45,9 @@ __all__ = [
     "JoolSiitConfig",
     "KernelModel",
     "LinuxForwardConfig",
+    "Map646Config",
     "NftablesConfig",
+    "OpenbsdPfConfig",
     "SimulatedConfig",
     "TablePolicy",
     "TaygaConfig",

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenBSD's packet filter over ssh: nat-to, af-to, or plain forwarding with PF off."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import suppress
+from typing import Final
+
+from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway, TableNeed
+from natxy.dut.openbsd_links import OpenbsdLinks
+from natxy.dut.pf_rules import pf_rules
+from natxy.dut.transport import Transport
+from natxy.errors import DutError, PlanError
+from natxy.plan.addresses import AddressPlan
+from natxy.plan.gateways import OpenbsdPfConfig
+from natxy.plan.gateways.openbsd_pf import PfClear
+
+_FORWARDING: Final = ("net.inet.ip.forwarding", "net.inet6.ip6.forwarding")
+_UDP_TIMEOUTS: Final = ("udp.first", "udp.single", "udp.multiple")
+_LINK_UP_S: Final = 10.0
+_FLUSH_S: Final = 120.0
+
+
+class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
+    """What PF had before is its /etc/pf.conf, which `remove` loads again."""
+
+    name = "openbsd-pf"
+    summary = "OpenBSD PF over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, forwarding with PF off"
+
+    def __init__(
+        self, config: OpenbsdPfConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
+    ) -> None:
+        super().__init__(config, transport, interfaces, addresses)
+        if config.enabled:
+            self.capabilities = frozenset({Capability.CLEAR, Capability.COUNT})
+        self._rules = pf_rules(config, interfaces, addresses) if config.enabled else ""
+        self._links = OpenbsdLinks(transport, interfaces, addresses, config.neighbors)
+        self._links_set = False
+        self._forwarding_before: dict[str, str] = {}
+
+    def set_links(self) -> None:
+        self._links.apply()
+        self._links_set = True
+
+    def unset_links(self) -> None:
+        self._links.remove()
+        self._links_set = False
+
+    def apply(self) -> None:
+        try:
+            self._forwarding_before = {name: self._sysctl(name) for name in _FORWARDING}
+            self._configure()
+        except BaseException:
+            with suppress(DutError):
+                self.remove()
+            raise
+
+    def remove(self) -> None:
+        if not self._forwarding_before:
+            return
+        self._links.remove_neighbors()
+        self.transport.run(["pfctl", "-f", "/etc/pf.conf"])
+        # Enabled already, it fails.
+        self.transport.run(["pfctl", "-e"], check=False)
+        while self._forwarding_before:
+            name, value = self._forwarding_before.popitem()
+            self.transport.run(["sysctl", f"{name}={value}"])
+
+    def wait_ready(self) -> None:
+        deadline = time.monotonic() + _LINK_UP_S
+        for interface in (self.interfaces.left, self.interfaces.right):
+            while "status: active" not in self.transport.run(["ifconfig", interface]).stdout:
+                if time.monotonic() > deadline:
+                    raise DutError(f"the DUT's interface {interface} is not active ({self.transport.describe()})")
+                time.sleep(0.2)
+
+    def describe(self) -> DutDescription:
+        settings = {name: self._sysctl(name) for name in _FORWARDING}
+        shown = [["ifconfig", interface] for interface in (self.interfaces.left, self.interfaces.right)]
+        if self.config.enabled:
+            settings |= {"states, hard limit": str(self._state_limit()), "table emptied by": self.config.clear.value}
+            settings |= {name: f"{timeout_s} s" for name, timeout_s in self._udp_timeouts_s().items()}
+            shown = [["pfctl", "-sr"], *shown]
+        configuration = "\n".join(f"# {' '.join(argv)}\n{self.transport.run(argv).stdout.rstrip()}" for argv in shown)
+        version = self.transport.run(["uname", "-sr"]).stdout.strip()
+        return DutDescription(self.name, version, settings, configuration)
+
+    def check(self, need: TableNeed) -> None:
+        if not self.config.enabled:
+            return
+        limit = self._state_limit()
+        if limit < need.connections:
+            raise PlanError(
+                f"PF holds at most {limit} states, but {need.connections} connections are asked for: set the gateway's "
+                f"states to at least {need.connections}, or ask for fewer connections"
+            )
+        for name, timeout_s in self._udp_timeouts_s().items():
+            if timeout_s <= need.longest_trial_s:
+                raise PlanError(
+                    f"states expire after {timeout_s} s ({name}), but the longest trial takes "
+                    f"{need.longest_trial_s:.0f} s from the first connection to the last frame: set the gateway's "
+                    f"udp_timeout_s to at least {int(need.longest_trial_s) + 1}, or shorten the trials"
+                )
+
+    def clear(self) -> None:
+        if self.config.clear == PfClear.REBOOT:
+            self._reboot()
+        deadline = time.monotonic() + _FLUSH_S
+        self.transport.run(["pfctl", "-F", "states"], timeout_s=_FLUSH_S)
+        while entries := self.count():
+            if time.monotonic() > deadline:
+                raise DutError(f"PF still holds {entries} states {_FLUSH_S:g} s after `pfctl -F states`")
+            time.sleep(0.1)
+
+    def count(self) -> int:
+        return _number(r"current entries\s+(\d+)", self.transport.run(["pfctl", "-si"]).stdout, "pfctl -si")
+
+    def _configure(self) -> None:
+        for name in _FORWARDING:
+            self.transport.run(["sysctl", f"{name}=1"])
+        self._links.add_neighbors()
+        if not self.config.enabled:
+            # Disabled already, it fails.
+            self.transport.run(["pfctl", "-d"], check=False)
+            return
+        self.transport.run(["pfctl", "-f", "-"], input=self._rules)
+        self.transport.run(["pfctl", "-e"], check=False)
+
+    def _reboot(self) -> None:
+        """Returns when the DUT answers, forwards and has its rules again."""
+        booted = self._sysctl("kern.boottime")
+        # The connection may end before the command does.
+        with suppress(DutError):
+            self.transport.run(["shutdown", "-r", "now"], check=False)
+        self._wait_for_another_boot(booted)
+        if self._links_set:
+            self._links.apply()
+        self._configure()
+        self.wait_ready()
+
+    def _wait_for_another_boot(self, booted: str) -> None:
+        deadline = time.monotonic() + self.config.reboot_timeout
+        while True:
+            with suppress(DutError):
+                if self._sysctl("kern.boottime") != booted:
+                    return
+            if time.monotonic() > deadline:
+                raise DutError(
+                    f"the DUT was told to reboot and did not answer within {self.config.reboot_timeout:g} s "
+                    f"({self.transport.describe()})"
+                )
+            time.sleep(1)
+
+    def _sysctl(self, name: str) -> str:
+        return self.transport.run(["sysctl", "-n", name]).stdout.strip()
+
+    def _state_limit(self) -> int:
+        return _number(r"states\s+hard limit\s+(\d+)", self.transport.run(["pfctl", "-sm"]).stdout, "pfctl -sm")
+
+    def _udp_timeouts_s(self) -> dict[str, int]:
+        shown = self.transport.run(["pfctl", "-st"]).stdout
+        return {name: _number(rf"{re.escape(name)}\s+(\d+)s", shown, "pfctl -st") for name in _UDP_TIMEOUTS}
+
+
+def _number(pattern: str, text: str, command: str) -> int:
+    found = re.search(pattern, text)
+    if found is None:
+        raise DutError(f"`{command}` should show {pattern!r}; it showed: {text.strip() or 'nothing'}")
+    return int(found[1])

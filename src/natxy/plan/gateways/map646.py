@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of map646."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.terms import TranslationKind
+
+
+class Map646Config(GatewayModel):
+    """map646, stateless in user space; no distribution has it, so it is the user's own build."""
+
+    driver: Literal["map646"] = "map646"
+    program: str = Field(default="map646", description="a path on the DUT, or a name on its PATH")
+
+    @property
+    def translations(self) -> frozenset[TranslationKind | None]:
+        return frozenset({TranslationKind.SIIT, TranslationKind.NAT46})

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of OpenBSD's packet filter."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from natxy.plan.base import PlanModel
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.terms import TranslationKind
+from natxy.plan.units import Count, Duration
+
+Mac = Annotated[str, Field(pattern=r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")]
+
+
+class PfClear(StrEnum):
+    """How the state table is emptied: `pfctl -F states`, or a reboot where a flush takes too long."""
+
+    FLUSH = "flush"
+    REBOOT = "reboot"
+
+
+class TesterMacs(PlanModel):
+    """The tester's ports, for static ARP and neighbour entries on the DUT."""
+
+    left: Mac
+    right: Mac
+
+
+class OpenbsdPfConfig(GatewayModel):
+    """PF on OpenBSD, over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, or plain forwarding with PF off."""
+
+    driver: Literal["openbsd-pf"] = "openbsd-pf"
+    enabled: bool = Field(default=True, description="false: plain forwarding, with PF disabled")
+    states: Count | None = Field(default=None, description="`set limit states`; PF's own when not given")
+    udp_timeout_s: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="udp.first, udp.single and udp.multiple; PF's own when not given"
+    )
+    clear: PfClear = PfClear.FLUSH
+    reboot_timeout: Duration = Field(default=300.0, description="until the DUT answers again")
+    neighbors: TesterMacs | None = Field(default=None, description="static entries; resolved when not given")
+
+    @property
+    def keeps_connections(self) -> bool | None:
+        return self.enabled
+
+    @property
+    def hides_left(self) -> bool:
+        return self.enabled
+
+    @property
+    def translations(self) -> frozenset[TranslationKind | None]:
+        return frozenset({None, TranslationKind.NAT64, TranslationKind.NAT46} if self.enabled else {None})
