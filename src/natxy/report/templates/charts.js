@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the live chart in the place of each still picture, once it comes near the window.
+// Puts the live chart in the place of each still picture that can be seen, and of others once they are unfolded.
 const specs = JSON.parse(document.getElementById("chart-specs").textContent);
 
 async function enliven(place) {
@@ -17,15 +17,12 @@ async function enliven(place) {
   }
 }
 
-const nearby = new IntersectionObserver(
-  (entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (isIntersecting) {
-        nearby.unobserve(target);
-        enliven(target);
-      }
-    }
-  },
-  { rootMargin: "800px" },
-);
-document.querySelectorAll("[data-chart]").forEach((place) => nearby.observe(place));
+async function enlivenAll() {
+  for (const place of document.querySelectorAll(".chart:not(.live)")) {
+    if (!place.closest("details:not([open])")) await enliven(place);
+  }
+}
+
+// One after the other: the page stays responsive in between.
+let done = enlivenAll();
+document.addEventListener("toggle", () => (done = done.then(enlivenAll)), true);
