@@ -75,8 +75,9 @@ double send_fps(std::unique_ptr<FlowSource<F>> flows, double seconds) {
   const Clock clock = the_clock();
   const std::uint64_t start = now_ticks();
   const Schedule schedule(start, kManyFrames, kUnreachable_fps, clock.hz());
-  Sender<F> sender(port, 0, smallest_template<F>(), std::move(flows),
-                   {start, schedule, {0, 1}, start + clock.ticks(kLongest_s), clock.hz(), clock.hz()});
+  Sender sender(
+      port, 0, std::make_unique<StreamFrames<F>>(smallest_template<F>(), std::move(flows)),
+      {{0}, Turns(kManyFrames, 0), start, schedule, {0, 1}, start + clock.ticks(kLongest_s), clock.hz(), clock.hz()});
   const double before = own_seconds();
   double taken = 0;
   while (taken < seconds) {

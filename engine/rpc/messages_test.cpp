@@ -88,6 +88,31 @@ TEST(Messages, FramesMayArriveInTheOtherFamily) {
   EXPECT_EQ(complaint(json), "streams[0].arrives_as");
 }
 
+TEST(Messages, TwoStreamsOfOneSourceMayTakeTurns) {
+  Json json = trial_request();
+  json["streams"][0]["frames"] = 90;
+  json["streams"][0]["rate_fps"] = 900;
+  Json second = json["streams"][0];
+  second.update({{"name", "background"}, {"frames", 10}, {"rate_fps", 100}, {"interleaved_with", "forward"}});
+  json["streams"].push_back(second);
+  EXPECT_EQ(read_trial(json).spec.streams[1].interleaved_with, 0U);
+  const auto changed = [&](const Json& change) {
+    Json other = json;
+    other["streams"][1].update(change);
+    return complaint(other);
+  };
+  for (const Json& change : std::vector<Json>{{{"interleaved_with", "background"}},
+                                              {{"interleaved_with", 1}},
+                                              {{"source", "right"}},
+                                              {{"rate_fps", 101}},
+                                              {{"frames", 10'007}, {"rate_fps", 100'070}}}) {
+    EXPECT_EQ(changed(change), "streams[1].interleaved_with") << change;
+  }
+  second["name"] = "third";
+  json["streams"].push_back(second);
+  EXPECT_EQ(complaint(json), "streams[2].interleaved_with");
+}
+
 TEST(Messages, PhaseOneHasToEnumerate) {
   Json json = trial_request();
   Json request = {{"seed", 1}, {"stream", json["streams"][0]}};

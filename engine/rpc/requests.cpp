@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/messages.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "pace/turns.hpp"
+
 namespace natxy {
 
 namespace {
@@ -119,7 +125,31 @@ TaggedFrames read_tagged(const Json& json, const std::string& path) {
   return tagged;
 }
 
-StreamSpec read_stream(const Json& json, const std::string& path) {
+/// The index of the stream among `earlier` that `stream` takes turns with.
+std::optional<std::size_t> read_interleaved_with(FieldReader& reader, const StreamSpec& stream,
+                                                 std::span<const StreamSpec> earlier) {
+  if (reader.find("interleaved_with") == nullptr) return std::nullopt;
+  const std::string path = reader.path_of("interleaved_with");
+  const auto first = std::ranges::find(earlier, reader.text("interleaved_with"), &StreamSpec::name);
+  if (first == earlier.end()) throw FieldError(path, "expected the name of an earlier stream");
+  const auto index = static_cast<std::size_t>(first - earlier.begin());
+  const bool taken = std::ranges::count(earlier, std::optional{index}, &StreamSpec::interleaved_with) > 0;
+  if (first->source != stream.source || first->interleaved_with || taken) {
+    throw FieldError(path, fmt::format("{} has another source or takes turns with another stream", first->name));
+  }
+  const double as_long = static_cast<double>(first->frames) / first->rate_fps * stream.rate_fps;
+  if (std::abs(as_long - static_cast<double>(stream.frames)) > 1e-6 * as_long) {
+    throw FieldError(path, fmt::format("{} takes another time to send", first->name));
+  }
+  if (const auto cycle = Turns(first->frames, stream.frames).cycle(); cycle > Turns::kLongestCycle) {
+    throw FieldError(path, fmt::format("the two streams' frames come in the same order only every {} frames, {} at the "
+                                       "most; choose frames in a ratio of small numbers",
+                                       cycle, Turns::kLongestCycle));
+  }
+  return index;
+}
+
+StreamSpec read_stream(const Json& json, const std::string& path, std::span<const StreamSpec> earlier = {}) {
   FieldReader reader(json, path);
   StreamSpec stream;
   stream.name = reader.text("name");
@@ -137,6 +167,7 @@ StreamSpec read_stream(const Json& json, const std::string& path) {
   stream.burst = reader.whole("burst", 1, 65536, 1);
   if (const Json* tagged = reader.find("tagged")) stream.tagged = read_tagged(*tagged, reader.path_of("tagged"));
   stream.ipdv = reader.flag("ipdv", false);
+  stream.interleaved_with = read_interleaved_with(reader, stream, earlier);
   reader.finish();
   if ((stream.kind == StreamKind::flows) != stream.flows.has_value()) {
     throw FieldError(reader.path_of("flows"), "is needed by streams of kind flows, and by no others");
@@ -230,7 +261,8 @@ TrialRequest read_trial(const Json& params) {
   FieldReader reader(params, "");
   TrialRequest request{read_common(reader), reader.flag("delay_histogram", false)};
   for (const Json& json : reader.list("streams")) {
-    request.spec.streams.push_back(read_stream(json, item_path(reader, "streams", request.spec.streams.size())));
+    auto& streams = request.spec.streams;
+    streams.push_back(read_stream(json, item_path(reader, "streams", streams.size()), streams));
   }
   reader.finish();
   if (request.spec.streams.empty() || request.spec.streams.size() > kMostStreams) {

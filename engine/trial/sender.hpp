@@ -6,37 +6,27 @@
 
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
-#include "packet/frame_template.hpp"
+#include "pace/turns.hpp"
 #include "port/port.hpp"
-#include "trial/flow_source.hpp"
+#include "trial/frame_source.hpp"
 #include "trial/task.hpp"
 #include "trial/types.hpp"
 
 namespace natxy {
 
-/// What a sender of any family shows to the one who runs the trial.
-class SenderTask : public Task {
- public:
-  [[nodiscard]] virtual bool done() const = 0;
-  /// Clock ticks when the last frame left or was given up; after `done`.
-  [[nodiscard]] virtual std::uint64_t finished_at() const = 0;
-  [[nodiscard]] virtual std::uint64_t sent_so_far() const = 0;
-  /// Adds this sender's part to its stream's report; after the worker has stopped.
-  virtual void report(StreamReport& report) const = 0;
-};
-
-/// Which frames of a stream a sender sends: first, first + stride, …
+/// Which frames of a schedule a sender sends: first, first + stride, …
 struct Slice {
   std::uint64_t first = 0;
   std::uint64_t stride = 1;
 };
 
-/// Sends one stream, or a slice of it, on one queue of a port, each frame when it is due or as soon after as it can
-/// (open loop). No frame is skipped and the schedule never stretched.
-template <Family F>
-class Sender final : public SenderTask {
+/// Sends one stream, or two in turn, or a slice of that, on one queue of a port, each frame when it is due or as soon
+/// after as it can (open loop). No frame is skipped and the schedule never stretched.
+class Sender final : public Task {
  public:
   struct Setup {
+    std::vector<std::size_t> streams;  // indexes in the trial's request, one or two
+    Turns turns;
     std::uint64_t trial_start;  // clock ticks
     Schedule schedule;
     Slice slice;
@@ -45,15 +35,14 @@ class Sender final : public SenderTask {
     std::uint64_t second;         // ticks
   };
 
-  Sender(const Port& port, std::uint16_t queue, const FrameTemplate<F>& frame, std::unique_ptr<FlowSource<F>> flows,
-         const Setup& setup)
+  Sender(const Port& port, std::uint16_t queue, std::unique_ptr<FrameSource> frames, const Setup& setup)
       : port_{port},
         queue_{queue},
-        template_{frame},
-        flows_{std::move(flows)},
+        frames_{std::move(frames)},
         setup_{setup},
         total_{in_slice(setup.schedule.frames())} {
-    sent_per_second_.resize((setup.give_up_at - setup.trial_start) / setup.second + 2);
+    const std::size_t seconds = (setup.give_up_at - setup.trial_start) / setup.second + 2;
+    for (const std::size_t stream : setup.streams) parts_.push_back({stream, 0, std::vector<std::uint64_t>(seconds)});
   }
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
@@ -73,24 +62,36 @@ class Sender final : public SenderTask {
     if (sent_.get() == total_) finish(now);
   }
 
-  [[nodiscard]] bool done() const override { return done_; }
-  [[nodiscard]] std::uint64_t finished_at() const override { return finished_at_; }
-  [[nodiscard]] std::uint64_t sent_so_far() const override { return sent_.get(); }
+  [[nodiscard]] bool done() const { return done_; }
+  /// Clock ticks when the last frame left or was given up; after `done`.
+  [[nodiscard]] std::uint64_t finished_at() const { return finished_at_; }
+  [[nodiscard]] std::uint64_t sent_so_far() const { return sent_.get(); }
 
-  void report(StreamReport& report) const override {
-    report.sent += sent_.get();
-    PacingReport& pacing = report.pacing;
-    pacing.lateness.add(lateness_);
-    pacing.overrun = std::max(pacing.overrun, overrun_);
-    pacing.max_pause = std::max(pacing.max_pause, max_pause_);
-    pacing.paused = std::max(pacing.paused, paused_);
-    pacing.refused += refused_;
-    pacing.blocked = std::max(pacing.blocked, blocked_);
-    report.sent_per_second.resize(std::max(report.sent_per_second.size(), sent_per_second_.size()));
-    for (std::size_t i = 0; i < sent_per_second_.size(); ++i) report.sent_per_second[i] += sent_per_second_[i];
+  /// Adds this sender's part to its streams' reports, which share its pacing; after the worker has stopped.
+  void report(std::span<StreamReport> streams) const {
+    for (const Part& part : parts_) {
+      StreamReport& report = streams[part.stream];
+      report.sent += part.sent;
+      PacingReport& pacing = report.pacing;
+      pacing.lateness.add(lateness_);
+      pacing.overrun = std::max(pacing.overrun, overrun_);
+      pacing.max_pause = std::max(pacing.max_pause, max_pause_);
+      pacing.paused = std::max(pacing.paused, paused_);
+      pacing.refused += refused_;
+      pacing.blocked = std::max(pacing.blocked, blocked_);
+      report.sent_per_second.resize(std::max(report.sent_per_second.size(), part.per_second.size()));
+      for (std::size_t i = 0; i < part.per_second.size(); ++i) report.sent_per_second[i] += part.per_second[i];
+    }
   }
 
  private:
+  /// One stream's share of what was sent.
+  struct Part {
+    std::size_t stream;
+    std::uint64_t sent;
+    std::vector<std::uint64_t> per_second;
+  };
+
   [[nodiscard]] std::uint64_t in_slice(std::uint64_t frames) const {
     const Slice& slice = setup_.slice;
     return frames > slice.first ? (frames - slice.first + slice.stride - 1) / slice.stride : 0;
@@ -134,17 +135,12 @@ class Sender final : public SenderTask {
       blocked_ = 0;
       return;
     }
-    if (!port_.allocate({pending_.data(), size}, static_cast<std::uint16_t>(template_.length()))) {
+    if (!port_.allocate({pending_.data(), size}, frames_->length())) {
       // The port still holds all buffers: it takes no more.
       note_refusal(now);
       return;
     }
-    std::array<Tuple<F>, kBurst> tuples;
-    flows_->fill({tuples.data(), size}, sequence_of(made), setup_.slice.stride);
-    const std::uint64_t time = now_ticks() & kMask48;
-    for (std::size_t i = 0; i < size; ++i) {
-      template_.write(rte_pktmbuf_mtod(pending_[i], std::uint8_t*), tuples[i], sequence_of(made + i), time);
-    }
+    frames_->write({pending_.data(), size}, sequence_of(made), setup_.slice.stride, now_ticks() & kMask48);
     pending_first_ = 0;
     pending_end_ = size;
   }
@@ -159,15 +155,30 @@ class Sender final : public SenderTask {
       const std::uint64_t lateness = now > oldest_due ? now - oldest_due : 0;
       lateness_.record(lateness, taken);
       pending_first_ += taken;
-      sent_.add(taken);
-      const std::uint64_t second = (now - setup_.trial_start) / setup_.second;
-      sent_per_second_[std::min<std::uint64_t>(second, sent_per_second_.size() - 1)] += taken;
+      note_sent(now, taken);
       if (sent_.get() == total_) {
         const std::uint64_t late_at = setup_.schedule.late_at(sequence_of(total_ - 1));
         overrun_ = now > late_at ? now - late_at : 0;
       }
     }
     if (taken < waiting) note_refusal(now);
+  }
+
+  void note_sent(std::uint64_t now, std::size_t taken) {
+    const std::uint64_t first = sent_.get();
+    sent_.add(taken);
+    const std::uint64_t second =
+        std::min<std::uint64_t>((now - setup_.trial_start) / setup_.second, parts_.front().per_second.size() - 1);
+    if (parts_.size() == 1) {
+      parts_.front().sent += taken;
+      parts_.front().per_second[second] += taken;
+      return;
+    }
+    for (std::size_t i = 0; i < taken; ++i) {
+      Part& part = parts_[setup_.turns.at(sequence_of(first + i)).second ? 1 : 0];
+      ++part.sent;
+      ++part.per_second[second];
+    }
   }
 
   void note_refusal(std::uint64_t now) {
@@ -187,8 +198,7 @@ class Sender final : public SenderTask {
 
   const Port& port_;
   std::uint16_t queue_;
-  FrameTemplate<F> template_;
-  std::unique_ptr<FlowSource<F>> flows_;
+  std::unique_ptr<FrameSource> frames_;
   Setup setup_;
   std::uint64_t total_;
 
@@ -207,7 +217,7 @@ class Sender final : public SenderTask {
   std::uint64_t paused_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t blocked_ = 0;
-  std::vector<std::uint64_t> sent_per_second_;
+  std::vector<Part> parts_;
 };
 
 }  // namespace natxy

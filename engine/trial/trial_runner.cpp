@@ -224,10 +224,8 @@ class TrialRun {
     worker.receivers.push_back({port_index, std::make_unique<Receiver>(port, queue, setting_.neighbors, run_id_,
                                                                        std::move(arriving), start_, setting_.clock)});
     for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
-      if (spec_.streams[i].source != port.options().side) continue;
-      with_family(family_of(spec_.streams[i]), [&]<Family F>() {
-        worker.senders.push_back({i, sender_of<F>(i, port, queue)});
-      });
+      if (spec_.streams[i].source != port.options().side || spec_.streams[i].interleaved_with) continue;
+      worker.senders.push_back(sender_of(i, port, queue));
     }
   }
 
@@ -271,20 +269,48 @@ class TrialRun {
   }
 
   template <Family F>
-  [[nodiscard]] std::unique_ptr<SenderTask> sender_of(std::size_t stream, const Port& port, std::uint16_t queue) const {
+  [[nodiscard]] std::unique_ptr<FrameSource> family_frames_of(std::size_t stream, const Port& port) const {
     const StreamSpec& spec = spec_.streams[stream];
-    const Clock& clock = setting_.clock;
     const FrameTemplate<F> frame({spec.frame_size, spec.ttl, spec.dont_fragment, port.mac(),
                                   *destination_mac(spec.source, F), static_cast<std::uint8_t>(stream), run_id_});
-    const Schedule schedule(start_ + clock.ticks(spec.start_s), spec.frames, spec.rate_fps, clock.hz(), spec.burst);
-    const double grace_s = std::max(kGrace_s, kGraceShare * static_cast<double>(spec.frames) / spec.rate_fps);
-    const typename Sender<F>::Setup setup{start_,
-                                          schedule,
-                                          {queue, port.options().queues},
-                                          schedule.end() + clock.ticks(grace_s),
-                                          clock.ticks(spec_.limits.max_pause_s),
-                                          clock.hz()};
-    return std::make_unique<Sender<F>>(port, queue, frame, source_of<F>(stream), setup);
+    return std::make_unique<StreamFrames<F>>(frame, source_of<F>(stream));
+  }
+
+  [[nodiscard]] std::unique_ptr<FrameSource> frames_of(std::size_t stream, const Port& port) const {
+    return with_family(family_of(spec_.streams[stream]), [&]<Family F>() { return family_frames_of<F>(stream, port); });
+  }
+
+  /// Of a stream and of the one that takes turns with it.
+  [[nodiscard]] std::unique_ptr<Sender> sender_of(std::size_t stream, const Port& port, std::uint16_t queue) const {
+    const StreamSpec& spec = spec_.streams[stream];
+    const auto found = std::ranges::find(spec_.streams, std::optional{stream}, &StreamSpec::interleaved_with);
+    if (found == spec_.streams.end()) {
+      return std::make_unique<Sender>(
+          port, queue, frames_of(stream, port),
+          setup_of({stream}, Turns(spec.frames, 0), spec.frames, spec.rate_fps, port, queue));
+    }
+    const auto second = static_cast<std::size_t>(found - spec_.streams.begin());
+    const Turns turns(spec.frames, found->frames);
+    return std::make_unique<Sender>(
+        port, queue, std::make_unique<InterleavedFrames>(turns, frames_of(stream, port), frames_of(second, port)),
+        setup_of({stream, second}, turns, spec.frames + found->frames, spec.rate_fps + found->rate_fps, port, queue));
+  }
+
+  /// For `count` frames at `rate_fps`; the rest is the first stream's.
+  [[nodiscard]] Sender::Setup setup_of(const std::vector<std::size_t>& streams, const Turns& turns, std::uint64_t count,
+                                       double rate_fps, const Port& port, std::uint16_t queue) const {
+    const StreamSpec& spec = spec_.streams[streams.front()];
+    const Clock& clock = setting_.clock;
+    const Schedule schedule(start_ + clock.ticks(spec.start_s), count, rate_fps, clock.hz(), spec.burst);
+    const double grace_s = std::max(kGrace_s, kGraceShare * static_cast<double>(count) / rate_fps);
+    return {streams,
+            turns,
+            start_,
+            schedule,
+            {queue, port.options().queues},
+            schedule.end() + clock.ticks(grace_s),
+            clock.ticks(spec_.limits.max_pause_s),
+            clock.hz()};
   }
 
   void stop_workers() {
@@ -295,19 +321,19 @@ class TrialRun {
   template <class Use>
   void for_each_sender(Use use) const {
     for (const auto& worker : workers_) {
-      for (const auto& sender : worker.senders) use(*sender.task);
+      for (const auto& sender : worker.senders) use(*sender);
     }
   }
 
   [[nodiscard]] bool all_sent() const {
     bool all = true;
-    for_each_sender([&](const SenderTask& sender) { all = all && sender.done(); });
+    for_each_sender([&](const Sender& sender) { all = all && sender.done(); });
     return all;
   }
 
   [[nodiscard]] std::uint64_t sending_ended() const {
     std::uint64_t last = start_;
-    for_each_sender([&](const SenderTask& sender) { last = std::max(last, sender.finished_at()); });
+    for_each_sender([&](const Sender& sender) { last = std::max(last, sender.finished_at()); });
     return last;
   }
 
@@ -316,7 +342,7 @@ class TrialRun {
     const std::uint64_t now = now_ticks();
     progress.elapsed_s = now > start_ ? setting_.clock.seconds(now - start_) : 0;
     for (const StreamSpec& stream : spec_.streams) progress.planned += stream.frames;
-    for_each_sender([&](const SenderTask& sender) { progress.sent += sender.sent_so_far(); });
+    for_each_sender([&](const Sender& sender) { progress.sent += sender.sent_so_far(); });
     for (const auto& worker : workers_) {
       for (const auto& receiver : worker.receivers) progress.received += receiver.task->received_so_far();
     }
@@ -342,7 +368,7 @@ class TrialRun {
     }
     for (const Worker& worker : workers_) {
       for (const auto& receiver : worker.receivers) receiver.task->report(report, report.ports[receiver.port]);
-      for (const auto& sender : worker.senders) sender.task->report(report.streams[sender.stream]);
+      for (const auto& sender : worker.senders) sender->report(report.streams);
     }
     const Clock& clock = setting_.clock;
     const std::uint64_t ended = sending_ended();

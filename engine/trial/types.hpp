@@ -52,7 +52,8 @@ struct StreamSpec {
   double rate_fps = 0;
   std::uint64_t frames = 0;
   std::optional<FlowFields> flows;
-  std::optional<Family> arrives_as;  // of `flows`; none: as it was sent
+  std::optional<Family> arrives_as;             // of `flows`; none: as it was sent
+  std::optional<std::size_t> interleaved_with;  // index of the stream whose schedule this one shares, turn by turn
   Selection selection = Selection::random;
   Order order = Order::pseudorandom;
   double max_loss_ratio = 0;

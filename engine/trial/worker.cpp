@@ -14,7 +14,7 @@ int Worker::run(void* worker) {
   static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), priority));
   while (!self.stop->load(std::memory_order_relaxed)) {
     for (const auto& receiver : self.receivers) receiver.task->poll();
-    for (const auto& sender : self.senders) sender.task->poll();
+    for (const auto& sender : self.senders) sender->poll();
   }
   return 0;
 }

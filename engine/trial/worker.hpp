@@ -16,13 +16,8 @@ struct Worker {
     std::size_t port;  // index among the trial's ports
     std::unique_ptr<Receiver> task;
   };
-  struct StreamSender {
-    std::size_t stream;  // index in the trial's request
-    std::unique_ptr<SenderTask> task;
-  };
-
   std::vector<PortReceiver> receivers;
-  std::vector<StreamSender> senders;
+  std::vector<std::unique_ptr<Sender>> senders;
   const std::atomic<bool>* stop = nullptr;
   bool first_in_line = false;  // whether to take the CPU before all other processes
 

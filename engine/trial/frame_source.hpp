@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+
+#include "pace/turns.hpp"
+#include "packet/frame_template.hpp"
+#include "trial/flow_source.hpp"
+
+namespace natxy {
+
+/// Where a sender's frames come from. One call writes a burst, so that the family costs next to nothing per frame.
+class FrameSource {
+ public:
+  virtual ~FrameSource() = default;
+  /// Of the longest frame, in bytes without FCS.
+  [[nodiscard]] virtual std::uint16_t length() const = 0;
+  /// Writes the frames numbered first, first + stride, … into buffers for frames of that length, at most kBurst; `time`
+  /// in ticks below 2^48.
+  virtual void write(std::span<rte_mbuf* const> buffers, std::uint64_t first, std::uint64_t stride,
+                     std::uint64_t time) const = 0;
+};
+
+/// The frames of one stream.
+template <Family F>
+class StreamFrames final : public FrameSource {
+ public:
+  StreamFrames(const FrameTemplate<F>& frame, std::unique_ptr<FlowSource<F>> flows)
+      : template_{frame}, flows_{std::move(flows)} {}
+
+  [[nodiscard]] std::uint16_t length() const override { return static_cast<std::uint16_t>(template_.length()); }
+
+  void write(std::span<rte_mbuf* const> buffers, std::uint64_t first, std::uint64_t stride,
+             std::uint64_t time) const override {
+    std::array<Tuple<F>, kBurst> tuples;
+    flows_->fill({tuples.data(), buffers.size()}, first, stride);
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      template_.write(rte_pktmbuf_mtod(buffers[i], std::uint8_t*), tuples[i], first + i * stride, time);
+    }
+  }
+
+ private:
+  FrameTemplate<F> template_;
+  std::unique_ptr<FlowSource<F>> flows_;
+};
+
+/// The frames of two streams in turn, of any families; numbers are slots.
+class InterleavedFrames final : public FrameSource {
+ public:
+  InterleavedFrames(const Turns& turns, std::unique_ptr<FrameSource> first, std::unique_ptr<FrameSource> second)
+      : turns_{turns}, first_{std::move(first)}, second_{std::move(second)} {}
+
+  [[nodiscard]] std::uint16_t length() const override { return std::max(first_->length(), second_->length()); }
+
+  void write(std::span<rte_mbuf* const> buffers, std::uint64_t first, std::uint64_t stride,
+             std::uint64_t time) const override {
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      const Turns::Turn turn = turns_.at(first + i * stride);
+      const FrameSource& source = turn.second ? *second_ : *first_;
+      source.write(buffers.subspan(i, 1), turn.sequence, 1, time);
+      buffers[i]->data_len = source.length();
+      buffers[i]->pkt_len = source.length();
+    }
+  }
+
+ private:
+  Turns turns_;
+  std::unique_ptr<FrameSource> first_;
+  std::unique_ptr<FrameSource> second_;
+};
+
+}  // namespace natxy
