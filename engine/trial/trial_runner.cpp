@@ -277,7 +277,8 @@ class TrialRun {
   }
 
   [[nodiscard]] std::unique_ptr<FrameSource> frames_of(std::size_t stream, const Port& port) const {
-    return with_family(family_of(spec_.streams[stream]), [&]<Family F>() { return family_frames_of<F>(stream, port); });
+    return family_of(spec_.streams[stream]) == Family::ipv4 ? family_frames_of<Family::ipv4>(stream, port)
+                                                            : family_frames_of<Family::ipv6>(stream, port);
   }
 
   /// Of a stream and of the one that takes turns with it.

@@ -405,8 +405,8 @@ TEST(Interleaved, TheTwoAreCountedApart) {
 TEST(Interleaved, EveryFrameIsSentOnceOverSeveralQueues) {
   RingBed bed(2, 2);
   const auto report = bed.run(mixed(900, 2100));
-  EXPECT_EQ(report.streams[0].received, 900U);
-  EXPECT_EQ(report.streams[1].received, 2100U);
+  EXPECT_EQ(report.streams[0].sent, 900U);
+  EXPECT_EQ(report.streams[1].sent, 2100U);
   EXPECT_EQ(report.streams[0].duplicate + report.streams[1].duplicate, 0U);
 }
 

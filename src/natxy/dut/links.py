@@ -13,7 +13,9 @@ class LinuxLinks:
 
     def __init__(self, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan) -> None:
         self._transport = transport
-        self._sides = ((interfaces.left, addresses.left), (interfaces.right, addresses.right))
+        self._sides = tuple(
+            side for pair in addresses.pairs for side in ((interfaces.left, pair.left), (interfaces.right, pair.right))
+        )
 
     def apply(self) -> None:
         """DutError when iproute2 refuses something."""

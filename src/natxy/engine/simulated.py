@@ -197,6 +197,8 @@ class SimulatedEngine:
     def _lose(self, stream: StreamSpec, through: Carried, known: float) -> StreamLosses:
         config = self._dut.config
         ratio = config.reverse_loss_ratio if stream.source == Side.RIGHT else config.forward_loss_ratio
+        if stream.interleaved_with:
+            ratio = config.background_loss_ratio
         if stream.kind != StreamKind.FLOWS:
             through = Carried(through.share * known, 0.0 if known < 1 else through.lossless_part)
         return lose(stream, through, ratio, self._dut.outages)

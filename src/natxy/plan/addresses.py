@@ -31,6 +31,15 @@ class LinkAddresses(BaseModel):
     behind: tuple[IPNetwork, ...] = ()
 
 
+class LinkPair(BaseModel):
+    """Both sides."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    left: LinkAddresses
+    right: LinkAddresses
+
+
 class AddressMapping(BaseModel):
     """IPv6 hosts and the IPv4 addresses that stand for them, one for one (RFC 7757)."""
 
@@ -81,7 +90,8 @@ class Translation(BaseModel):
 class AddressPlan(BaseModel):
     """The left side is the initiator's (private) side, the right one the responder's.
 
-    With a `translation` they are of different families. `mtu` is that of both links: the longest frame's.
+    With a `translation` they are of different families. `background`: further addresses of the same links, for native
+    IPv6 traffic. `mtu` is that of both links: the longest frame's.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -90,6 +100,13 @@ class AddressPlan(BaseModel):
     right: LinkAddresses
     translation: Translation | None = None
     mtu: int = USUAL_MTU
+    background: LinkPair | None = None
+
+    @property
+    def pairs(self) -> tuple[LinkPair, ...]:
+        """All addresses of the two links."""
+        own = LinkPair(left=self.left, right=self.right)
+        return (own, self.background) if self.background else (own,)
 
     @property
     def networks(self) -> tuple[IPNetwork, ...]:

@@ -8,6 +8,7 @@ from ipaddress import ip_network
 from typing import Final
 
 from natxy.plan.addresses import LinkAddresses
+from natxy.plan.background_checks import check_background
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways import ConntrackModel, JoolConfig, KernelModel, SimulatedConfig
 from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, LabConfig, Plan, TestbedConfig
@@ -39,6 +40,7 @@ def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
     yield from _check_addresses(plan, own, experiment, location)
     yield from _check_search(experiment, location)
     yield from _check_loss_tolerance(experiment, location)
+    yield from check_background(plan, experiment, location)
 
 
 def _check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
 
 from natxy.plan.addresses import USUAL_MTU, AddressPlan, LinkAddresses, Translation
+from natxy.plan.background import Background
 from natxy.plan.base import PlanModel
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import Goal
@@ -98,6 +99,7 @@ class Experiment(PlanModel):
     rate: KnownRate | None
     alpha: float | None
     search: Search | None
+    background: Background | None
     loss_tolerance: LossTolerance | None
     baseline: str | None
     repeat: int
@@ -115,8 +117,14 @@ class Experiment(PlanModel):
 
     @property
     def address_plan(self) -> AddressPlan:
-        mtu = max(USUAL_MTU, self.longest_frame - ETHERNET_BYTES)
-        return AddressPlan(left=self.addresses.left, right=self.addresses.right, translation=self.translation, mtu=mtu)
+        longest = max(self.longest_frame, self.background.frame_size if self.background else 0)
+        return AddressPlan(
+            left=self.addresses.left,
+            right=self.addresses.right,
+            translation=self.translation,
+            background=self.background.links if self.background else None,
+            mtu=max(USUAL_MTU, longest - ETHERNET_BYTES),
+        )
 
     @property
     def families(self) -> tuple[Family, Family]:

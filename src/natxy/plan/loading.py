@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.frame_sizes import with_listed_sizes
 from natxy.plan.models import ExperimentPlan, Plan
 from natxy.plan.problems import Location, PlanProblems, Problem, field_path
 from natxy.plan.procedures import takers
@@ -68,13 +68,17 @@ def _cells(document: CommentedMap) -> list[Cell] | None:
     defaults, experiments = document.get("defaults") or {}, document.get("experiments")
     if not isinstance(experiments, CommentedSeq) or not isinstance(defaults, Mapping):
         return None
+
+    def listed(experiment: object) -> object:
+        return with_listed_sizes(experiment, _merged(defaults, experiment), document.get("family"))
+
     found: list[Cell] = []
     problems: list[Problem] = []
     for number, experiment in enumerate(experiments):
         try:
             found += [
                 replace(cell, fields=sized(cell.fields))
-                for cell in cells_of(number, experiment, partial(_merged, defaults))
+                for cell in cells_of(number, listed(experiment), lambda fields: listed(_merged(defaults, fields)))
             ]
         except PlanProblems as unfit:
             problems.extend(unfit.problems)

@@ -17,7 +17,9 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from natxy.plan.addresses import AddressMapping, IPAddress, IPNetwork, LinkAddresses
+from natxy.plan.background import BackgroundPlan
 from natxy.plan.base import PlanModel, Shorthand
+from natxy.plan.frame_sizes import LONGEST_FRAME
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import GoalPlan
 from natxy.plan.hardware import HardwareConfig
@@ -27,7 +29,6 @@ from natxy.plan.terms import Family, Order, SizeConvention, TranslationKind
 from natxy.plan.units import AbsoluteRate, BitRate, Count, Duration, Rate
 from natxy.published import published_names
 
-MAX_FRAME_SIZE = 9216
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
 # A cell of a sweep has the swept experiment's name and its coordinates.
 CELL_NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*(/[A-Za-z0-9._=,:%+-]+)?$"
@@ -286,7 +287,7 @@ class ExperimentPlan(PlanModel):
     translation: Annotated[TranslationPlan, Shorthand("kind")] | None = Field(
         default=None, description="left and right are of different families"
     )
-    frame_size: Annotated[int, Field(ge=64, le=MAX_FRAME_SIZE)] | None = Field(
+    frame_size: Annotated[int, Field(ge=64, le=LONGEST_FRAME)] | None = Field(
         default=None, description="bytes, FCS counted; 64 for IPv4 and 84 for IPv6 when not given"
     )
     size_convention: SizeConvention = Field(
@@ -312,6 +313,9 @@ class ExperimentPlan(PlanModel):
         default=None, description="validation rate as a share of the connection rate (RFC 9693 §4.6)"
     )
     search: SearchPlan = SearchPlan()
+    background: Annotated[BackgroundPlan, Shorthand("share")] | None = Field(
+        default=None, description="native IPv6 traffic, interleaved with the experiment's own (RFC 8219 §5.3)"
+    )
     loss_tolerance: LossTolerance | None = Field(
         default=None, description="lost frames that a trial may have and still pass; the RFCs know only 0"
     )

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from natxy.errors import PlanError
+from natxy.plan.background import resolve_background
 from natxy.plan.cells import linked
 from natxy.plan.checks import check_experiment, check_references, check_testbed
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
+from natxy.plan.frame_sizes import SMALLEST_FRAME
 from natxy.plan.gateways import LinuxForwardConfig
 from natxy.plan.goals import GoalPlan, goal_deviations, resolve_goal
 from natxy.plan.loss_tolerance import LossTolerance
@@ -28,12 +30,8 @@ from natxy.plan.presets import RFC_TIMING, Timing, resolve_timing, timing_deviat
 from natxy.plan.problems import Location, PlanProblems, Problem
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.procedures.maximum_rate import MaximumRate
-from natxy.plan.terms import Family
 from natxy.plan.topology import resolve_addresses, resolve_translation
 from natxy.plan.units import Percent, Rate, format_duration, format_quantity, line_rate_fps
-
-# The 18 bytes of payload that a frame proves itself with leave 64 bytes for IPv4, and 14 + 40 + 8 + 18 + 4 for IPv6.
-SMALLEST_FRAME: Final = {Family.IPV4: 64, Family.IPV6: 84}
 
 DEFAULT_ALPHA: Final = 0.5
 DEFAULT_MIN_RATE: Final = 1000.0
@@ -114,6 +112,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         rate=own.rate,
         alpha=(own.alpha or DEFAULT_ALPHA) if "alpha" in takes else None,
         search=None,
+        background=None,
         loss_tolerance=(own.loss_tolerance or LossTolerance()) if "loss_tolerance" in takes else None,
         baseline=own.baseline,
         repeat=repeat or own.repeat or plan.repeat,
@@ -122,6 +121,9 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     )
     procedure = _resolve_procedure(own.procedure, line_bps, experiment.longest_frame, (*location, "procedure"))
     experiment = experiment.model_copy(update={"procedure": procedure})
+    if own.background:
+        background = resolve_background(own.background, experiment.frame_size)
+        experiment = experiment.model_copy(update={"background": background})
     if "search" not in takes:
         return experiment
     search = _resolve_search(own.search, line_bps, experiment.longest_frame, (*location, "search"))

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from natxy.plan.frame_sizes import FRAME_SIZE_LISTS
 from natxy.plan.models import Plan
 
 Schema = dict[str, Any]
@@ -24,6 +25,7 @@ def plan_schema() -> Schema:
     # Several fields of an experiment may be of one model.
     for name, owner in {(path[-1], id(owner)): (path[-1], owner) for path, owner in _single_fields(schema)}.values():
         owner["properties"][name] = _or_list(owner["properties"][name])
+    experiment["properties"]["frame_size"]["anyOf"].append({"enum": list(FRAME_SIZE_LISTS)})
     properties = {name: field for name, field in experiment["properties"].items() if name not in OWN_FIELDS}
     schema["$defs"]["Defaults"] = {
         "type": "object",

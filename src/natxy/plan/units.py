@@ -111,7 +111,7 @@ def parse_bit_rate(given: object) -> float:
     return rate
 
 
-def line_rate_fps(line_bps: float, frame_size: int) -> float:
+def line_rate_fps(line_bps: float, frame_size: float) -> float:
     """The theoretical maximum of one direction of an Ethernet link; `frame_size` counts the FCS, and is the
     longer frame's where the gateway changes it (RFC 8219 §7.1)."""
     return line_bps / (8 * (frame_size + ETHERNET_OVERHEAD_BYTES))

@@ -21,6 +21,7 @@ from natxy.procedures.traffic import (
     TrafficProcedure,
     by_direction,
     delay_curve,
+    foreground,
     highest,
     is_phase1,
     known_rate_step,
@@ -36,7 +37,7 @@ class Pdv(TrafficProcedure):
         result = known_rate_step(bench, lambda rate_fps, seed: _pdv_request(bench.experiment, rate_fps, seed))
         if is_phase1(result):
             return without_phase1(bench, result)
-        delays = {stream.name: stream.delay for stream in result.streams if stream.delay}
+        delays = {stream.name: stream.delay for stream in foreground(result.streams) if stream.delay}
         variations: dict[str, float | None] = {s: float(delay.p999_ns - delay.min_ns) for s, delay in delays.items()}
         least: dict[str, float | None] = {stream: float(delay.min_ns) for stream, delay in delays.items()}
         return ProcedureResult(
@@ -55,7 +56,7 @@ class Ipdv(TrafficProcedure):
         result = known_rate_step(bench, lambda rate_fps, seed: _ipdv_request(bench.experiment, rate_fps, seed))
         if is_phase1(result):
             return without_phase1(bench, result)
-        variations = {stream.name: stream.ipdv for stream in result.streams if stream.ipdv}
+        variations = {stream.name: stream.ipdv for stream in foreground(result.streams) if stream.ipdv}
         largest: dict[str, float | None] = {stream: float(ipdv.max_ns) for stream, ipdv in variations.items()}
         return ProcedureResult(
             figures={"max": highest(largest)}

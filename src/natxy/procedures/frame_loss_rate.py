@@ -63,4 +63,6 @@ def _config(experiment: Experiment) -> FrameLossRateConfig:
 
 def _curve(stream: str, points: list[tuple[float, float]]) -> Curve:
     offered = Axis("offered, of the maximum rate", Unit.PERCENT)
-    return Curve(f"loss_{stream}", f"Frame loss, {stream}", offered, Axis("lost", Unit.PERCENT), tuple(points))
+    return Curve(
+        f"loss_{stream.replace(' ', '_')}", f"Frame loss, {stream}", offered, Axis("lost", Unit.PERCENT), tuple(points)
+    )

@@ -22,6 +22,7 @@ from natxy.procedures.traffic import (
     TrafficProcedure,
     by_direction,
     delay_curve,
+    foreground,
     highest,
     is_phase1,
     known_rate_step,
@@ -37,7 +38,7 @@ class Latency(TrafficProcedure):
         result = known_rate_step(bench, lambda rate_fps, seed: _request(bench.experiment, rate_fps, seed))
         if is_phase1(result):
             return without_phase1(bench, result)
-        tagged = {stream.name: stream.tagged_delays_ns or [] for stream in result.streams}
+        tagged = {stream.name: stream.tagged_delays_ns or [] for stream in foreground(result.streams)}
         delays = {stream: [ns for ns in given if ns is not None] for stream, given in tagged.items()}
         summaries = {stream: summarize(values) for stream, values in delays.items()}
         typical = {stream: summary.median if summary else None for stream, summary in summaries.items()}
@@ -59,7 +60,10 @@ class Latency(TrafficProcedure):
 
 def _request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
     request = traffic_request(experiment, rate_fps, seed)
-    streams = [stream.model_copy(update={"tagged": _tagged(experiment, stream)}) for stream in request.streams]
+    streams = [
+        stream if stream.interleaved_with else stream.model_copy(update={"tagged": _tagged(experiment, stream)})
+        for stream in request.streams
+    ]
     return request.model_copy(update={"streams": streams})
 
 

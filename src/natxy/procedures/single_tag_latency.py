@@ -43,7 +43,10 @@ class SingleTagLatency(TrafficProcedure):
 
 def _request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
     request = traffic_request(experiment, rate_fps, seed)
-    streams = [stream.model_copy(update={"tagged": _tagged(experiment, stream)}) for stream in request.streams]
+    streams = [
+        stream if stream.interleaved_with else stream.model_copy(update={"tagged": _tagged(experiment, stream)})
+        for stream in request.streams
+    ]
     return request.model_copy(update={"streams": streams})
 
 

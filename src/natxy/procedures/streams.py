@@ -19,17 +19,24 @@ from natxy.engine.messages import (
     TrialRequest,
     ValidateRequest,
 )
-from natxy.plan.addresses import LinkAddresses
+from natxy.plan.addresses import LinkAddresses, LinkPair
 from natxy.plan.experiment import Experiment
 from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.models import AddressRange, Directions
 from natxy.plan.presets import Timing
+from natxy.plan.procedures.per_direction import BACKGROUND_STREAMS
+from natxy.plan.resolve import RANDOM_PORTS
 from natxy.plan.terms import Family, Order
 
 
 def neighbors_request(experiment: Experiment) -> NeighborsResolve:
-    addresses = experiment.addresses
-    return NeighborsResolve(neighbors=[_neighbor(Side.LEFT, addresses.left), _neighbor(Side.RIGHT, addresses.right)])
+    return NeighborsResolve(
+        neighbors=[
+            _neighbor(side, link)
+            for pair in experiment.address_plan.pairs
+            for side, link in ((Side.LEFT, pair.left), (Side.RIGHT, pair.right))
+        ]
+    )
 
 
 def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> EstablishRequest:
@@ -71,10 +78,42 @@ def traffic_request(experiment: Experiment, rate_fps: float, seed: int) -> Trial
     }[experiment.directions or Directions.BIDIRECTIONAL]
     timing = experiment.timing
     return TrialRequest(
-        streams=[_traffic(experiment, side, rate_fps) for side in sides],
+        streams=[stream for side in sides for stream in _direction(experiment, side, rate_fps)],
         seed=seed,
         drain_s=timing.drain,
         limits=_limits(timing),
+    )
+
+
+def _direction(experiment: Experiment, side: Side, rate_fps: float) -> list[StreamSpec]:
+    """The streams of one sender, together at `rate_fps`."""
+    own = _traffic(experiment, side, rate_fps)
+    background = experiment.background
+    if background is None or background.share == 0:
+        return [own]
+    few, of = background.turns
+    cycles = max(1, round(own.frames / of))
+    share = few / of
+    native = StreamSpec(
+        name=BACKGROUND_STREAMS[0 if side == Side.LEFT else 1],
+        source=side,
+        frame=own.frame.model_copy(update={"size": background.frame_size}),
+        rate_fps=rate_fps * share,
+        frames=cycles * few,
+        flows=_native_flows(background.links, side),
+        interleaved_with=own.name,
+        max_loss_ratio=own.max_loss_ratio,
+    )
+    return [own.model_copy(update={"rate_fps": rate_fps * (1 - share), "frames": cycles * (of - few)}), native]
+
+
+def _native_flows(links: LinkPair, side: Side) -> FlowSpace:
+    own, far = (links.left, links.right) if side == Side.LEFT else (links.right, links.left)
+    return FlowSpace(
+        source_address=AddressField(address=own.tester.ip),
+        destination_address=AddressField(address=far.tester.ip),
+        source_port=PortField(min=RANDOM_PORTS.source.min, max=RANDOM_PORTS.source.max),
+        destination_port=PortField(min=RANDOM_PORTS.destination.min, max=RANDOM_PORTS.destination.max),
     )
 
 

@@ -87,6 +87,11 @@ def by_direction(name: str, values: Mapping[str, float | None]) -> dict[str, flo
     return {f"{name}_{stream}": values.get(stream) for stream in STREAMS}
 
 
+def foreground(streams: Iterable[StreamResult]) -> list[StreamResult]:
+    """Without the background traffic."""
+    return [stream for stream in streams if stream.name in STREAMS]
+
+
 def highest(values: Mapping[str, float | None]) -> float | None:
     return max((value for value in values.values() if value is not None), default=None)
 

@@ -10,6 +10,7 @@ from natxy.engine.messages import Verdict
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.units import format_duration
 from natxy.report import sweep_tables, wording
+from natxy.report.background_table import background_tables
 from natxy.report.capacity_table import capacity_table
 from natxy.report.statistics_rows import MEDIAN, aggregate_rows, further_rows, statistics_rows
 from natxy.report.tables import Column, Table
@@ -19,7 +20,8 @@ from natxy.results.records import ExperimentRecord, RunRecord, State
 
 def overview(run: RunRecord) -> list[Table]:
     """One line an experiment, narrow enough for a terminal; of each sweep a table."""
-    return [_overview(title, experiments) for title, experiments in _kinds(run)] + sweep_tables.overview(run)
+    tables = [_overview(title, experiments) for title, experiments in _kinds(run)]
+    return [*tables, *sweep_tables.overview(run), *background_tables(run)]
 
 
 def rfc_form(run: RunRecord) -> list[Table]:
@@ -32,7 +34,7 @@ def plain_form(run: RunRecord) -> list[Table]:
     papers."""
     plain = [_rfc_table(title, experiments) for title, experiments in _kinds(run)]
     capacities = (capacity_table(experiment) for experiment in run.experiments)
-    return plain + [table for table in capacities if table]
+    return [*plain, *(table for table in capacities if table), *background_tables(run)]
 
 
 def invalid_trials(run: RunRecord) -> Table:

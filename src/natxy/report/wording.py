@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from natxy.plan.background import Background
 from natxy.plan.loss_tolerance import loss_tolerance_of
 from natxy.plan.models import AddressRange, CellValue, PortRange
 from natxy.plan.procedures.base import ProcedureDeclaration
@@ -99,7 +100,16 @@ def theoretical_maximum_fps(experiment: ExperimentRecord) -> float | None:
     line_bps = experiment.settings.get("line_rate")
     if line_bps is None or experiment.declaration.step_unit != Unit.FPS:
         return None
-    return line_rate_fps(line_bps, _longest_frame(experiment.settings))
+    return line_rate_fps(line_bps, _mean_frame(experiment.settings))
+
+
+def _mean_frame(settings: Mapping[str, Any]) -> float:
+    """Of the experiment's own frames and those of its background."""
+    own = _longest_frame(settings)
+    if not (given := settings.get("background")):
+        return own
+    background = Background.model_validate(given)
+    return own + background.share * (background.frame_size - own)
 
 
 def _longest_frame(settings: Mapping[str, Any]) -> int:
@@ -288,6 +298,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Validation rate": ABSENT if alpha is None else f"α = {alpha:g} of the rate",
         "Duration of a trial's traffic": "one frame a connection" if experiment.declaration.stateful else trial,
         "Rates searched": _searched(experiment, search) if search else ABSENT,
+        "Background traffic": _background(settings),
         "Loss tolerated (non-RFC)": _loss(settings),
         "Search": _mlrsearch(settings, search) if search and search.get("kind") == "mlrsearch" else ABSENT,
         "Error of the search": _step(search["error"], experiment) if search else ABSENT,
@@ -380,6 +391,16 @@ def _known_rate(experiment: ExperimentRecord, field: str, kind: TrialKind, measu
         return actual or format_rate(planned["rate"], measured)
     share = f"{planned['percent']:g} % of {planned['experiment']}"
     return f"{actual} ({share})" if actual else share
+
+
+def _background(settings: Mapping[str, Any]) -> str:
+    given = settings.get("background")
+    if not given:
+        return ABSENT
+    background = Background.model_validate(given)
+    few, of = background.turns
+    taken = f", {few} of every {of} frames" if few else ""
+    return f"{100 * background.share:.10g} % native IPv6{taken}, {background.frame_size} bytes"
 
 
 def _loss(settings: Mapping[str, Any]) -> str:

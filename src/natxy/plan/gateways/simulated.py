@@ -54,6 +54,9 @@ class SimulatedConfig(GatewayModel):
     clear_time: Duration = Field(default=0.01, description="what emptying an empty table takes")
     forward_loss_ratio: Annotated[float, Field(ge=0, le=1)] = 0.0
     reverse_loss_ratio: Annotated[float, Field(ge=0, le=1)] = 0.0
+    background_loss_ratio: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.0, description="of native IPv6 traffic, instead of its direction's"
+    )
     forward_delay_ns: Annotated[int, Field(ge=0)] = Field(default=20_000, description="least delay, left to right")
     reverse_delay_ns: Annotated[int, Field(ge=0)] = Field(default=20_000, description="least delay, right to left")
     delay_spread_ns: Annotated[int, Field(ge=0)] = Field(

@@ -24,7 +24,7 @@ class PdvConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
-    takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate"})
+    takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})
 
 
 class IpdvConfig(ProcedureDeclaration):
@@ -41,4 +41,4 @@ class IpdvConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
-    takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate"})
+    takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})

@@ -27,7 +27,7 @@ class FrameLossRateConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
-    takes: ClassVar = frozenset({"directions", "flows", "connections", "phase1_rate"})
+    takes: ClassVar = frozenset({"directions", "flows", "connections", "phase1_rate", "background"})
 
     def offered_percents(self) -> list[float]:
         """All rates that may be tried, from 100 % down."""

@@ -31,7 +31,7 @@ class LatencyStream(ProcedureDeclaration):
 
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
-    takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate"})
+    takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})
 
     def warm_up_s(self, trial_s: float) -> float:
         return trial_s if self.warm_up is None else self.warm_up

@@ -10,6 +10,7 @@ from natxy.plan.units import Unit
 
 # As the streams of a trial are named.
 STREAMS: Final = ("forward", "reverse")
+BACKGROUND_STREAMS: Final = tuple(f"{stream} background" for stream in STREAMS)
 
 
 def per_direction(name: str, title: str, unit: Unit) -> tuple[Figure, ...]:

@@ -17,6 +17,6 @@ class ThroughputConfig(ProcedureDeclaration):
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
     takes: ClassVar = frozenset(
-        {"search", "directions", "flows", "connections", "phase1_rate", "loss_tolerance", "baseline"}
+        {"search", "directions", "flows", "connections", "phase1_rate", "background", "loss_tolerance", "baseline"}
     )
     takes_mlrsearch: ClassVar = True
