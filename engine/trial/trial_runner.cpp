@@ -104,7 +104,8 @@ class TrialRun {
       std::this_thread::sleep_for(kWatchInterval);
       going = keep_going(progress());
     }
-    const std::uint64_t drained = going ? sending_ended() + setting_.clock.ticks(spec_.drain_s) : 0;
+    // From here on: a thread that was kept from its core has seen the end late, and has a drain all the same.
+    const std::uint64_t drained = now_ticks() + setting_.clock.ticks(spec_.drain_s);
     while (going && now_ticks() < drained) {
       std::this_thread::sleep_for(kWatchInterval);
       going = keep_going(progress());
