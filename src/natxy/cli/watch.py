@@ -233,6 +233,7 @@ def _ending(experiment: Experiment, state: State, reason: str, summary: Summary 
     words = []
     if summary is not None:
         median = summary.shown_median(lambda value: _quantity(value, experiment.unit))
+        median += experiment.loss_tolerance.label if experiment.loss_tolerance else ""
         words.append(f"median of {summary.count}: {median}" if summary.count > 1 else median)
     if state == State.TESTER_LIMIT:
         words.append(reason)

@@ -40,6 +40,11 @@ class LossTolerance(PlanModel):
         forward, reverse = (f"{100 * share:.10g} %" for share in (self.forward, self.reverse))
         return forward if forward == reverse else f"{forward} forward, {reverse} reverse"
 
+    @property
+    def label(self) -> str:
+        """What stands wherever a rate does that lost frames went with: it is not what the RFCs call by its name."""
+        return f" (non-RFC: up to {self.text} loss)" if self.most else ""
+
 
 def loss_tolerance_of(settings: Mapping[str, Any]) -> LossTolerance:
     """Of an experiment as a run's plan.yaml has it."""

@@ -81,9 +81,8 @@ def kind(experiment: ExperimentRecord) -> str:
 
 
 def non_rfc(experiment: ExperimentRecord) -> str:
-    """Stands wherever a rate does that lost frames went with: it is not what the RFCs call by the procedure's name."""
-    tolerance = loss_tolerance_of(experiment.settings)
-    return f" (non-RFC: up to {tolerance.text} loss)" if tolerance.most else ""
+    """Empty where no loss was tolerated."""
+    return loss_tolerance_of(experiment.settings).label
 
 
 def per_direction(experiment: ExperimentRecord) -> bool:
