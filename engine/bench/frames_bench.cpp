@@ -3,13 +3,12 @@
 
 #include <vector>
 
-#include "flow/cycle.hpp"
-#include "flow/permutation.hpp"
-#include "flow/tuple_space.hpp"
+#include "flow/mix.hpp"
 #include "measure/histogram.hpp"
 #include "measure/sequence_window.hpp"
 #include "packet/classifier.hpp"
 #include "packet/frame_template.hpp"
+#include "trial/flow_source.hpp"
 
 // What one frame costs, part by part.
 namespace natxy {
@@ -25,56 +24,79 @@ TupleSpace<F> wide_space() {
   return TupleSpace<F>(fields, 1);
 }
 
+/// One iteration makes a burst; the rate printed is of frames.
+void count_frames(benchmark::State& state) {
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kBurst));
+}
+
 void permutation(benchmark::State& state) {
   const Permutation permutation(4'000'000, 1);
-  std::uint64_t i = 0;
-  while (state.KeepRunning()) benchmark::DoNotOptimize(permutation(i++ % 4'000'000));
+  Lanes<std::uint64_t> indexes{};
+  for (auto _ : state) {
+    permutation(indexes);
+    benchmark::DoNotOptimize(indexes);
+  }
+  count_frames(state);
 }
 BENCHMARK(permutation);
 
-template <Family F>
-void tuple_enumerated(benchmark::State& state) {
-  const auto space = wide_space<F>();
-  std::uint64_t i = 0;
-  while (state.KeepRunning()) benchmark::DoNotOptimize(space.at(i++));
+template <class Source, Family F>
+void tuples(benchmark::State& state) {
+  Source source(wide_space<F>());
+  TupleLanes<F> made;
+  std::uint64_t first = 0;
+  for (auto _ : state) {
+    source.fill({first, 1}, kBurst, made);
+    benchmark::DoNotOptimize(made);
+    first += kBurst;
+  }
+  count_frames(state);
 }
-BENCHMARK(tuple_enumerated<Family::ipv4>);
-BENCHMARK(tuple_enumerated<Family::ipv6>);
+BENCHMARK(tuples<RandomFlows<Family::ipv4>, Family::ipv4>);
+BENCHMARK(tuples<RandomFlows<Family::ipv6>, Family::ipv6>);
+BENCHMARK(tuples<EnumeratedFlows<Family::ipv4>, Family::ipv4>);
+BENCHMARK(tuples<EnumeratedFlows<Family::ipv6>, Family::ipv6>);
 
 template <Family F>
-void tuple_random(benchmark::State& state) {
-  const auto space = wide_space<F>();
-  std::uint64_t i = 0;
-  while (state.KeepRunning()) benchmark::DoNotOptimize(space.random(i++));
-}
-BENCHMARK(tuple_random<Family::ipv4>);
+class Burst {
+ public:
+  explicit Burst(std::size_t size) : template_{{size}} {
+    for (std::size_t i = 0; i < kBurst; ++i) frames_[i] = bytes_.data() + i * kApart;
+    RandomFlows<F>(wide_space<F>()).fill({0, 1}, kBurst, tuples_);
+  }
+  void write(std::uint64_t first) { template_.write(frames_, tuples_, {first, 1}, first); }
+  [[nodiscard]] std::span<const std::uint8_t> frame() const { return {frames_[0], template_.length()}; }
+
+ private:
+  static constexpr std::size_t kApart = 2048;
+  FrameTemplate<F> template_;
+  TupleLanes<F> tuples_;
+  std::vector<std::uint8_t> bytes_ = std::vector<std::uint8_t>(kBurst * kApart);
+  std::array<std::uint8_t*, kBurst> frames_{};
+};
 
 template <Family F>
 void template_write(benchmark::State& state) {
-  FrameFormat format;
-  format.size = smallest_frame(F);
-  const FrameTemplate<F> frame(format);
-  std::vector<std::uint8_t> bytes(2048);
-  std::uint64_t i = 0;
-  while (state.KeepRunning()) {
-    frame.write(bytes.data(), {1, 2, 3, static_cast<std::uint16_t>(i)}, i, i);
-    ++i;
+  Burst<F> burst(smallest_frame(F));
+  std::uint64_t first = 0;
+  for (auto _ : state) {
+    burst.write(first);
+    first += kBurst;
     benchmark::ClobberMemory();
   }
+  count_frames(state);
 }
 BENCHMARK(template_write<Family::ipv4>);
 BENCHMARK(template_write<Family::ipv6>);
 
 template <Family F>
 void classifier(benchmark::State& state) {
-  FrameFormat format;
-  format.size = smallest_frame(F);
-  const FrameTemplate<F> frame(format);
-  std::vector<std::uint8_t> bytes(frame.length());
-  frame.write(bytes.data(), {1, 2, 3, 4}, 5, 6);
+  Burst<F> burst(smallest_frame(F));
+  burst.write(0);
+  auto frame = burst.frame();
   while (state.KeepRunning()) {
-    benchmark::DoNotOptimize(bytes.data());
-    benchmark::DoNotOptimize(classify(bytes));
+    benchmark::DoNotOptimize(frame);
+    benchmark::DoNotOptimize(classify(frame));
   }
 }
 BENCHMARK(classifier<Family::ipv4>);

@@ -129,17 +129,26 @@ double receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& space, 
   streams.push_back({true, F, kManyFrames, kSignatureBytes, std::nullopt, false, std::move(check)});
   Receiver receiver(port, 0, nobody, kRunId, std::move(streams), now_ticks(), clock);
 
+  EnumeratedFlows<F> flows(space);
   std::uint64_t sequence = 0;
   double busy = 0;
   std::vector<rte_mbuf*> round(kRound);
   while (busy < seconds) {
     rte_pktmbuf_alloc_bulk(pool, round.data(), kRound);
-    for (rte_mbuf* buffer : round) {
-      frame.write(rte_pktmbuf_mtod(buffer, std::uint8_t*), space.at(sequence % space.size()), sequence, now_ticks());
-      buffer->data_len = static_cast<std::uint16_t>(frame.length());
-      buffer->pkt_len = buffer->data_len;
-      ++sequence;
+    for (std::size_t made = 0; made < kRound; made += kBurst) {
+      const Series sequences{sequence + made, 1};
+      TupleLanes<F> tuples;
+      flows.fill(sequences, kBurst, tuples);
+      std::array<std::uint8_t*, kBurst> frames;
+      for (std::size_t i = 0; i < kBurst; ++i) {
+        rte_mbuf* buffer = round[made + i];
+        frames[i] = rte_pktmbuf_mtod(buffer, std::uint8_t*);
+        buffer->data_len = static_cast<std::uint16_t>(frame.length());
+        buffer->pkt_len = buffer->data_len;
+      }
+      frame.write(frames, tuples, sequences, now_ticks());
     }
+    sequence += kRound;
     rte_ring_enqueue_bulk(ring, reinterpret_cast<void**>(round.data()), kRound, nullptr);
     const double before = own_seconds();
     while (receiver.received_so_far() < sequence) receiver.poll();

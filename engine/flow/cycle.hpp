@@ -2,10 +2,22 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
+#include "flow/permutation.hpp"
 #include "flow/tuple_space.hpp"
 
 namespace natxy {
+
+/// What remains of `series` divided by `size`, round and round.
+inline void wrap(const Series& series, std::uint64_t size, std::span<std::uint64_t> indexes) {
+  const Series within{series.first % size, series.stride % size};
+  if (within.first + uint128{within.stride} * indexes.size() <= size) {
+    for (std::size_t i = 0; i < indexes.size(); ++i) indexes[i] = within.at(i);
+  } else {
+    for (std::size_t i = 0; i < indexes.size(); ++i) indexes[i] = series.at(i) % size;
+  }
+}
 
 /// The order in which a stream goes round and round through `size` connections.
 class Cycle {
@@ -14,17 +26,18 @@ class Cycle {
     if (order == Order::pseudorandom) permutation_.emplace(size, seed);
   }
 
-  [[nodiscard]] std::uint64_t at(std::uint64_t sequence) const {
-    const std::uint64_t index = sequence % size_;
-    switch (order_) {
-      case Order::increasing:
-        return index;
-      case Order::decreasing:
-        return size_ - 1 - index;
-      case Order::pseudorandom:
-        break;
+  /// The connections of the frames of `sequences`, as many as `connections` has room for.
+  void at(const Series& sequences, std::span<std::uint64_t> connections) const {
+    wrap(sequences, size_, connections);
+    if (permutation_) (*permutation_)(connections);
+    if (order_ == Order::decreasing) {
+      for (std::uint64_t& connection : connections) connection = size_ - 1 - connection;
     }
-    return (*permutation_)(index);
+  }
+  [[nodiscard]] std::uint64_t at(std::uint64_t sequence) const {
+    std::uint64_t connection = 0;
+    at({sequence, 1}, {&connection, 1});
+    return connection;
   }
 
  private:

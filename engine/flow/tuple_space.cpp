@@ -14,6 +14,23 @@ Address<F> with_bits_cleared(const AddressField<F>& field) {
   return field.base & static_cast<Address<F>>(~(ones << field.low_bit));
 }
 
+void place(std::span<const std::uint32_t> values, std::uint32_t base, unsigned low_bit,
+           AddressLanes<Family::ipv4>& addresses) {
+  for (std::size_t i = 0; i < values.size(); ++i) addresses.values[i] = base | (values[i] << low_bit);
+}
+
+void place(std::span<const std::uint32_t> values, uint128 base, unsigned low_bit,
+           AddressLanes<Family::ipv6>& addresses) {
+  const auto high = static_cast<std::uint64_t>(base >> 64);
+  const auto low = static_cast<std::uint64_t>(base);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t value = values[i];
+    addresses.low[i] = low | (low_bit < 64 ? value << low_bit : 0);
+    // Those bits that pass the middle: a shift by 64 has to be made in two.
+    addresses.high[i] = high | (low_bit < 64 ? value >> 1 >> (63 - low_bit) : value << (low_bit - 64));
+  }
+}
+
 constexpr std::uint64_t kMostTuples = std::uint64_t{1} << 62;
 
 }  // namespace
@@ -22,6 +39,8 @@ template <Family F>
 TupleSpace<F>::TupleSpace(const Fields& fields, std::uint64_t seed)
     : ranges_{fields.destination_address.range, fields.source_address.range, fields.destination_port,
               fields.source_port},
+      sizes_{Divisor(ranges_[0].size()), Divisor(ranges_[1].size()), Divisor(ranges_[2].size()),
+             Divisor(ranges_[3].size())},
       source_base_{with_bits_cleared(fields.source_address)},
       destination_base_{with_bits_cleared(fields.destination_address)},
       source_low_bit_{fields.source_address.low_bit},
@@ -29,40 +48,85 @@ TupleSpace<F>::TupleSpace(const Fields& fields, std::uint64_t seed)
       seed_{seed} {
   std::uint64_t permuted = 1;
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
-    sizes_.at(i) = ranges_.at(i).size();
-    size_ = sizes_.at(i) > kMostTuples / std::max<std::uint64_t>(size_, 1) ? 0 : size_ * sizes_.at(i);
-    if (size_ != 0 && ranges_.at(i).order == Order::pseudorandom) permuted *= sizes_.at(i);
+    const std::uint64_t values = ranges_.at(i).size();
+    size_ = values > kMostTuples / std::max<std::uint64_t>(size_, 1) ? 0 : size_ * values;
+    if (size_ != 0 && is_permuted(i)) permuted *= values;
   }
   // A fixed address keeps all its bits: its only digit must add nothing.
   if (fields.destination_address.bits == 0) ranges_[destination_address] = {};
   if (fields.source_address.bits == 0) ranges_[source_address] = {};
   if (size_ != 0 && permuted > 1) permutation_.emplace(permuted, seed);
+  only_permuted_ = permutation_ && permuted == size_;
 }
 
 template <Family F>
-Tuple<F> TupleSpace<F>::at(std::uint64_t index) const {
-  Digits digits{};
-  for (std::size_t i = Position::count; i-- > 0;) {
-    digits[i] = index % sizes_[i];
-    index /= sizes_[i];
-  }
+void TupleSpace<F>::at(std::span<const std::uint64_t> numbers, TupleLanes<F>& tuples) const {
+  const std::size_t count = numbers.size();
+  Lanes<std::uint64_t> rest;
+  std::ranges::copy(numbers, rest.begin());
+  Digits digits;
+  const auto split = [&](bool all) {
+    for (std::size_t field = Position::count_; field-- > 0;) {
+      if (!all && !is_permuted(field)) continue;
+      const Divisor& size = sizes_[field];
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t quotient = size.quotient(rest[i]);
+        digits[field][i] = static_cast<std::uint32_t>(rest[i] - quotient * size.value());
+        rest[i] = quotient;
+      }
+    }
+  };
+  if (!only_permuted_) split(true);
   if (permutation_) {
-    std::uint64_t combination = 0;
-    for (std::size_t i = 0; i < Position::count; ++i) {
-      if (ranges_[i].order == Order::pseudorandom) combination = combination * sizes_[i] + digits[i];
+    if (!only_permuted_) {
+      for (std::size_t i = 0; i < count; ++i) {
+        std::uint64_t combination = 0;
+        for (std::size_t field = 0; field < Position::count_; ++field) {
+          if (is_permuted(field)) combination = combination * sizes_[field].value() + digits[field][i];
+        }
+        rest[i] = combination;
+      }
     }
-    combination = (*permutation_)(combination);
-    for (std::size_t i = Position::count; i-- > 0;) {
-      if (ranges_[i].order != Order::pseudorandom) continue;
-      digits[i] = combination % sizes_[i];
-      combination /= sizes_[i];
+    (*permutation_)(std::span(rest).first(count));
+    split(false);
+  }
+  for (std::size_t field = 0; field < Position::count_; ++field) {
+    const FieldRange& range = ranges_[field];
+    for (std::size_t i = 0; i < count; ++i) {
+      digits[field][i] = range.order == Order::decreasing ? range.max - digits[field][i] : range.min + digits[field][i];
     }
   }
-  Digits values{};
-  for (std::size_t i = 0; i < Position::count; ++i) {
-    values[i] = ranges_[i].order == Order::decreasing ? ranges_[i].max - digits[i] : ranges_[i].min + digits[i];
+  compose(digits, count, tuples);
+}
+
+template <Family F>
+void TupleSpace<F>::random(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) const {
+  Digits values;
+  // Half a word is enough for a field of at most 32 bits.
+  const auto draw = [&](std::size_t field, std::size_t i, std::uint64_t half) {
+    const std::uint64_t scaled = half * (ranges_[field].max - ranges_[field].min) + half;
+    values[field][i] = ranges_[field].min + static_cast<std::uint32_t>(scaled >> 32);
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t addresses = random_word(seed_, 2 * sequences.at(i));
+    const std::uint64_t ports = random_word(seed_, 2 * sequences.at(i) + 1);
+    draw(destination_address, i, addresses >> 32);
+    draw(source_address, i, addresses & 0xFFFFFFFF);
+    draw(destination_port, i, ports >> 32);
+    draw(source_port, i, ports & 0xFFFFFFFF);
   }
-  return compose(values);
+  compose(values, count, tuples);
+}
+
+template <Family F>
+void TupleSpace<F>::compose(const Digits& values, std::size_t count, TupleLanes<F>& tuples) const {
+  place(std::span(values[destination_address]).first(count), destination_base_, destination_low_bit_,
+        tuples.destination);
+  place(std::span(values[source_address]).first(count), source_base_, source_low_bit_, tuples.source);
+  for (std::size_t i = 0; i < count; ++i) {
+    tuples.destination_port[i] = static_cast<std::uint16_t>(values[destination_port][i]);
+    tuples.source_port[i] = static_cast<std::uint16_t>(values[source_port][i]);
+  }
 }
 
 template class TupleSpace<Family::ipv4>;

@@ -6,8 +6,11 @@
 #include <optional>
 #include <span>
 
+#include "flow/divisor.hpp"
+#include "flow/mix.hpp"
 #include "flow/permutation.hpp"
 #include "packet/address.hpp"
+#include "packet/burst.hpp"
 
 namespace natxy {
 
@@ -52,20 +55,27 @@ class TupleSpace {
   /// 0 if there are more than 2^62 tuples: they can be drawn at random but not numbered.
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
-  /// The tuple numbered `index`, below `size()`.
-  [[nodiscard]] Tuple<F> at(std::uint64_t index) const;
+  /// The tuples numbered `numbers`, at most kBurst, all below `size()`.
+  void at(std::span<const std::uint64_t> numbers, TupleLanes<F>& tuples) const;
+  [[nodiscard]] Tuple<F> at(std::uint64_t number) const {
+    TupleLanes<F> tuples;
+    at({&number, 1}, tuples);
+    return tuples.get(0);
+  }
 
-  /// Every field drawn independently and uniformly (RFC 4814 §4); the same `sequence` draws the same tuple again.
-  [[nodiscard]] Tuple<F> random(std::uint64_t sequence) const;
+  /// The tuples of the first `count` frames of `sequences`, every field drawn independently and uniformly (RFC 4814
+  /// §4); the same sequence number draws the same tuple again.
+  void random(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) const;
 
  private:
-  enum Position : std::uint8_t { destination_address, source_address, destination_port, source_port, count };
-  using Digits = std::array<std::uint64_t, Position::count>;
+  enum Position : std::uint8_t { destination_address, source_address, destination_port, source_port, count_ };
+  using Digits = std::array<Lanes<std::uint32_t>, Position::count_>;
 
-  [[nodiscard]] Tuple<F> compose(const Digits& values) const;
+  [[nodiscard]] bool is_permuted(std::size_t field) const { return ranges_[field].order == Order::pseudorandom; }
+  void compose(const Digits& values, std::size_t count, TupleLanes<F>& tuples) const;
 
-  std::array<FieldRange, Position::count> ranges_;
-  std::array<std::uint64_t, Position::count> sizes_{};
+  std::array<FieldRange, Position::count_> ranges_;
+  std::array<Divisor, Position::count_> sizes_;
   Address<F> source_base_;
   Address<F> destination_base_;
   unsigned source_low_bit_;
@@ -73,28 +83,8 @@ class TupleSpace {
   std::uint64_t size_ = 1;
   std::uint64_t seed_;
   std::optional<Permutation> permutation_;  // of the pseudorandom fields' combinations
+  bool only_permuted_ = false;              // no field counts
 };
-
-template <Family F>
-inline Tuple<F> TupleSpace<F>::random(std::uint64_t sequence) const {
-  const std::uint64_t addresses = random_word(seed_, 2 * sequence);
-  const std::uint64_t ports = random_word(seed_, 2 * sequence + 1);
-  const auto draw = [this](std::uint64_t word, std::size_t i) { return ranges_[i].min + scale(word, sizes_[i]); };
-  // Each half of a word is enough for a field of at most 32 bits; the low one is moved up to where `scale` looks.
-  return compose({draw(addresses, destination_address), draw(addresses << 32, source_address),
-                  draw(ports, destination_port), draw(ports << 32, source_port)});
-}
-
-template <Family F>
-inline Tuple<F> TupleSpace<F>::compose(const Digits& values) const {
-  return {
-      static_cast<Address<F>>(source_base_ | (static_cast<Address<F>>(values[source_address]) << source_low_bit_)),
-      static_cast<Address<F>>(destination_base_ |
-                              (static_cast<Address<F>>(values[destination_address]) << destination_low_bit_)),
-      static_cast<std::uint16_t>(values[source_port]),
-      static_cast<std::uint16_t>(values[destination_port]),
-  };
-}
 
 extern template class TupleSpace<Family::ipv4>;
 extern template class TupleSpace<Family::ipv6>;

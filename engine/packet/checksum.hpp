@@ -24,16 +24,17 @@ inline std::uint64_t checksum_of(const std::uint8_t* data, std::size_t length) {
   return sum;
 }
 
-/// Contribution of a big-endian field to a sum of words in memory.
-inline std::uint64_t checksum_of_port(std::uint16_t port) { return __builtin_bswap16(port); }
-inline std::uint64_t checksum_of_address(std::uint32_t address) { return __builtin_bswap32(address); }
-inline std::uint64_t checksum_of_address(uint128 address) {
-  const std::uint64_t high = __builtin_bswap64(static_cast<std::uint64_t>(address >> 64));
-  const std::uint64_t low = __builtin_bswap64(static_cast<std::uint64_t>(address));
-  return (high >> 32) + (high & 0xFFFFFFFF) + (low >> 32) + (low & 0xFFFFFFFF);
+/// Sums of the 16-bit words of numbers: of what stands in memory as big-endian fields at even offsets, but for the
+/// order of each word's two bytes.
+constexpr std::uint32_t words_of(std::uint32_t value) { return (value >> 16) + (value & 0xFFFF); }
+constexpr std::uint32_t words_of(std::uint64_t value) {
+  return words_of(static_cast<std::uint32_t>(value >> 32)) + words_of(static_cast<std::uint32_t>(value));
 }
-/// A 48-bit big-endian field at an even offset.
-inline std::uint64_t checksum_of_48(std::uint64_t value) { return __builtin_bswap64(value) >> 16; }
+/// As `fold`, of at most 2^16 words.
+constexpr std::uint16_t fold_words(std::uint32_t sum) {
+  sum = (sum >> 16) + (sum & 0xFFFF);
+  return static_cast<std::uint16_t>((sum >> 16) + sum);
+}
 
 inline std::uint16_t fold(std::uint64_t sum) {
   sum = (sum >> 32) + (sum & 0xFFFFFFFF);
@@ -47,10 +48,8 @@ inline std::uint16_t fold(std::uint64_t sum) {
 /// The IPv4 header's checksum word, ready to be stored raw.
 inline std::uint16_t ip_checksum(std::uint64_t sum) { return static_cast<std::uint16_t>(~fold(sum)); }
 
-/// UDP's and ICMPv6's checksum word: a computed 0 is sent as 0xFFFF in both families (RFC 768, RFC 8200 §8.1).
-inline std::uint16_t udp_checksum(std::uint64_t sum) {
-  const std::uint16_t word = ip_checksum(sum);
-  return word == 0 ? 0xFFFF : word;
-}
+/// In UDP and ICMPv6 a computed 0 is sent as 0xFFFF, in both families (RFC 768, RFC 8200 §8.1).
+constexpr std::uint16_t never_zero(std::uint16_t checksum) { return checksum == 0 ? 0xFFFF : checksum; }
+inline std::uint16_t udp_checksum(std::uint64_t sum) { return never_zero(ip_checksum(sum)); }
 
 }  // namespace natxy

@@ -17,7 +17,10 @@ std::vector<std::uint8_t> test_frame(std::size_t size = 128) {
   format.size = size;
   const FrameTemplate<F> frame(format);
   std::vector<std::uint8_t> bytes(frame.length());
-  frame.write(bytes.data(), {1, 2, 3, 4}, 5, 6);
+  std::uint8_t* const at = bytes.data();
+  TupleLanes<F> tuples;
+  tuples.set(0, {1, 2, 3, 4});
+  frame.write({&at, 1}, tuples, {5, 1}, 6);
   return bytes;
 }
 

@@ -24,7 +24,7 @@ FrameTemplate<F>::FrameTemplate(const FrameFormat& format) {
     store_be16(ip + 6, format.dont_fragment ? 0x4000 : 0);
     ip[8] = format.ttl;
     ip[9] = kProtocolUdp;
-    header_sum_ = checksum_of(ip, kIpv4Bytes);
+    header_sum_ = __builtin_bswap16(fold(checksum_of(ip, kIpv4Bytes)));
   } else {
     ip[0] = 0x60;
     store_be16(ip + 4, static_cast<std::uint16_t>(udp_length));
@@ -35,9 +35,8 @@ FrameTemplate<F>::FrameTemplate(const FrameFormat& format) {
   std::uint8_t* udp = ip + ip_bytes(F);
   store_be16(udp + 4, static_cast<std::uint16_t>(udp_length));
   store_signature(udp + kUdpBytes, {format.stream, format.run_id, 0, 0});
-  const std::uint64_t pseudo_header =
-      __builtin_bswap16(kProtocolUdp) + __builtin_bswap16(static_cast<std::uint16_t>(udp_length));
-  udp_sum_ = pseudo_header + checksum_of(udp, udp_length);
+  udp_sum_ =
+      kProtocolUdp + static_cast<std::uint32_t>(udp_length) + __builtin_bswap16(fold(checksum_of(udp, udp_length)));
 }
 
 template class FrameTemplate<Family::ipv4>;

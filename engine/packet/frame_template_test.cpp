@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "packet/classifier.hpp"
@@ -18,6 +19,14 @@ Tuple<F> random_tuple(std::mt19937_64& random) {
 }
 
 template <Family F>
+void write_one(const FrameTemplate<F>& frame, std::uint8_t* bytes, const Tuple<F>& tuple, std::uint64_t sequence,
+               std::uint64_t time) {
+  TupleLanes<F> tuples;
+  tuples.set(0, tuple);
+  frame.write({&bytes, 1}, tuples, {sequence, 1}, time);
+}
+
+template <Family F>
 void expect_round_trip(std::size_t size) {
   std::mt19937_64 random(size);
   FrameFormat format;
@@ -26,20 +35,28 @@ void expect_round_trip(std::size_t size) {
   format.run_id = 0xABCD;
   const FrameTemplate<F> frame(format);
   ASSERT_EQ(frame.length(), size - kFcsBytes);
-  std::vector<std::uint8_t> bytes(frame.length(), 0xEE);
-  for (int i = 0; i < 200; ++i) {
-    const auto tuple = random_tuple<F>(random);
-    const std::uint64_t sequence = random() & kMask48;
+  constexpr std::size_t guard = 64;
+  std::vector<std::uint8_t> memory(kBurst * (frame.length() + guard), 0xEE);
+  std::array<std::uint8_t*, kBurst> frames{};
+  for (std::size_t i = 0; i < kBurst; ++i) frames[i] = memory.data() + i * (frame.length() + guard);
+  for (std::size_t round = 0; round < 100; ++round) {
+    const std::size_t count = 1 + round % kBurst;
+    TupleLanes<F> tuples;
+    for (std::size_t i = 0; i < count; ++i) tuples.set(i, random_tuple<F>(random));
+    const Series sequences{random() >> 17, 1 + random() % 4};
     const std::uint64_t time = random() & kMask48;
-    frame.write(bytes.data(), tuple, sequence, time);
-    const Classified seen = classify(bytes);
-    ASSERT_EQ(seen.kind, FrameKind::test) << size;
-    ASSERT_EQ(seen.family, F);
-    ASSERT_EQ(seen.tuple<F>(), tuple);
-    ASSERT_EQ(seen.signature.stream, 3);
-    ASSERT_EQ(seen.signature.run_id, 0xABCD);
-    ASSERT_EQ(seen.signature.sequence, sequence);
-    ASSERT_EQ(seen.signature.time, time);
+    frame.write(std::span(frames).first(count), tuples, sequences, time);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Classified seen = classify({frames[i], frame.length()});
+      ASSERT_EQ(seen.kind, FrameKind::test) << size;
+      ASSERT_EQ(seen.family, F);
+      ASSERT_EQ(seen.tuple<F>(), tuples.get(i));
+      ASSERT_EQ(seen.signature.stream, 3);
+      ASSERT_EQ(seen.signature.run_id, 0xABCD);
+      ASSERT_EQ(seen.signature.sequence, sequences.at(i));
+      ASSERT_EQ(seen.signature.time, time);
+      ASSERT_EQ(std::count(frames[i] + frame.length(), frames[i] + frame.length() + guard, 0xEE), guard);
+    }
   }
 }
 
@@ -55,7 +72,7 @@ TEST(FrameTemplate, AComputedZeroChecksumIsSentAsAllOnes) {
   const std::uint8_t* checksum = bytes.data() + kEthernetBytes + kIpv4Bytes + 6;
   bool seen = false;
   for (std::uint32_t port = 0; port <= 0xFFFF; ++port) {
-    frame.write(bytes.data(), {0xC6120002, 0xC6130002, static_cast<std::uint16_t>(port), 53}, 0, 0);
+    write_one<Family::ipv4>(frame, bytes.data(), {0xC6120002, 0xC6130002, static_cast<std::uint16_t>(port), 53}, 0, 0);
     ASSERT_NE(load_be16(checksum), 0);
     if (load_be16(checksum) == 0xFFFF) {
       seen = true;

@@ -47,7 +47,11 @@ class StateTable {
     const StateEntry<F>& entry = entries_[index];
     return {entry.source, entry.destination, entry.source_port, entry.destination_port};
   }
-  void prefetch(std::uint64_t index) const { __builtin_prefetch(&entries_[index]); }
+  /// An IPv6 entry may stand across two cache lines.
+  void prefetch(std::uint64_t index) const {
+    __builtin_prefetch(&entries_[index]);
+    if constexpr (F == Family::ipv6) __builtin_prefetch(&entries_[index].epoch);
+  }
 
  private:
   void release();

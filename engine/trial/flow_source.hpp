@@ -10,16 +10,14 @@
 
 namespace natxy {
 
-inline constexpr std::size_t kBurst = 32;
-
 /// Where a stream's four-tuples come from. One call makes a burst's, so that the choice of source costs next to nothing
 /// per frame.
 template <Family F>
 class FlowSource {
  public:
   virtual ~FlowSource() = default;
-  /// The tuples of the frames numbered first, first + stride, …; at most kBurst.
-  virtual void fill(std::span<Tuple<F>> tuples, std::uint64_t first, std::uint64_t stride) const = 0;
+  /// The tuples of the first `count` frames of `sequences`; at most kBurst.
+  virtual void fill(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) = 0;
 };
 
 /// RFC 4814 §4: every frame draws its fields anew.
@@ -27,8 +25,8 @@ template <Family F>
 class RandomFlows final : public FlowSource<F> {
  public:
   explicit RandomFlows(const TupleSpace<F>& space) : space_{space} {}
-  void fill(std::span<Tuple<F>> tuples, std::uint64_t first, std::uint64_t stride) const override {
-    for (std::size_t i = 0; i < tuples.size(); ++i) tuples[i] = space_.random(first + i * stride);
+  void fill(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) override {
+    space_.random(sequences, count, tuples);
   }
 
  private:
@@ -40,8 +38,11 @@ template <Family F>
 class EnumeratedFlows final : public FlowSource<F> {
  public:
   explicit EnumeratedFlows(const TupleSpace<F>& space) : space_{space} {}
-  void fill(std::span<Tuple<F>> tuples, std::uint64_t first, std::uint64_t stride) const override {
-    for (std::size_t i = 0; i < tuples.size(); ++i) tuples[i] = space_.at((first + i * stride) % space_.size());
+  void fill(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) override {
+    Lanes<std::uint64_t> numbers;
+    const auto used = std::span(numbers).first(count);
+    wrap(sequences, space_.size(), used);
+    space_.at(used, tuples);
   }
 
  private:
@@ -53,10 +54,11 @@ template <Family F>
 class ConnectionFlows final : public FlowSource<F> {
  public:
   ConnectionFlows(const TupleSpace<F>& offered, const Cycle& cycle) : offered_{offered}, cycle_{cycle} {}
-  void fill(std::span<Tuple<F>> tuples, std::uint64_t first, std::uint64_t stride) const override {
-    for (std::size_t i = 0; i < tuples.size(); ++i) {
-      tuples[i] = offered_.at(cycle_.at(first + i * stride));
-    }
+  void fill(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) override {
+    Lanes<std::uint64_t> connections;
+    const auto used = std::span(connections).first(count);
+    cycle_.at(sequences, used);
+    offered_.at(used, tuples);
   }
 
  private:
@@ -69,19 +71,26 @@ template <Family F>
 class ReplyFlows final : public FlowSource<F> {
  public:
   ReplyFlows(const StateTable<F>& table, const Cycle& cycle) : table_{table}, cycle_{cycle} {}
-  void fill(std::span<Tuple<F>> tuples, std::uint64_t first, std::uint64_t stride) const override {
-    std::array<std::uint64_t, kBurst> indexes;
-    // The table is far larger than any cache: fetch a burst's entries together, not one after the other.
-    for (std::size_t i = 0; i < tuples.size(); ++i) {
-      indexes[i] = cycle_.at(first + i * stride);
-      table_.prefetch(indexes[i]);
-    }
-    for (std::size_t i = 0; i < tuples.size(); ++i) tuples[i] = table_.at(indexes[i]).swapped();
+  void fill(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) override {
+    if (sequences != ahead_ || count > fetched_) fetch(sequences, count);
+    for (std::size_t i = 0; i < count; ++i) tuples.set(i, table_.at(connections_[i]).swapped());
+    fetch({sequences.at(count), sequences.stride}, count);
   }
 
  private:
+  /// The table is far larger than any cache: entries that are asked for a burst ahead are there in time.
+  void fetch(const Series& sequences, std::size_t count) {
+    cycle_.at(sequences, std::span(connections_).first(count));
+    for (std::size_t i = 0; i < count; ++i) table_.prefetch(connections_[i]);
+    ahead_ = sequences;
+    fetched_ = count;
+  }
+
   const StateTable<F>& table_;
   Cycle cycle_;
+  Lanes<std::uint64_t> connections_{};  // of the first `fetched_` frames of `ahead_`
+  Series ahead_;
+  std::size_t fetched_ = 0;
 };
 
 }  // namespace natxy

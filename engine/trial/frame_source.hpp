@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "pace/clock.hpp"
 #include "pace/turns.hpp"
 #include "packet/frame_template.hpp"
 #include "trial/flow_source.hpp"
@@ -20,10 +21,9 @@ class FrameSource {
   virtual ~FrameSource() = default;
   /// Of the longest frame, in bytes without FCS.
   [[nodiscard]] virtual std::uint16_t length() const = 0;
-  /// Writes the frames numbered first, first + stride, … into buffers for frames of that length, at most kBurst; `time`
-  /// in ticks below 2^48.
-  virtual void write(std::span<rte_mbuf* const> buffers, std::uint64_t first, std::uint64_t stride,
-                     std::uint64_t time) const = 0;
+  /// Writes the first frames of `sequences`, stamped with the time, into buffers for frames of that length, at most
+  /// kBurst.
+  virtual void write(std::span<rte_mbuf* const> buffers, const Series& sequences) = 0;
 };
 
 /// The frames of one stream.
@@ -35,13 +35,12 @@ class StreamFrames final : public FrameSource {
 
   [[nodiscard]] std::uint16_t length() const override { return static_cast<std::uint16_t>(template_.length()); }
 
-  void write(std::span<rte_mbuf* const> buffers, std::uint64_t first, std::uint64_t stride,
-             std::uint64_t time) const override {
-    std::array<Tuple<F>, kBurst> tuples;
-    flows_->fill({tuples.data(), buffers.size()}, first, stride);
-    for (std::size_t i = 0; i < buffers.size(); ++i) {
-      template_.write(rte_pktmbuf_mtod(buffers[i], std::uint8_t*), tuples[i], first + i * stride, time);
-    }
+  void write(std::span<rte_mbuf* const> buffers, const Series& sequences) override {
+    TupleLanes<F> tuples;
+    flows_->fill(sequences, buffers.size(), tuples);
+    std::array<std::uint8_t*, kBurst> frames;
+    for (std::size_t i = 0; i < buffers.size(); ++i) frames[i] = rte_pktmbuf_mtod(buffers[i], std::uint8_t*);
+    template_.write({frames.data(), buffers.size()}, tuples, sequences, now_ticks() & kMask48);
   }
 
  private:
@@ -57,12 +56,11 @@ class InterleavedFrames final : public FrameSource {
 
   [[nodiscard]] std::uint16_t length() const override { return std::max(first_->length(), second_->length()); }
 
-  void write(std::span<rte_mbuf* const> buffers, std::uint64_t first, std::uint64_t stride,
-             std::uint64_t time) const override {
+  void write(std::span<rte_mbuf* const> buffers, const Series& slots) override {
     for (std::size_t i = 0; i < buffers.size(); ++i) {
-      const Turns::Turn turn = turns_.at(first + i * stride);
-      const FrameSource& source = turn.second ? *second_ : *first_;
-      source.write(buffers.subspan(i, 1), turn.sequence, 1, time);
+      const Turns::Turn turn = turns_.at(slots.at(i));
+      FrameSource& source = turn.second ? *second_ : *first_;
+      source.write(buffers.subspan(i, 1), {turn.sequence, 1});
       buffers[i]->data_len = source.length();
       buffers[i]->pkt_len = source.length();
     }

@@ -14,12 +14,6 @@
 
 namespace natxy {
 
-/// Which frames of a schedule a sender sends: first, first + stride, …
-struct Slice {
-  std::uint64_t first = 0;
-  std::uint64_t stride = 1;
-};
-
 /// Sends one stream, or two in turn, or a slice of that, on one queue of a port, each frame when it is due or as soon
 /// after as it can (open loop). No frame is skipped and the schedule never stretched.
 class Sender final : public Task {
@@ -29,7 +23,7 @@ class Sender final : public Task {
     Turns turns;
     std::uint64_t trial_start;  // clock ticks
     Schedule schedule;
-    Slice slice;
+    Series slice;                 // which frames of the schedule
     std::uint64_t give_up_at;     // clock ticks
     std::uint64_t longest_pause;  // ticks; longer ones are added up
     std::uint64_t second;         // ticks
@@ -93,12 +87,10 @@ class Sender final : public Task {
   };
 
   [[nodiscard]] std::uint64_t in_slice(std::uint64_t frames) const {
-    const Slice& slice = setup_.slice;
+    const Series& slice = setup_.slice;
     return frames > slice.first ? (frames - slice.first + slice.stride - 1) / slice.stride : 0;
   }
-  [[nodiscard]] std::uint64_t sequence_of(std::uint64_t index) const {
-    return setup_.slice.first + index * setup_.slice.stride;
-  }
+  [[nodiscard]] std::uint64_t sequence_of(std::uint64_t index) const { return setup_.slice.at(index); }
 
   void note_pause(std::uint64_t now) {
     // Before the start nothing is due, so nothing is missed.
@@ -140,7 +132,7 @@ class Sender final : public Task {
       note_refusal(now);
       return;
     }
-    frames_->write({pending_.data(), size}, sequence_of(made), setup_.slice.stride, now_ticks() & kMask48);
+    frames_->write({pending_.data(), size}, {sequence_of(made), setup_.slice.stride});
     pending_first_ = 0;
     pending_end_ = size;
   }
