@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -10,18 +13,24 @@ from rich.text import Text
 
 from natxy.cli.errors import reported_errors
 from natxy.errors import DutError
-from natxy.lab.probe import Finding, probe_machine
+from natxy.lab.finding import Finding
+from natxy.lab.probe import probe_machine
+from natxy.plan.loading import load_plan
 
 _MARKS = {True: Text("ok", style="green"), False: Text("missing", style="red"), None: Text("note", style="yellow")}
 
 
-def doctor() -> None:
-    """Say whether this machine can run a lab, and how to fix what it lacks.
+def doctor(
+    plan: Annotated[
+        Path | None, typer.Argument(help="A plan: look at its testbed's cores and ports too.", show_default=False)
+    ] = None,
+) -> None:
+    """Say whether this machine can measure, what of it would bias a result, and what to do about either.
 
-    Exit codes: 0 it can; 4 something is missing.
+    Exit codes: 0 it can; 2 bad plan; 4 something is missing.
     """
     with reported_errors():
-        findings = probe_machine()
+        findings = probe_machine(load_plan(plan).testbed if plan else None)
         Console().print(_table(findings))
         if any(finding.ok is False for finding in findings):
             raise typer.Exit(DutError.exit_code)

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 from contextlib import ExitStack
-from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.machine import MachineSysctls
@@ -19,15 +17,11 @@ from natxy.engine.messages import PortMedium, PortSpec, Side
 from natxy.errors import PlanError
 from natxy.lab.cores import CoreAssignment, assign_cores
 from natxy.lab.engine_program import find_engine
+from natxy.lab.interfaces import INTERFACES, disturbing_offloads
 from natxy.lab.packet_ring import ring_slots
 from natxy.lab.send_buffer import AF_XDP_SEND_BUFFER
 from natxy.plan.addresses import USUAL_MTU
 from natxy.plan.hardware import HardwareConfig, TesterPort
-
-# They change what arrives or leaves: frames merged, split, or with their checksums left to the card.
-_DISTURBING: Final = re.compile(
-    r"^\s*((?:generic-receive|generic-segmentation|large-receive|tcp-segmentation)-offload): on", re.MULTILINE
-)
 
 
 class HardwareTestbed:
@@ -111,8 +105,8 @@ class HardwareTestbed:
 
     def _take(self, side: Side, interface: str) -> None:
         """PlanError when there is no such interface, or the kernel uses it."""
-        if not Path(f"/sys/class/net/{interface}").exists():
-            found = ", ".join(sorted(path.name for path in Path("/sys/class/net").iterdir()))
+        if not (INTERFACES / interface).exists():
+            found = ", ".join(sorted(path.name for path in INTERFACES.iterdir()))
             raise PlanError(f"testbed.{side}.interface: this machine has no {interface!r}; it has {found}")
         # An interface with IPv4 addresses answers ARP beside the engine; one with IPv6 sends on its own.
         if address := run_program(["ip", "-brief", "-4", "address", "show", "dev", interface]).stdout.split()[2:]:
@@ -131,10 +125,8 @@ class HardwareTestbed:
         return f"net_af_packet{number},iface={port.interface},qpairs={self._config.queues}{ring_slots(self._mtu)}"
 
     def _interface_deviations(self, interface: str) -> list[str]:
-        features = run_program(["ethtool", "--show-features", interface], check=False).stdout
-        disturbing = _DISTURBING.findall(features)
         sentences = []
-        if disturbing:
+        if disturbing := disturbing_offloads(interface):
             sentences.append(f"The tester's interface {interface} has {', '.join(disturbing)} on.")
         if _medium(TesterPort(interface=interface)) == PortMedium.VETH:
             sentences.append(f"The tester's interface {interface} is one of software; it has no line rate.")
@@ -143,6 +135,6 @@ class HardwareTestbed:
 
 def _medium(port: TesterPort) -> PortMedium:
     """An interface without a device behind it is one of software, which may hold the tester back."""
-    if port.interface and not Path(f"/sys/class/net/{port.interface}/device").exists():
+    if port.interface and not (INTERFACES / port.interface / "device").exists():
         return PortMedium.VETH
     return PortMedium.NIC

@@ -11,40 +11,31 @@ import platform
 import shutil
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.transport import run_program
 from natxy.errors import NatxyError
-from natxy.lab.cpu import cpu_flags, is_virtual_machine
+from natxy.lab.disturbances import probe_disturbances
 from natxy.lab.engine_program import find_engine
+from natxy.lab.finding import Finding, read_text, unless
 from natxy.lab.guest_files import find_guest
 from natxy.lab.namespaces import stale_labs
+from natxy.plan.models import TestbedConfig
 
 _AF_XDP = 44  # <linux/socket.h>; Python has no name for it.
 _OLDEST_KERNEL = (5, 11)  # Older ones count BPF maps against RLIMIT_MEMLOCK, and AF_XDP fails at the usual limit.
 
 
-@dataclass(frozen=True)
-class Finding:
-    """`ok`: False when natxy cannot measure like this, None when it can but something would be better. Either has a
-    `remedy`."""
-
-    name: str
-    ok: bool | None
-    value: str
-    remedy: str | None = None
-
-
-def probe_machine() -> list[Finding]:
-    """Looks at the machine natxy runs on. Raises nothing: what cannot be found out is a finding too."""
-    return [finding for probe in _PROBES for finding in probe()]
+def probe_machine(testbed: TestbedConfig | None = None) -> list[Finding]:
+    """Looks at the machine natxy runs on, for measuring on `testbed` (None: in a lab). Raises nothing: what cannot be
+    found out is a finding too."""
+    return [*(finding for probe in _PROBES for finding in probe()), *probe_disturbances(testbed)]
 
 
 def _root() -> list[Finding]:
     root = os.geteuid() == 0
-    return [Finding("root", root, "yes" if root else f"no, user {os.geteuid()}", _unless(root, "run natxy with sudo"))]
+    return [Finding("root", root, "yes" if root else f"no, user {os.geteuid()}", unless(root, "run natxy with sudo"))]
 
 
 def _kernel() -> list[Finding]:
@@ -52,31 +43,11 @@ def _kernel() -> list[Finding]:
     major, minor = (int("".join(filter(str.isdigit, part)) or 0) for part in release.split(".")[:2])
     new_enough = (major, minor) >= _OLDEST_KERNEL
     wanted = f"use Linux {_OLDEST_KERNEL[0]}.{_OLDEST_KERNEL[1]} or newer"
-    return [Finding("kernel", new_enough, f"{platform.system()} {release}", _unless(new_enough, wanted))]
-
-
-def _cores() -> list[Finding]:
-    usable = sorted(os.sched_getaffinity(0))
-    isolated = _read("/sys/devices/system/cpu/isolated")
-    several = len(usable) > 1
-    return [
-        Finding(
-            "cores",
-            several or None,
-            f"{len(usable)} usable ({', '.join(map(str, usable))})",
-            _unless(several, "give the machine a second core, so that tester and gateway don't share one"),
-        ),
-        Finding(
-            "isolated cores",
-            bool(isolated) or None,
-            isolated or "none; optional",
-            _unless(bool(isolated), "boot with isolcpus= for cores that the kernel gives to nothing else"),
-        ),
-    ]
+    return [Finding("kernel", new_enough, f"{platform.system()} {release}", unless(new_enough, wanted))]
 
 
 def _hugepages() -> list[Finding]:
-    meminfo = dict(line.split(":", 1) for line in (_read("/proc/meminfo") or "").splitlines())
+    meminfo = dict(line.split(":", 1) for line in (read_text("/proc/meminfo") or "").splitlines())
     total, free, size = (meminfo.get(key, "0").strip() for key in ("HugePages_Total", "HugePages_Free", "Hugepagesize"))
     if total == "0":
         return [Finding("hugepages", None, "none; optional, the engine runs without", "sysctl vm.nr_hugepages=256")]
@@ -97,7 +68,7 @@ def _dpdk_drivers() -> list[Finding]:
     findings = []
     for driver in ("af_xdp", "af_packet"):
         found = any(next(folder.glob(f"librte_net_{driver}.so*"), None) for folder in folders)
-        remedy = _unless(found, "apt install librte-net-af-xdp23 librte-net-af-packet23")
+        remedy = unless(found, "apt install librte-net-af-xdp23 librte-net-af-packet23")
         findings.append(Finding(f"DPDK driver net_{driver}", found, "installed" if found else "missing", remedy))
     return findings
 
@@ -125,7 +96,7 @@ def _gateways() -> list[Finding]:
     for program, package in (("iptables-nft", "iptables"), ("iptables-legacy", "iptables"), ("tayga", "tayga")):
         found = shutil.which(program)
         remedy = f"apt install {package}, to measure it"
-        findings.append(Finding(program, bool(found) or None, found or "missing", _unless(bool(found), remedy)))
+        findings.append(Finding(program, bool(found) or None, found or "missing", unless(bool(found), remedy)))
     return findings
 
 
@@ -147,13 +118,6 @@ def _af_xdp() -> list[Finding]:
     return [Finding("AF_XDP sockets", True, "can be opened")]
 
 
-def _conntrack_table() -> list[Finding]:
-    maximum, buckets = (_read(f"/proc/sys/net/netfilter/nf_conntrack_{name}") for name in ("max", "buckets"))
-    if maximum is None:
-        return [Finding("connection tracking", False, "not available", "modprobe nf_conntrack")]
-    return [Finding("connection tracking", True, f"at most {maximum} entries, {buckets} hash buckets")]
-
-
 def _guest() -> list[Finding]:
     try:
         files = find_guest()
@@ -161,50 +125,6 @@ def _guest() -> list[Finding]:
         remedy = "run `make jool`; without it Jool needs a kernel that takes its module"
         return [Finding("user-mode Linux", None, "not ready; optional", remedy)]
     return [Finding("user-mode Linux", True, f"{files.version}, with Jool's modules ({files.folder})")]
-
-
-def _clock() -> list[Finding]:
-    steady = {"constant_tsc", "nonstop_tsc"} <= cpu_flags()
-    remedy = "rates and delays may drift: measure on a CPU with constant_tsc and nonstop_tsc"
-    return [Finding("invariant TSC", steady or None, "yes" if steady else "no", _unless(steady, remedy))]
-
-
-def _frequency() -> list[Finding]:
-    governors = {
-        path.read_text().strip() for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")
-    }
-    if not governors:
-        elsewhere = "fix the cores' frequency in the firmware, or on the virtual machine's host"
-        return [Finding("frequency scaling", None, "not visible", elsewhere)]
-    fixed = governors == {"performance"}
-    remedy = _unless(fixed, "cpupower frequency-set -g performance")
-    return [Finding("frequency scaling", fixed or None, f"governor {', '.join(sorted(governors))}", remedy)]
-
-
-def _hypervisor() -> list[Finding]:
-    if not is_virtual_machine():
-        return [Finding("hypervisor", True, "none")]
-    # user nice system idle iowait irq softirq steal, in ticks since boot (proc(5)).
-    ticks = [int(word) for word in (_read("/proc/stat") or "cpu 0").splitlines()[0].split()[1:9]]
-    steal_percent = 100 * ticks[7] / max(1, sum(ticks))
-    quiet = steal_percent < 1
-    remedy = _unless(quiet, "the host takes CPU time away: measure when it is quieter, or on dedicated cores")
-    return [
-        Finding(
-            "hypervisor",
-            None,
-            "yes; a virtual machine's pauses make more trials invalid",
-            "measure on a machine of its own what is to be published",
-        ),
-        Finding("steal time", quiet or None, f"{steal_percent:.2f} % since boot", remedy),
-    ]
-
-
-def _load() -> list[Finding]:
-    minute = os.getloadavg()[0]
-    idle = minute < 0.5
-    remedy = _unless(idle, "end other work on this machine before measuring")
-    return [Finding("load", idle or None, f"{minute:.2f} (mean of the last minute)", remedy)]
 
 
 def _stale() -> list[Finding]:
@@ -223,7 +143,6 @@ def _stale() -> list[Finding]:
 _PROBES: Sequence[Callable[[], list[Finding]]] = (
     _root,
     _kernel,
-    _cores,
     _hugepages,
     _engine,
     _dpdk_drivers,
@@ -231,12 +150,7 @@ _PROBES: Sequence[Callable[[], list[Finding]]] = (
     _gateways,
     _namespaces,
     _af_xdp,
-    _conntrack_table,
     _guest,
-    _clock,
-    _frequency,
-    _hypervisor,
-    _load,
     _stale,
 )
 
@@ -247,14 +161,3 @@ def _attempt(name: str, argv: Sequence[str], remedy: str) -> Finding:
     except NatxyError as error:
         return Finding(name, False, str(error), remedy)
     return Finding(name, True, "can be made")
-
-
-def _unless(ok: bool, remedy: str) -> str | None:
-    return None if ok else remedy
-
-
-def _read(path: str) -> str | None:
-    try:
-        return Path(path).read_text().strip()
-    except OSError:
-        return None
