@@ -38,7 +38,8 @@ def list_names(
 ) -> None:
     """Name every procedure, search or gateway that a plan can use, or the plans there are, with a line each.
 
-    The plans are those of the folder `plans` here; where there is none, those that natxy came with.
+    The plans are those of the folder `plans` here, and of the folders in it; where there is none, those that natxy
+    came with.
     """
     with reported_errors():
         entries = ENTRIES[kind]()
@@ -65,7 +66,7 @@ def _gateways() -> list[Entry]:
 def _plans() -> list[Entry]:
     here = Path("plans")
     folder = here if here.is_dir() else Path(natxy.__file__).parents[2] / "plans"
-    return [_plan(file) for file in sorted(folder.glob("*.yaml"))]
+    return [_plan(file) for file in sorted(folder.rglob("*.yaml"), key=lambda file: (len(file.parts), file))]
 
 
 def _plan(file: Path) -> Entry:

@@ -233,14 +233,14 @@ def check_references(plan: Plan) -> Iterator[Problem]:
         location: Location = ("experiments", number)
         if experiment.name in earlier:
             yield Problem((*location, "name"), f"{experiment.name!r} is taken; every experiment has its own name")
-        yield from _check_known_rates(experiment, earlier, location)
+        yield from _check_known_rates(experiment, earlier, plan.family, location)
         if experiment.baseline is not None:
-            yield from _check_baseline(experiment, earlier, (*location, "baseline"))
+            yield from _check_baseline(experiment, earlier, plan.family, (*location, "baseline"))
         earlier[experiment.name] = experiment
 
 
 def _check_known_rates(
-    experiment: ExperimentPlan, earlier: dict[str, ExperimentPlan], location: Location
+    experiment: ExperimentPlan, earlier: dict[str, ExperimentPlan], family: Family, location: Location
 ) -> Iterator[Problem]:
     fields = (
         ("phase1_rate", experiment.phase1_rate, Unit.CPS, "connection rate"),
@@ -255,7 +255,7 @@ def _check_known_rates(
             others = _names(earlier[name] for name in measured)
             yield Problem(at, f"{rate.experiment!r} is no earlier {wanted} experiment; there are: {others}")
         elif unit == Unit.FPS:
-            yield from _check_same_traffic(experiment, earlier[rate.experiment], at, "its rate isn't this one's")
+            yield from _check_same_traffic(experiment, earlier[rate.experiment], family, at, "its rate isn't this one's")
 
 
 def _names(experiments: Iterable[ExperimentPlan]) -> str:
@@ -269,21 +269,24 @@ def _searches(experiment: ExperimentPlan, unit: Unit) -> bool:
 
 
 def _check_same_traffic(
-    experiment: ExperimentPlan, other: ExperimentPlan, at: Location, consequence: str
+    experiment: ExperimentPlan, other: ExperimentPlan, family: Family, at: Location, consequence: str
 ) -> Iterator[Problem]:
+    """`family` is the plan's, of experiments that say none."""
     for field in ("frame_size", "size_convention", "directions", "family"):
         own, others = (
-            (each.left_family if field == "family" else getattr(each, field)) for each in (experiment, other)
+            (each.left_family or family if field == "family" else getattr(each, field)) for each in (experiment, other)
         )
         if own != others:
             yield Problem(at, f"{other.name!r} has another `{field}`, so {consequence}")
 
 
-def _check_baseline(experiment: ExperimentPlan, earlier: dict[str, ExperimentPlan], at: Location) -> Iterator[Problem]:
+def _check_baseline(
+    experiment: ExperimentPlan, earlier: dict[str, ExperimentPlan], family: Family, at: Location
+) -> Iterator[Problem]:
     procedure = experiment.procedure.name
     base = earlier.get(experiment.baseline or "")
     if base is None or base.procedure.name != procedure:
         others = _names(other for other in earlier.values() if other.procedure.name == procedure)
         yield Problem(at, f"{experiment.baseline!r} is no earlier {procedure} experiment; there are: {others}")
         return
-    yield from _check_same_traffic(experiment, base, at, "a ratio to it would mean nothing")
+    yield from _check_same_traffic(experiment, base, family, at, "a ratio to it would mean nothing")
