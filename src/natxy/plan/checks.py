@@ -255,7 +255,8 @@ def _check_known_rates(
             others = _names(earlier[name] for name in measured)
             yield Problem(at, f"{rate.experiment!r} is no earlier {wanted} experiment; there are: {others}")
         elif unit == Unit.FPS:
-            yield from _check_same_traffic(experiment, earlier[rate.experiment], family, at, "its rate isn't this one's")
+            other = earlier[rate.experiment]
+            yield from _check_same_traffic(experiment, other, family, at, "its rate isn't this one's")
 
 
 def _names(experiments: Iterable[ExperimentPlan]) -> str:

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plans that natxy comes with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from natxy.plan.hardware import HardwareConfig
+from natxy.plan.loading import load_plan
+from natxy.plan.models import TimingPreset
+from natxy.published import published_names
+
+FOLDER = Path(__file__).parents[3] / "plans"
+PLANS = sorted(FOLDER.rglob("*.yaml"))
+
+
+def called(file: Path) -> str:
+    return str(file.relative_to(FOLDER).with_suffix(""))
+
+
+@pytest.mark.parametrize("file", PLANS, ids=called)
+def test_every_plan_resolves_and_is_called_as_its_file(file: Path) -> None:
+    plan = load_plan(file)
+    paper = file.parent.name == "paper"
+    assert plan.name == (f"{file.stem}-paper" if paper else file.stem)
+    assert plan.description
+    assert "\n" not in plan.description
+
+
+@pytest.mark.parametrize("file", sorted((FOLDER / "paper").glob("*.yaml")), ids=called)
+def test_published_measurements_are_done_again_as_the_rfcs_ask(file: Path) -> None:
+    plan = load_plan(file)
+    assert plan.published
+    assert isinstance(plan.testbed, HardwareConfig)
+    assert {experiment.timing.preset for experiment in plan.experiments} == {TimingPreset.RFC}
+    assert all(experiment.repeat >= 10 for experiment in plan.experiments)
+
+
+def test_every_published_table_of_frames_and_connections_stands_beside_some_plans_results() -> None:
+    of_frames = {name for name in published_names() if not name.startswith("tcp-goodput")}
+    assert of_frames <= {name for file in PLANS for name in load_plan(file).published}
