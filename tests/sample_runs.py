@@ -112,10 +112,11 @@ class SampleRun:
 
     def experiment(
         self, name: str, sought: Sought, *, title: str, gateway: str = "linux-forward", repeat: int = 3,
-        table_size: int = 262144, cell: Mapping[str, CellValue] | None = None, **over: Any,
+        table_size: int = 262144, cell: Mapping[str, CellValue] | None = None,
+        variant: Mapping[str, Any] | None = None, **over: Any,
     ) -> int:  # fmt: skip
-        """A finished experiment: `repeat` binary searches for the truth."""
-        number = self.declare(name, title=title, gateway=gateway, repeat=repeat, cell=cell, **over)
+        """A finished experiment: `repeat` binary searches for the truth. `variant`: settings of the gateway."""
+        number = self.declare(name, title=title, gateway=gateway, repeat=repeat, cell=cell, variant=variant, **over)
         self.store.set_experiment_state(number, State.RUNNING)
         self.store.set_dut(
             number,
@@ -136,9 +137,9 @@ class SampleRun:
 
     def declare(
         self, name: str, *, title: str, gateway: str = "linux-forward", repeat: int = 3,
-        cell: Mapping[str, CellValue] | None = None, **over: Any,
+        cell: Mapping[str, CellValue] | None = None, variant: Mapping[str, Any] | None = None, **over: Any,
     ) -> int:  # fmt: skip
-        stored = settings(name=name, title=title, repeat=repeat, **over)
+        stored = settings(name=name, title=title, repeat=repeat, gateway={"driver": gateway, **(variant or {})}, **over)
         return self.store.add_experiment(
             name=name, title=title, gateway=gateway, procedure=stored["procedure"], family=stored["family"],
             settings=stored, unit=DECLARATIONS[stored["procedure"]].headline().unit, baseline=stored.get("baseline"),

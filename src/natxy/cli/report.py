@@ -13,6 +13,7 @@ from natxy.cli.errors import reported_errors, warn
 from natxy.errors import PlanError
 from natxy.report import terminal
 from natxy.report.formats import TableFormat, render
+from natxy.report.gateways_table import gateways_table
 from natxy.report.html import REPORT_FILE, write_report
 from natxy.report.results_tables import rfc_form
 from natxy.report.run_charts import run_charts
@@ -46,7 +47,9 @@ def report(
         if output and not charts:
             raise PlanError("--output is the folder of --charts; a report is written into its run's folder")
         if form:
-            typer.echo(render(rfc_form(RunReader(folder).run), form), nl=False)
+            run = RunReader(folder).run
+            compared = gateways_table(run)
+            typer.echo(render([*([compared] if compared else []), *rfc_form(run)], form), nl=False)
         elif charts:
             _write_charts(RunReader(folder), charts, output)
         else:

@@ -24,6 +24,8 @@ from natxy.plan.units import format_duration
 from natxy.report import results_tables, sweep_tables, wording
 from natxy.report.cards import cards
 from natxy.report.chart import Chart
+from natxy.report.gateways_charts import gateways_charts
+from natxy.report.gateways_table import gateways_table
 from natxy.report.live_charts import data_block, script, source_hash
 from natxy.report.published_figures import published_figures
 from natxy.report.run_charts import experiment_charts, group_charts
@@ -102,9 +104,10 @@ def render(reader: RunReader) -> str:
     )
     style = resources.files("natxy.report").joinpath("templates/report.css").read_text(encoding="utf-8")
     verdicts = [placed.trial.verdict for placed in every_trial(run)]
+    compared = list(gateways_charts(run))
     swept = _sweep_results(run)
     chapters = _chapters(run)
-    charts = [chart for results in swept for chart in results.charts]
+    charts = compared + [chart for results in swept for chart in results.charts]
     charts += [chart for chapter in chapters for page in chapter.pages for chart in page.charts]
     live = script() if charts else ""
     return environment.get_template("report.html.j2").render(
@@ -117,6 +120,8 @@ def render(reader: RunReader) -> str:
         invalid_count=verdicts.count(Verdict.INVALID),
         cards=cards(run),
         incomplete=wording.incomplete(run),
+        gateways=gateways_table(run),
+        gateways_charts=compared,
         result_tables=results_tables.plain_form(run),
         swept=swept,
         chapters=chapters,

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from ruamel.yaml import YAML
 
 from natxy.published import PublishedTable, published_names, published_table
 from natxy.report.tables import Column, Table
 from natxy.results.records import RunRecord
+
+# As the measured cells beside them, and a terminal has room for them.
+_MOST_COLUMNS: Final = 8
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,8 @@ def _figures(published: PublishedTable) -> PublishedFigures:
     columns = tuple(Column(title, is_number) for title, is_number in zip(published.columns, numeric, strict=True))
     rows = tuple(tuple(map(_cell, row)) for row in published.rows)
     source = f"{published.source}, {published.where}. Measured on: {published.setup}. {published.note}"
-    return PublishedFigures(Table(f"Published: {published.title}", columns, rows), source.strip())
+    table = Table(f"Published: {published.title}", columns, rows)
+    return PublishedFigures(table.transposed() if len(columns) > _MOST_COLUMNS else table, source.strip())
 
 
 def _cell(value: float | str) -> str:

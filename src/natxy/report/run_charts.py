@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every chart of a run: of its sweeps, of its experiments."""
+"""Every chart of a run: of its gateways side by side, of its sweeps, of its experiments."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from natxy.report import wording
 from natxy.report.chart import Chart
 from natxy.report.curve_charts import curve_chart, repeated_curves
+from natxy.report.gateways_charts import gateways_charts
 from natxy.report.search_chart import SearchStep, search_chart
 from natxy.report.series_chart import series_chart
 from natxy.report.sweep_charts import sweep_chart
@@ -16,6 +17,7 @@ from natxy.results.sweeps import SweepGroup, sweep_groups
 
 
 def run_charts(run: RunRecord) -> Iterator[Chart]:
+    yield from gateways_charts(run)
     for group in sweep_groups(run):
         yield from group_charts(group)
     for experiment in run.experiments:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from natxy.engine.messages import Verdict
 from natxy.report import results_tables, wording
+from natxy.report.gateways_table import gateways_table
 from natxy.report.published_figures import published_figures
 from natxy.report.tables import to_rich
 from natxy.report.walk import every_trial
@@ -17,9 +18,12 @@ from natxy.results.records import RunRecord
 
 def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType:
     run = reader.run
+    compared = gateways_table(run, narrow=True)
     parts: list[RenderableType] = [to_rich(table) for table in results_tables.overview(run)]
     for figures in published_figures(run):
         parts += [to_rich(figures.table), Text(figures.source, style="dim")]
+    if compared:
+        parts.append(to_rich(compared))
     incomplete = wording.incomplete(run)
     if incomplete:
         parts.append(Text("No result, or not the planned number of repetitions:", style="bold"))

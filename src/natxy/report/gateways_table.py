@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gateways side by side, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from natxy.plan.procedures import DECLARATIONS
+from natxy.plan.units import Unit
+from natxy.report import wording
+from natxy.report.tables import Column, Table
+from natxy.results.gateways import GatewayRow, SideBySide, side_by_side
+from natxy.results.records import ExperimentRecord, RunRecord, State
+from natxy.results.statistics import Summary
+
+TITLE: Final = "Gateways side by side"
+_BASELINE: Final = "Of the baseline"
+# Besides a procedure's headline.
+_MORE_FIGURES: Final = {"latency": ("wcl",)}
+_NARROW: Final = {
+    "throughput": ("fps",), "latency": ("TL ms", "WCL ms"), "connection-rate": ("cps",),
+    "validated-connection-rate": ("cps",), "tear-down-rate": ("torn/s",), "table-capacity": ("table",),
+}  # fmt: skip
+
+
+def gateways_table(run: RunRecord, *, narrow: bool = False) -> Table | None:
+    """Medians; `narrow` enough for a terminal. None where gateways cannot be compared."""
+    compared = side_by_side(run)
+    if compared is None:
+        return None
+    based = {row.experiments[name].procedure for name in compared.procedures for row in compared.rows
+             if name in row.experiments and row.experiments[name].baseline}  # fmt: skip
+    columns = [Column("Gateway")] if narrow else [Column("Gateway"), Column("Traffic")]
+    for name in compared.procedures:
+        columns += [Column(title, numeric=True) for title in _titles(name, narrow=narrow)]
+        if name in based:
+            columns.append(Column("base" if narrow else _BASELINE, numeric=True))
+    rows = tuple(_row(row, compared, based, run, narrow=narrow) for row in compared.rows)
+    return Table(f"{TITLE}, medians", tuple(columns), rows)
+
+
+def label(row: GatewayRow) -> str:
+    return ", ".join((row.driver, *row.variant))
+
+
+def _titles(procedure: str, *, narrow: bool) -> Iterator[str]:
+    declaration = DECLARATIONS[procedure]
+    if narrow:
+        yield from _NARROW.get(procedure, (procedure,))
+        return
+    headline = declaration.headline()
+    yield f"{headline.title}, {wording.unit(headline.unit)}"
+    for name in _MORE_FIGURES.get(procedure, ()):
+        figure = next(figure for figure in declaration.figures if figure.name == name)
+        yield f"{figure.title}, {wording.unit(figure.unit)}"
+
+
+def _row(row: GatewayRow, compared: SideBySide, based: set[str], run: RunRecord, *, narrow: bool) -> tuple[str, ...]:
+    cells = [f"{label(row)}, {row.traffic}"] if narrow else [label(row), row.traffic]
+    for procedure in compared.procedures:
+        experiment = row.experiments.get(procedure)
+        more = _MORE_FIGURES.get(procedure, ())
+        if experiment is None:
+            cells += [wording.ABSENT] * (1 + len(more) + (procedure in based))
+            continue
+        cells.append(_headline(experiment, narrow=narrow))
+        figures = experiment.figure_statistics
+        cells += [_shown(figures[name], Unit.NS, narrow=narrow) if name in figures else wording.ABSENT for name in more]
+        if procedure in based:
+            cells.append(_share(experiment, run))
+    return tuple(cells)
+
+
+def _headline(experiment: ExperimentRecord, *, narrow: bool) -> str:
+    if experiment.statistics is None:
+        return wording.ABSENT if experiment.state is State.DONE else wording.STATE_WORDS[experiment.state]
+    mark = "" if narrow or not wording.non_rfc(experiment) else " (non-RFC)"
+    return _shown(experiment.statistics, experiment.unit, narrow=narrow) + mark
+
+
+def _shown(summary: Summary, unit: str, *, narrow: bool) -> str:
+    if not narrow:
+        return summary.shown_median(lambda value: wording.quantity(value, unit))
+    show: Callable[[float], str] = _milliseconds if unit == Unit.NS else lambda value: wording.short(value, unit)
+    return wording.narrow(summary.shown_median(show))
+
+
+def _milliseconds(value_ns: float) -> str:
+    return f"{value_ns / 1e6:.3g}"
+
+
+def _share(experiment: ExperimentRecord, run: RunRecord) -> str:
+    """A baseline itself is the whole."""
+    if any(other.baseline is experiment for other in run.experiments) and experiment.statistics:
+        return wording.percent(100)
+    return wording.baseline_ratio(experiment) or wording.ABSENT
