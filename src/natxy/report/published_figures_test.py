@@ -35,6 +35,8 @@ def test_a_plan_names_what_stands_beside_its_results(run: RunRecord) -> None:
     assert figures.table.title.startswith("Published: iptables")
     assert [column.title for column in figures.table.columns] == ["CPU cores", "1", "2", "4", "8", "16"]
     assert [row[-1] for row in figures.table.rows[:4]] == ["4,000,000", "8,388,608", "8,388,608", "2,383,000"]
+    (short,) = published_figures(replace(run, plan_yaml=plan.to_yaml()), narrow=True)
+    assert [row[-1] for row in short.table.rows[:4]] == ["4M", "8.389M", "8.389M", "2.383M"]
     assert "draft-lencse-v6ops-transition-scalability-03" in figures.source
     assert "Figure 2" in figures.source
 

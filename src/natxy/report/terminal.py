@@ -20,7 +20,7 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
     run = reader.run
     compared = gateways_table(run, narrow=True)
     parts: list[RenderableType] = [to_rich(table) for table in results_tables.overview(run)]
-    for figures in published_figures(run):
+    for figures in published_figures(run, narrow=True):
         parts += [to_rich(figures.table), Text(figures.source, style="dim")]
     if compared:
         parts.append(to_rich(compared))
