@@ -15,6 +15,7 @@ from natxy.results.records import RunRecord
 
 _BAR_HEIGHT: Final = 26
 _AXIS_HEIGHT: Final = 50
+_ROOM: Final = 1.25
 
 
 def gateways_charts(run: RunRecord) -> Iterator[Chart]:
@@ -50,7 +51,10 @@ def _chart(procedure: str, rows: list[Row], compared: SideBySide) -> Chart:
     headline = next(experiments).declaration.headline()
     unit = Unit(headline.unit)
     y: Spec = {"field": "gateway", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 340}}
-    x: Spec = {"field": "median", **chart.axis("", unit), "title": chart.unit_words(unit)}
+    # The longest bar leaves room for its number.
+    most = _ROOM * max(float(row["maximum"]) for row in rows)
+    scale: Spec = {"zero": True, **({"domainMax": most} if most else {})}
+    x: Spec = {"field": "median", **chart.axis("", unit), "title": chart.unit_words(unit), "scale": scale}
     spec = chart.spec(
         [_bars(unit), _spread(), _numbers()],
         height=_AXIS_HEIGHT + _BAR_HEIGHT * len(rows),
