@@ -58,10 +58,12 @@ _LEGEND_COLUMNS: Final = ((4, 10), (10, 4), (20, 2), (10_000, 1))
 _SHORT_UNITS: Final = {
     Unit.FPS: "frames/s per direction",
     Unit.CPS: "connections/s",
-    Unit.NS: "s",
+    Unit.NS: "ms",
     Unit.SECONDS: "s",
     Unit.PERCENT: "%",
 }
+
+_UNPREFIXED: Final = {Unit.PERCENT, Unit.NS}
 
 _FADED: Final = 0.12
 # Pinned to Shift, the wheel goes on scrolling the page.
@@ -91,13 +93,13 @@ def unit_title(title: str, unit: Unit) -> str:
 
 
 def base(value: float, unit: Unit) -> float:
-    """Times in seconds, which an axis' prefixes then scale."""
-    return value / 1e9 if unit is Unit.NS else value
+    """Delays in milliseconds (RFC 8219 §7.3)."""
+    return value / 1e6 if unit is Unit.NS else value
 
 
 def quantity_format(unit: Unit) -> str:
-    """Of d3: four significant digits and a prefix; percentages and counts of frames as they are."""
-    return ".4~r" if unit is Unit.PERCENT else ".4~s"
+    """Of d3: four significant digits and a prefix; percentages and milliseconds without one."""
+    return ".4~r" if unit in _UNPREFIXED else ".4~s"
 
 
 def axis(title: str, unit: Unit) -> Spec:
@@ -107,7 +109,7 @@ def axis(title: str, unit: Unit) -> Spec:
         "type": "quantitative",
         "title": unit_title(title, unit),
         "scale": {"domain": [0, 100]} if percent else {"zero": True},
-        "axis": {"format": "~f" if percent else "~s"},
+        "axis": {"format": "~f" if unit in _UNPREFIXED else "~s"},
     }
 
 

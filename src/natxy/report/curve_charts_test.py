@@ -38,10 +38,10 @@ def test_percentages_are_drawn_from_0_to_100() -> None:
     assert encoding["x"]["scale"] == encoding["y"]["scale"] == {"domain": [0, 100]}
 
 
-def test_times_are_drawn_in_seconds_which_take_prefixes() -> None:
+def test_delays_are_drawn_in_milliseconds() -> None:
     chart = drawn((1, curve(((50.0, 35_000.0),), Unit.NS)))
-    assert chart.spec["data"]["values"][0]["y"] == 35e-6
-    assert chart.spec["encoding"]["y"]["title"] == "lost (s)"
+    assert chart.spec["data"]["values"][0]["y"] == 0.035
+    assert chart.spec["encoding"]["y"]["title"] == "lost (ms)"
 
 
 def test_twenty_repetitions_look_different() -> None:

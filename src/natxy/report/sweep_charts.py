@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from natxy.plan.units import Unit
@@ -17,6 +18,7 @@ _AXES: Final = ("cores", "frame_size", "connections", "alpha")
 # They grow by factors.
 _LOGARITHMIC: Final = {"connections", "gateway.conntrack_max", "gateway.hash_size"}
 _CATEGORY_WIDTH: Final = 60
+_CURVE_STEPS: Final = 8
 
 
 def sweep_chart(sweep: Sweep, *, name: str) -> Chart | None:
@@ -90,7 +92,9 @@ def _x(sweep: Sweep, index: int, values: Sequence[float]) -> Spec:
     if not values:
         return {"type": "nominal", "title": wording.field(field), "sort": None, "axis": {"labelAngle": 0}}
     scale: Spec = {"type": "log", "nice": False} if field in _LOGARITHMIC else {"zero": field != "frame_size"}
-    axis = {"values": list(values), "format": "~s" if field in _LOGARITHMIC else "~f", "labelOverlap": "greedy"}
+    # An axis' own `format` takes its precision from the distance between ticks, and would write 0.25 as 0.3.
+    form = "~s" if field in _LOGARITHMIC else "~f"
+    axis = {"values": list(values), "labelExpr": f"format(datum.value, '{form}')", "labelOverlap": "greedy"}
     unit = ", bytes with FCS" if field == "frame_size" else ""
     title = wording.field(field) + unit
     return {"type": "quantitative", "title": title, "scale": scale | {"padding": 14}, "axis": axis}
@@ -133,12 +137,7 @@ def _references(sweep: Sweep, index: int, unit: Unit, x: Spec) -> Iterator[Spec]
     """What the medians are to be seen against: the theoretical maximum (RFC 2544 §26.1), the ideal scale-up."""
     field = sweep.fields[index]
     if field == "frame_size" and unit is Unit.FPS:
-        maxima = {
-            place[index]: wording.theoretical_maximum_fps(cell)
-            for cell, place in zip(sweep.cells, sweep.places, strict=True)
-        }
-        rows = [{"x": size, "y": maximum} for size, maximum in maxima.items() if maximum is not None]
-        yield from _reference(rows, "theoretical maximum", x)
+        yield from _reference(list(_maxima(sweep, index)), "theoretical maximum", x)
     if field == "cores":
         alone = [
             cell.statistics.median
@@ -148,6 +147,23 @@ def _references(sweep: Sweep, index: int, unit: Unit, x: Spec) -> Iterator[Spec]
         cores = sorted({as_number(place[index]) or 0 for place in sweep.places})
         for median in alone:
             yield from _reference([{"x": n, "y": chart.base(n * median, unit)} for n in cores], "ideal", x)
+
+
+def _maxima(sweep: Sweep, index: int) -> Iterator[Row]:
+    """A curve: between two frame sizes the time that a frame takes grows evenly, not the rate."""
+    known = sorted(
+        (size, maximum)
+        for cell, place in zip(sweep.cells, sweep.places, strict=True)
+        if (size := as_number(place[index])) is not None
+        and (maximum := wording.theoretical_maximum_fps(cell)) is not None
+    )
+    for (size, maximum), (next_size, next_maximum) in pairwise(known):
+        for step in range(_CURVE_STEPS):
+            share = step / _CURVE_STEPS
+            frame_s = (1 - share) / maximum + share / next_maximum
+            yield {"x": size + share * (next_size - size), "y": 1 / frame_s}
+    for size, maximum in known[-1:]:
+        yield {"x": size, "y": maximum}
 
 
 def _reference(rows: Sequence[Row], words: str, x: Spec) -> Iterator[Spec]:

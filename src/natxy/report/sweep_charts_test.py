@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from natxy.report.chart import Chart, Row, Spec
+from natxy.report.still_charts import page_svg
 from natxy.report.sweep_charts import sweep_chart
 from natxy.results.reader import RunReader
 from natxy.results.sweeps import Sweep, sweeps
@@ -55,6 +56,11 @@ def test_connections_stand_on_a_logarithmic_axis_and_what_failed_nowhere(found: 
     assert x(chart)["axis"]["values"] == [50_000, 200_000, 800_000, 3_200_000]
 
 
+def test_every_coordinate_stands_on_the_axis_as_it_is(found: dict[str, Sweep]) -> None:
+    svg = page_svg(drawn(found["alpha"]))
+    assert [text for text in ("0.25", "0.5", "0.6", "0.8") if f">{text}<" not in svg] == []
+
+
 def test_words_are_categories_and_other_coordinates_series(found: dict[str, Sweep]) -> None:
     chart = drawn(found["spread"])
     assert x(chart)["type"] == "nominal"
@@ -64,9 +70,9 @@ def test_words_are_categories_and_other_coordinates_series(found: dict[str, Swee
     ]  # fmt: skip
 
 
-def test_times_are_drawn_in_seconds(found: dict[str, Sweep]) -> None:
+def test_delays_are_drawn_in_milliseconds(found: dict[str, Sweep]) -> None:
     rows = drawn(found["latency"]).spec["data"]["values"]
-    assert rows[0]["median"] == pytest.approx(31.4e-6)
+    assert rows[0]["median"] == pytest.approx(31.4e-3)
     assert rows[0]["minimum"] < rows[0]["median"] < rows[0]["maximum"]
 
 

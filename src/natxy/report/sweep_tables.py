@@ -74,7 +74,7 @@ def _coordinates(group: SweepGroup) -> Iterator[Row]:
 
 def _conditions(group: SweepGroup) -> tuple[list[Row], list[tuple[str, str]]]:
     """What varies from cell to cell besides the coordinates, or is always told; what is the same in all."""
-    told = {_CONDITIONS.get(field) for field in group.fields}
+    told = {words for field in group.fields for words in (_CONDITIONS.get(field), wording.field(field))}
     stated = {sweep.title: _stated(sweep) for sweep in group.sweeps}
     varying: list[Row] = []
     same: list[tuple[str, str]] = []

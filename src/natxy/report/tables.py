@@ -3,11 +3,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from rich import box
 from rich import table as rich_table
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
+
+# Of a text that is no number; longer words break.
+_LONGEST_WORD: Final = 24
+# The space that `_drawn` leaves beside a column, and the frame's.
+_BETWEEN: Final = 2
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,65 @@ class Table:
         return Table(self.title, head, rows)
 
 
-def to_rich(table: Table) -> rich_table.Table:
+def to_rich(table: Table) -> RenderableType:
+    """As wide as the console has room for; a wider table goes on below, its first column again beside the rest."""
+    return _Fitted(table)
+
+
+def fitting(table: Table, width: int) -> Iterator[tuple[Table, list[int]]]:
+    """The table's parts that `width` characters hold without breaking a number, each with its columns' widths."""
+    least = [_least(table, index) for index in range(len(table.columns))]
+    part = [0]
+    for index in range(1, len(least)):
+        if len(part) > 1 and _drawn_width([least[i] for i in (*part, index)]) > width:
+            yield _part(table, part, least, width)
+            part = [0]
+        part.append(index)
+    yield _part(table, part, least, width)
+
+
+def _part(table: Table, chosen: list[int], least: list[int], width: int) -> tuple[Table, list[int]]:
+    columns = tuple(table.columns[i] for i in chosen)
+    rows = tuple(tuple(row[i] for i in chosen) for row in table.rows)
+    widths = [least[i] for i in chosen]
+    spare = width - _drawn_width(widths)
+    for place, index in enumerate(chosen):
+        more = max(0, min(_natural(table, index) - widths[place], spare))
+        widths[place] += more
+        spare -= more
+    return replace(table, columns=columns, rows=rows), widths
+
+
+def _least(table: Table, index: int) -> int:
+    """Words stay whole, and so do a number and its unit."""
+    column = table.columns[index]
+    cells = [row[index] for row in table.rows]
+    words = [word for text in (column.title, *(() if column.numeric else cells)) for word in text.split()]
+    longest = max(map(len, words), default=1)
+    if column.numeric:
+        return max(longest, *map(len, cells), 1)
+    # Names of cells are long words that may break.
+    return min(longest, _LONGEST_WORD)
+
+
+def _natural(table: Table, index: int) -> int:
+    return max(map(len, (table.columns[index].title, *(row[index] for row in table.rows))))
+
+
+def _drawn_width(widths: Sequence[int]) -> int:
+    return sum(widths) + len(widths) * _BETWEEN
+
+
+class _Fitted:
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for part, widths in fitting(self._table, options.max_width):
+            yield _drawn(part, widths)
+
+
+def _drawn(table: Table, widths: Sequence[int]) -> rich_table.Table:
     shown = rich_table.Table(
         title=Text(table.title, style="bold"),
         title_justify="left",
@@ -48,12 +114,9 @@ def to_rich(table: Table) -> rich_table.Table:
         # Nine columns have to fit into 80 characters and leave words of the first one whole.
         padding=(0, 1, 0, 0),
     )
-    for column in table.columns:
+    for column, width in zip(table.columns, widths, strict=True):
         shown.add_column(
-            Text(column.title),
-            justify="right" if column.numeric else "left",
-            no_wrap=column.numeric,
-            overflow="fold",
+            Text(column.title), justify="right" if column.numeric else "left", overflow="fold", width=width
         )
     for row in table.rows:
         shown.add_row(*(Text(cell) for cell in row), style="bold" if row[0] in table.emphasis else None)

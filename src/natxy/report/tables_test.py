@@ -6,6 +6,7 @@ import io
 import pytest
 from rich.console import Console
 
+from natxy.published import published_names, published_table
 from natxy.report.tables import Column, Table, to_rich
 
 
@@ -28,3 +29,18 @@ def test_transposed_rows_are_columns() -> None:
     turned = table.transposed()
     assert [column.title for column in turned.columns] == ["Cores", "min", "max"]
     assert turned.rows == (("1", "3", "5"), ("2", "4", "6"))
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+@pytest.mark.parametrize("name", published_names())
+def test_no_width_costs_a_cell(name: str, width: int) -> None:
+    published = published_table(name)
+    cells = [[f"{cell:,}" if isinstance(cell, int | float) else cell for cell in row] for row in published.rows]
+    columns = tuple(Column(title, numeric=index > 0) for index, title in enumerate(published.columns))
+    output = io.StringIO()
+    Console(file=output, width=width).print(to_rich(Table("t", columns, tuple(map(tuple, cells)))))
+    text = output.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    words = set(text.split())
+    assert [cell for row in cells for cell in row[1:] if not set(cell.split()) <= words] == []
+    assert [word for title in published.columns[1:] for word in title.split() if word not in words] == []

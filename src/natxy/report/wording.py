@@ -207,7 +207,8 @@ def share(value: float | None) -> str:
 
 def field(path: str) -> str:
     """A field of the plan, such as `ports.source`."""
-    return _FIELDS.get(path) or path.replace(".", " ").replace("_", " ").capitalize()
+    plain = path.removeprefix("procedure.").removeprefix("gateway.")
+    return _FIELDS.get(path) or plain.replace(".", " ").replace("_", " ").capitalize()
 
 
 def coordinate(value: CellValue) -> str:
