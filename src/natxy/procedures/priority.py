@@ -15,10 +15,12 @@ _AUTOGROUP = Path("/proc/self/autogroup")
 class Background:
     """This process at the lowest priority and off `avoid`ed cores, until `end`.
 
-    Programs inherit both, so start those that measure or are measured within `foreground`.
+    Programs inherit both, so start those that measure or are measured within `foreground`. Where nothing is measured,
+    in virtual time, there is nothing to make way for: not `active`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, active: bool = True) -> None:
+        self._active = active
         self._niceness = os.getpriority(os.PRIO_PROCESS, 0)
         self._cores = os.sched_getaffinity(0)
         self._avoided: frozenset[int] = frozenset()
@@ -46,7 +48,9 @@ class Background:
         self._set(self._niceness, self._cores)
 
     def _set(self, niceness: int, cores: Collection[int]) -> None:
-        # Who is not root may lower the priority but not raise it again; a simulated run doesn't need it.
+        if not self._active:
+            return
+        # Who is not root may lower the priority but not raise it again.
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, niceness)
         # Where the kernel groups processes by session, a nice value counts only within the session.

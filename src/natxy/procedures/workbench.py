@@ -53,7 +53,7 @@ class Workbench:
         self._stack = ExitStack()
         self._made_for: tuple[AddressPlan, GatewayConfig] | None = None
         self._bed: Bed | None = None
-        self._background = Background()
+        self._background = Background(active=not isinstance(plan.testbed, SimulatedTestbedConfig))
 
     def __enter__(self) -> Workbench:
         return self
