@@ -69,6 +69,14 @@ void TupleSpace<F>::at(std::span<const std::uint64_t> numbers, TupleLanes<F>& tu
     for (std::size_t field = Position::count_; field-- > 0;) {
       if (!all && !is_permuted(field)) continue;
       const Divisor& size = sizes_[field];
+      if (size.value() == 1) {
+        digits[field].fill(0);
+        continue;
+      }
+      if (field == 0) {
+        for (std::size_t i = 0; i < count; ++i) digits[field][i] = static_cast<std::uint32_t>(rest[i]);
+        continue;
+      }
       for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t quotient = size.quotient(rest[i]);
         digits[field][i] = static_cast<std::uint32_t>(rest[i] - quotient * size.value());
@@ -90,7 +98,7 @@ void TupleSpace<F>::at(std::span<const std::uint64_t> numbers, TupleLanes<F>& tu
     (*permutation_)(std::span(rest).first(count));
     split(false);
   }
-  for (std::size_t field = 0; field < Position::count_; ++field) {
+  for (std::size_t field = Position::count_; field-- > 0;) {
     const FieldRange& range = ranges_[field];
     for (std::size_t i = 0; i < count; ++i) {
       digits[field][i] = range.order == Order::decreasing ? range.max - digits[field][i] : range.min + digits[field][i];
@@ -120,13 +128,14 @@ void TupleSpace<F>::random(const Series& sequences, std::size_t count, TupleLane
 
 template <Family F>
 void TupleSpace<F>::compose(const Digits& values, std::size_t count, TupleLanes<F>& tuples) const {
+  // What was split off first comes first: a vector is not read from single stores until they have left the core.
+  for (std::size_t i = 0; i < count; ++i) {
+    tuples.source_port[i] = static_cast<std::uint16_t>(values[source_port][i]);
+    tuples.destination_port[i] = static_cast<std::uint16_t>(values[destination_port][i]);
+  }
+  place(std::span(values[source_address]).first(count), source_base_, source_low_bit_, tuples.source);
   place(std::span(values[destination_address]).first(count), destination_base_, destination_low_bit_,
         tuples.destination);
-  place(std::span(values[source_address]).first(count), source_base_, source_low_bit_, tuples.source);
-  for (std::size_t i = 0; i < count; ++i) {
-    tuples.destination_port[i] = static_cast<std::uint16_t>(values[destination_port][i]);
-    tuples.source_port[i] = static_cast<std::uint16_t>(values[source_port][i]);
-  }
 }
 
 template class TupleSpace<Family::ipv4>;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trial/receiver.hpp"
 
+#include <rte_prefetch.h>
+
 #include <algorithm>
 
 namespace natxy {
