@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <unordered_set>
 #include <vector>
 
@@ -33,6 +34,33 @@ TEST(Permutation, ReachesEveryNumberOnceForLargeSizes) {
       ASSERT_FALSE(seen[value]);
       seen[value] = true;
     }
+  }
+}
+
+TEST(Permutation, ReachesEveryNumberOnceUpTo2To24) {
+  constexpr std::uint64_t size = std::uint64_t{1} << 24;
+  for (const std::uint64_t one_off : {size - 1, size, size + 1}) {
+    const Permutation permutation(one_off, one_off);
+    std::vector<std::uint64_t> values(one_off);
+    std::iota(values.begin(), values.end(), 0);
+    permutation(values);
+    std::vector<bool> seen(one_off, false);
+    for (const std::uint64_t value : values) {
+      ASSERT_LT(value, one_off);
+      ASSERT_FALSE(seen[value]);
+      seen[value] = true;
+    }
+  }
+}
+
+TEST(Permutation, ManyAtOnceAreAsOneByOne) {
+  for (const std::uint64_t size : {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{1000}, std::uint64_t{1} << 40}) {
+    const Permutation permutation(size, 6);
+    std::vector<std::uint64_t> values(1000);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = i * 7919 % size;
+    const std::vector<std::uint64_t> indexes = values;
+    permutation(values);
+    for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], permutation(indexes[i])) << size;
   }
 }
 
@@ -77,17 +105,37 @@ TEST(Permutation, TheFirstValuesSpreadEvenly) {
 }
 
 TEST(Permutation, NeighboursDoNotStayNeighbours) {
-  const std::uint64_t size = 1'000'000;
-  const Permutation permutation(size, 3);
-  double product = 0;
-  double square = 0;
-  for (std::uint64_t i = 0; i + 1 < 100000; ++i) {
-    const double here = static_cast<double>(permutation(i)) - size / 2.0;
-    const double next = static_cast<double>(permutation(i + 1)) - size / 2.0;
-    product += here * next;
-    square += here * here;
+  for (const std::uint64_t size : {std::uint64_t{1'000'000}, (std::uint64_t{1} << 32) - 5, std::uint64_t{1} << 62}) {
+    const Permutation permutation(size, 3);
+    double product = 0;
+    double square = 0;
+    for (std::uint64_t i = 0; i < 100000; ++i) {
+      const double here = static_cast<double>(permutation(i)) / static_cast<double>(size) - 0.5;
+      const double next = static_cast<double>(permutation(i + 1)) / static_cast<double>(size) - 0.5;
+      product += here * next;
+      square += here * here;
+    }
+    EXPECT_LT(std::abs(product / square), 0.02) << size;
   }
-  EXPECT_LT(std::abs(product / square), 0.02);
+}
+
+/// How far apart the values of neighbours are, round the circle, spreads as evenly as the values do: 64 bins, as above.
+TEST(Permutation, TheDistancesOfNeighboursSpreadEvenly) {
+  for (const std::uint64_t size : {std::uint64_t{4'000'000}, std::uint64_t{100'000'000}, std::uint64_t{1} << 48}) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const Permutation permutation(size, seed);
+      std::vector<double> bins(64, 0);
+      constexpr double draws = 6400;
+      for (std::uint64_t i = 0; i < 6400; ++i) {
+        const std::uint64_t distance = (permutation(2 * i + 1) + size - permutation(2 * i)) % size;
+        bins[distance * 64 / size] += 1;
+      }
+      double statistic = 0;
+      for (const double count : bins) statistic += (count - draws / 64) * (count - draws / 64) / (draws / 64);
+      EXPECT_GT(statistic, 25) << size << " seed " << seed;
+      EXPECT_LT(statistic, 125) << size << " seed " << seed;
+    }
+  }
 }
 
 TEST(Permutation, RefusesSizesOutOfRange) {
