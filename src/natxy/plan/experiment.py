@@ -15,8 +15,10 @@ from ruamel.yaml import YAML
 from natxy.plan.addresses import USUAL_MTU, AddressPlan, LinkAddresses, Translation
 from natxy.plan.background import Background
 from natxy.plan.base import PlanModel
+from natxy.plan.frame_sizes import SMALLEST_FRAME
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import Goal
+from natxy.plan.line import LineTraffic
 from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.models import (
     AddressPreset,
@@ -156,18 +158,25 @@ class Experiment(PlanModel):
         return self.frame_size - IP_HEADER_DIFFERENCE_BYTES * (shortened and family == Family.IPV4)
 
     @property
+    def smallest_frame(self) -> int:
+        """Bytes, FCS counted, that its test frames can have."""
+        return max(SMALLEST_FRAME[family] for family in self.families)
+
+    @property
     def longest_frame(self) -> int:
-        """Bytes, FCS counted, of the longest frame on either link: one from the IPv4 side may grow on its way."""
-        if self.translation is None:
-            return self.frame_size
-        sending: tuple[Family, ...] = self.families
-        if self.directions == Directions.FORWARD or (self.procedure.stateful and self.alpha is None):
-            sending = self.families[:1]
-        elif self.directions == Directions.REVERSE:
-            sending = self.families[1:]
-        return max(
-            self.sent_frame_size(family) + IP_HEADER_DIFFERENCE_BYTES * (family == Family.IPV4) for family in sending
-        )
+        """Bytes, FCS counted, of the longest foreground frame on either link."""
+        return self._line_traffic.longest_frame
+
+    @property
+    def maximum_fps(self) -> float | None:
+        """The theoretical maximum of one direction: what percentages of the line rate are shares of."""
+        return self._line_traffic.maximum_fps
+
+    @property
+    def _line_traffic(self) -> LineTraffic:
+        traffic = LineTraffic.model_validate(self)
+        one_way = self.procedure.stateful and self.alpha is None
+        return traffic.model_copy(update={"directions": Directions.FORWARD}) if one_way else traffic
 
     @property
     def unit(self) -> Unit:

@@ -178,7 +178,10 @@ class TimingPlan(PlanModel):
     preset: TimingPreset | None = None
     trial: Duration | None = Field(default=None, description="traffic of one throughput trial (RFC 2544 §24)")
     drain: Duration | None = Field(default=None, description="wait for residual frames (RFC 2544 §23)")
-    settle: Duration | None = Field(default=None, description="rest between trials (RFC 2544 §23)")
+    settle: Duration | None = Field(
+        default=None,
+        description="rest before a trial (RFC 2544 §23); twice as long before the second try of an invalid one",
+    )
     learning_pause: Duration | None = Field(
         default=None, description="wait after addresses were resolved, and between phases 1 and 2 (RFC 2544 §23)"
     )

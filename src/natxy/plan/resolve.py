@@ -31,7 +31,7 @@ from natxy.plan.problems import Location, PlanProblems, Problem
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.procedures.maximum_rate import MaximumRate
 from natxy.plan.topology import resolve_addresses, resolve_translation
-from natxy.plan.units import Percent, Rate, format_duration, format_quantity, line_rate_fps
+from natxy.plan.units import Percent, Rate, format_duration, format_quantity
 
 DEFAULT_ALPHA: Final = 0.5
 DEFAULT_MIN_RATE: Final = 1000.0
@@ -83,7 +83,6 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     family = own.left_family or plan.family
     kind = own.translation.kind if own.translation else None
     families = kind.families if kind else (family,)
-    line_bps = own.line_rate or plan.line_rate
     takes = own.procedure.takes
     timing = resolve_timing(plan.timing, own.timing)
     addresses = resolve_addresses(own.addresses, family, kind, hiding=own.gateway.hides_left)
@@ -98,7 +97,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         translation=resolve_translation(own.translation, addresses) if own.translation else None,
         frame_size=own.frame_size or max(SMALLEST_FRAME[family] for family in families),
         size_convention=own.size_convention,
-        line_rate=line_bps,
+        line_rate=own.line_rate or plan.line_rate,
         ttl=own.ttl,
         dont_fragment=own.dont_fragment,
         directions=(own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
@@ -119,14 +118,14 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         max_invalid=own.max_invalid,
         timing=timing,
     )
-    procedure = _resolve_procedure(own.procedure, line_bps, experiment.longest_frame, (*location, "procedure"))
-    experiment = experiment.model_copy(update={"procedure": procedure})
     if own.background:
         background = resolve_background(own.background, experiment.frame_size)
         experiment = experiment.model_copy(update={"background": background})
+    procedure = _resolve_procedure(own.procedure, experiment.maximum_fps, (*location, "procedure"))
+    experiment = experiment.model_copy(update={"procedure": procedure})
     if "search" not in takes:
         return experiment
-    search = _resolve_search(own.search, line_bps, experiment.longest_frame, (*location, "search"))
+    search = _resolve_search(own.search, experiment.maximum_fps, (*location, "search"))
     if search.kind == "mlrsearch":
         search = _resolve_mlrsearch(search, own, timing, (*location, "search"))
     return experiment.model_copy(update={"search": search})
@@ -147,27 +146,25 @@ def _ports_for(flows: int) -> Ports:
     )
 
 
-def _resolve_procedure(
-    own: ProcedureConfig, line_bps: float | None, frame_size: int, location: Location
-) -> ProcedureConfig:
-    if line_bps is not None:
-        return own.with_line_rate(line_rate_fps(line_bps, frame_size))
+def _resolve_procedure(own: ProcedureConfig, line_fps: float | None, location: Location) -> ProcedureConfig:
+    if line_fps is not None:
+        return own.with_line_rate(line_fps)
     if isinstance(own, MaximumRate) and own.needs_maximum_rate and own.maximum_rate is None:
         text = f"missing; {own.name} needs the highest rate of the medium: give it here, or the plan's `line_rate`"
         raise PlanProblems([Problem((*location, "maximum_rate"), text)])
     return own
 
 
-def _resolve_search(own: SearchPlan, line_bps: float | None, frame_size: int, location: Location) -> Search:
+def _resolve_search(own: SearchPlan, line_fps: float | None, location: Location) -> Search:
     problems: list[Problem] = []
 
     def rate(field: str, given: Rate) -> float:
         if not isinstance(given, Percent):
             return given
-        if line_bps is None:
+        if line_fps is None:
             problems.append(Problem((*location, field), f"{given} of what? Give the plan's `line_rate`, e.g. 10Gbps"))
             return 1.0
-        return line_rate_fps(line_bps, frame_size) * given.value / 100
+        return line_fps * given.value / 100
 
     if own.max_rate is None:
         problems.append(Problem((*location, "max_rate"), "missing; give the highest rate to search, e.g. 1M"))
@@ -233,7 +230,7 @@ def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[s
         )
     for experiment in experiments:
         sentences += timing_deviations(experiment.timing, fixed_duration=experiment.procedure.timed)
-        sentences += experiment.procedure.deviations(experiment.timing.trial)
+        sentences += experiment.procedure.deviations(experiment)
         if experiment.search and experiment.search.goal:
             sentences += goal_deviations(experiment.search.goal, experiment.timing.trial)
         sentences += _tolerated_loss(experiment)

@@ -94,6 +94,14 @@ def test_percentages_are_shares_of_the_line_rate() -> None:
     assert resolved.min_rate == pytest.approx(14_880.95)
 
 
+@pytest.mark.parametrize(("share", "mean_frame"), [("10%", 66), ("50%", 74), ("90%", 82)])
+def test_percentages_are_shares_of_what_the_line_carries_of_a_mix(share: str, mean_frame: int) -> None:
+    experiment = only_experiment(FORWARDING | {"background": share, "search": {"max_rate": "50%"}}, line_rate="1Gbps")
+    assert experiment.maximum_fps == pytest.approx(1e9 / 8 / (mean_frame + 20))
+    assert experiment.search is not None
+    assert experiment.search.max_rate == pytest.approx(1e9 / 8 / (mean_frame + 20) / 2)
+
+
 def test_a_percentage_needs_a_line_rate() -> None:
     plan = plan_of(FORWARDING | {"search": {"max_rate": "50%"}})
     assert problems_of(plan) == [("experiments", 0, "search", "max_rate")]

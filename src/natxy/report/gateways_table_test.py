@@ -20,7 +20,7 @@ GATEWAYS: tuple[tuple[str, dict[str, Any], float, float], ...] = (
     ("iptables", {"backend": "legacy", "kernel": "user-mode"}, 40e3, 30e3),
 )
 
-SIIT = {"kind": "siit", "prefix": "2001:2:0:64::/96"}
+SIIT = {"kind": "siit", "prefix": "2001:2:0:64::/96", "pool": "198.19.0.1/32"}
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from natxy.plan.background import Background
+from natxy.plan.line import LineTraffic
 from natxy.plan.loss_tolerance import loss_tolerance_of
 from natxy.plan.models import AddressRange, CellValue, PortRange
 from natxy.plan.procedures.base import ProcedureDeclaration
-from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention, TranslationKind
-from natxy.plan.units import Unit, format_duration, format_quantity, format_rate, line_rate_fps
+from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, SizeConvention, TranslationKind
+from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State, TrialKind
 from natxy.results.statistics import Ratio, Summary
 
@@ -96,30 +97,9 @@ def directions(experiment: ExperimentRecord) -> int:
 
 def theoretical_maximum_fps(experiment: ExperimentRecord) -> float | None:
     """Of one direction; None where the plan gives no line rate, or the experiment's rates aren't frames'."""
-    line_bps = experiment.settings.get("line_rate")
-    if line_bps is None or experiment.declaration.step_unit != Unit.FPS:
+    if experiment.declaration.step_unit != Unit.FPS:
         return None
-    return line_rate_fps(line_bps, _mean_frame(experiment.settings))
-
-
-def _mean_frame(settings: Mapping[str, Any]) -> float:
-    """Of the experiment's own frames and those of its background."""
-    own = _longest_frame(settings)
-    if not (given := settings.get("background")):
-        return own
-    background = Background.model_validate(given)
-    return own + background.share * (background.frame_size - own)
-
-
-def _longest_frame(settings: Mapping[str, Any]) -> int:
-    """Of what is sent and what arrives: IPv4 frames of the nominal size grow where they are translated."""
-    size = int(settings["frame_size"])
-    translation = settings.get("translation")
-    if not translation or settings["size_convention"] != SizeConvention.NOMINAL:
-        return size
-    left, right = TranslationKind(translation["kind"]).families
-    senders = {"forward": (left,), "reverse": (right,)}.get(settings["directions"], (left, right))
-    return size + IP_HEADER_DIFFERENCE_BYTES * (Family.IPV4 in senders)
+    return LineTraffic.model_validate(experiment.settings).maximum_fps
 
 
 def share_of_maximum(experiment: ExperimentRecord) -> str:

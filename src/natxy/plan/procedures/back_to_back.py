@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from natxy.plan.procedures.base import Figure
 from natxy.plan.procedures.maximum_rate import MaximumRate
+from natxy.plan.procedures.rates import below_line, off_throughput
 from natxy.plan.units import Count, Unit, times
+
+if TYPE_CHECKING:
+    from natxy.plan.experiment import Experiment
 
 # RFC 2544 §26.4.
 LONGEST_BURST_S: Final = 2.0
@@ -46,6 +50,12 @@ class BackToBackConfig(MaximumRate):
     def traffic_s(self, trial_s: float) -> float:
         """Of the longest burst."""
         return self.longest_frames / self.maximum_fps
+
+    def deviations(self, experiment: Experiment) -> list[str]:
+        return [
+            *off_throughput(experiment, "The buffer time of back-to-back frames is corrected by", "RFC 9004 §5.4"),
+            *below_line(experiment, self.maximum_rate, "Back-to-back frames are sent at", "RFC 2544 §26.4"),
+        ]
 
     def repeat_deviations(self, repeat: int) -> list[str]:
         if repeat >= LEAST_REPEAT:

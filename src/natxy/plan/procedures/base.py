@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from natxy.plan.base import PlanModel
 from natxy.plan.units import Unit, times
+
+if TYPE_CHECKING:
+    from natxy.plan.experiment import Experiment
 
 USUAL_REPEAT: Final = 20
 
@@ -58,8 +61,9 @@ class ProcedureDeclaration(PlanModel):
         """How long the traffic of a trial of fixed length lasts, given the timing's `trial`."""
         return trial_s
 
-    def deviations(self, trial_s: float) -> list[str]:
-        """Where this procedure's own fields and durations depart from its RFC, as sentences for the report."""
+    def deviations(self, experiment: Experiment) -> list[str]:
+        """Where what is particular to this procedure departs from its RFC, as sentences for the report. `experiment`:
+        the resolved one."""
         return []
 
     def repeat_deviations(self, repeat: int) -> list[str]:

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.plan.procedures.delays import DELAY_DEFINITION
 from natxy.plan.procedures.per_direction import per_direction
+from natxy.plan.procedures.rates import off_throughput
 from natxy.plan.units import Unit
+
+if TYPE_CHECKING:
+    from natxy.plan.experiment import Experiment
 
 
 class PdvConfig(ProcedureDeclaration):
@@ -26,6 +30,9 @@ class PdvConfig(ProcedureDeclaration):
     stateful: ClassVar = False
     takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})
 
+    def deviations(self, experiment: Experiment) -> list[str]:
+        return off_throughput(experiment, "PDV is measured at", "RFC 8219 §7.3.1")
+
 
 class IpdvConfig(ProcedureDeclaration):
     name: Literal["ipdv"] = "ipdv"
@@ -42,3 +49,6 @@ class IpdvConfig(ProcedureDeclaration):
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
     takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})
+
+    def deviations(self, experiment: Experiment) -> list[str]:
+        return off_throughput(experiment, "IPDV is measured at", "RFC 8219 §7.3.2")

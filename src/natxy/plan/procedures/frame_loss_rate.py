@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.plan.procedures.per_direction import per_direction
+from natxy.plan.procedures.rates import below_line
 from natxy.plan.units import AbsoluteRate, Unit
+
+if TYPE_CHECKING:
+    from natxy.plan.experiment import Experiment
 
 
 class FrameLossRateConfig(ProcedureDeclaration):
@@ -32,3 +36,6 @@ class FrameLossRateConfig(ProcedureDeclaration):
     def offered_percents(self) -> list[float]:
         """All rates that may be tried, from 100 % down."""
         return [100 - number * self.step_percent for number in range(math.ceil(100 / self.step_percent - 1e-9))]
+
+    def deviations(self, experiment: Experiment) -> list[str]:
+        return below_line(experiment, self.maximum_rate, "Frame loss is measured up to", "RFC 2544 §26.3")

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.plan.procedures.delays import DELAY_DEFINITION
 from natxy.plan.procedures.per_direction import per_direction
+from natxy.plan.procedures.rates import off_throughput
 from natxy.plan.units import Duration, Unit, format_duration
+
+if TYPE_CHECKING:
+    from natxy.plan.experiment import Experiment
 
 # RFC 2544 §26.2 and RFC 8219 §7.2.
 LEAST_STREAM_S: Final = 120.0
@@ -27,7 +31,7 @@ class LatencyStream(ProcedureDeclaration):
     )
 
     source: ClassVar[str]
-    """The RFC that asks for 60 s and 120 s."""
+    """The RFC that asks for 60 s, 120 s and the throughput."""
 
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
@@ -39,16 +43,18 @@ class LatencyStream(ProcedureDeclaration):
     def traffic_s(self, trial_s: float) -> float:
         return self.warm_up_s(trial_s) + (trial_s if self.tagging is None else self.tagging)
 
-    def deviations(self, trial_s: float) -> list[str]:
+    def deviations(self, experiment: Experiment) -> list[str]:
+        trial_s = experiment.timing.trial
         asked = (
             ("Latency is measured in a stream of", self.traffic_s(trial_s), LEAST_STREAM_S),
             ("The first tagged frame of a latency stream follows after", self.warm_up_s(trial_s), LEAST_WARM_UP_S),
         )
-        return [
+        sentences = [
             f"{words} {format_duration(own_s)}; {self.source} asks for at least {format_duration(least_s)}."
             for words, own_s, least_s in asked
             if own_s < least_s
         ]
+        return sentences + off_throughput(experiment, "Latency is measured at", self.source)
 
 
 class LatencyConfig(LatencyStream):
@@ -68,8 +74,8 @@ class LatencyConfig(LatencyStream):
     )
     stated: ClassVar = DELAY_DEFINITION | {"Lost tagged frames": "counted, and left out of both percentiles"}
 
-    def deviations(self, trial_s: float) -> list[str]:
-        sentences = super().deviations(trial_s)
+    def deviations(self, experiment: Experiment) -> list[str]:
+        sentences = super().deviations(experiment)
         if self.tagged_frames < LEAST_TAGGED:
             text = f"Latency is that of {self.tagged_frames} tagged frames a stream; "
             sentences.append(f"{text}{self.source} asks for at least {LEAST_TAGGED}.")

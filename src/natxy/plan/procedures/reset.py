@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.plan.procedures.per_direction import per_direction
+from natxy.plan.procedures.rates import off_throughput
 from natxy.plan.units import Duration, Unit
+
+if TYPE_CHECKING:
+    from natxy.plan.experiment import Experiment
 
 
 class ResetKind(StrEnum):
@@ -58,3 +62,11 @@ class ResetConfig(ProcedureDeclaration):
 
     def traffic_s(self, trial_s: float) -> float:
         return self.steady_s(trial_s) + (trial_s if self.recovery is None else self.recovery)
+
+    def deviations(self, experiment: Experiment) -> list[str]:
+        sentences = off_throughput(experiment, "Reset is measured at", "RFC 6201")
+        smallest = experiment.smallest_frame
+        if experiment.frame_size > smallest:
+            text = f"Reset is measured with frames of {experiment.frame_size} bytes; RFC 6201 asks for the smallest"
+            sentences.append(f"{text}, here {smallest} bytes.")
+        return sentences

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from natxy.plan.procedures.base import Figure
 from natxy.plan.procedures.maximum_rate import MaximumRate
 from natxy.plan.procedures.per_direction import per_direction
+from natxy.plan.procedures.rates import below_line, off_throughput
 from natxy.plan.units import Duration, Unit, format_duration
+
+if TYPE_CHECKING:
+    from natxy.plan.experiment import Experiment
 
 # RFC 2544 §26.5.
 OVERLOAD_SHARE: Final = 1.1
@@ -45,8 +49,13 @@ class SystemRecoveryConfig(MaximumRate):
         """The overload lasts as long as the timing's `trial` says."""
         return trial_s + self.recovery_s(trial_s)
 
-    def deviations(self, trial_s: float) -> list[str]:
-        if trial_s >= LEAST_OVERLOAD_S:
-            return []
-        asked = f"RFC 2544 §26.5 asks for at least {format_duration(LEAST_OVERLOAD_S)}"
-        return [f"The overload before a system recovery lasts {format_duration(trial_s)}; {asked}."]
+    def deviations(self, experiment: Experiment) -> list[str]:
+        trial_s, source = experiment.timing.trial, "RFC 2544 §26.5"
+        sentences = [
+            *off_throughput(experiment, "System recovery is measured around", source),
+            *below_line(experiment, self.maximum_rate, "The overload before a system recovery is limited to", source),
+        ]
+        if trial_s < LEAST_OVERLOAD_S:
+            asked = f"{source} asks for at least {format_duration(LEAST_OVERLOAD_S)}"
+            sentences.append(f"The overload before a system recovery lasts {format_duration(trial_s)}; {asked}.")
+        return sentences

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.plan.units import Count, Unit
+
+if TYPE_CHECKING:
+    from natxy.plan.experiment import Experiment
 
 
 class TableCapacityConfig(ProcedureDeclaration):
@@ -52,7 +55,7 @@ class TableCapacityConfig(ProcedureDeclaration):
             )
         return self
 
-    def deviations(self, trial_s: float) -> list[str]:
+    def deviations(self, experiment: Experiment) -> list[str]:
         if self.shortcut is None:
             return []
         text = "The capacity was looked for around the number of connections, out of too many, that answered when "
