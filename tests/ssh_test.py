@@ -10,9 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from natxy.dut.base import DutInterfaces
+from natxy.dut.hotplug import HotPlug
+from natxy.dut.linux_forward import LinuxForwardGateway
 from natxy.dut.ssh import SshTransport
 from natxy.errors import DutError
+from natxy.plan.gateways import LinuxForwardConfig
 from natxy.plan.hardware import SshTarget
+from tests.lab_frames import IPV4
 from tests.sshd import Sshd, needs_sshd, running_sshd
 
 pytestmark = needs_sshd
@@ -148,3 +153,43 @@ def test_sysctls_are_given_back_also_after_a_killed_run(sshd: Sshd, tmp_path: Pa
             assert setting.read_text() == "1000\n"
             transport.machine.release(name)
             assert transport.run(["test", "-e", f"/run/natxy/{name}"], check=False).returncode == 1
+
+
+def test_cores_leave_service_and_come_back_also_after_a_killed_run(sshd: Sshd, tmp_path: Path) -> None:
+    cpus = tmp_path / "cpu"
+    for core in range(1, 4):
+        (cpus / f"cpu{core}").mkdir(parents=True)
+        (cpus / f"cpu{core}" / "online").write_text("1")
+    (cpus / "online").write_text("0-3\n")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    # As the kernel does: the list follows the switches.
+    (programs / "tee").write_text(
+        f'#!/bin/sh\n/usr/bin/tee "$@"\ncd {cpus}\nlist=0\nfor core in 1 2 3; do\n'
+        "[ $(cat cpu$core/online) = 1 ] && list=$list,$core\ndone\necho $list > online\n"
+    )
+    (programs / "tee").chmod(0o755)
+    kept = str(tmp_path / "run" / "cores")
+    with running_sshd(tmp_path / "second", programs=programs) as second:
+        with SshTransport(second.target) as killed:
+            plug = HotPlug(killed, str(cpus), kept)
+            plug.use([0, 1])
+            assert plug.cores() == (0, 1)
+        with SshTransport(second.target) as transport:
+            plug = HotPlug(transport, str(cpus), kept)
+            plug.give_back()
+            assert plug.cores() == (0, 1, 2, 3)
+            assert transport.run(["test", "-e", kept], check=False).returncode == 1
+
+
+def test_linux_gateways_cores_are_set_by_hot_plug(sshd: Sshd, tmp_path: Path) -> None:
+    cpus = tmp_path / "cpu"
+    cpus.mkdir()
+    (cpus / "online").write_text("0-1\n")
+    with SshTransport(sshd.target) as transport:
+        transport.hot_plug = HotPlug(transport, str(cpus), str(tmp_path / "kept"))
+        gateway = LinuxForwardGateway(LinuxForwardConfig(), transport, DutInterfaces("lo", "lo"), IPV4)
+        gateway.set_cores([0, 1])
+        with pytest.raises(DutError, match="no core 2 in service, but 0, 1"):
+            gateway.set_cores([0, 1, 2])
+        assert gateway.describe().settings["cores in service"] == "0, 1"

@@ -33,7 +33,7 @@ defaults:
   loss_tolerance: 5%
 experiments:
   - {name: missing, gateway: {driver: map646, program: no-map646}, translation: siit}
-  - {name: siit, gateway: tayga, translation: siit}
+  - {name: siit, gateway: tayga, translation: siit, cores: 1}
   - {name: nat46, gateway: tayga, translation: nat46}
   - {name: nat64, gateway: tayga-netfilter, translation: nat64, connections: 1k, phase1_rate: 1k}
 """

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 
 from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway
@@ -25,7 +26,11 @@ class CommandGateway(Gateway[CommandConfig]):
         self, config: CommandConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
     ) -> None:
         super().__init__(config, transport, interfaces, addresses)
-        given = {Capability.CLEAR: config.clear, Capability.COUNT: config.count}
+        given = {
+            Capability.CLEAR: config.clear,
+            Capability.COUNT: config.count,
+            Capability.SET_CORES: config.set_cores,
+        }
         self.capabilities = frozenset(capability for capability, commands in given.items() if commands)
         self._meanings = {
             "{left}": interfaces.left,
@@ -45,17 +50,30 @@ class CommandGateway(Gateway[CommandConfig]):
     def remove(self) -> None:
         self._run_all(self.config.remove)
 
+    def restart(self) -> None:
+        if not self.config.restart:
+            super().restart()
+            return
+        self._run_all(self.config.restart)
+        self.wait_ready()
+
+    def set_cores(self, cores: Sequence[int]) -> None:
+        self._meanings["{cores}"] = str(len(cores))
+        self._run_all(self.config.set_cores)
+        self.wait_ready()
+
     def wait_ready(self) -> None:
+        """A DUT that cannot be reached, because it boots, is not ready either."""
         if self.config.wait_ready is None:
             return
         deadline = time.monotonic() + self.config.timeout
-        while (done := self._run(self.config.wait_ready, check=False)).returncode != 0:
-            if time.monotonic() > deadline:
-                said = (done.stderr or done.stdout).strip() or "nothing"
-                raise DutError(
-                    f"the gateway was not ready within {self.config.timeout:g} s: `{shlex.join(done.argv)}` still "
-                    f"failed with exit code {done.returncode}; it said: {said}"
-                )
+        while True:
+            try:
+                self._run(self.config.wait_ready)
+                return
+            except DutError as error:
+                if time.monotonic() > deadline:
+                    raise DutError(f"the gateway was not ready within {self.config.timeout:g} s: {error}") from error
             time.sleep(0.1)
 
     def describe(self) -> DutDescription:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import ip_interface
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 from natxy.dut.base import Capability, DutInterfaces
 from natxy.dut.command import CommandGateway
 from natxy.dut.machine import MachineSysctls
-from natxy.dut.transport import LocalTransport
+from natxy.dut.transport import CompletedCommand, LocalTransport
 from natxy.errors import DutError
 from natxy.plan.addresses import AddressPlan, LinkAddresses
 from natxy.plan.gateways import CommandConfig
@@ -56,6 +57,41 @@ def test_readiness_that_never_comes() -> None:
     dut = gateway(wait_ready=shell("echo booting; exit 7"), timeout="50ms")
     with pytest.raises(DutError, match=r"not ready within 0\.05 s: .* exit code 7; it said: booting"):
         dut.wait_ready()
+
+
+def test_restart_by_its_own_commands_and_else_by_setting_it_up_anew(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    verbs = {verb: [shell(f"echo {verb} >> {log}")] for verb in ("apply", "remove", "restart")}
+    ready = shell(f"echo ready >> {log}")
+    gateway(**verbs, wait_ready=ready).restart()
+    del verbs["restart"]
+    gateway(**verbs, wait_ready=ready).restart()
+    assert log.read_text().split() == ["restart", "ready", "remove", "apply", "ready"]
+
+
+def test_cores_are_a_number_in_the_arguments(tmp_path: Path) -> None:
+    dut = gateway(set_cores=[shell(f"echo maxcpus={{cores}} > {tmp_path}/boot")])
+    assert dut.capabilities == {Capability.SET_CORES}
+    dut.set_cores([0, 1, 2])
+    assert (tmp_path / "boot").read_text() == "maxcpus=3\n"
+
+
+def test_a_machine_that_cannot_be_reached_is_not_ready_yet() -> None:
+    class Booting(LocalTransport):
+        tries = 0
+
+        def run(
+            self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+        ) -> CompletedCommand:
+            self.tries += 1
+            if self.tries < 3:
+                raise DutError("no answer")
+            return super().run(argv, input=input, timeout_s=timeout_s, check=check)
+
+    transport = Booting(MachineSysctls())
+    config = CommandConfig(wait_ready=["true"])
+    CommandGateway(config, transport, DutInterfaces("eth1", "eth2"), ADDRESSES).wait_ready()
+    assert transport.tries == 3
 
 
 def test_table_is_seen_to_be_empty(tmp_path: Path) -> None:

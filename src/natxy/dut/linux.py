@@ -13,7 +13,7 @@ from natxy.dut.base import ConfigT, DutDescription, DutInterfaces, Gateway
 from natxy.dut.conntrack import ConntrackTable
 from natxy.dut.links import LinuxLinks
 from natxy.dut.rps import steer, steered_to
-from natxy.dut.transport import PowerSwitch, Transport
+from natxy.dut.transport import CoreSwitch, PowerSwitch, Transport
 from natxy.errors import DutError
 from natxy.plan.addresses import AddressPlan
 
@@ -97,6 +97,8 @@ class LinuxGateway(Gateway[ConfigT]):
 
     def describe(self) -> DutDescription:
         settings = {name: self.read_sysctl(name) for name in self.reported_sysctls}
+        if isinstance(self.transport, CoreSwitch):
+            settings["cores in service"] = ", ".join(map(str, self.transport.hot_plug.cores()))
         if mask := steered_to(self.transport, self.interfaces):
             settings["rps_cpus"] = mask
         if self.table:
@@ -108,8 +110,12 @@ class LinuxGateway(Gateway[ConfigT]):
             self._wait_up(interface, time.monotonic() + LINK_UP_S)
 
     def set_cores(self, cores: Sequence[int]) -> None:
-        """For a gateway that does its work in the kernel's receive path."""
-        steer(self.transport, self.interfaces, cores)
+        """For a gateway that does its work in the kernel's receive path: others get no frames, or, on a machine of its
+        own, are out of service."""
+        if isinstance(self.transport, CoreSwitch):
+            self.transport.hot_plug.use(cores)
+        else:
+            steer(self.transport, self.interfaces, cores)
 
     def kernel(self) -> str:
         release = self.transport.run(["uname", "-r"]).stdout.strip()

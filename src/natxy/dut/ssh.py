@@ -12,6 +12,7 @@ from typing import Final, Self
 
 import asyncssh
 
+from natxy.dut.hotplug import HotPlug
 from natxy.dut.remote_sysctls import RemoteSysctls
 from natxy.dut.transport import CompletedCommand
 from natxy.errors import DutError
@@ -38,6 +39,7 @@ class SshTransport:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ssh", daemon=True)
         self.machine = RemoteSysctls(self)
+        self.hot_plug = HotPlug(self)
 
     def __enter__(self) -> Self:
         self._thread.start()

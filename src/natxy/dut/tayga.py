@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from natxy.dut.base import DutInterfaces
+from collections.abc import Sequence
+
+from natxy.dut.base import Capability, DutInterfaces
 from natxy.dut.linux import LinuxGateway
 from natxy.dut.mapped_hosts import mapped_hosts
 from natxy.dut.tayga_process import TaygaProcess
@@ -15,6 +17,7 @@ from natxy.plan.gateways import TaygaConfig
 class TaygaGateway(LinuxGateway[TaygaConfig]):
     name = "tayga"
     summary = "Tayga, stateless in user space: SIIT, and NAT46 without connections"
+    capabilities = frozenset({Capability.SET_CORES})
 
     def __init__(
         self, config: TaygaConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
@@ -36,6 +39,10 @@ class TaygaGateway(LinuxGateway[TaygaConfig]):
 
     def uninstall(self) -> None:
         self._tayga.stop()
+
+    def set_cores(self, cores: Sequence[int]) -> None:
+        super().set_cores(cores)
+        self._tayga.set_cores(cores)
 
     def version(self) -> str:
         return f"{self._tayga.version()}, {self.kernel()}"

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from natxy.dut.base import DutInterfaces
 from natxy.dut.netfilter import NetfilterGateway
 from natxy.dut.tayga_process import TaygaProcess
@@ -47,6 +49,10 @@ class TaygaNetfilterGateway(NetfilterGateway[TaygaNetfilterConfig]):
     def uninstall(self) -> None:
         self.transport.run(["nft", "-f", "-"], input="table ip natxy\ndelete table ip natxy\n")
         self._tayga.stop()
+
+    def set_cores(self, cores: Sequence[int]) -> None:
+        super().set_cores(cores)
+        self._tayga.set_cores(cores)
 
     def version(self) -> str:
         nftables = self.transport.run(["nft", "--version"]).stdout.strip()

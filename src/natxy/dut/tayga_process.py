@@ -29,7 +29,8 @@ class TaygaProcess:
     ) -> None:
         self._transport = transport
         self._routed = (translation.prefix, *networks)
-        self._pinned = [] if core is None else ["taskset", "--cpu-list", str(core)]
+        self._own_core = core
+        self._cores: Sequence[int] = [] if core is None else [core]
         self.configuration = "\n".join(
             [f"tun-device {INTERFACE}", f"ipv4-addr {_OWN_ADDRESS}", f"prefix {translation.prefix}", *mapped, ""]
         )
@@ -42,23 +43,35 @@ class TaygaProcess:
         self._ip("link", "set", INTERFACE, "up", "txqueuelen", str(_QUEUE_LENGTH))
         for network in self._routed:
             self._ip("route", "replace", str(network), "dev", INTERFACE)
-        argv = [*self._pinned, "tayga", "--config", "/dev/stdin", "--pidfile", self._pid_file()]
+        pinned = ["taskset", "--cpu-list", _listed(self._cores)] if self._cores else []
+        argv = [*pinned, "tayga", "--config", "/dev/stdin", "--pidfile", self._pid_file()]
         self._transport.run(argv, input=self.configuration)
+
+    def set_cores(self, cores: Sequence[int]) -> None:
+        """Where it may run, now and when it is started anew, unless it has a core of its own."""
+        if self._own_core is not None:
+            return
+        self._cores = cores
+        if pid := self._pid():
+            self._transport.run(["taskset", "--cpu-list", "--pid", _listed(cores), pid])
 
     def stop(self) -> None:
         """Harmless when it doesn't run."""
-        file = self._pid_file()
-        pid = self._transport.run(["cat", file], check=False).stdout.strip()
-        # The file of a process that was killed names another by now, maybe.
-        if pid and self._transport.run(["cat", f"/proc/{pid}/comm"], check=False).stdout.strip() == "tayga":
+        if pid := self._pid():
             self._transport.run(["kill", pid])
-        self._transport.run(["rm", "-f", file])
+        self._transport.run(["rm", "-f", self._pid_file()])
         self._ip("link", "del", INTERFACE, must_succeed=False)
 
     def version(self) -> str:
         # Tayga tells its version to the system's log only.
         asked = self._transport.run(["dpkg-query", "-W", "-f", "${Version}", "tayga"], check=False)
         return f"tayga {asked.stdout}" if asked.returncode == 0 else "tayga"
+
+    def _pid(self) -> str | None:
+        pid = self._transport.run(["cat", self._pid_file()], check=False).stdout.strip()
+        # The file of a process that was killed names another by now, maybe.
+        running = pid and self._transport.run(["cat", f"/proc/{pid}/comm"], check=False).stdout.strip() == "tayga"
+        return pid if running else None
 
     def _pid_file(self) -> str:
         # One network namespace, one Tayga: labs side by side on a machine share its /run.
@@ -67,3 +80,7 @@ class TaygaProcess:
 
     def _ip(self, *arguments: str, must_succeed: bool = True) -> None:
         self._transport.run(["ip", *arguments], check=must_succeed)
+
+
+def _listed(cores: Sequence[int]) -> str:
+    return ",".join(map(str, cores))

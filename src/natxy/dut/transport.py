@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from natxy.dut.hotplug import HotPlug
 from natxy.dut.machine import MachineSysctls
 from natxy.errors import DutError
 
@@ -53,6 +54,14 @@ class PowerSwitch(Protocol):
     """A transport that can switch the DUT's whole machine off and on; all that was set there is lost."""
 
     def restart(self) -> None: ...
+
+
+@runtime_checkable
+class CoreSwitch(Protocol):
+    """A transport to a machine of the DUT's own, whose cores can be taken out of service."""
+
+    @property
+    def hot_plug(self) -> HotPlug: ...
 
 
 class LocalTransport:

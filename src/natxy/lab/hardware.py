@@ -33,13 +33,14 @@ class HardwareTestbed:
         self._machine = MachineSysctls()
         self._ports: dict[Side, TesterPort] = {Side.LEFT: config.left, Side.RIGHT: config.right}
         self._stack = ExitStack()
+        self._dut_cores: tuple[int, ...] = ()
         self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
         self.transport: Transport = self._reach_dut()
         self.interfaces = DutInterfaces(left=config.dut.left, right=config.dut.right)
 
     @property
     def gateway_cores(self) -> tuple[int, ...]:
-        return ()
+        return self._dut_cores
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -51,6 +52,11 @@ class HardwareTestbed:
             for side, port in self._ports.items():
                 if port.interface:
                     self._take(side, port.interface)
+            if isinstance(self.transport, SshTransport):
+                # What a killed run took out of service.
+                self.transport.hot_plug.give_back()
+                stack.callback(self.transport.hot_plug.give_back)
+                self._dut_cores = self.transport.hot_plug.cores()
             self._stack = stack.pop_all()
         return self
 
@@ -82,6 +88,7 @@ class HardwareTestbed:
             "kernel": f"{platform.system()} {platform.release()} (the tester's)",
             "dut": f"{self.transport.describe()}, interfaces {self.interfaces.left} and {self.interfaces.right}",
             "tester cores": ", ".join(map(str, self.cores.tester)),
+            "dut cores": ", ".join(map(str, self._dut_cores)) or "unknown: set by the DUT itself",
             "control core": str(self.cores.main),
         }
         for side, port in self._ports.items():

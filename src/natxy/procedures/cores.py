@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import os
-
 from natxy.dut.base import Capability
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
-from natxy.lab.cores import assign_cores, lab_cores
+from natxy.lab.cores import lab_cores
 from natxy.lab.kernels import runs_in_guest
 from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.gateways import CommandConfig
 from natxy.plan.hardware import HardwareConfig
 from natxy.plan.models import LabConfig, SimulatedTestbedConfig
 
@@ -24,9 +23,10 @@ def check_cores(plan: ResolvedPlan) -> None:
     cannot set how many it uses."""
     match plan.testbed:
         case LabConfig() as lab:
-            available = len(lab_cores(lab, most_cores(plan)).dut)
+            available: int | None = len(lab_cores(lab, most_cores(plan)).dut)
         case HardwareConfig() as hardware:
-            available = len(assign_cores(os.sched_getaffinity(0), hardware.tester_cores, ()).dut)
+            # Behind ssh they are counted when the DUT is set up; this machine's are not the gateway's alone.
+            available = None if hardware.dut.ssh else 0
         case SimulatedTestbedConfig() as simulated:
             available = simulated.dut_cores
     for experiment in plan.experiments:
@@ -35,11 +35,16 @@ def check_cores(plan: ResolvedPlan) -> None:
             _check(experiment, experiment.cores, 0 if in_guest else available)
 
 
-def _check(experiment: Experiment, cores: int, available: int) -> None:
-    driver = experiment.gateway.driver
-    if not available or (driver in GATEWAYS and Capability.SET_CORES not in GATEWAYS[driver].capabilities):
+def _check(experiment: Experiment, cores: int, available: int | None) -> None:
+    gateway = experiment.gateway
+    if isinstance(gateway, CommandConfig):
+        if not gateway.set_cores:
+            raise PlanError(f"{experiment.name}: the gateway has no commands for `cores`; give it `set_cores`")
+        return
+    driver = gateway.driver
+    if available == 0 or (driver in GATEWAYS and Capability.SET_CORES not in GATEWAYS[driver].capabilities):
         raise PlanError(f"{experiment.name}: the cores of {driver} cannot be set on this testbed; remove `cores`")
-    if cores > available:
+    if available is not None and cores > available:
         raise PlanError(
             f"{experiment.name} asks for {cores} of the gateway's cores, but this testbed has {available} for it: ask "
             "for fewer, or give it more by the testbed's `dut_cores`"

@@ -72,3 +72,29 @@ def test_a_lab_gives_as_many_cores_as_the_plan_asks_if_there_are(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     with pytest.raises(PlanError, match=r"^forwarding/cores=3 asks for 3 of .* but this testbed has 1 for it"):
         check_cores(plan)
+
+
+HARDWARE = """\
+name: hardware
+testbed:
+  kind: hardware
+  left: {pci: "0000:41:00.0"}
+  right: {pci: "0000:41:00.1"}
+  dut: {ssh: root@dut.lab, left: eth1, right: eth2}
+experiments:
+  - {name: forwarding, gateway: linux-forward, procedure: throughput, cores: [1, 16], search: {max_rate: 1M}}
+"""
+
+
+def test_cores_behind_ssh_are_counted_when_the_dut_is_set_up(tmp_path: Path) -> None:
+    check_cores(load(tmp_path, HARDWARE))
+    with pytest.raises(PlanError, match="the cores of linux-forward cannot be set on this testbed"):
+        check_cores(load(tmp_path, HARDWARE.replace("ssh: root@dut.lab, ", "")))
+
+
+def test_a_gateway_of_ones_own_needs_commands_for_its_cores(tmp_path: Path) -> None:
+    for place in (HARDWARE, HARDWARE.replace("ssh: root@dut.lab, ", "")):
+        with pytest.raises(PlanError, match="no commands for `cores`; give it `set_cores`"):
+            check_cores(load(tmp_path, place.replace("linux-forward", "{driver: command}")))
+        own = "{driver: command, set_cores: [[./boot-with, '{cores}']]}"
+        check_cores(load(tmp_path, place.replace("linux-forward", own)))

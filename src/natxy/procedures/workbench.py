@@ -17,13 +17,14 @@ from natxy.engine.client import EngineClient
 from natxy.engine.interface import Engine
 from natxy.engine.messages import PortsOpen
 from natxy.engine.simulated import SimulatedDut, SimulatedEngine
+from natxy.errors import PlanError
 from natxy.interrupts import interrupts_held_back
 from natxy.lab.base import Testbed
 from natxy.lab.hardware import HardwareTestbed
 from natxy.lab.kernels import lab_for
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.gateways import GatewayConfig, SimulatedConfig
+from natxy.plan.gateways import CommandConfig, GatewayConfig, SimulatedConfig
 from natxy.plan.hardware import HardwareConfig, LinkSetUp
 from natxy.plan.models import LabConfig, SimulatedTestbedConfig
 from natxy.procedures.cores import most_cores
@@ -34,7 +35,7 @@ from natxy.procedures.streams import neighbors_request
 @dataclass(frozen=True)
 class Bed:
     """A testbed in use. `sleep` passes over seconds of its time; `dut_cores`: all that frames can be steered
-    to."""
+    to, none where that is the gateway's own business."""
 
     engine: Engine
     gateway: Gateway[Any]
@@ -51,7 +52,7 @@ class Workbench:
         self._plan = plan
         self._engine_log = engine_log
         self._stack = ExitStack()
-        self._made_for: tuple[AddressPlan, GatewayConfig] | None = None
+        self._made_for: tuple[AddressPlan, GatewayConfig, bool] | None = None
         self._bed: Bed | None = None
         self._background = Background(active=not isinstance(plan.testbed, SimulatedTestbedConfig))
 
@@ -66,7 +67,8 @@ class Workbench:
 
     def bed_for(self, experiment: Experiment) -> Bed:
         """DutError, PlanError or EngineDiedError when it cannot be set up; then nothing of it stays."""
-        wanted = (experiment.address_plan, experiment.gateway)
+        # Once its cores were set, only a gateway that is set up anew has all that it has again.
+        wanted = (experiment.address_plan, experiment.gateway, experiment.cores is None)
         if self._bed is None or self._made_for != wanted:
             self._clear_away()
             try:
@@ -76,8 +78,7 @@ class Workbench:
                 self._clear_away()
                 raise
             self._made_for = wanted
-        if self._bed.dut_cores and Capability.SET_CORES in self._bed.gateway.capabilities:
-            self._bed.gateway.set_cores(self._bed.dut_cores[: experiment.cores])
+        _set_cores(self._bed, experiment)
         return self._bed
 
     def discard(self) -> None:
@@ -139,3 +140,21 @@ class Workbench:
             description={"testbed": "simulated: a model of a gateway in virtual time"},
             deviations=["Nothing was measured: engine and gateway are models in virtual time."],
         )
+
+
+def _set_cores(bed: Bed, experiment: Experiment) -> None:
+    if Capability.SET_CORES not in bed.gateway.capabilities:
+        return
+    asked = experiment.cores
+    if isinstance(experiment.gateway, CommandConfig):
+        # How many it has, its commands know.
+        if asked is not None:
+            bed.gateway.set_cores(range(asked))
+        return
+    if asked is not None and asked > len(bed.dut_cores):
+        raise PlanError(
+            f"{experiment.name} asks for {asked} of the gateway's cores, but the DUT has {len(bed.dut_cores)} in "
+            "service: ask for fewer"
+        )
+    if bed.dut_cores:
+        bed.gateway.set_cores(bed.dut_cores[:asked])

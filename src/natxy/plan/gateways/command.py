@@ -18,7 +18,7 @@ class CommandConfig(GatewayModel):
     """Any gateway. A command is a program with its arguments, run on the DUT as they are, by no shell.
 
     `{left}` and `{right}` in an argument become the DUT's interfaces, `{left_address}` and `{right_address}` its own
-    addresses on them.
+    addresses on them; in `set_cores`, `{cores}` is the number of cores.
     """
 
     driver: Literal["command"] = "command"
@@ -30,6 +30,12 @@ class CommandConfig(GatewayModel):
     clear: list[Command] = Field(default=[], description="empties the connection tracking table")
     count: Command | None = Field(
         default=None, description="prints the number of connections; the first number printed is taken"
+    )
+    restart: list[Command] = Field(
+        default=[], description="reset the gateway, which is then set up as before; `remove` and `apply` if not given"
+    )
+    set_cores: list[Command] = Field(
+        default=[], description="have `{cores}` of the gateway's cores do all its work; `remove` takes that back"
     )
     version: Command | None = Field(default=None, description="prints name and version, for the report")
     describe: list[Command] = Field(default=[], description="print the configuration in force, for the report")
