@@ -35,10 +35,10 @@ from natxy.engine.messages import (
     Verdict,
 )
 from natxy.engine.simulated_delays import SimulatedDelays
-from natxy.engine.simulated_losses import NOTHING, Carried, Outage, StreamLosses, carried, lose
+from natxy.engine.simulated_losses import NOTHING, Carried, Outage, StreamLosses, carried, during, lose
 from natxy.engine.simulated_table import SimulatedTable
 from natxy.errors import NatxyError
-from natxy.plan.gateways import SimulatedConfig
+from natxy.plan.gateways import AfterRestart, SimulatedConfig
 
 # The real engine tells five times a second how far a trial is.
 PROGRESS_S: Final = 0.2
@@ -56,12 +56,14 @@ class SimulatedDut:
         self._random = random.Random(seed)
         self.trial_time_s = 0.0
         self.outages: list[Outage] = []
+        self.forgotten_from_s = math.inf
 
     def begin_trial(self, seed: int) -> None:
         """A trial's noise comes from its own seed: it is the same whatever was tried before."""
         self._random = random.Random(f"{self._seed}/{seed}")
         self.trial_time_s = 0.0
         self.outages = []
+        self.forgotten_from_s = math.inf
 
     def forwarded(self, rate_fps: float, flows: int = 1) -> float:
         """The share of frames forwarded at `rate_fps`, both directions together."""
@@ -84,7 +86,10 @@ class SimulatedDut:
     def restart(self) -> None:
         """At the present time of the trial that is under way."""
         self.table.restart()
-        self.outages.append(Outage(self.trial_time_s, self.trial_time_s + self.config.restart_time))
+        back_s = self.trial_time_s + self.config.restart_time
+        self.outages.append(Outage(self.trial_time_s, back_s))
+        if self.config.after_restart != AfterRestart.FORWARD:
+            self.forgotten_from_s = back_s
 
     def _all_cores(self, limit_fps: float) -> float:
         return self._today(limit_fps * (1 + self.config.core_efficiency * (self.cores - 1)))
@@ -166,7 +171,7 @@ class SimulatedEngine:
         result = self._result(received, request.drain_s, on_progress)
         measured = zip(request.streams, result.streams, losses, strict=True)
         streams = [
-            _with_losses(self._with_delays(stream, found, histogram=request.delay_histogram), lost)
+            self._with_losses(stream, self._with_delays(stream, found, histogram=request.delay_histogram), lost)
             for stream, found, lost in measured
         ]
         return result.model_copy(update={"streams": streams})
@@ -201,7 +206,20 @@ class SimulatedEngine:
             ratio = config.background_loss_ratio
         if stream.kind != StreamKind.FLOWS:
             through = Carried(through.share * known, 0.0 if known < 1 else through.lossless_part)
-        return lose(stream, through, ratio, self._dut.outages)
+        return lose(stream, through, ratio, [*self._dut.outages, self._forgotten(stream)])
+
+    def _forgotten(self, stream: StreamSpec) -> Outage:
+        """From when on the stream's connections are none of the gateway's any more."""
+        end_s = _end_s(stream)
+        since_s = end_s if stream.kind == StreamKind.FLOWS else min(end_s, self._dut.forgotten_from_s)
+        return Outage(since_s, end_s)
+
+    def _with_losses(self, stream: StreamSpec, result: StreamResult, losses: StreamLosses) -> StreamResult:
+        misrouted = 0
+        if self._dut.config.after_restart == AfterRestart.MISROUTE and stream.source == Side.LEFT:
+            misrouted = len(during(stream, self._forgotten(stream)))
+        found = {"first_lost": losses.first, "last_lost": losses.last, "longest_silence": losses.silence}
+        return result.model_copy(update={"misrouted": misrouted} | found)
 
     def _with_delays(self, stream: StreamSpec, result: StreamResult, *, histogram: bool) -> StreamResult:
         config = self._dut.config
@@ -310,8 +328,3 @@ def _start_s(stream: StreamSpec) -> float:
 
 def _end_s(stream: StreamSpec) -> float:
     return stream.start_s + stream.frames / stream.rate_fps
-
-
-def _with_losses(result: StreamResult, losses: StreamLosses) -> StreamResult:
-    found = {"first_lost": losses.first, "last_lost": losses.last, "longest_silence": losses.silence}
-    return result.model_copy(update=found)

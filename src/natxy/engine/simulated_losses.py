@@ -69,7 +69,7 @@ class StreamLosses:
 
 def lose(stream: StreamSpec, through: Carried, ratio: float, outages: Iterable[Outage]) -> StreamLosses:
     """`ratio` of what gets through is lost besides, evenly spread over the stream."""
-    unheard = _merged(_during(stream, outage) for outage in outages)
+    unheard = _merged(during(stream, outage) for outage in outages)
     heard = stream.frames - sum(map(len, unheard))
     received = int(heard * through.share)
     if ratio:
@@ -85,7 +85,7 @@ def lose(stream: StreamSpec, through: Carried, ratio: float, outages: Iterable[O
     return StreamLosses(received, _lost(stream, first), _lost(stream, last), _silence(stream, unheard))
 
 
-def _during(stream: StreamSpec, outage: Outage) -> range:
+def during(stream: StreamSpec, outage: Outage) -> range:
     """The frames that are sent during an outage."""
 
     def first_from(time_s: float) -> int:

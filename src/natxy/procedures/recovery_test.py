@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from natxy.dut.simulated import SimulatedGateway
 from natxy.engine.messages import Verdict
+from natxy.engine.simulated import SimulatedDut
+from natxy.engine.simulated_losses import Outage
 from natxy.errors import DutError
 from natxy.plan.problems import PlanProblems
 from natxy.plan.resolve import resolve
@@ -150,7 +152,47 @@ def test_the_reset_time_is_the_models(rate: int, restart_s: float, directions: s
 def test_a_reset_that_outlasts_the_traffic_has_no_time() -> None:
     run = measure(reset(10_000), restart_time=3)
     assert figures(run, "reset")["loss"] is None
-    assert "forward, reverse: raise `recovery`" in run.experiments[0].repetitions[0].reason
+    assert "lost to the end, forward, reverse: raise `recovery`" in run.experiments[0].repetitions[0].reason
+
+
+CONNECTIONS = {"connections": 100, "phase1_rate": "10k"}
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    after=st.sampled_from(["misroute", "drop"]),
+    restart_s=st.floats(0.0, 0.35),
+    directions=DIRECTIONS,
+)
+def test_a_gateway_that_comes_back_without_its_connections_has_no_reset_time(
+    after: str, restart_s: float, directions: str
+) -> None:
+    """However short the outage was beside what came before and after."""
+    plan = reset(10_000, steady="5s") | CONNECTIONS | {"directions": directions}
+    run = measure(plan, restart_time=restart_s, after_restart=after)
+    assert set(figures(run, "reset").values()) == {None}
+    misrouted = after == "misroute" and directions != "reverse"
+    words = "came through with other four-tuples" if misrouted else "frames are lost to the end"
+    assert words in run.experiments[0].repetitions[0].reason
+
+
+def test_kept_connections_have_the_reset_time_of_the_model() -> None:
+    run = measure(reset(10_000) | CONNECTIONS, restart_time=0.2)
+    assert figures(run, "reset")["loss"] == pytest.approx(0.2, abs=1e-4)
+    assert run.experiments[0].repetitions[0].reason == ""
+
+
+def test_methods_that_differ_are_said_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    once = SimulatedDut.restart
+
+    def again(dut: SimulatedDut) -> None:
+        once(dut)
+        dut.outages.append(Outage(0.1, 0.15))
+
+    monkeypatch.setattr(SimulatedDut, "restart", again)
+    run = measure(reset(10_000) | {"directions": "forward"}, restart_time=0.1)
+    said = run.experiments[0].repetitions[0].reason
+    assert said.startswith("the methods differ, forward: 150 ms by lost frames, 100 ms by time stamps")
 
 
 def test_a_reset_that_does_not_show_takes_no_time() -> None:

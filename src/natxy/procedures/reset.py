@@ -3,17 +3,20 @@
 
 By lost frames it is their number over the rate they were sent at; by time stamps it is the longest time between two
 frames that arrived, each direction on its own. The trial of a gateway whose reset shows has failed: frames were lost.
+Neither tells anything of a gateway that did not come back, or came back without its connections.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import ClassVar, Final
 
 from natxy.engine.messages import Progress, StreamResult, TrialRequest, TrialResult
 from natxy.errors import TesterLimitError
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.reset import ResetConfig
+from natxy.plan.units import format_duration
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench
 from natxy.procedures.steps import valid_step
@@ -28,6 +31,14 @@ from natxy.procedures.traffic import (
 )
 from natxy.search.outcome import Attempt
 
+# Loss that reaches into this last share of the traffic may well have gone on.
+LAST_SHARE: Final = 0.01
+
+# Time stamps make a reset one frame time longer than its lost frames do, and delays change by a few.
+NEARLY_SAME_FRAMES: Final = 5
+
+_NO_LOSS: Final = "no frame was lost: the reset did not interrupt forwarding"
+
 
 class Reset(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = ResetConfig
@@ -40,18 +51,14 @@ class Reset(TrafficProcedure):
         streams = {stream.name: stream for stream in result.streams}
         lost: dict[str, float | None] = {n: stream.lost / stream.intended_rate_fps for n, stream in streams.items()}
         stamped = {name: _silence_s(stream) for name, stream in streams.items()}
-        if silent := [name for name, stream in streams.items() if _silent_at_the_end(stream)]:
+        if not_back := _not_back(result.streams):
             figures = bench.experiment.procedure.figures
-            remark = f"not forwarding again when the traffic ended, {', '.join(silent)}: raise `recovery`"
-            if misrouted := sum(stream.misrouted for stream in streams.values()):
-                remark = f"{misrouted:,} frames came through with other four-tuples than before: the gateway made the "
-                remark += "connections anew"
-            return ProcedureResult(dict.fromkeys(figure.name for figure in figures), remark=remark)
+            return ProcedureResult(dict.fromkeys(figure.name for figure in figures), remark=not_back)
         return ProcedureResult(
             figures={"loss": highest(lost), "timestamps": highest(stamped)}
             | by_direction("loss", lost)
             | by_direction("timestamps", stamped),
-            remark="" if any(lost.values()) else "no frame was lost: the reset did not interrupt forwarding",
+            remark=_apart(result.streams) if any(lost.values()) else _NO_LOSS,
         )
 
 
@@ -93,11 +100,33 @@ class _Reset:
             self._gateway.transport.run(self._config.command, timeout_s=self._config.command_timeout)
 
 
-def _silent_at_the_end(stream: StreamResult) -> bool:
-    """Most of what was lost, the last frame included, lies in no gap between two that arrived."""
-    if stream.last_lost is None or stream.last_lost.sequence < stream.planned - 1:
-        return False
-    return (_silence_s(stream) or 0.0) * stream.intended_rate_fps < stream.lost / 2
+def _not_back(streams: Iterable[StreamResult]) -> str:
+    """Why there is no telling how long the reset took; empty where there is."""
+    if misrouted := sum(stream.misrouted for stream in streams):
+        told = f"{misrouted:,} frames came through with other four-tuples than before"
+        return f"{told}: the gateway came back without its connections"
+    losing = [stream for stream in streams if stream.lost]
+    if any(stream.last_lost is None for stream in losing):
+        return "which frames were last lost is not known with several queues a port: set the testbed's `queues` to 1"
+    if to_the_end := [stream.name for stream in losing if _loses_to_the_end(stream)]:
+        told = f"frames are lost to the end, {', '.join(to_the_end)}: raise `recovery`"
+        return f"{told}, unless the gateway came back without its connections"
+    return ""
+
+
+def _loses_to_the_end(stream: StreamResult) -> bool:
+    return stream.last_lost is not None and stream.last_lost.sequence >= stream.planned * (1 - LAST_SHARE) - 1
+
+
+def _apart(streams: Iterable[StreamResult]) -> str:
+    """Where the two methods tell different times."""
+    apart = []
+    for stream in streams:
+        lost_s, stamped_s = stream.lost / stream.intended_rate_fps, _silence_s(stream) or 0.0
+        if abs(lost_s - stamped_s) * stream.intended_rate_fps > NEARLY_SAME_FRAMES:
+            times = f"{format_duration(lost_s)} by lost frames, {format_duration(stamped_s)} by time stamps"
+            apart.append(f"{stream.name}: {times}")
+    return f"the methods differ, {'; '.join(apart)}: not all was lost, or kept, in one outage" if apart else ""
 
 
 def _silence_s(stream: StreamResult) -> float | None:

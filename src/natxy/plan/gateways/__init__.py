@@ -17,7 +17,7 @@ from natxy.plan.gateways.linux_forward import LinuxForwardConfig
 from natxy.plan.gateways.map646 import Map646Config
 from natxy.plan.gateways.nftables import NftablesConfig
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
-from natxy.plan.gateways.simulated import SimulatedConfig, TablePolicy
+from natxy.plan.gateways.simulated import AfterRestart, SimulatedConfig, TablePolicy
 from natxy.plan.gateways.tayga import TaygaConfig, TaygaNetfilterConfig
 
 GatewayConfig = Annotated[
@@ -36,6 +36,7 @@ GatewayConfig = Annotated[
 ]
 
 __all__ = [
+    "AfterRestart",
     "CommandConfig",
     "ConntrackModel",
     "GatewayConfig",

@@ -29,6 +29,18 @@ class TablePolicy(StrEnum):
     COLLAPSE = "collapse"
 
 
+class AfterRestart(StrEnum):
+    """What becomes of frames of the connections that were made before a restart.
+
+    `forward`: they go through as before. `misroute`: those from the left come through with other four-tuples, those
+    from the right are dropped. `drop`: all are.
+    """
+
+    FORWARD = "forward"
+    MISROUTE = "misroute"
+    DROP = "drop"
+
+
 class SimulatedConfig(GatewayModel):
     """A gateway in virtual time with known limits; for tests and for trying a plan without a machine."""
 
@@ -44,6 +56,7 @@ class SimulatedConfig(GatewayModel):
     )
     recovery_time: Duration = Field(default=0.0, description="after an overload's end, when nothing is forwarded")
     restart_time: Duration = Field(default=0.1, description="what a restart takes; nothing is forwarded meanwhile")
+    after_restart: AfterRestart = AfterRestart.FORWARD
     connection_rate_fps: AbsoluteRate = Field(default=200_000.0, description="most connections set up per second")
     core_efficiency: Annotated[float, Field(ge=0, le=1)] = Field(
         default=1.0, description="what each core after the first adds to the two rates, as a share of them"
