@@ -273,8 +273,9 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Source ports": _ports(ports["source"]),
         "Destination ports": _ports(ports["destination"]),
         "Four-tuples": _orders(settings["orders"]) if enumerated else "picked at random (RFC 4814)",
-        "Phase 1 rate": _known_rate(experiment, "phase1_rate", TrialKind.PHASE1, Unit.CPS),
-        "Rate": _known_rate(experiment, "rate", TrialKind.TRAFFIC, Unit.FPS),
+        "Phase 1 rate": _known_rate(experiment, "phase1_rate", Unit.CPS),
+        experiment.declaration.rate_title: _known_rate(experiment, "rate", Unit.FPS),
+        "Rate sent": _rate_sent(experiment),
         "Validation rate": ABSENT if alpha is None else f"α = {alpha:g} of the rate",
         "Duration of a trial's traffic": "one frame a connection" if experiment.declaration.stateful else trial,
         "Rates searched": _searched(experiment, search) if search else ABSENT,
@@ -360,17 +361,28 @@ def _orders(orders: Mapping[str, str]) -> str:
     return "each once; " + ", ".join(f"{field.replace('_', ' ')} {order}" for field, order in orders.items())
 
 
-def _known_rate(experiment: ExperimentRecord, field: str, kind: TrialKind, measured: Unit) -> str:
-    """As it was run; a plan may give it as a share of what another experiment was still to measure."""
+def _known_rate(experiment: ExperimentRecord, field: str, measured: Unit) -> str:
+    """With the result that it is a share of, which may be only a bound."""
     planned = experiment.settings.get(field)
     if not planned:
         return ABSENT
-    trials = (trial for repetition in experiment.repetitions for trial in repetition.trials)
-    actual = next((format_rate(t.rate_fps, measured) for t in trials if t.kind is kind), None)
     if planned.get("rate") is not None:
-        return actual or format_rate(planned["rate"], measured)
+        return format_rate(planned["rate"], measured)
     share = f"{planned['percent']:g} % of {planned['experiment']}"
-    return f"{actual} ({share})" if actual else share
+    source = experiment.rate_sources.get(field)
+    if source is None or source.statistics is None:
+        return share
+    rate = format_rate(source.statistics.median * planned["percent"] / 100, measured)
+    bound = f", which is {headline(source)}" if source.is_only_a_lower_bound else ""
+    return f"{rate} ({share}{bound})"
+
+
+def _rate_sent(experiment: ExperimentRecord) -> str:
+    """Absent where it is the experiment's `rate`."""
+    if experiment.declaration.rate_title == ProcedureDeclaration.rate_title:
+        return ABSENT
+    trials = (trial for repetition in experiment.repetitions for trial in repetition.trials)
+    return next((format_rate(trial.rate_fps, Unit.FPS) for trial in trials if trial.kind is TrialKind.TRAFFIC), ABSENT)
 
 
 def _background(settings: Mapping[str, Any]) -> str:

@@ -172,7 +172,7 @@ def _shallow(record: RunRecord | ExperimentRecord | RepetitionRecord | TrialReco
 def _experiment(experiment: ExperimentRecord, comparison: Computed) -> dict[str, Any]:
     declared = [asdict(figure) for figure in experiment.declaration.figures]
     return (
-        _without(_shallow(experiment), "declaration", "baseline")
+        _without(_shallow(experiment), "declaration", "baseline", "rate_sources")
         | {"figures": declared, "statistics": _statistics(experiment)}
         | {"computed": comparison.columns()}
         | {"is_only_a_lower_bound": experiment.is_only_a_lower_bound}

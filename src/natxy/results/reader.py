@@ -94,7 +94,7 @@ def _read_run(db: sqlite3.Connection) -> RunRecord:
         testbed=json.loads(row["testbed_json"]),
         deviations=json.loads(row["deviations_json"]),
         machine=json.loads(row["machine_json"]),
-        experiments=_with_baselines(experiments),
+        experiments=_linked(experiments),
     )
 
 
@@ -115,10 +115,19 @@ def _ended(experiment: ExperimentRecord) -> ExperimentRecord:
     return replace(experiment, state=State.INTERRUPTED, reason=_DIED, repetitions=repetitions)
 
 
-def _with_baselines(experiments: list[ExperimentRecord]) -> list[ExperimentRecord]:
+def _linked(experiments: list[ExperimentRecord]) -> list[ExperimentRecord]:
+    """With those that they refer to."""
     by_name = {experiment.name: experiment for experiment in experiments}
     return [
-        replace(experiment, baseline=by_name.get(experiment.baseline_name)) if experiment.baseline_name else experiment
+        replace(
+            experiment,
+            baseline=by_name.get(experiment.baseline_name or ""),
+            rate_sources={
+                setting: by_name[name]
+                for setting in ("rate", "phase1_rate")
+                if (name := (experiment.settings.get(setting) or {}).get("experiment")) in by_name
+            },
+        )
         for experiment in experiments
     ]
 

@@ -162,6 +162,8 @@ class ExperimentRecord:
     baseline_name: str | None
     repetitions: list[RepetitionRecord] = field(default_factory=list)
     baseline: ExperimentRecord | None = None
+    rate_sources: dict[str, ExperimentRecord] = field(default_factory=dict)
+    """By the settings `rate` and `phase1_rate`: whose result they are a share of."""
 
     @property
     def is_only_a_lower_bound(self) -> bool:

@@ -39,6 +39,7 @@ class BackToBackConfig(MaximumRate):
     )
     step_unit: ClassVar = Unit.FRAMES
     stateful: ClassVar = False
+    rate_title: ClassVar = "Throughput"
     takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate"})
     timed: ClassVar = False
     reports_mean: ClassVar = True

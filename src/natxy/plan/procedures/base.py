@@ -44,6 +44,9 @@ class ProcedureDeclaration(PlanModel):
     stated: ClassVar[Mapping[str, str]] = {}
     """What a report has to state of it besides its settings, by title."""
 
+    rate_title: ClassVar[str] = "Rate"
+    """What its `rate` is in a report; where it is no rate of its trials, theirs is stated too."""
+
     reports_mean: ClassVar[bool] = False
     """Its RFC asks for the average of the repetitions, which then stands beside their median."""
 

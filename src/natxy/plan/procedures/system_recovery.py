@@ -35,6 +35,7 @@ class SystemRecoveryConfig(MaximumRate):
     )
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
+    rate_title: ClassVar = "Throughput"
     takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate"})
     needs_maximum_rate: ClassVar = False
 
