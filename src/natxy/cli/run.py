@@ -28,7 +28,7 @@ from natxy.results.store import RESULTS_FILE
 _WHY: Final = {
     PlanError.exit_code: "a gateway does not fit what the plan asks of it",
     TesterLimitError.exit_code: "the tester was too slow for a result",
-    DutError.exit_code: "a gateway failed, or an experiment was skipped for want of another's result",
+    DutError.exit_code: "a gateway failed or gave no result, or an experiment was skipped for want of another's",
 }
 
 
@@ -47,9 +47,9 @@ def run(
     """Measure what a plan asks and report it.
 
     Exit codes: 0 done; 2 bad plan, also where only one experiment's gateway turned out not to fit it; 3 the tester was
-    too slow for a result; 4 a gateway could not be reached, set up or reset or forwards nothing, or an experiment was
-    skipped because the one it builds on has no result; 5 the engine died; 130 interrupted, with everything kept that
-    was measured.
+    too slow for a result; 4 a gateway could not be reached, set up or reset or forwards nothing, a repetition ended
+    without a result, or an experiment was skipped because the one it builds on has none; 5 the engine died; 130
+    interrupted, with everything kept that was measured.
     """
     console = Console()
     with reported_errors(), one_interrupt():

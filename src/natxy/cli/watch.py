@@ -22,6 +22,7 @@ from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import KIND_WORDS, FinishedTrial
 from natxy.procedures.estimate import expected_steps, experiment_s
 from natxy.procedures.listener import RunListener
+from natxy.report.wording import STATE_WORDS
 from natxy.results.records import State, TrialKind
 from natxy.results.statistics import Summary
 from natxy.search.outcome import Attempt
@@ -215,9 +216,12 @@ def _quantity(value: float, unit: Unit) -> str:
 
 
 def _result(result: ProcedureResult, experiment: Experiment) -> str:
-    """The headline alone where it is the only figure."""
+    """The headline alone where it is the only figure; with the procedure's remark."""
+    remark = f" ({result.remark})" if result.remark else ""
+    if result.figures[experiment.procedure.headline().name] is None:
+        return f"no result{remark}"
     if result.lower_bound is None and result.upper_bound is not None:
-        return "no rate passed"
+        return f"less than {_quantity(result.upper_bound, experiment.unit)}{remark}"
     figures: tuple[Figure, ...] = experiment.procedure.figures
     at_least = "at least " if result.lower_bound is not None and result.upper_bound is None else ""
     shown = []
@@ -226,7 +230,7 @@ def _result(result: ProcedureResult, experiment: Experiment) -> str:
         name = f"{figure.title} " if len(figures) > 1 else ""
         bound = at_least if figure == figures[0] else ""
         shown.append(f"{name}{bound}{'none' if value is None else _quantity(value, figure.unit)}")
-    return ", ".join(shown)
+    return ", ".join(shown) + remark
 
 
 def _ending(experiment: Experiment, state: State, reason: str, summary: Summary | None) -> str:
@@ -235,8 +239,8 @@ def _ending(experiment: Experiment, state: State, reason: str, summary: Summary 
         median = summary.shown_median(lambda value: _quantity(value, experiment.unit))
         median += experiment.loss_tolerance.label if experiment.loss_tolerance else ""
         words.append(f"median of {summary.count}: {median}" if summary.count > 1 else median)
-    if state == State.TESTER_LIMIT:
+    if state not in (State.DONE, State.TESTER_LIMIT):
+        words.append(f"{STATE_WORDS[state]}: {reason}")
+    elif reason:
         words.append(reason)
-    elif state != State.DONE:
-        words.append(f"{state}: {reason}")
     return "; ".join(words)

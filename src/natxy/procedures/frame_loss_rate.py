@@ -48,7 +48,9 @@ class FrameLossRate(TrafficProcedure):
             figures={"lossless_rate": lossless[0] if lossless else 0.0} | by_direction("loss_at_maximum", at_maximum),
             lower_bound=lossless[0] if lossless else None,
             upper_bound=lowest_lossy,
-            remark="" if len(lossless) == 2 else "no two steps in a row lost nothing, down to the lowest",
+            remark=""
+            if len(lossless) == 2
+            else f"no two steps in a row lost nothing, down to the lowest: {result.reason}",
             curves=tuple(_curve(stream, points) for stream, points in losses.items()),
         )
 

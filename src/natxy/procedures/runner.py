@@ -27,6 +27,7 @@ from natxy.results.ownership import sole_owner
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import RepetitionRecord, RunRecord, RunState, State, TrialKind
+from natxy.results.remarks import sum_up
 from natxy.results.statistics import Headline, Summary, summarize_headlines
 from natxy.results.store import RESULTS_FILE, RunStore
 from natxy.search.outcome import Attempt, TesterLimitReached
@@ -40,8 +41,9 @@ _ENDED: Final = {State.DONE, State.TESTER_LIMIT}
 
 def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     """Measures everything and returns the exit code: 0, or the first of these that an experiment ended with: 2 when
-    its gateway's table doesn't fit the plan, 4 when a DUT could not be reached, set up or reset, 3 when the tester was
-    too slow for a result, 4 when it was skipped for want of another's result.
+    its gateway's table doesn't fit the plan, 4 when a DUT could not be reached, set up or reset, or when a repetition
+    ended without a result, 3 when the tester was too slow for a result, 4 when it was skipped for want of another's
+    result.
 
     `folder` is made where it isn't there; PlanError when it isn't empty or cannot be written. Other errors, and
     Ctrl-C, end the run with an exception: what was measured until then is kept. A run that measured nothing takes back
@@ -64,7 +66,8 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     """Goes on with the run in `folder`, whose own `plan` is given; returns what `run_plan` does.
 
     Experiments that ended with a result or at the tester's limit stay as they are, and so do repetitions and trials;
-    what failed, was skipped or cut short is carried on. PlanError when there is nothing to resume.
+    what failed, was skipped or cut short is carried on, and repetitions without a result start over. PlanError when
+    there is nothing to resume.
     """
     with sole_owner(folder):
         before = RunReader(folder).run
@@ -143,6 +146,7 @@ class _Run:
             return PlanError.exit_code
         worst_first = (
             (State.FAILED, DutError.exit_code),
+            (State.NO_RESULT, DutError.exit_code),
             (State.TESTER_LIMIT, TesterLimitError.exit_code),
             (State.SKIPPED, DutError.exit_code),
         )
@@ -245,8 +249,8 @@ class _Run:
             # What others need of their gateways may well be there.
             self._unfit = True
             return State.FAILED, str(error)
-        self._repetitions(bed, experiment, experiment_id, headlines)
-        return State.DONE, ""
+        remarks = self._repetitions(bed, experiment, experiment_id, headlines)
+        return State.DONE if len(headlines) == len(remarks) else State.NO_RESULT, sum_up(remarks)
 
     def _missing_result(self, experiment: Experiment) -> str:
         for field, rate in experiment.known_rates.items():
@@ -257,10 +261,14 @@ class _Run:
     def _rates(self, experiment: Experiment) -> dict[str, float | None]:
         return {field: rate.given_by(self._medians) for field, rate in experiment.known_rates.items()}
 
-    def _repetitions(self, bed: Bed, experiment: Experiment, experiment_id: int, headlines: list[Headline]) -> None:
+    def _repetitions(
+        self, bed: Bed, experiment: Experiment, experiment_id: int, headlines: list[Headline]
+    ) -> dict[int, str]:
+        """Returns their remarks, by their numbers."""
         rates = self._rates(experiment)
         before = self._before.get(experiment.name)
         recorded = {repetition.number: repetition for repetition in before.repetitions} if before else {}
+        remarks = {}
         for number in range(1, experiment.repeat + 1):
             self._listener.repetition_started(number)
             observer = _Observer(self._store, self._foreign, self._listener)
@@ -279,7 +287,9 @@ class _Run:
             headline = result.figures[experiment.procedure.headline().name]
             if headline is not None:
                 headlines.append(Headline(headline, result.lower_bound, result.upper_bound))
+            remarks[number] = result.remark
             self._listener.repetition_finished(number, result)
+        return remarks
 
     def _describe(self, bed: Bed, experiment_id: int) -> None:
         self._store.set_dut(experiment_id, asdict(bed.gateway.describe()))
@@ -324,10 +334,11 @@ class _Run:
         except Exception as error:
             self._store.finish_repetition(repetition_id, State.FAILED, reason=str(error))
             raise
+        headline = result.figures[bench.experiment.procedure.headline().name]
         self._store.finish_repetition(
             repetition_id,
-            State.DONE,
-            value=result.figures[bench.experiment.procedure.headline().name],
+            State.NO_RESULT if headline is None else State.DONE,
+            value=headline,
             figures=result.figures,
             curves=result.curves,
             lower_bound=result.lower_bound,
@@ -339,7 +350,7 @@ class _Run:
     def _carry_on(self, bench: Bench, repetition_id: int, recorded: RepetitionRecord | None) -> ProcedureResult:
         procedure = procedure_of(bench.experiment)
         usable = [*recorded.trials] if recorded else []
-        if recorded and usable and (_ended_deaf(recorded) or not procedure.replayable):
+        if recorded and usable and (_starts_over(recorded) or not procedure.replayable):
             self._store.drop_trials(repetition_id, usable[0].id)
             usable = []
         while True:
@@ -351,8 +362,11 @@ class _Run:
                 usable = [trial for trial in usable if trial.id < cut.first_id]
 
 
-def _ended_deaf(recorded: RepetitionRecord) -> bool:
-    """It failed because nothing came through any more: since when can't be told, so none of its trials is of use."""
+def _starts_over(recorded: RepetitionRecord) -> bool:
+    """None of its trials is of use: they lead to no result, or nothing came through any more, since when can't be
+    told."""
+    if recorded.state == State.NO_RESULT:
+        return True
     last = recorded.steps[-1].trials
     return recorded.state == State.FAILED and not any(trial.received for trial in last)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from natxy.plan.units import Unit
 from natxy.report import wording
-from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.results.records import ExperimentRecord, RunRecord, State
 from natxy.results.sweeps import Sweep, sweeps
 
 
@@ -24,6 +24,7 @@ class Card:
     share_percent: float | None = None
     share: str = ""
     baseline: str = ""
+    remark: str = ""
 
 
 def cards(run: RunRecord) -> list[Card]:
@@ -51,11 +52,17 @@ def _card(experiment: ExperimentRecord) -> Card:
         rate_kind=wording.rate_kind(experiment),
         spread=spread,
         state=experiment.state.value,
-        reason="" if summary else wording.STATE_WORDS[experiment.state],
+        reason="" if summary else _why_none(experiment),
         share_percent=experiment.baseline_ratio_percent,
         share=wording.baseline_ratio(experiment),
         baseline=experiment.baseline.title if experiment.baseline else "",
+        remark=experiment.reason if summary else "",
     )
+
+
+def _why_none(experiment: ExperimentRecord) -> str:
+    """What went wrong at the tester or at the DUT takes too many words."""
+    return experiment.reason if experiment.state is State.NO_RESULT else wording.STATE_WORDS[experiment.state]
 
 
 def _sweep_card(sweep: Sweep) -> Card:
@@ -76,5 +83,5 @@ def _sweep_card(sweep: Sweep) -> Card:
         rate_kind=f"{wording.kind(first)}; over {fields}",
         spread=counted,
         state=first.state.value,
-        reason="" if measured else wording.STATE_WORDS[first.state],
+        reason="" if measured else _why_none(first),
     )

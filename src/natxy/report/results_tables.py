@@ -99,7 +99,7 @@ def _overview(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
 def _overview_row(experiment: ExperimentRecord) -> tuple[str, ...]:
     name = experiment.title
     if experiment.state is not State.DONE:
-        name += f" ({wording.STATE_WORDS[experiment.state]})"
+        name += f" ({wording.state(experiment)})"
     return name, *wording.narrow_statistics(experiment), wording.narrow(wording.baseline_ratio(experiment))
 
 

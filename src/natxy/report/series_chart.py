@@ -11,7 +11,7 @@ from natxy.engine.messages import Verdict
 from natxy.plan.units import Unit
 from natxy.report import chart, wording
 from natxy.report.chart import Chart, Row, Spec
-from natxy.results.records import ExperimentRecord, RepetitionRecord, State, TrialKind, TrialRecord
+from natxy.results.records import ExperimentRecord, RepetitionRecord, TrialKind, TrialRecord
 
 _HEIGHT: Final = 240
 _LEAST_SECONDS: Final = 3
@@ -65,7 +65,7 @@ def _deciding_trial(experiment: ExperimentRecord) -> tuple[RepetitionRecord, Tri
     """The last one that passed at the rate which was found, or else the last valid one."""
     for repetition in reversed(experiment.repetitions):
         valid = [t for t in repetition.trials if t.kind is TrialKind.TRAFFIC and t.verdict is not Verdict.INVALID]
-        if repetition.state is State.DONE and valid:
+        if repetition.measured and valid:
             decisive = [t for t in valid if t.verdict is Verdict.PASS and t.step_rate == repetition.lower_bound]
             return repetition, (decisive or valid)[-1]
     return None

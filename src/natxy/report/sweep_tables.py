@@ -114,7 +114,7 @@ def _table_sizes(group: SweepGroup, columns: Mapping[int, Computed]) -> Iterator
 def _found(sweep: Sweep, columns: Mapping[int, Computed]) -> Iterator[Row]:
     cells = sweep.cells
     if any(cell.state is not State.DONE for cell in cells):
-        yield ("State", *(wording.STATE_WORDS[cell.state] for cell in cells))
+        yield ("State", *(wording.state(cell) for cell in cells))
     yield from statistics_rows(cells)
     yield from aggregate_rows(cells)
     yield from further_rows(cells, extremes=len(cells[0].declaration.figures) <= _FEW_FIGURES + 1)

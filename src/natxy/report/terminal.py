@@ -28,6 +28,9 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
     if incomplete:
         parts.append(Text("No result, or not the planned number of repetitions:", style="bold"))
         parts.extend(_bullet(f"{experiment.name}: {reason}") for experiment, reason in incomplete)
+    if remarks := wording.remarks(run):
+        parts.append(Text("Remarks on results:", style="bold"))
+        parts.extend(map(_bullet, remarks))
     parts.append(Text(f"Run {wording.run_state(run)}. {_trial_count(run)}"))
     if run.deviations and not list_deviations:
         parts.append(Text(_deviation_count(run)))

@@ -22,6 +22,7 @@ STATE_WORDS: Final = {
     State.PENDING: "not started",
     State.RUNNING: "running",
     State.DONE: "done",
+    State.NO_RESULT: "no result",
     State.TESTER_LIMIT: "tester limit reached",
     State.FAILED: "failed",
     State.SKIPPED: "skipped",
@@ -68,6 +69,14 @@ def run_state(run: RunRecord) -> str:
     without = sum(experiment.statistics is None for experiment in run.experiments)
     more = f", {without} without result" if run.state is RunState.DONE and without else ""
     return _RUN_STATE_WORDS[run.state] + more
+
+
+def state(experiment: ExperimentRecord) -> str:
+    """`no result`, or of some repetitions only: `2 of 10 repetitions without result`."""
+    if experiment.state is State.NO_RESULT and experiment.statistics:
+        without = sum(repetition.state is State.NO_RESULT for repetition in experiment.repetitions)
+        return f"{without} of {len(experiment.repetitions)} repetitions without result"
+    return STATE_WORDS[experiment.state]
 
 
 def unit(measured: str) -> str:
@@ -237,16 +246,27 @@ def incomplete(run: RunRecord) -> list[tuple[ExperimentRecord, str]]:
     told = []
     for experiment in run.experiments:
         if experiment.state != State.DONE:
-            told.append((experiment, _sentence(STATE_WORDS[experiment.state], experiment.reason)))
+            told.append((experiment, _sentence(state(experiment), experiment.reason)))
         told.extend(
             (
                 experiment,
                 _sentence(f"repetition {repetition.number}: {STATE_WORDS[repetition.state]}", repetition.reason),
             )
             for repetition in experiment.repetitions
-            if repetition.state != State.DONE and repetition.reason != experiment.reason
+            if experiment.state not in (State.DONE, State.NO_RESULT)
+            and (repetition.state != State.DONE or repetition.reason)
+            and repetition.reason != experiment.reason
         )
     return told
+
+
+def remarks(run: RunRecord) -> list[str]:
+    """On results that are as planned: `forward, reverse: at least this: the search's highest rate passed`."""
+    said: dict[str, list[str]] = {}
+    for experiment in run.experiments:
+        if experiment.state is State.DONE and experiment.reason:
+            said.setdefault(experiment.reason, []).append(experiment.name)
+    return [f"{', '.join(names)}: {remark}" for remark, names in said.items()]
 
 
 def conditions(experiment: ExperimentRecord) -> dict[str, str]:

@@ -97,6 +97,7 @@ def _repetition_columns(repetition: RepetitionRecord) -> Row:
         "repetition": repetition.number,
         "repetition_state": repetition.state.value,
         "repetition_result": repetition.value,
+        "repetition_reason": repetition.reason,
     }
 
 

@@ -26,12 +26,14 @@ class RunState(StrEnum):
 
 
 class State(StrEnum):
-    """Of an experiment or a repetition. `tester_limit` says nothing of the DUT; `failed` is the DUT that could not
-    be reached, set up or reset, or forwards nothing; `skipped` needed a result that is missing."""
+    """Of an experiment or a repetition. `no_result`: measured to the end, but there is no headline, of an experiment
+    not in all its repetitions. `tester_limit` says nothing of the DUT; `failed` is the DUT that could not be reached,
+    set up or reset, or forwards nothing; `skipped` needed a result that is missing."""
 
     PENDING = "pending"
     RUNNING = "running"
     DONE = "done"
+    NO_RESULT = "no_result"
     TESTER_LIMIT = "tester_limit"
     FAILED = "failed"
     SKIPPED = "skipped"
@@ -100,6 +102,7 @@ class RepetitionRecord:
     """`value`: the headline, such as the highest rate that passed; `figures`: all that the procedure declares, by name.
 
     Of a search, `lower_bound` passed and `upper_bound` failed, None when none did; without a search both are None.
+    `reason`: why it ended without a result, or a remark on the one it has.
     """
 
     id: int
@@ -114,6 +117,11 @@ class RepetitionRecord:
     started_at: str
     finished_at: str | None
     trials: list[TrialRecord] = field(default_factory=list)
+
+    @property
+    def measured(self) -> bool:
+        """To the end, if only to find that there is no headline."""
+        return self.state in (State.DONE, State.NO_RESULT)
 
     @cached_property
     def steps(self) -> list[StepRecord]:
@@ -139,7 +147,8 @@ class RepetitionRecord:
 
 @dataclass(frozen=True)
 class ExperimentRecord:
-    """`unit` is the headline's; `settings` is the resolved experiment as in the run's plan.yaml.
+    """`unit` is the headline's; `settings` is the resolved experiment as in the run's plan.yaml. `reason`: why it ended
+    as it did, or what its repetitions remark.
 
     Of a sweep's cell, `sweep` is the swept experiment's name and `cell` the swept fields, such as `frame_size` or
     `gateway.conntrack_max`, with their values here, in the plan's order.
@@ -199,9 +208,9 @@ class ExperimentRecord:
     @cached_property
     def figure_statistics(self) -> dict[str, Summary]:
         """Of every figure that any repetition has, by name, in the order they are declared."""
-        done = [r.figures for r in self.repetitions if r.state == State.DONE]
+        measured_figures = [r.figures for r in self.repetitions if r.measured]
         names = [figure.name for figure in self.declaration.figures]
-        measured = {name: [v for figures in done if (v := figures.get(name)) is not None] for name in names}
+        measured = {name: [v for figures in measured_figures if (v := figures.get(name)) is not None] for name in names}
         return {name: summary for name, values in measured.items() if (summary := summarize(values))}
 
 

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever a procedure has to say of its result, or of having none, is read in the terminal, the report and the CSV."""
+
+from __future__ import annotations
+
+import html
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from natxy.cli.watch import LiveWatch, PlainWatch
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.procedures import DECLARATIONS
+from natxy.plan.resolve import resolve
+from natxy.procedures.base import ProcedureResult
+from natxy.procedures.bench import Bench
+from natxy.procedures.listener import RunListener
+from natxy.procedures.runner import resume_plan, run_plan
+from natxy.procedures.single_tag_latency import SingleTagLatency
+from natxy.procedures.traffic_test import plan_of
+from natxy.report import terminal, wording
+from natxy.report.html import write_report
+from natxy.results.export import trial_rows
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord, State
+
+SEARCH = {"min_rate": "1k", "max_rate": "100k", "error": 500}
+CONNECTIONS = {"connections": 1000, "phase1_rate": "1k"}
+FULL = {"table_capacity": 500}
+LOSSY = {"reverse_loss_ratio": 0.5}
+
+# Procedure, its experiment, the gateway, whether there is a result, words of the remark.
+CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
+    ("throughput", {"search": SEARCH}, {}, True, "at least this: the search's highest rate passed"),
+    ("throughput", {"search": SEARCH}, LOSSY, True, "not even the search's lowest: reverse: 250 of 500"),
+    ("frame-loss-rate", {"maximum_rate": "10k"}, LOSSY, True, "down to the lowest: reverse: "),
+    ("latency", {"tagged_frames": 1000, "rate": "1k"}, {}, True, "fewer frames than the 1000 asked follow the warm-up"),
+    ("latency", {"rate": "10k"} | CONNECTIONS, FULL, False, "phase 1 failed: "),
+    ("single-tag-latency", {"rate": "10k"}, {"reverse_loss_ratio": 1}, False, "the tagged frame was lost: reverse"),
+    ("pdv", {"rate": "10k"} | CONNECTIONS, FULL, False, "phase 1 failed: "),
+    ("ipdv", {"rate": "10k"} | CONNECTIONS, FULL, False, "phase 1 failed: "),
+    ("overload", {"flows": 100, "search": SEARCH}, {}, False, "one flow: at least this"),
+    ("overload", {"flows": 100, "search": SEARCH}, LOSSY, False, "one flow: no rate passed"),
+    ("back-to-back", {"maximum_rate": "10k", "rate": "10k"}, {}, False, "a burst may go on forever"),
+    ("back-to-back", {"maximum_rate": "100k", "rate": "10k"}, {}, True, "the longest burst that was to be tried"),
+    ("burst", {"frames": 10, "search": SEARCH}, {"buffer_frames": 20}, True, "at least this"),
+    ("system-recovery", {"rate": "250k"}, {"recovery_time": 10}, False, "frames are lost to the end, forward, reverse"),
+    ("system-recovery", {"rate": "25k"}, {}, True, "the overload lost nothing"),
+    ("reset", {"rate": "10k"}, {"restart_time": 10}, False, "not forwarding again when the traffic ended"),
+    ("reset", {"rate": "10k"}, {"restart_time": 0}, True, "the reset did not interrupt forwarding"),
+    ("connection-rate", {"connections": 1000, "search": SEARCH}, {}, True, "at least this"),
+    ("validated-connection-rate", {"connections": 1000, "search": SEARCH, "alpha": 0.5}, {}, True, "at least this"),
+    ("tear-down-rate", CONNECTIONS, FULL, False, "not all 1,000 connections were established"),
+    (
+        "table-capacity", {"initial_connections": 1000, "search": SEARCH, "alpha": 0.5}, FULL, False,
+        "at no rate were all 1,000 initial connections kept",
+    ),
+]  # fmt: skip
+
+
+def plan(procedure: str, given: dict[str, Any], gateway: dict[str, Any], repeat: int = 1) -> ResolvedPlan:
+    own = DECLARATIONS[procedure].model_fields.keys() & given.keys()
+    asked = {"name": procedure} | {field: given[field] for field in own}
+    others = {field: given[field] for field in given.keys() - own}
+    return resolve(plan_of({"name": "x", "procedure": asked, "repeat": repeat} | others, **gateway))
+
+
+def told(procedure: ResolvedPlan, folder: Path) -> tuple[int, RunRecord, list[str]]:
+    """What is seen of it: in a log, live, at the end, in the page."""
+    log, live, end = io.StringIO(), io.StringIO(), io.StringIO()
+    run_plan(procedure, folder / "log", PlainWatch(procedure, Console(file=log)))
+    with LiveWatch(procedure, Console(file=live, force_terminal=True, color_system=None)) as watch:
+        code = run_plan(procedure, folder / "run", watch)
+    reader = RunReader(folder / "run")
+    Console(file=end, width=1000).print(terminal.render(reader))
+    page = html.unescape(write_report(folder / "run").read_text(encoding="utf-8"))
+    return code, reader.run, [log.getvalue(), live.getvalue(), end.getvalue(), page]
+
+
+def test_no_procedure_is_left_out() -> None:
+    assert {procedure for procedure, *_ in CASES} == set(DECLARATIONS)
+
+
+@pytest.mark.parametrize(("procedure", "given", "gateway", "has_result", "remark"), CASES)
+def test_a_remark_is_read_everywhere(
+    tmp_path: Path, procedure: str, given: dict[str, Any], gateway: dict[str, Any], *, has_result: bool, remark: str
+) -> None:
+    code, run, texts = told(plan(procedure, given, gateway), tmp_path)
+    experiment = run.experiments[0]
+    state = State.DONE if has_result else State.NO_RESULT
+    assert (code, experiment.state, experiment.repetitions[0].state) == (0 if has_result else 4, state, state)
+    assert remark in experiment.reason
+    for text in texts:
+        assert experiment.reason in text
+        assert ("no result" in text) != has_result
+    assert {row["repetition_reason"] for row in trial_rows(run)} <= {experiment.reason}
+
+
+def test_a_repetition_without_a_result_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure, calls = SingleTagLatency.measure, 0
+
+    def loses_the_second(self: SingleTagLatency, bench: Bench) -> ProcedureResult:
+        nonlocal calls
+        calls += 1
+        result = measure(self, bench)
+        figures = result.figures if calls != 2 else dict.fromkeys(result.figures)
+        return replace(result, figures=figures, remark="lost" if calls == 2 else "")
+
+    monkeypatch.setattr(SingleTagLatency, "measure", loses_the_second)
+    three = plan("single-tag-latency", {"rate": "10k"}, {}, repeat=3)
+    assert run_plan(three, tmp_path / "run", RunListener()) == 4
+    first = RunReader(tmp_path / "run").run
+    experiment = first.experiments[0]
+    assert (experiment.state, experiment.reason) == (State.NO_RESULT, "repetition 2: lost")
+    assert [repetition.state for repetition in experiment.repetitions] == [State.DONE, State.NO_RESULT, State.DONE]
+    assert [reason for _, reason in wording.incomplete(first)] == [
+        "1 of 3 repetitions without result: repetition 2: lost"
+    ]
+    assert resume_plan(three, tmp_path / "run", RunListener()) == 0
+    again = RunReader(tmp_path / "run").run.experiments[0]
+    assert calls == 4
+    assert (again.state, again.reason, len(again.values)) == (State.DONE, "", 3)
+    trials = [[trial.id for trial in repetition.trials] for repetition in again.repetitions]
+    assert [len(ids) for ids in trials] == [1, 1, 1]
+    assert trials[1][0] > trials[2][0]
