@@ -110,7 +110,7 @@ def test_a_gateway_that_recovers_at_once() -> None:
 
 
 def test_a_gateway_that_does_not_recover_has_no_recovery_time() -> None:
-    run = measure(recovery(100_000, recovery="200ms"), forwarding_fps=200_000, recovery_time=0.3)
+    run = measure(recovery(100_000, recovery="200ms"), code=4, forwarding_fps=200_000, recovery_time=0.3)
     assert figures(run, "recovery")["recovery"] is None
     assert "frames are lost to the end, forward, reverse" in run.experiments[0].repetitions[0].reason
 
@@ -150,7 +150,7 @@ def test_the_reset_time_is_the_models(rate: int, restart_s: float, directions: s
 
 
 def test_a_reset_that_outlasts_the_traffic_has_no_time() -> None:
-    run = measure(reset(10_000), restart_time=3)
+    run = measure(reset(10_000), code=4, restart_time=3)
     assert figures(run, "reset")["loss"] is None
     assert "lost to the end, forward, reverse: raise `recovery`" in run.experiments[0].repetitions[0].reason
 

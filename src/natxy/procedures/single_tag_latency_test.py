@@ -31,8 +31,8 @@ def plan_of(timing: str = "lab", rate: int = 1000, repeat: int = 3, **gateway: A
     return Plan.model_validate(head | {"experiments": [experiment]})
 
 
-def measure(folder: Path, **given: Any) -> RunRecord:
-    assert run_plan(resolve(plan_of(**given)), folder, RunListener()) == 0
+def measure(folder: Path, code: int = 0, **given: Any) -> RunRecord:
+    assert run_plan(resolve(plan_of(**given)), folder, RunListener()) == code
     return RunReader(folder).run
 
 
@@ -58,7 +58,7 @@ def test_the_report_gives_the_mean(tmp_path: Path) -> None:
 
 
 def test_a_repetition_that_lost_its_frame_has_no_latency(tmp_path: Path) -> None:
-    run = measure(tmp_path / "run", repeat=1, reverse_loss_ratio=1.0)
+    run = measure(tmp_path / "run", code=4, repeat=1, reverse_loss_ratio=1.0)
     repetition = run.experiments[0].repetitions[0]
     assert (repetition.value, repetition.figures["lost_tagged_reverse"]) == (None, 1)
     assert repetition.figures["latency_forward"] is not None

@@ -18,7 +18,9 @@ from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, RepetitionRecord
 
 
-def measure(folder: Path, connections: int, gateway: dict[str, Any], repeat: int = 1) -> list[RepetitionRecord]:
+def measure(
+    folder: Path, connections: int, gateway: dict[str, Any], repeat: int = 1, code: int = 0
+) -> list[RepetitionRecord]:
     experiment = {
         "name": "tear-down",
         "procedure": "tear-down-rate",
@@ -28,7 +30,7 @@ def measure(folder: Path, connections: int, gateway: dict[str, Any], repeat: int
         "repeat": repeat,
     }
     plan = {"name": "p", "timing": "lab", "testbed": {"kind": "simulated"}, "experiments": [experiment]}
-    assert run_plan(resolve(Plan.model_validate(plan)), folder, RunListener()) == 0
+    assert run_plan(resolve(Plan.model_validate(plan)), folder, RunListener()) == code
     return RunReader(folder).run.experiments[0].repetitions
 
 
@@ -64,7 +66,7 @@ def test_connections_are_only_prepared_and_each_repetition_loads_anew(tmp_path: 
     ],
 )
 def test_without_a_full_table_there_is_no_rate(tmp_path: Path, gateway: dict[str, Any], reason: str) -> None:
-    repetition = measure(tmp_path / "run", 4000, gateway)[0]
+    repetition = measure(tmp_path / "run", 4000, gateway, code=4)[0]
     assert repetition.value is None
     assert repetition.figures["rate"] is None
     assert reason in repetition.reason
