@@ -50,7 +50,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
     ("burst", {"frames": 10, "search": SEARCH}, {"buffer_frames": 20}, True, "at least this"),
     ("system-recovery", {"rate": "250k"}, {"recovery_time": 10}, False, "frames are lost to the end, forward, reverse"),
     ("system-recovery", {"rate": "25k"}, {}, True, "the overload lost nothing"),
-    ("reset", {"rate": "10k"}, {"restart_time": 10}, False, "not forwarding again when the traffic ended"),
+    ("reset", {"rate": "10k"}, {"restart_time": 10}, False, "frames are lost to the end, forward, reverse"),
     ("reset", {"rate": "10k"}, {"restart_time": 0}, True, "the reset did not interrupt forwarding"),
     ("connection-rate", {"connections": 1000, "search": SEARCH}, {}, True, "at least this"),
     ("validated-connection-rate", {"connections": 1000, "search": SEARCH, "alpha": 0.5}, {}, True, "at least this"),

@@ -169,7 +169,7 @@ def test_a_gateway_that_comes_back_without_its_connections_has_no_reset_time(
 ) -> None:
     """However short the outage was beside what came before and after."""
     plan = reset(10_000, steady="5s") | CONNECTIONS | {"directions": directions}
-    run = measure(plan, restart_time=restart_s, after_restart=after)
+    run = measure(plan, code=4, restart_time=restart_s, after_restart=after)
     assert set(figures(run, "reset").values()) == {None}
     misrouted = after == "misroute" and directions != "reverse"
     words = "came through with other four-tuples" if misrouted else "frames are lost to the end"
