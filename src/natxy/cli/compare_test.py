@@ -53,7 +53,9 @@ def test_a_bound_only_tells_what_lies_below_it(tmp_path: Path) -> None:
     bound.experiment("forward", Sought(None), title="Forwarding")
     folder, slower = bound.end(), run(tmp_path / "slower", 231e3)
     assert rows(compare(slower, folder, form="csv"))[1][6] == "yes"
-    assert rows(compare(folder, folder, form="csv"))[1][6] == "a median is only a bound"
+    assert rows(compare(slower, folder, form="csv"))[1][5].startswith("≥ +")
+    assert rows(compare(folder, slower, form="csv"))[1][5].startswith("≤ -")
+    assert rows(compare(folder, folder, form="csv"))[1][5:] == ["–", "a median is only a bound"]
 
 
 def test_what_differs_and_what_is_missing_is_said(tmp_path: Path) -> None:

@@ -19,13 +19,20 @@ def capacity_table(experiment: ExperimentRecord) -> Table | None:
     found = experiment.figure_statistics | (
         {experiment.declaration.headline().name: experiment.statistics} if experiment.statistics else {}
     )
-    if not set(_FIGURES) <= set(found):
+    if experiment.statistics is None or not set(_FIGURES) <= set(units):
         return None
     picks = ((MEDIAN, "median"), ("Minimum", "minimum"), ("Maximum", "maximum"))
-    rows = tuple(
-        (label, *(wording.statistic(found[name], getattr(found[name], pick), units[name]) for name in _FIGURES))
-        for label, pick in picks
-    )
+
+    def shown(name: str, pick: str) -> str:
+        summary = found.get(name)
+        # Not all of them had a number of connections that was too large.
+        if summary is None or summary.count < found["capacity"].count:
+            return wording.ABSENT
+        if pick == "median":
+            return summary.shown_median(lambda value: wording.quantity(value, units[name]))
+        return wording.statistic(summary, getattr(summary, pick), units[name])
+
+    rows = tuple((label, *(shown(name, pick) for name in _FIGURES)) for label, pick in picks)
     head = (Column(""), *(Column(title, numeric=True) for title in _FIGURES.values()))
     title = f"{experiment.title}: numbers of connections (C) and connections/s (R)"
     return Table(title, head, rows, frozenset({MEDIAN}))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from natxy.report import wording
 from natxy.report.tables import Column, Table
-from natxy.results.compare import Compared, Comparison, is_bound
+from natxy.results.compare import Compared, Comparison
 
 _COLUMNS = (
     Column("Experiment"),
@@ -54,7 +54,7 @@ def _row(compared: Compared) -> tuple[str, ...]:
     unit, summary = compared.figure.unit, compared.summary
     median = spread = wording.ABSENT
     if summary:
-        median = ("≥ " if is_bound(compared) else "") + wording.quantity(summary.median, unit)
+        median = summary.shown_median(lambda value: wording.quantity(value, unit))
     if compared.spread is not None:
         spread = wording.quantity(compared.spread, unit)
     return (
@@ -72,8 +72,8 @@ def _difference(compared: Compared) -> str:
     if compared.run == 0:
         return ""
     if compared.difference_percent is not None:
-        return f"{compared.difference_percent:+.1f} %"
+        return f"{compared.bound}{compared.difference_percent:+.1f} %"
     if compared.difference is not None:
         sign = "" if compared.difference < 0 else "+"
-        return sign + wording.quantity(compared.difference, compared.figure.unit)
+        return compared.bound + sign + wording.quantity(compared.difference, compared.figure.unit)
     return wording.ABSENT

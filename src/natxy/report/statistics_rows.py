@@ -66,7 +66,11 @@ def aggregate_rows(experiments: Sequence[ExperimentRecord]) -> Iterator[Row]:
 
 
 def _statistic(summary: Summary | None, pick: _Pick, unit: str) -> str:
-    return wording.ABSENT if summary is None else wording.statistic(summary, pick(summary), unit)
+    if summary is None:
+        return wording.ABSENT
+    if pick is _MEDIAN[1]:
+        return summary.shown_median(lambda value: wording.quantity(value, unit))
+    return wording.statistic(summary, pick(summary), unit)
 
 
 def _median(experiment: ExperimentRecord, directions: int) -> str:

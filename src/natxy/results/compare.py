@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
@@ -37,11 +37,15 @@ class Exceeds(Enum):
     BOUND = "a median is only a bound"
 
 
+_SIGNS: Final = {1: "≥ ", -1: "≤ ", 0: ""}
+
+
 @dataclass(frozen=True)
 class Compared:
     """One figure in one run. `spread` is as in the rule, None with one repetition. `difference` and
     `difference_percent` are against the first run, None for that itself and where one has no result; the percentage
-    also where the first median is 0."""
+    also where the first median is 0. `bound` is `≥ ` or `≤ ` where a median is one: what the difference is at least or
+    at most. Two that contradict each other leave none."""
 
     figure: Figure
     experiment: ExperimentRecord
@@ -51,6 +55,7 @@ class Compared:
     difference: float | None = None
     difference_percent: float | None = None
     exceeds: Exceeds | None = None
+    bound: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,34 +118,34 @@ def _difference(first: Compared, other: Compared) -> Compared:
         return other
     base = first.summary.median
     difference = other.summary.median - base
-    return Compared(
-        figure=other.figure,
-        experiment=other.experiment,
-        run=other.run,
-        summary=other.summary,
-        spread=other.spread,
+    bounds = {_bound(other.summary), -_bound(first.summary)} - {0}
+    if len(bounds) > 1:
+        return replace(other, exceeds=Exceeds.BOUND)
+    bound = bounds.pop() if bounds else 0
+    return replace(
+        other,
         difference=difference,
         difference_percent=100 * difference / base if base else None,
-        exceeds=_exceeds(first, other, abs(difference)),
+        exceeds=_exceeds(first, other, difference, bound),
+        bound=_SIGNS[bound],
     )
 
 
-def _exceeds(first: Compared, other: Compared, difference: float) -> Exceeds:
-    assert first.summary
-    assert other.summary
-    lower = first if first.summary.median <= other.summary.median else other
-    if is_bound(lower):
+def _exceeds(first: Compared, other: Compared, difference: float, bound: int) -> Exceeds:
+    if bound * difference < 0:
         return Exceeds.BOUND
     if first.spread is None or other.spread is None:
         return Exceeds.ONE_REPETITION
-    if difference > max(first.spread, other.spread):
+    if abs(difference) > max(first.spread, other.spread):
         return Exceeds.YES
-    return Exceeds.BOUND if is_bound(first) or is_bound(other) else Exceeds.NO
+    return Exceeds.BOUND if bound else Exceeds.NO
 
 
-def is_bound(compared: Compared) -> bool:
-    """Only a headline is searched for."""
-    return compared.figure == compared.experiment.declaration.headline() and compared.experiment.is_only_a_lower_bound
+def _bound(summary: Summary) -> int:
+    """1: its median is a lower bound, -1: an upper one."""
+    if summary.median_is_at_least:
+        return 1
+    return -1 if summary.at_most_to is not None and summary.median <= summary.at_most_to else 0
 
 
 def _differing(settings: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str | None, ...]]:

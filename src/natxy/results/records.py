@@ -10,9 +10,9 @@ from typing import Any
 
 from natxy.engine.messages import Cause, TrialResult, Verdict
 from natxy.plan.models import CellValue
-from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.results.curves import Curve
-from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize, summarize_headlines
+from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize_bounded, summarize_headlines
 
 
 class RunState(StrEnum):
@@ -208,10 +208,23 @@ class ExperimentRecord:
     @cached_property
     def figure_statistics(self) -> dict[str, Summary]:
         """Of every figure that any repetition has, by name, in the order they are declared."""
-        measured_figures = [r.figures for r in self.repetitions if r.measured]
-        names = [figure.name for figure in self.declaration.figures]
-        measured = {name: [v for figures in measured_figures if (v := figures.get(name)) is not None] for name in names}
-        return {name: summary for name, values in measured.items() if (summary := summarize(values))}
+        summaries = {figure.name: summarize_bounded(self._bounded(figure)) for figure in self.declaration.figures}
+        return {name: summary for name, summary in summaries.items() if summary}
+
+    def _bounded(self, figure: Figure) -> list[tuple[float, int]]:
+        """Where two bounds contradict each other, nothing can be said of a repetition."""
+        source = self.rate_sources.get("rate")
+        by_rate = figure.with_rate if source and source.is_only_a_lower_bound else 0
+        found = []
+        for repetition in self.repetitions:
+            value = repetition.figures.get(figure.name)
+            if not repetition.measured or value is None:
+                continue
+            at_least = repetition.lower_bound is not None and repetition.upper_bound is None
+            bounds = {figure.with_headline if at_least else 0, by_rate} - {0}
+            if len(bounds) < 2:
+                found.append((value, bounds.pop() if bounds else 0))
+        return found
 
 
 @dataclass(frozen=True)

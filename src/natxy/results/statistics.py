@@ -33,8 +33,8 @@ class Headline(NamedTuple):
 class Summary:
     """Of `count` repetitions. `dispersion` is (maximum − minimum) / |median|; None where the median is 0.
 
-    `at_least_from`: statistics from this value on are lower bounds. `below`: where a search found nothing, which counts
-    as 0, the lowest rate it tried.
+    `at_least_from`: statistics from this value on are lower bounds. `at_most_to`: up to this value, upper bounds.
+    `below`: where a search found nothing, which counts as 0, the lowest rate it tried.
     """
 
     median: float
@@ -47,6 +47,7 @@ class Summary:
     dispersion: float | None
     at_least_from: float | None = None
     median_is_at_least: bool = False
+    at_most_to: float | None = None
     below: float | None = None
 
     def shown(self, value: float, show: Callable[[float], str]) -> str:
@@ -54,6 +55,8 @@ class Summary:
         if value == 0 and self.below is not None:
             return f"< {show(self.below)}"
         is_at_least = self.at_least_from is not None and value >= self.at_least_from
+        if self.at_most_to is not None and value <= self.at_most_to:
+            return f"≤ {show(value)}"
         return f"≥ {show(value)}" if is_at_least else show(value)
 
     def shown_median(self, show: Callable[[float], str]) -> str:
@@ -84,6 +87,13 @@ def ratio(own: Summary | None, other: Summary | None) -> Ratio | None:
         return Ratio(own.below / other.median, "< ")
     bound = "≥ " if own.median_is_at_least else "≤ " if other.median_is_at_least else ""
     return Ratio(own.median / other.median, bound)
+
+
+def summarize_bounded(values: Sequence[tuple[float, int]]) -> Summary | None:
+    """Each with 1 where it is a lower bound, -1 where an upper one, 0 where neither."""
+    summary = summarize_headlines([Headline(value, value if bound > 0 else None) for value, bound in values])
+    at_most_to = max((value for value, bound in values if bound < 0), default=None)
+    return summary and replace(summary, at_most_to=at_most_to)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:

@@ -34,8 +34,8 @@ class BackToBackConfig(MaximumRate):
     summary: ClassVar = "the longest burst at the maximum rate that loses nothing (RFC 2544 §26.4, RFC 9004)"
     figures: ClassVar = (
         Figure("burst", "Back-to-back frames", Unit.FRAMES),
-        Figure("implied_buffer", "Implied buffer time", Unit.SECONDS),
-        Figure("corrected_buffer", "Corrected buffer time", Unit.SECONDS),
+        Figure("implied_buffer", "Implied buffer time", Unit.SECONDS, with_headline=1),
+        Figure("corrected_buffer", "Corrected buffer time", Unit.SECONDS, with_headline=1, with_rate=-1),
     )
     step_unit: ClassVar = Unit.FRAMES
     stateful: ClassVar = False

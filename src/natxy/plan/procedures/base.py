@@ -18,11 +18,17 @@ USUAL_REPEAT: Final = 20
 
 @dataclass(frozen=True)
 class Figure:
-    """One number that a repetition results in. `name` is its key in the results, `title` stands in reports."""
+    """One number that a repetition results in. `name` is its key in the results, `title` stands in reports.
+
+    `with_headline` and `with_rate`: 1 where it rises with the headline or with the experiment's `rate`, -1 where it
+    falls. Where these are bounds, so is the figure.
+    """
 
     name: str
     title: str
     unit: Unit
+    with_headline: int = 0
+    with_rate: int = 0
 
 
 class ProcedureDeclaration(PlanModel):

@@ -21,7 +21,7 @@ class BurstConfig(MaximumRate):
     summary: ClassVar = "the smallest gap between bursts at which nothing is lost (RFC 2544 §21)"
     figures: ClassVar = (
         Figure("rate", "Highest average rate of bursts", Unit.FPS),
-        Figure("gap", "Smallest gap between bursts", Unit.NS),
+        Figure("gap", "Smallest gap between bursts", Unit.NS, with_headline=-1),
     )
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
