@@ -28,7 +28,8 @@ from natxy.results.store import RESULTS_FILE
 _WHY: Final = {
     PlanError.exit_code: "a gateway does not fit what the plan asks of it",
     TesterLimitError.exit_code: "the tester was too slow for a result",
-    DutError.exit_code: "a gateway failed or gave no result, or an experiment was skipped for want of another's",
+    DutError.exit_code: "a gateway failed, is not installed or gave no result, or an experiment needed another's "
+    "result in vain",
 }
 
 

@@ -10,7 +10,8 @@ from typing import Final
 from natxy.plan.addresses import LinkAddresses
 from natxy.plan.background_checks import check_background
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways import ConntrackModel, JoolConfig, KernelModel, SimulatedConfig
+from natxy.plan.gateways import ConntrackModel, JoolConfig, KernelModel, OpenbsdPfConfig, SimulatedConfig
+from natxy.plan.hardware import HardwareConfig
 from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, LabConfig, Plan, TestbedConfig
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures import takers
@@ -74,6 +75,11 @@ def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> It
     if isinstance(gateway, SimulatedConfig) != (plan.testbed.kind == "simulated"):
         text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}; "
         yield Problem(at, text + "simulated gateways and the simulated testbed go together")
+    if isinstance(gateway, OpenbsdPfConfig) and not (
+        isinstance(plan.testbed, HardwareConfig) and plan.testbed.dut.ssh is not None
+    ):
+        text = f"{gateway.driver} is a machine of its own; give `testbed: {{kind: hardware}}` with its `dut.ssh`"
+        yield Problem(at, text)
     if gateway.keeps_connections is False and experiment.procedure.stateful:
         text = f"{gateway.driver} keeps no connections, which {experiment.procedure.name} needs; choose a stateful one"
         yield Problem(at, text)

@@ -231,3 +231,11 @@ def test_the_longest_trial_spans_both_phases() -> None:
 def test_a_space_that_phase_1_cannot_enumerate_is_refused() -> None:
     ports = {"source": "1-65535", "destination": "1-65535"}
     assert problems_of(plan_of(RATE | {"addresses": "multiple", "ports": ports})) == [("experiments", 0, "connections")]
+
+
+def test_openbsd_runs_on_a_machine_of_its_own() -> None:
+    pf = RATE | {"gateway": "openbsd-pf"}
+    assert problems_of(plan_of(pf)) == [("experiments", 0, "gateway")]
+    dut = {"ssh": "root@pf.lab", "left": "em0", "right": "em1"}
+    hardware = {"kind": "hardware", "left": {"interface": "a"}, "right": {"interface": "b"}, "dut": dut}
+    assert resolve(plan_of(pf, testbed=hardware)).experiments[0].gateway.driver == "openbsd-pf"

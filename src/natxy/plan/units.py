@@ -143,7 +143,8 @@ def format_quantity(value: float, unit: str) -> str:
 
 def format_duration(seconds: float) -> str:
     """`350 ms`, `12.5 s`, `3 min 20 s`, `2 h 05 min`."""
-    if seconds < 1:
+    # What would round to 1000 ms is a second.
+    if seconds < 0.9995:
         return f"{seconds * 1000:.3g} ms"
     if seconds <= 60:
         return f"{seconds:.3g} s"

@@ -104,7 +104,15 @@ def test_a_printed_rate_reads_back(rate: float) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.35, "350 ms"), (12.5, "12.5 s"), (60, "60 s"), (200, "3 min 20 s"), (180, "3 min"), (7500, "2 h 05 min")],
+    [
+        (0.35, "350 ms"),
+        (0.9999, "1 s"),
+        (12.5, "12.5 s"),
+        (60, "60 s"),
+        (200, "3 min 20 s"),
+        (180, "3 min"),
+        (7500, "2 h 05 min"),
+    ],
 )
 def test_durations_are_printed(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text
