@@ -35,7 +35,7 @@ defaults:
 experiments:
   - {name: siit, gateway: jool-siit, translation: siit, procedure: throughput}
   - {name: rate, translation: nat64, procedure: validated-connection-rate, connections: 2k}
-  - {name: emptying, translation: nat64, procedure: tear-down-rate, connections: 2k, phase1_rate: 4k, search: null,
+  - {name: emptying, translation: nat64, procedure: tear-down-rate, connections: 20k, phase1_rate: 10k, search: null,
      loss_tolerance: null}
   - {name: nat46, translation: nat46, procedure: throughput, loss_tolerance: 1%, ports: {destination: 5000},
      connections: 100, phase1_rate: 4k}

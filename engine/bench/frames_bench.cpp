@@ -32,7 +32,7 @@ void count_frames(benchmark::State& state) {
 void permutation(benchmark::State& state) {
   const Permutation permutation(4'000'000, 1);
   Lanes<std::uint64_t> indexes{};
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     permutation(indexes);
     benchmark::DoNotOptimize(indexes);
   }
@@ -45,7 +45,7 @@ void tuples(benchmark::State& state) {
   Source source(wide_space<F>());
   TupleLanes<F> made;
   std::uint64_t first = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     source.fill({first, 1}, kBurst, made);
     benchmark::DoNotOptimize(made);
     first += kBurst;
@@ -79,7 +79,7 @@ template <Family F>
 void template_write(benchmark::State& state) {
   Burst<F> burst(smallest_frame(F));
   std::uint64_t first = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     burst.write(first);
     first += kBurst;
     benchmark::ClobberMemory();
