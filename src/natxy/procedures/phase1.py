@@ -16,11 +16,21 @@ from natxy.search.outcome import Attempt
 TRIAL_OVERHEAD_S: Final = 0.1
 
 
-def prepare_connections(bench: Bench, attempt: Attempt) -> TrialResult | None:
-    """Establishes the experiment's connections, and waits; None where it has none.
+def begin_with_connections(bench: Bench, attempt: Attempt) -> TrialResult | None:
+    """Begins the attempt with the experiment's connections established; None where it has none.
 
-    A result that is no pass decides the step: connections are missing although the rate was chosen to be safe.
+    Its rate was chosen to be safe, so a phase 1 that loses frames says nothing of what is to be measured: it is tried
+    again on an empty table, as often as invalid trials are. A result that is no pass even so decides the step.
     """
+    for tries in range(1, bench.experiment.max_invalid + 1):
+        bench.begin(attempt)
+        prepared = _establish(bench, attempt)
+        if prepared is None or prepared.verdict != Verdict.FAIL or tries == bench.experiment.max_invalid:
+            break
+    return prepared
+
+
+def _establish(bench: Bench, attempt: Attempt) -> TrialResult | None:
     if bench.experiment.connections is None:
         return None
     rate_fps = bench.phase1_fps
@@ -40,7 +50,7 @@ def prepare_connections(bench: Bench, attempt: Attempt) -> TrialResult | None:
 
 
 def phase1_s(experiment: Experiment, phase1_fps: float | None) -> float:
-    """What `prepare_connections` takes, about."""
+    """What `begin_with_connections` takes, about."""
     if experiment.connections is None or phase1_fps is None:
         return 0.0
     timing = experiment.timing

@@ -14,7 +14,7 @@ from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
 from natxy.procedures.base import Procedure, ProcedureResult
 from natxy.procedures.bench import Bench
-from natxy.procedures.phase1 import phase1_s, prepare_connections
+from natxy.procedures.phase1 import begin_with_connections, phase1_s
 from natxy.procedures.steps import valid_step
 from natxy.search.outcome import Attempt
 
@@ -54,8 +54,7 @@ class TearDownRate(Procedure):
 
 
 def _load(bench: Bench, attempt: Attempt) -> TrialResult:
-    bench.begin(attempt)
-    loaded = prepare_connections(bench, attempt)
+    loaded = begin_with_connections(bench, attempt)
     assert loaded is not None
     return loaded
 

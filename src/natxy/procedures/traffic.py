@@ -16,7 +16,7 @@ from natxy.plan.procedures.per_direction import STREAMS
 from natxy.plan.units import Unit
 from natxy.procedures.base import Procedure, ProcedureResult
 from natxy.procedures.bench import Bench
-from natxy.procedures.phase1 import phase1_s, prepare_connections
+from natxy.procedures.phase1 import begin_with_connections, phase1_s
 from natxy.procedures.steps import valid_step
 from natxy.results.curves import Axis, Curve
 from natxy.results.records import Purpose, TrialKind
@@ -46,8 +46,7 @@ def traffic_step(
 ) -> TrialResult:
     """`request(seed)` at `rate_fps` per direction, which is `attempt.rate` unless something else is varied. A phase 1
     that does not pass decides the step. `meanwhile` hears of the traffic's progress, too."""
-    bench.begin(attempt)
-    prepared = prepare_connections(bench, attempt)
+    prepared = begin_with_connections(bench, attempt)
     if prepared and prepared.verdict != Verdict.PASS:
         return prepared
 

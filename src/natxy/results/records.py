@@ -130,7 +130,8 @@ class RepetitionRecord:
             groups.setdefault((trial.number, trial.attempt), []).append(trial)
         steps = []
         for (number, attempt), trials in groups.items():
-            decisive = next((trial for trial in trials if trial.verdict != Verdict.PASS), trials[-1])
+            # A phase 1 that failed was tried again; whatever ended the attempt is its last trial.
+            decisive = trials[-1]
             steps.append(
                 StepRecord(
                     number=number,
