@@ -77,12 +77,18 @@ class MachineSysctls:
                 self._drop(settings, name, self._owner)
 
     def release_dead_owners(self) -> list[str]:
-        """Gives back what killed processes left changed; returns the names of those sysctls."""
+        """Gives back what killed processes left changed; returns the names of those sysctls.
+
+        One that cannot be written from here (they belong to the initial network namespace) stays noted for a run
+        that can.
+        """
+        given_back = set()
         with self._locked() as settings:
-            left = _of_dead_owners(settings)
-            for name, owner in left:
-                self._drop(settings, name, str(owner))
-        return sorted({name for name, _ in left})
+            for name, owner in _of_dead_owners(settings):
+                if os.access(self._path(name), os.W_OK):
+                    self._drop(settings, name, str(owner))
+                    given_back.add(name)
+        return sorted(given_back)
 
     def left_by_dead_owners(self) -> list[tuple[str, Owner]]:
         """Which sysctls killed processes left changed."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from pathlib import Path
 
@@ -73,6 +74,15 @@ def test_dead_owners_setting_is_given_back(machine: Machine) -> None:
     assert machine.sysctls().release_dead_owners() == [NAME]
     assert machine.sysctls().read(NAME) == "100"
     assert machine.sysctls().release_dead_owners() == []
+
+
+def test_what_cannot_be_given_back_from_here_stays_noted(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.sysctls(DEAD).hold(NAME, "500")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(os, "access", lambda *_: False)
+        assert machine.sysctls().release_dead_owners() == []
+    assert machine.sysctls().left_by_dead_owners() == [(NAME, DEAD)]
+    assert machine.sysctls().release_dead_owners() == [NAME]
 
 
 def test_setting_shared_by_two_runs_goes_back_with_the_last(machine: Machine, other_live_owner: Owner) -> None:
