@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A child process that speaks JSON-RPC 2.0, a line a message, over its stdin and stdout."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+from natxy.errors import NatxyError, PlanError
+
+CLOSE_S: Final = 2.0
+LAST_LINES: Final = 8
+# What these libraries grumble about our programs mostly do another way.
+_GRUMBLERS: Final = ("libbpf:", "libxdp:")
+
+OnNotice = Callable[[str, Any], None]
+"""Hears of a notification, its method and its params. A ValidationError: these don't fit."""
+
+
+class RefusedError(Exception):
+    """An error reply."""
+
+    def __init__(self, code: int | None, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+
+
+class RpcPipe:
+    """Starts `argv`; its stderr goes to `log_path`. `name` is the program's in messages.
+
+    A program that ends, says nothing for `silence_s`, or something that doesn't fit, raises `died`.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], log_path: Path, *, name: str, silence_s: float, died: type[NatxyError]
+    ) -> None:
+        self._log_path = log_path
+        self._log_start = log_path.stat().st_size if log_path.exists() else 0
+        self._name = name
+        self._silence_s = silence_s
+        self._died = died
+        self._next_id = 1
+        self._unread = b""
+        try:
+            with log_path.open("ab") as log:
+                self._process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    bufsize=0,
+                    # The terminal's Ctrl-C is for natxy, which then ends its programs in order.
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise PlanError(
+                f"{argv[0]} cannot be started: {error.strerror}; `natxy doctor` says what is missing"
+            ) from error
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def call(
+        self, method: str, params: BaseModel | None = None, *, quiet_s: float = 0.0, on_notice: OnNotice | None = None
+    ) -> Any:
+        """The result. `quiet_s`: how much longer than usual it may be silent. RefusedError for an error reply."""
+        call_id = self.send(method, params)
+        silence_s = self._silence_s + quiet_s
+        while True:
+            message = self._decoded(self._next_line(method, silence_s))
+            if message.get("id") != call_id:
+                self._notice(message, on_notice)
+            elif "error" in message:
+                raise _refused(message["error"])
+            else:
+                return message.get("result")
+
+    def send(self, method: str, params: BaseModel | None = None) -> int:
+        """A request whose reply nobody waits for."""
+        call_id, self._next_id = self._next_id, self._next_id + 1
+        request: dict[str, Any] = {"jsonrpc": "2.0", "id": call_id, "method": method}
+        request["params"] = params.model_dump(mode="json", exclude_none=True) if params else {}
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        except (OSError, ValueError) as error:
+            raise self.death(f"takes no more requests, {method} among them") from error
+        return call_id
+
+    def death(self, what: str) -> NatxyError:
+        """The error of a program that `what`."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.5)
+        code = self._process.returncode
+        ending = "" if code is None else f" (signal {-code})" if code < 0 else f" (exit code {code})"
+        return self._died(f"{self._name} {what}{ending}. {self.last_words()}")
+
+    def last_words(self) -> str:
+        with self._log_path.open("rb") as log:
+            log.seek(self._log_start)
+            lines = log.read().decode("utf-8", "replace").splitlines()
+        last = ([line for line in lines if not line.startswith(_GRUMBLERS)] or lines)[-LAST_LINES:]
+        said = "\n".join(f"  {line}" for line in last) or "  nothing"
+        return f"The last it said (all of it is in {self._log_path}):\n{said}"
+
+    def close(self, *farewell: str) -> None:
+        """Sends the methods of `farewell` and ends the program, within 2 s. Can be called twice."""
+        if self._process.stdin is None or self._process.stdin.closed:
+            return
+        deadline = time.monotonic() + CLOSE_S
+        with contextlib.suppress(self._died):
+            for method in farewell:
+                self.send(method)
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+
+    def _notice(self, message: dict[str, Any], on_notice: OnNotice | None) -> None:
+        if on_notice is None or "method" not in message:
+            return
+        try:
+            on_notice(message["method"], message["params"])
+        except (ValidationError, KeyError) as error:
+            raise self.death(f"sent a notification that doesn't fit: {error}") from error
+
+    def _decoded(self, line: bytes) -> dict[str, Any]:
+        try:
+            message = json.loads(line)
+        except ValueError as error:
+            raise self.death(f"wrote something else than JSON: {line[:200]!r}") from error
+        if not isinstance(message, dict):
+            raise self.death(f"wrote something else than a JSON object: {line[:200]!r}")
+        return message
+
+    def _next_line(self, method: str, silence_s: float) -> bytes:
+        """Read by the caller's own thread: another one would take its time from a core that measures."""
+        assert self._process.stdout is not None
+        while b"\n" not in self._unread:
+            ready, _, _ = select.select([self._process.stdout], [], [], silence_s)
+            if not ready:
+                self._process.kill()
+                raise self.death(f"said nothing for {silence_s:g} s during {method}")
+            read = os.read(self._process.stdout.fileno(), 1 << 20)
+            if not read:
+                raise self.death(f"ended during {method}")
+            self._unread += read
+        line, self._unread = self._unread.split(b"\n", 1)
+        return line
+
+
+def _refused(error: object) -> RefusedError:
+    fields = error if isinstance(error, dict) else {}
+    text = str(fields.get("message", error))
+    if detail := fields.get("data"):
+        text += f" ({detail if isinstance(detail, str) else json.dumps(detail)})"
+    return RefusedError(fields.get("code"), text)
