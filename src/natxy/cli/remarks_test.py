@@ -22,7 +22,7 @@ from natxy.procedures.listener import RunListener
 from natxy.procedures.runner import resume_plan, run_plan
 from natxy.procedures.single_tag_latency import SingleTagLatency
 from natxy.procedures.traffic_test import plan_of
-from natxy.report import terminal, wording
+from natxy.report import states, terminal
 from natxy.report.html import write_report
 from natxy.results.export import trial_rows
 from natxy.results.reader import RunReader
@@ -117,7 +117,7 @@ def test_a_repetition_without_a_result_is_tried_again(tmp_path: Path, monkeypatc
     experiment = first.experiments[0]
     assert (experiment.state, experiment.reason) == (State.NO_RESULT, "repetition 2: lost")
     assert [repetition.state for repetition in experiment.repetitions] == [State.DONE, State.NO_RESULT, State.DONE]
-    assert [reason for _, reason in wording.incomplete(first)] == [
+    assert [reason for _, reason in states.incomplete(first)] == [
         "1 of 3 repetitions without result: repetition 2: lost"
     ]
     assert resume_plan(three, tmp_path / "run", RunListener()) == 0

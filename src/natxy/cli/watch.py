@@ -22,7 +22,7 @@ from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import KIND_WORDS, FinishedTrial
 from natxy.procedures.estimate import expected_steps, experiment_s
 from natxy.procedures.listener import RunListener
-from natxy.report.wording import STATE_WORDS
+from natxy.report.states import STATE_WORDS
 from natxy.results.records import State, TrialKind
 from natxy.results.statistics import Summary
 from natxy.search.outcome import Attempt

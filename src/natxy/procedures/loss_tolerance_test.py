@@ -18,7 +18,7 @@ from natxy.plan.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.procedures.listener import RunListener
 from natxy.procedures.runner import run_plan
-from natxy.report import comparison, results_tables, terminal, wording
+from natxy.report import comparison, headlines, results_tables, terminal
 from natxy.results.compare import compare
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
@@ -88,7 +88,7 @@ def test_every_place_that_shows_the_rate_says_that_it_is_none_of_the_rfcs(tmp_pa
     (form,) = results_tables.rfc_form(reader.run)
     assert form.title == label
     assert ("Loss tolerated (non-RFC)", "0.01 % forward, 0 % reverse") in form.rows
-    assert "non-RFC" in wording.rate_kind(reader.run.experiments[0])
+    assert "non-RFC" in headlines.rate_kind(reader.run.experiments[0])
     assert "(non-RFC" in comparison.figures(compare([reader.run, reader.run]))[0].rows[0][0]
     console = Console(width=100, record=True, file=StringIO())
     console.print(terminal.render(reader))

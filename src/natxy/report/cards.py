@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from natxy.plan.units import Unit
-from natxy.report import wording
+from natxy.report import headlines, states, wording
 from natxy.results.records import ExperimentRecord, RunRecord, State
 from natxy.results.sweeps import Sweep, sweeps
 
@@ -48,13 +48,13 @@ def _card(experiment: ExperimentRecord) -> Card:
         spread = f"{measured} ({lowest} to {highest}{unit})"
     return Card(
         title=experiment.title,
-        value=wording.headline(experiment),
-        rate_kind=wording.rate_kind(experiment),
+        value=headlines.headline(experiment),
+        rate_kind=headlines.rate_kind(experiment),
         spread=spread,
         state=experiment.state.value,
         reason="" if summary else _why_none(experiment),
         share_percent=experiment.baseline_ratio_percent,
-        share=wording.baseline_ratio(experiment),
+        share=headlines.baseline_ratio(experiment),
         baseline=experiment.baseline.title if experiment.baseline else "",
         remark=experiment.reason if summary else "",
     )
@@ -62,7 +62,7 @@ def _card(experiment: ExperimentRecord) -> Card:
 
 def _why_none(experiment: ExperimentRecord) -> str:
     """What went wrong at the tester or at the DUT takes too many words."""
-    return experiment.reason if experiment.state is State.NO_RESULT else wording.STATE_WORDS[experiment.state]
+    return experiment.reason if experiment.state is State.NO_RESULT else states.STATE_WORDS[experiment.state]
 
 
 def _sweep_card(sweep: Sweep) -> Card:
@@ -72,7 +72,7 @@ def _sweep_card(sweep: Sweep) -> Card:
     ordered = sorted(measured, key=lambda cell: cell.statistics.median if cell.statistics else 0)
     # A number stays with its unit.
     shown = dict.fromkeys(
-        wording.headline(cell).replace(" ", "\N{NO-BREAK SPACE}") for cell in ordered[:1] + ordered[-1:]
+        headlines.headline(cell).replace(" ", "\N{NO-BREAK SPACE}") for cell in ordered[:1] + ordered[-1:]
     )
     without = len(sweep.cells) - len(measured)
     counted = f"medians of {len(measured)} cells" + (f", {without} without result" if without else "")
@@ -80,7 +80,7 @@ def _sweep_card(sweep: Sweep) -> Card:
     return Card(
         title=sweep.title,
         value=" – ".join(shown),
-        rate_kind=f"{wording.kind(first)}; over {fields}",
+        rate_kind=f"{headlines.kind(first)}; over {fields}",
         spread=counted,
         state=first.state.value,
         reason="" if measured else _why_none(first),

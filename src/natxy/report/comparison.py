@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from natxy.report import wording
+from natxy.report import headlines, wording
 from natxy.report.tables import Column, Table
 from natxy.results.compare import Compared, Comparison
 
@@ -58,7 +58,7 @@ def _row(compared: Compared) -> tuple[str, ...]:
     if compared.spread is not None:
         spread = wording.quantity(compared.spread, unit)
     return (
-        compared.experiment.title + wording.non_rfc(compared.experiment),
+        compared.experiment.title + headlines.non_rfc(compared.experiment),
         str(compared.run + 1),
         median,
         spread,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from natxy.plan.units import Unit
-from natxy.report import chart, wording
+from natxy.report import chart, headlines
 from natxy.report.chart import Chart, Ink, Row, Spec
 from natxy.report.gateways_table import label
 from natxy.results.gateways import SideBySide, side_by_side
@@ -41,7 +41,7 @@ def _rows(compared: SideBySide, procedure: str) -> Iterator[Row]:
             "median": chart.base(summary.median, unit),
             "minimum": chart.base(summary.minimum, unit),
             "maximum": chart.base(summary.maximum, unit),
-            "shown": wording.headline(experiment),
+            "shown": headlines.headline(experiment),
             "repetitions": summary.count,
         }
 

@@ -8,7 +8,8 @@ from typing import Final
 
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.units import Unit
-from natxy.report import wording
+from natxy.report import headlines, states, wording
+from natxy.report.narrow import tight
 from natxy.report.tables import Column, Table
 from natxy.results.gateways import GatewayRow, SideBySide, side_by_side
 from natxy.results.records import ExperimentRecord, RunRecord, State
@@ -74,8 +75,8 @@ def _row(row: GatewayRow, compared: SideBySide, based: set[str], run: RunRecord,
 
 def _headline(experiment: ExperimentRecord, *, narrow: bool) -> str:
     if experiment.statistics is None:
-        return wording.ABSENT if experiment.state is State.DONE else wording.STATE_WORDS[experiment.state]
-    mark = "" if narrow or not wording.non_rfc(experiment) else " (non-RFC)"
+        return wording.ABSENT if experiment.state is State.DONE else states.STATE_WORDS[experiment.state]
+    mark = "" if narrow or not headlines.non_rfc(experiment) else " (non-RFC)"
     return _shown(experiment.statistics, experiment.unit, narrow=narrow) + mark
 
 
@@ -83,7 +84,7 @@ def _shown(summary: Summary, unit: str, *, narrow: bool) -> str:
     if not narrow:
         return summary.shown_median(lambda value: wording.quantity(value, unit))
     show: Callable[[float], str] = _milliseconds if unit == Unit.NS else lambda value: wording.short(value, unit)
-    return wording.narrow(summary.shown_median(show))
+    return tight(summary.shown_median(show))
 
 
 def _milliseconds(value_ns: float) -> str:
@@ -94,4 +95,4 @@ def _share(experiment: ExperimentRecord, run: RunRecord) -> str:
     """A baseline itself is the whole."""
     if any(other.baseline_name == experiment.name for other in run.experiments) and experiment.statistics:
         return wording.percent(100)
-    return wording.baseline_ratio(experiment) or wording.ABSENT
+    return headlines.baseline_ratio(experiment) or wording.ABSENT

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from natxy.engine.messages import Verdict
 from natxy.plan.units import format_duration
-from natxy.report import results_tables, sweep_tables, wording
+from natxy.report import headlines, results_tables, states, sweep_tables
 from natxy.report.cards import cards
 from natxy.report.chart import Chart
 from natxy.report.gateways_charts import gateways_charts
@@ -113,13 +113,13 @@ def render(reader: RunReader) -> str:
     return environment.get_template("report.html.j2").render(
         run=run,
         style=Markup(style),
-        state=wording.run_state(run),
+        state=states.run_state(run),
         started=_moment(run.started_at),
         active_time=None if run.state is RunState.RUNNING else format_duration(run.active_s),
         trial_count=len(verdicts),
         invalid_count=verdicts.count(Verdict.INVALID),
         cards=cards(run),
-        incomplete=wording.incomplete(run),
+        incomplete=states.incomplete(run),
         gateways=gateways_table(run),
         gateways_charts=compared,
         result_tables=results_tables.plain_form(run),
@@ -161,7 +161,7 @@ def _chapters(run: RunRecord) -> list[Chapter]:
 
 
 def _page(experiment: ExperimentRecord) -> ExperimentPage:
-    result = f"{wording.headline(experiment)}, {wording.rate_kind(experiment)}" if experiment.statistics else ""
+    result = f"{headlines.headline(experiment)}, {headlines.rate_kind(experiment)}" if experiment.statistics else ""
     if experiment.is_only_a_lower_bound:
         result += (
             ": a bound, since of a search that it counts no rate failed, so that the gateway may do more than the "

@@ -10,6 +10,7 @@ import pytest
 from natxy.procedures.traffic_test import THROUGHPUT, measure
 from natxy.report import wording
 from natxy.report.capacity_table import capacity_table
+from natxy.report.conditions import conditions
 from natxy.results.records import ExperimentRecord
 
 HALF = {"rate": {"experiment": "throughput", "percent": 50}}
@@ -18,7 +19,7 @@ BURSTS = {"name": "back-to-back", "maximum_rate": "1M", "longest_burst": 1000}
 
 def stated(procedure: Any, rate: dict[str, Any], **gateway: Any) -> dict[str, str]:
     run = measure(THROUGHPUT, {"name": "taken", "procedure": procedure} | rate, **gateway)
-    return wording.conditions(run.experiments[1])
+    return conditions(run.experiments[1])
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from natxy.engine.messages import Verdict
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.units import format_duration
-from natxy.report import sweep_tables, wording
+from natxy.report import headlines, narrow, states, sweep_tables, wording
 from natxy.report.background_table import background_tables
 from natxy.report.capacity_table import capacity_table
+from natxy.report.conditions import conditions
 from natxy.report.statistics_rows import MEDIAN, aggregate_rows, further_rows, statistics_rows
 from natxy.report.tables import Column, Table
 from natxy.report.walk import every_trial, trials_of
@@ -85,13 +86,13 @@ def _kinds(run: RunRecord) -> list[tuple[str, list[ExperimentRecord]]]:
     kinds: dict[str, list[ExperimentRecord]] = {}
     alone = [experiment for experiment in run.experiments if experiment.sweep is None]
     for experiment in sorted(alone, key=lambda experiment: order.index(experiment.procedure)):
-        kinds.setdefault(wording.kind(experiment), []).append(experiment)
+        kinds.setdefault(headlines.kind(experiment), []).append(experiment)
     return [(title, sorted(experiments, key=lambda experiment: experiment.id)) for title, experiments in kinds.items()]
 
 
 def _overview(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
     compared = any(experiment.baseline for experiment in experiments)
-    names = [*wording.NARROW_STATISTICS, *(["base"] if compared else [])]
+    names = [*narrow.STATISTICS, *(["base"] if compared else [])]
     columns = (Column("Experiment"), *(Column(name, numeric=True) for name in names))
     return Table(title, columns, tuple(_overview_row(experiment)[: len(columns)] for experiment in experiments))
 
@@ -99,22 +100,22 @@ def _overview(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
 def _overview_row(experiment: ExperimentRecord) -> tuple[str, ...]:
     name = experiment.title
     if experiment.state is not State.DONE:
-        name += f" ({wording.state(experiment)})"
-    return name, *wording.narrow_statistics(experiment), wording.narrow(wording.baseline_ratio(experiment))
+        name += f" ({states.state(experiment)})"
+    return name, *narrow.statistics(experiment), narrow.tight(headlines.baseline_ratio(experiment))
 
 
 def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
-    conditions = [wording.conditions(experiment) for experiment in experiments]
-    labels = dict.fromkeys(label for stated in conditions for label in stated)
+    told = [conditions(experiment) for experiment in experiments]
+    labels = dict.fromkeys(label for stated in told for label in stated)
     rows: list[tuple[str, ...]] = [
-        (label, *(stated.get(label, wording.ABSENT) for stated in conditions))
+        (label, *(stated.get(label, wording.ABSENT) for stated in told))
         for label in labels
-        if any(stated.get(label, wording.ABSENT) != wording.ABSENT for stated in conditions)
+        if any(stated.get(label, wording.ABSENT) != wording.ABSENT for stated in told)
     ]
     rows.extend(statistics_rows(experiments))
     rows.extend(further_rows(experiments))
     rows.extend(aggregate_rows(experiments))
     if any(experiment.baseline for experiment in experiments):
-        rows.append(("Median relative to the baseline", *map(wording.baseline_ratio, experiments)))
+        rows.append(("Median relative to the baseline", *map(headlines.baseline_ratio, experiments)))
     columns = (Column(""), *(Column(experiment.title, numeric=True) for experiment in experiments))
     return Table(title, columns, tuple(rows), frozenset({MEDIAN}))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from natxy.report import wording
+from natxy.report import headlines, states, wording
 from natxy.results.records import ExperimentRecord
 from natxy.results.statistics import Summary
 
@@ -31,7 +31,7 @@ _STATISTICS: Final[tuple[tuple[str, _Pick], ...]] = (
 def statistics_rows(experiments: Sequence[ExperimentRecord]) -> list[Row]:
     """Of the headline, in the order of RFC 9693 §4.10."""
     rows: list[Row] = [
-        ("Number of repetitions", *(wording.repetitions(experiment) for experiment in experiments)),
+        ("Number of repetitions", *(states.repetitions(experiment) for experiment in experiments)),
         (MEDIAN, *(_median(experiment, directions=1) for experiment in experiments)),
     ]
     picks = _STATISTICS
@@ -40,8 +40,8 @@ def statistics_rows(experiments: Sequence[ExperimentRecord]) -> list[Row]:
     rows.extend((label, *(_statistic(e.statistics, pick, e.unit) for e in experiments)) for label, pick in picks)
     dispersions = (wording.dispersion(e.statistics) if e.statistics else wording.ABSENT for e in experiments)
     rows.append(("Dispersion (max − min) / median", *dispersions))
-    if any(wording.share_of_maximum(experiment) != wording.ABSENT for experiment in experiments):
-        rows.append(("Median of the theoretical maximum", *map(wording.share_of_maximum, experiments)))
+    if any(headlines.share_of_maximum(experiment) != wording.ABSENT for experiment in experiments):
+        rows.append(("Median of the theoretical maximum", *map(headlines.share_of_maximum, experiments)))
     return rows
 
 
@@ -60,8 +60,8 @@ def further_rows(experiments: Sequence[ExperimentRecord], *, extremes: bool = Fa
 
 def aggregate_rows(experiments: Sequence[ExperimentRecord]) -> Iterator[Row]:
     """For rates per direction of traffic in both."""
-    if any(wording.per_direction(e) and wording.directions(e) == 2 for e in experiments):
-        aggregates = (_median(experiment, wording.directions(experiment)) for experiment in experiments)
+    if any(headlines.per_direction(e) and headlines.directions(e) == 2 for e in experiments):
+        aggregates = (_median(experiment, headlines.directions(experiment)) for experiment in experiments)
         yield ("Median, aggregate of both directions", *aggregates)
 
 

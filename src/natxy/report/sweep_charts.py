@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from natxy.plan.units import Unit
-from natxy.report import chart, wording
+from natxy.report import chart, headlines, wording
 from natxy.report.chart import Chart, Ink, Row, Spec
 from natxy.results.sweeps import Sweep, as_number
 
@@ -82,7 +82,7 @@ def _rows(sweep: Sweep, index: int, unit: Unit) -> Iterator[Row]:
             "median": chart.base(summary.median, unit),
             "minimum": chart.base(summary.minimum, unit),
             "maximum": chart.base(summary.maximum, unit),
-            "shown": wording.headline(cell),
+            "shown": headlines.headline(cell),
             "repetitions": summary.count,
         }
 
@@ -155,7 +155,7 @@ def _maxima(sweep: Sweep, index: int) -> Iterator[Row]:
         (size, maximum)
         for cell, place in zip(sweep.cells, sweep.places, strict=True)
         if (size := as_number(place[index])) is not None
-        and (maximum := wording.theoretical_maximum_fps(cell)) is not None
+        and (maximum := headlines.theoretical_maximum_fps(cell)) is not None
     )
     for (size, maximum), (next_size, next_maximum) in pairwise(known):
         for step in range(_CURVE_STEPS):

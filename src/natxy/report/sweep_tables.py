@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from natxy.report import wording
+from natxy.report import headlines, narrow, states, wording
+from natxy.report.conditions import conditions
 from natxy.report.statistics_rows import MEDIAN, Row, aggregate_rows, further_rows, statistics_rows
 from natxy.report.tables import Column, Table
 from natxy.results.computed import Computed, computed
@@ -47,7 +48,7 @@ def sweep_tables(run: RunRecord) -> list[Table]:
 def group_title(group: SweepGroup) -> str:
     """Of one sweep also what its headline is."""
     if len(group.sweeps) == 1:
-        return f"{group.sweeps[0].title}: {wording.kind(group.sweeps[0].cells[0])}"
+        return f"{group.sweeps[0].title}: {headlines.kind(group.sweeps[0].cells[0])}"
     return "; ".join(sweep.title for sweep in group.sweeps)
 
 
@@ -78,13 +79,13 @@ def _conditions(group: SweepGroup) -> tuple[list[Row], list[tuple[str, str]]]:
     stated = {sweep.title: _stated(sweep) for sweep in group.sweeps}
     varying: list[Row] = []
     same: list[tuple[str, str]] = []
-    for label in dict.fromkeys(label for conditions in stated.values() for label in conditions):
+    for label in dict.fromkeys(label for rows in stated.values() for label in rows):
         if label in told:
             continue
         said: dict[tuple[str, ...], list[str]] = {}
-        for title, conditions in stated.items():
-            if label in conditions:
-                said.setdefault(conditions[label], []).append(title)
+        for title, rows in stated.items():
+            if label in rows:
+                said.setdefault(rows[label], []).append(title)
         for cells, titles in said.items():
             words = label if len(said) == 1 else f"{', '.join(titles)}: {label}"
             always = label in _ALWAYS and any(_ALWAYS[0] in stated[title] for title in titles)
@@ -96,9 +97,9 @@ def _conditions(group: SweepGroup) -> tuple[list[Row], list[tuple[str, str]]]:
 
 
 def _stated(sweep: Sweep) -> dict[str, tuple[str, ...]]:
-    conditions = [wording.conditions(cell) for cell in sweep.cells]
-    labels = dict.fromkeys(label for stated in conditions for label in stated)
-    cells = {label: tuple(stated.get(label, wording.ABSENT) for stated in conditions) for label in labels}
+    told = [conditions(cell) for cell in sweep.cells]
+    labels = dict.fromkeys(label for stated in told for label in stated)
+    cells = {label: tuple(stated.get(label, wording.ABSENT) for stated in told) for label in labels}
     return {label: words for label, words in cells.items() if set(words) != {wording.ABSENT}}
 
 
@@ -114,7 +115,7 @@ def _table_sizes(group: SweepGroup, columns: Mapping[int, Computed]) -> Iterator
 def _found(sweep: Sweep, columns: Mapping[int, Computed]) -> Iterator[Row]:
     cells = sweep.cells
     if any(cell.state is not State.DONE for cell in cells):
-        yield ("State", *(wording.state(cell) for cell in cells))
+        yield ("State", *(states.state(cell) for cell in cells))
     yield from statistics_rows(cells)
     yield from aggregate_rows(cells)
     yield from further_rows(cells, extremes=len(cells[0].declaration.figures) <= _FEW_FIGURES + 1)
@@ -145,18 +146,18 @@ def _overview(sweep: Sweep, columns: Mapping[int, Computed]) -> Table:
     shown = [
         (title, cells)
         for title, show in comparisons
-        if set(cells := [wording.narrow(show(columns[cell.id])) for cell in sweep.cells]) != {wording.ABSENT}
+        if set(cells := [narrow.tight(show(columns[cell.id])) for cell in sweep.cells]) != {wording.ABSENT}
     ]
     head = (
         *(Column(wording.field(field), numeric=True) for field in sweep.fields),
-        *(Column(title, numeric=True) for title in (*wording.NARROW_SPREAD, *(title for title, _ in shown))),
+        *(Column(title, numeric=True) for title in (*narrow.SPREAD, *(title for title, _ in shown))),
     )
     rows = tuple(
         (
             *(wording.coordinate(coordinate) for coordinate in place),
-            *wording.narrow_spread(cell),
+            *narrow.spread(cell),
             *(cells[index] for _, cells in shown),
         )
         for index, (cell, place) in enumerate(zip(sweep.cells, sweep.places, strict=True))
     )
-    return Table(f"{sweep.title}: {wording.kind(sweep.cells[0])}", head, rows)
+    return Table(f"{sweep.title}: {headlines.kind(sweep.cells[0])}", head, rows)

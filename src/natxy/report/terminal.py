@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from natxy.engine.messages import Verdict
-from natxy.report import results_tables, wording
+from natxy.report import results_tables, states
 from natxy.report.gateways_table import gateways_table
 from natxy.report.published_figures import published_figures
 from natxy.report.tables import to_rich
@@ -24,14 +24,14 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
         parts += [to_rich(figures.table), Text(figures.source, style="dim")]
     if compared:
         parts.append(to_rich(compared))
-    incomplete = wording.incomplete(run)
+    incomplete = states.incomplete(run)
     if incomplete:
         parts.append(Text("No result, or not the planned number of repetitions:", style="bold"))
         parts.extend(_bullet(f"{experiment.name}: {reason}") for experiment, reason in incomplete)
-    if remarks := wording.remarks(run):
+    if remarks := states.remarks(run):
         parts.append(Text("Remarks on results:", style="bold"))
         parts.extend(map(_bullet, remarks))
-    parts.append(Text(f"Run {wording.run_state(run)}. {_trial_count(run)}"))
+    parts.append(Text(f"Run {states.run_state(run)}. {_trial_count(run)}"))
     if run.deviations and not list_deviations:
         parts.append(Text(_deviation_count(run)))
     elif run.deviations:

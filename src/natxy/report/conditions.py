@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an experiment was measured with, in the words of the RFCs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from natxy.plan.background import Background
+from natxy.plan.loss_tolerance import loss_tolerance_of
+from natxy.plan.models import AddressRange, PortRange
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, SizeConvention, TranslationKind
+from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
+from natxy.report import headlines, wording
+from natxy.results.records import ExperimentRecord, TrialKind
+
+_DIRECTIONS: Final = {
+    "bidirectional": "bidirectional, equal rates",
+    "forward": "one: initiator to responder",
+    "reverse": "one: responder to initiator",
+}
+
+
+def conditions(experiment: ExperimentRecord) -> dict[str, str]:
+    """What RFC 9693 §4.10 and RFC 2544 §26.1 ask a table of results to state; what does not apply is absent."""
+    settings = experiment.settings
+    addresses, ports, search = settings["addresses"], settings["ports"], settings.get("search")
+    connections, alpha = settings.get("connections"), settings.get("alpha")
+    enumerated = connections is not None or experiment.declaration.stateful
+    trial = format_duration(_procedure(experiment).traffic_s(settings["timing"]["trial"]))
+    return {
+        "Gateway": experiment.gateway,
+        "Gateway's cores": wording.number(settings.get("cores")),
+        "IP version": _ip_version(experiment),
+        "Frame size, FCS counted": _frame_size(settings),
+        "Theoretical maximum": _theoretical_maximum(experiment),
+        "TTL or hop limit": _ttl(settings),
+        "Directions": _DIRECTIONS[
+            settings["directions"] if "directions" in experiment.declaration.takes else "forward"
+        ],
+        "Flows": wording.number(settings.get("flows")),
+        "Sessions (connections)": wording.number(connections),
+        "Source addresses": _addresses(addresses["left_hosts"]),
+        "Destination addresses": _addresses(addresses["right_hosts"]),
+        "Source ports": _ports(ports["source"]),
+        "Destination ports": _ports(ports["destination"]),
+        "Four-tuples": _orders(settings["orders"]) if enumerated else "picked at random (RFC 4814)",
+        "Phase 1 rate": _known_rate(experiment, "phase1_rate", Unit.CPS),
+        experiment.declaration.rate_title: _known_rate(experiment, "rate", Unit.FPS),
+        "Rate sent": _rate_sent(experiment),
+        "Validation rate": wording.ABSENT if alpha is None else f"α = {alpha:g} of the rate",
+        "Duration of a trial's traffic": "one frame a connection" if experiment.declaration.stateful else trial,
+        "Rates searched": _searched(experiment, search) if search else wording.ABSENT,
+        "Background traffic": _background(settings),
+        "Loss tolerated (non-RFC)": _loss(settings),
+        "Search": _mlrsearch(settings, search) if search and search.get("kind") == "mlrsearch" else wording.ABSENT,
+        "Error of the search": _step(search["error"], experiment) if search else wording.ABSENT,
+        **_own_settings(settings["procedure"]),
+        **experiment.declaration.stated,
+    }
+
+
+def _procedure(experiment: ExperimentRecord) -> ProcedureDeclaration:
+    """With its own settings, as the plan has it."""
+    planned = experiment.settings["procedure"]
+    return experiment.declaration.model_validate({"name": planned} if isinstance(planned, str) else planned)
+
+
+def _own_settings(procedure: str | Mapping[str, Any]) -> dict[str, str]:
+    """What only this procedure takes, under the plan's names."""
+    own = {} if isinstance(procedure, str) else procedure
+    return {name.replace("_", " ").capitalize(): _plain(value) for name, value in own.items() if name != "name"}
+
+
+def _plain(value: object) -> str:
+    return f"{value:,.10g}" if isinstance(value, float) else str(value)
+
+
+def _ip_version(experiment: ExperimentRecord) -> str:
+    translation = experiment.settings.get("translation")
+    if not translation:
+        return _shown_family(experiment.family)
+    kind = TranslationKind(translation["kind"])
+    left, right = map(_shown_family, kind.families)
+    return f"{left} on the left, {right} on the right ({kind.upper()}, prefix {translation['prefix']})"
+
+
+def _shown_family(family: str) -> str:
+    return family.replace("ipv", "IPv")
+
+
+def _frame_size(settings: Mapping[str, Any]) -> str:
+    """With the convention where a translation changes it."""
+    size = f"{settings['frame_size']} bytes"
+    if not settings.get("translation"):
+        return size
+    if settings["size_convention"] == SizeConvention.NOMINAL:
+        return f"{size} sent from both sides (nominal)"
+    return f"{size} in IPv6, {settings['frame_size'] - IP_HEADER_DIFFERENCE_BYTES} bytes in IPv4 (paired)"
+
+
+def _theoretical_maximum(experiment: ExperimentRecord) -> str:
+    maximum_fps = headlines.theoretical_maximum_fps(experiment)
+    if maximum_fps is None:
+        return wording.ABSENT
+    line = format_rate(experiment.settings["line_rate"], "bit/s")
+    return f"{wording.number(maximum_fps)} frames/s per direction at {line}"
+
+
+def _ttl(settings: Mapping[str, Any]) -> str:
+    return f"{settings['ttl']}, DF set" if settings["dont_fragment"] else str(settings["ttl"])
+
+
+def _addresses(hosts: Mapping[str, Any]) -> str:
+    span = AddressRange.model_validate(hosts)
+    return f"{span.size:,} ({span.first} – {span.last})" if span.size > 1 else f"1 ({span.first})"
+
+
+def _ports(ports: Mapping[str, Any]) -> str:
+    span = PortRange.model_validate(ports)
+    return f"{span.size:,} ({span.min}–{span.max})" if span.size > 1 else f"1 ({span.min})"
+
+
+def _orders(orders: Mapping[str, str]) -> str:
+    if len(set(orders.values())) == 1:
+        return f"each once, {next(iter(orders.values()))}"
+    return "each once; " + ", ".join(f"{field.replace('_', ' ')} {order}" for field, order in orders.items())
+
+
+def _known_rate(experiment: ExperimentRecord, field: str, measured: Unit) -> str:
+    """With the result that it is a share of, which may be only a bound."""
+    planned = experiment.settings.get(field)
+    if not planned:
+        return wording.ABSENT
+    if planned.get("rate") is not None:
+        return format_rate(planned["rate"], measured)
+    share = f"{planned['percent']:g} % of {planned['experiment']}"
+    source = experiment.rate_sources.get(field)
+    if source is None or source.statistics is None:
+        return share
+    rate = format_rate(source.statistics.median * planned["percent"] / 100, measured)
+    bound = f", which is {headlines.headline(source)}" if source.is_only_a_lower_bound else ""
+    return f"{rate} ({share}{bound})"
+
+
+def _rate_sent(experiment: ExperimentRecord) -> str:
+    """Absent where it is the experiment's `rate`."""
+    if experiment.declaration.rate_title == ProcedureDeclaration.rate_title:
+        return wording.ABSENT
+    trials = (trial for repetition in experiment.repetitions for trial in repetition.trials)
+    return next(
+        (format_rate(trial.rate_fps, Unit.FPS) for trial in trials if trial.kind is TrialKind.TRAFFIC), wording.ABSENT
+    )
+
+
+def _background(settings: Mapping[str, Any]) -> str:
+    given = settings.get("background")
+    if not given:
+        return wording.ABSENT
+    background = Background.model_validate(given)
+    few, of = background.turns
+    taken = f", {few} of every {of} frames" if few else ""
+    return f"{100 * background.share:.10g} % native IPv6{taken}, {background.frame_size} bytes"
+
+
+def _loss(settings: Mapping[str, Any]) -> str:
+    tolerance = loss_tolerance_of(settings)
+    return tolerance.text if tolerance.most else wording.ABSENT
+
+
+def _mlrsearch(settings: Mapping[str, Any], search: Mapping[str, Any]) -> str:
+    """With every attribute of its goal (RFC 9971 §4)."""
+    goal = search.get("goal")
+    loss_ratio = f"MLRsearch, goal loss ratio {loss_tolerance_of(settings).most:g}"
+    if not goal:
+        return f"{loss_ratio}, one trial a rate"
+    durations = (format_duration(goal[name]) for name in ("initial_trial", "final_trial", "duration_sum"))
+    initial, final, total = durations
+    return f"{loss_ratio}, goal exceed ratio {goal['exceed_ratio']:g}, trials of {initial} to {final}, {total} a rate"
+
+
+def _searched(experiment: ExperimentRecord, search: Mapping[str, Any]) -> str:
+    return f"{_step(search['min_rate'], experiment)} to {_step(search['max_rate'], experiment)}"
+
+
+def _step(value: float | str, experiment: ExperimentRecord) -> str:
+    if isinstance(value, str):
+        return f"{value.removesuffix('%')} %"
+    return format_quantity(value, experiment.declaration.step_unit)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a run, its experiments and their repetitions ended, in words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
+
+STATE_WORDS: Final = {
+    State.PENDING: "not started",
+    State.RUNNING: "running",
+    State.DONE: "done",
+    State.NO_RESULT: "no result",
+    State.TESTER_LIMIT: "tester limit reached",
+    State.FAILED: "failed",
+    State.SKIPPED: "skipped",
+    State.INTERRUPTED: "interrupted",
+}
+
+_RUN_STATE_WORDS: Final = {
+    RunState.RUNNING: "running",
+    RunState.DONE: "complete",
+    RunState.INTERRUPTED: "interrupted",
+    RunState.FAILED: "failed",
+    RunState.DIED: "died",
+}
+
+
+def run_state(run: RunRecord) -> str:
+    """`complete, 2 without result`."""
+    without = sum(experiment.statistics is None for experiment in run.experiments)
+    more = f", {without} without result" if run.state is RunState.DONE and without else ""
+    return _RUN_STATE_WORDS[run.state] + more
+
+
+def state(experiment: ExperimentRecord) -> str:
+    """`no result`, or of some repetitions only: `2 of 10 repetitions without result`."""
+    if experiment.state is State.NO_RESULT and experiment.statistics:
+        without = sum(repetition.state is State.NO_RESULT for repetition in experiment.repetitions)
+        return f"{without} of {len(experiment.repetitions)} repetitions without result"
+    return STATE_WORDS[experiment.state]
+
+
+def repetitions(experiment: ExperimentRecord) -> str:
+    asked, done = experiment.settings["repeat"], len(experiment.values)
+    return str(done) if done == asked else f"{done}/{asked}"
+
+
+def incomplete(run: RunRecord) -> list[tuple[ExperimentRecord, str]]:
+    """Every experiment that did not end as planned, with the reason: never silently dropped."""
+    told = []
+    for experiment in run.experiments:
+        if experiment.state != State.DONE:
+            told.append((experiment, _sentence(state(experiment), experiment.reason)))
+        told.extend(
+            (
+                experiment,
+                _sentence(f"repetition {repetition.number}: {STATE_WORDS[repetition.state]}", repetition.reason),
+            )
+            for repetition in experiment.repetitions
+            if experiment.state not in (State.DONE, State.NO_RESULT)
+            and (repetition.state != State.DONE or repetition.reason)
+            and repetition.reason != experiment.reason
+        )
+    return told
+
+
+def remarks(run: RunRecord) -> list[str]:
+    """On results that are as planned: `forward, reverse: at least this: the search's highest rate passed`."""
+    said: dict[str, list[str]] = {}
+    for experiment in run.experiments:
+        if experiment.state is State.DONE and experiment.reason:
+            said.setdefault(experiment.reason, []).append(experiment.name)
+    return [f"{', '.join(names)}: {remark}" for remark, names in said.items()]
+
+
+def _sentence(state: str, reason: str) -> str:
+    if not reason:
+        return f"{state}."
+    return reason if reason.startswith(state) else f"{state}: {reason}"
