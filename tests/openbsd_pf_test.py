@@ -185,12 +185,13 @@ def test_flush_is_waited_for(tmp_path: Path) -> None:
         assert dut.asked().count("pfctl -F states") == 1
 
 
-def test_reboot_empties_the_table_and_everything_is_set_again(tmp_path: Path) -> None:
-    with openbsd(tmp_path, NAT44, clear="reboot", neighbors=MACS) as dut:
+@pytest.mark.parametrize(("clear", "verb"), [("reboot", "clear"), ("flush", "restart")])
+def test_reboot_empties_the_table_and_everything_is_set_again(tmp_path: Path, clear: str, verb: str) -> None:
+    with openbsd(tmp_path, NAT44, clear=clear, neighbors=MACS) as dut:
         dut.gateway.set_links()
         dut.gateway.apply()
         dut.asked()
-        dut.gateway.clear()
+        getattr(dut.gateway, verb)()
         asked = dut.asked()
         again = [
             "shutdown -r now",

@@ -104,6 +104,10 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
                     f"udp_timeout_s to at least {int(need.longest_trial_s) + 1}, or shorten the trials"
                 )
 
+    def restart(self) -> None:
+        """Boots the DUT anew (RFC 6201 §4.2.1), which is how a machine that no longer answers its table comes back."""
+        self._reboot()
+
     def clear(self) -> None:
         if self.config.clear == PfClear.REBOOT:
             self._reboot()
