@@ -9,9 +9,11 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "pace/tsc.hpp"
 #include "port/eal.hpp"
 #include "rpc/line_channel.hpp"
 #include "rpc/server.hpp"
@@ -121,9 +123,11 @@ int main(int argc, char** argv) {
   const int messages = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   try {
+    if (const auto why = natxy::why_tsc_unfit(natxy::read_tsc_facts())) throw std::runtime_error(*why);
+    const natxy::ClockSample before = natxy::sample_clocks();
     const natxy::Eal eal(options.eal);
     natxy::LineChannel channel(STDIN_FILENO, messages);
-    natxy::Server(eal, options.eal.worker_cores, channel, quit).serve();
+    natxy::Server(eal, options.eal.worker_cores, natxy::calibrate_tsc(before), channel, quit).serve();
   } catch (const std::exception& error) {
     fmt::print(stderr, "natxy-engine: {}\n", error.what());
     return 1;

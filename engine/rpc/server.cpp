@@ -4,6 +4,7 @@
 #include <rte_version.h>
 
 #include <array>
+#include <cmath>
 #include <new>
 
 #include "packet/classifier.hpp"
@@ -39,10 +40,13 @@ class Unreachable : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+double thousandths(double value) { return std::round(value * 1000) / 1000; }
+
 }  // namespace
 
-Server::Server(const Eal& eal, std::vector<unsigned> worker_cores, LineChannel& channel, const std::atomic<bool>& quit)
-    : eal_{eal}, worker_cores_{std::move(worker_cores)}, channel_{channel}, quit_{quit}, clock_{rte_get_tsc_hz()} {}
+Server::Server(const Eal& eal, std::vector<unsigned> worker_cores, const TscRate& tsc, LineChannel& channel,
+               const std::atomic<bool>& quit)
+    : eal_{eal}, worker_cores_{std::move(worker_cores)}, tsc_{tsc}, channel_{channel}, quit_{quit}, clock_{tsc.hz} {}
 
 void Server::serve() {
   if (!eal_.uses_hugepages()) log("info", "no free hugepages: buffers are in ordinary memory");
@@ -129,14 +133,17 @@ Json Server::dispatch(const std::string& method, const Json& params) {
 }
 
 Json Server::info() const {
-  return {{"name", "natxy-engine"},
-          {"version", kVersion},
-          {"protocol", kProtocolVersion},
-          {"dpdk", rte_version()},
-          {"compiler", kCompiler},
-          {"worker_cores", worker_cores_},
-          {"hugepages", eal_.uses_hugepages()},
-          {"tsc_hz", clock_.hz()}};
+  return {
+      {"name", "natxy-engine"},
+      {"version", kVersion},
+      {"protocol", kProtocolVersion},
+      {"dpdk", rte_version()},
+      {"compiler", kCompiler},
+      {"worker_cores", worker_cores_},
+      {"hugepages", eal_.uses_hugepages()},
+      {"tsc_hz", tsc_.hz},
+      {"tsc_error_ppm", thousandths((static_cast<double>(rte_get_tsc_hz()) / static_cast<double>(tsc_.hz) - 1) * 1e6)},
+      {"tsc_uncertainty_ppm", thousandths(tsc_.uncertainty_ppm)}};
 }
 
 Json Server::open_ports(const Json& params) {

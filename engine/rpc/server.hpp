@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pace/clock.hpp"
+#include "pace/tsc.hpp"
 #include "port/eal.hpp"
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
@@ -22,7 +23,8 @@ inline constexpr int kProtocolVersion = 1;
 /// and neighbour solicitations.
 class Server {
  public:
-  Server(const Eal& eal, std::vector<unsigned> worker_cores, LineChannel& channel, const std::atomic<bool>& quit);
+  Server(const Eal& eal, std::vector<unsigned> worker_cores, const TscRate& tsc, LineChannel& channel,
+         const std::atomic<bool>& quit);
 
   void serve();
 
@@ -40,6 +42,7 @@ class Server {
 
   const Eal& eal_;
   std::vector<unsigned> worker_cores_;
+  TscRate tsc_;
   LineChannel& channel_;
   const std::atomic<bool>& quit_;
   Clock clock_;

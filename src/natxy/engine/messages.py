@@ -49,6 +49,10 @@ class Selection(StrEnum):
 
 
 class EngineInfo(Message):
+    """`tsc_hz`: the rate of the time stamp counter, the engine's clock, as calibrated against CLOCK_MONOTONIC_RAW when
+    the engine started; it is known to `tsc_uncertainty_ppm`. `tsc_error_ppm`: by how much DPDK's own estimate, which
+    the engine does not use, is above it."""
+
     name: str
     version: str
     protocol: int
@@ -57,6 +61,8 @@ class EngineInfo(Message):
     worker_cores: list[int]
     hugepages: bool
     tsc_hz: int
+    tsc_error_ppm: float
+    tsc_uncertainty_ppm: float
 
 
 # --- ports -------------------------------------------------------------------------------------------------------

@@ -124,6 +124,8 @@ class SimulatedEngine:
             worker_cores=[],
             hugepages=False,
             tsc_hz=1_000_000_000,
+            tsc_error_ppm=0.0,
+            tsc_uncertainty_ppm=0.0,
         )
 
     def open_ports(self, request: PortsOpen) -> PortsOpened:
