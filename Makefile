@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 
 RUN_PACKAGES := build-essential pkg-config meson ninja-build python3-venv \
 	dpdk-dev libdpdk-dev nlohmann-json3-dev libfmt-dev libgtest-dev libbenchmark-dev \
-	nftables iptables tayga conntrack iproute2 ethtool procps
+	nftables iptables tayga conntrack iproute2 ethtool procps iperf3
 JOOL_PACKAGES := user-mode-linux jool-tools kmod flex bison bc libelf-dev libssl-dev xz-utils
 DEV_PACKAGES := git openssh-server clang clang-tidy clang-format libclang-rt-14-dev tcpdump tayga chromium
 

@@ -59,6 +59,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
         "table-capacity", {"initial_connections": 1000, "search": SEARCH, "alpha": 0.5}, FULL, False,
         "at no rate were all 1,000 initial connections kept",
     ),
+    ("tcp-goodput", {"best_of": 2, "directions": "forward"}, {}, True, "the best of "),
 ]  # fmt: skip
 
 

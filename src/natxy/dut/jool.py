@@ -143,7 +143,8 @@ class JoolGateway(JoolTranslator[JoolConfig]):
             )
         port = self.config.bib_port
         return [
-            {"protocol": "UDP", "ipv6 address": f"{inside}#{port}", "ipv4 address": f"{outside}#{port}"}
+            {"protocol": protocol, "ipv6 address": f"{inside}#{port}", "ipv4 address": f"{outside}#{port}"}
             for mapping in translation.mappings
             for inside, outside in zip(mapping.ipv6, mapping.ipv4, strict=True)
+            for protocol in ("UDP", "TCP")
         ]

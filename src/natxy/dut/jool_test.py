@@ -71,8 +71,10 @@ def test_nat46_binds_every_mapped_address_once() -> None:
         kind=TranslationKind.NAT46, prefix=PREFIX, pool=IPv6Network("2001:2::/120"), mappings=(mapping,)
     )
     told = json.loads(gateway(JoolConfig(bib_port=7000), translation).configuration())  # type: ignore[attr-defined]
-    assert [(entry["ipv4 address"], entry["ipv6 address"]) for entry in told["bib"]] == [
-        (f"198.18.7.{host}#7000", f"2001:2::{0x40 + host:x}#7000") for host in range(4)
+    assert [tuple(entry.values()) for entry in told["bib"]] == [
+        (protocol, f"2001:2::{0x40 + host:x}#7000", f"198.18.7.{host}#7000")
+        for host in range(4)
+        for protocol in ("UDP", "TCP")
     ]
     assert {(entry["prefix"], entry["port range"]) for entry in told["pool4"]} == {("198.18.7.0/30", "7000")}
 

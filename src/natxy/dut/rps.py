@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.transport import Transport
 
 
-def steer(transport: Transport, interfaces: DutInterfaces, cores: Iterable[int]) -> None:
-    mask = cpu_mask(cores)
+def steer(transport: Transport, interfaces: DutInterfaces, cores: Collection[int]) -> None:
     for interface in (interfaces.left, interfaces.right):
-        for queue in _queues(transport, interface):
-            transport.run(["tee", f"{queue}/rps_cpus"], input=mask)
+        steer_interface(transport, interface, cores)
+
+
+def steer_interface(transport: Transport, interface: str, cores: Iterable[int]) -> None:
+    mask = cpu_mask(cores)
+    for queue in _queues(transport, interface):
+        transport.run(["tee", f"{queue}/rps_cpus"], input=mask)
 
 
 def steered_to(transport: Transport, interfaces: DutInterfaces) -> str:

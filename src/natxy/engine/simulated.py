@@ -67,8 +67,11 @@ class SimulatedDut:
 
     def forwarded(self, rate_fps: float, flows: int = 1) -> float:
         """The share of frames forwarded at `rate_fps`, both directions together."""
-        limit_fps = self.config.forwarding_fps / (1 + self.config.flow_cost * (flows - 1))
-        return 0.0 if self.table.collapsed else min(1.0, self._all_cores(limit_fps) / rate_fps)
+        return 0.0 if self.table.collapsed else min(1.0, self.most_forwarded(flows) / rate_fps)
+
+    def most_forwarded(self, flows: int) -> float:
+        """Frames per second, both directions together."""
+        return self._all_cores(self.config.forwarding_fps / (1 + self.config.flow_cost * (flows - 1)))
 
     def carry(self, streams: Sequence[StreamSpec], flows: int) -> Carried:
         """Streams that begin together. What overloads the gateway is followed by an outage."""

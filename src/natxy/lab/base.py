@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Protocol, Self
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.transport import Transport
-from natxy.engine.messages import PortSpec
+from natxy.engine.messages import PortSpec, Side
+from natxy.hosts.iperf3 import Host
 from natxy.lab.cores import CoreAssignment
+from natxy.plan.experiment import Addresses
 
 
 class Testbed(Protocol):
@@ -49,6 +52,23 @@ class Testbed(Protocol):
         """What the report says of the testbed; valid once it is built."""
         ...
 
+    def port_description(self) -> dict[str, str]:
+        """And of the engine's ports."""
+        ...
+
     def deviations(self) -> list[str]:
         """Sentences: where measuring on this testbed departs from the RFCs."""
+        ...
+
+    def port_deviations(self) -> list[str]:
+        """And where measuring by the engine's ports does."""
+        ...
+
+    def hosts(self, addresses: Addresses) -> AbstractContextManager[dict[Side, Host]]:
+        """Hosts with these addresses at the ends of the DUT's links until the context is left; no engine has its ports
+        open meanwhile."""
+        ...
+
+    def host_deviations(self) -> list[str]:
+        """What a reader has to know of a figure that these hosts measured."""
         ...

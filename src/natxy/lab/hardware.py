@@ -5,22 +5,28 @@ from __future__ import annotations
 
 import os
 import platform
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Self
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.machine import MachineSysctls
+from natxy.dut.owner import Owner
 from natxy.dut.ssh import SshTransport
 from natxy.dut.transport import LocalTransport, NetnsTransport, Transport, run_program
 from natxy.engine.messages import PortMedium, PortSpec, Side
 from natxy.errors import PlanError
+from natxy.hosts.iperf3 import Host
 from natxy.lab.cores import CoreAssignment, assign_cores
 from natxy.lab.engine_program import find_engine
+from natxy.lab.host_namespaces import host_namespaces
 from natxy.lab.interfaces import INTERFACES, disturbing_offloads
+from natxy.lab.namespaces import LabNamespaces
 from natxy.lab.packet_ring import ring_slots
 from natxy.lab.send_buffer import AF_XDP_SEND_BUFFER
 from natxy.plan.addresses import USUAL_MTU
+from natxy.plan.experiment import Addresses
 from natxy.plan.hardware import HardwareConfig, TesterPort
 
 
@@ -83,7 +89,7 @@ class HardwareTestbed:
         ]
 
     def description(self) -> dict[str, str]:
-        described = {
+        return {
             "testbed": "hardware: the tester's own ports, cabled to the DUT",
             "kernel": f"{platform.system()} {platform.release()} (the tester's)",
             "dut": f"{self.transport.describe()}, interfaces {self.interfaces.left} and {self.interfaces.right}",
@@ -91,17 +97,48 @@ class HardwareTestbed:
             "dut cores": ", ".join(map(str, self._dut_cores)) or "unknown: set by the DUT itself",
             "control core": str(self.cores.main),
         }
-        for side, port in self._ports.items():
-            described[f"{side} port"] = port.pci or f"{port.interface} by net_{self._config.io}"
-        return described
+
+    def port_description(self) -> dict[str, str]:
+        return {
+            f"{side} port": port.pci or f"{port.interface} by net_{self._config.io}"
+            for side, port in self._ports.items()
+        }
 
     def deviations(self) -> list[str]:
-        sentences = []
         if self._config.dut.ssh is None:
-            sentences.append("Tester and DUT are one machine: they share its memory, its caches and maybe its cores.")
+            return ["Tester and DUT are one machine: they share its memory, its caches and maybe its cores."]
+        return []
+
+    def port_deviations(self) -> list[str]:
+        sentences = []
         for port in self._ports.values():
             if port.interface:
                 sentences += self._interface_deviations(port.interface)
+        return sentences
+
+    @contextmanager
+    def hosts(self, addresses: Addresses) -> Iterator[dict[Side, Host]]:
+        with host_namespaces(
+            {side: port.interface for side, port in self._ports.items() if port.interface},
+            LocalTransport(self._machine),
+            LabNamespaces(Owner.current()),
+            self._machine,
+            addresses=addresses,
+            mtu=self._mtu,
+            cores=self.cores.tester,
+        ) as hosts:
+            yield hosts
+
+    def host_deviations(self) -> list[str]:
+        sentences = [
+            "Both hosts are one machine, the tester, and share its cores, so TCP itself may be what limits the goodput."
+        ]
+        for side, port in self._ports.items():
+            if port.interface and (disturbing := disturbing_offloads(port.interface)):
+                sentences.append(
+                    f"The {side} host's interface {port.interface} has {', '.join(disturbing)} on: the card makes or "
+                    "merges segments for it."
+                )
         return sentences
 
     def _reach_dut(self) -> Transport:

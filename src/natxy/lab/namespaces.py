@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.owner import Owner
 from natxy.dut.transport import run_program
+from natxy.engine.messages import Side
 from natxy.errors import DutError, PlanError
 
-_NAME = re.compile(r"natxy-(\d+-\d+)-(tester|dut)")
+_NAME = re.compile(r"natxy-(\d+-\d+)-(tester|dut|left-host|right-host)")
 
 
 @dataclass(frozen=True)
 class LabNamespaces:
-    """The two namespaces of one process's lab; their names say whose they are."""
+    """Those of one process's lab, and of the hosts at the ends of its links; their names say whose they are."""
 
     owner: Owner
 
@@ -32,15 +33,25 @@ class LabNamespaces:
     def dut(self) -> str:
         return f"natxy-{self.owner}-dut"
 
-    def add(self) -> None:
-        for name in (self.tester, self.dut):
+    def host(self, side: Side) -> str:
+        return f"natxy-{self.owner}-{side}-host"
+
+    def add(self, *names: str) -> None:
+        for name in names:
             run_program(["ip", "netns", "add", name])
             run_program(["ip", "-n", name, "link", "set", "lo", "up"])
 
     def remove(self) -> None:
         """Ends what still runs inside, then removes links and namespaces. Harmless when there are none."""
+        self.remove_hosts()
+        self._remove(self.tester, self.dut)
+
+    def remove_hosts(self) -> None:
+        self._remove(*map(self.host, Side))
+
+    def _remove(self, *names: str) -> None:
         existing = _namespaces()
-        for name in (self.tester, self.dut):
+        for name in names:
             if name in existing:
                 _end_processes(name)
                 _remove_links(name)

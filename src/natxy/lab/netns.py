@@ -8,7 +8,8 @@ the real kernel, between `dut-left` and `dut-right`.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import ClassVar, Self
 
@@ -19,14 +20,17 @@ from natxy.dut.owner import Owner
 from natxy.dut.rps import steer
 from natxy.dut.transport import NetnsTransport, Transport
 from natxy.engine.messages import PortMedium, PortSpec, Side
+from natxy.hosts.iperf3 import Host
 from natxy.interrupts import interrupts_held_back
 from natxy.lab.cores import CoreAssignment, lab_cores
 from natxy.lab.cpu import is_virtual_machine
 from natxy.lab.engine_program import find_engine
+from natxy.lab.host_namespaces import host_namespaces
 from natxy.lab.namespaces import LabNamespaces, other_labs
 from natxy.lab.packet_ring import ring_slots
 from natxy.lab.send_buffer import AF_XDP_SEND_BUFFER
 from natxy.plan.addresses import AddressPlan
+from natxy.plan.experiment import Addresses
 from natxy.plan.models import LabConfig
 
 _TESTER_MACS = {Side.LEFT: "02:00:00:00:00:01", Side.RIGHT: "02:00:00:00:01:01"}
@@ -77,7 +81,7 @@ class NetnsLab:
         try:
             if self._config.io == "af_xdp":
                 self._machine.hold(*AF_XDP_SEND_BUFFER)
-            self._namespaces.add()
+            self._namespaces.add(self._namespaces.tester, self._namespaces.dut)
             self._set_sysctls()
             for side in Side:
                 self._cable(side)
@@ -123,15 +127,19 @@ class NetnsLab:
         return {
             "testbed": "lab: network namespaces and veth pairs on one machine",
             "kernel": f"{platform.system()} {platform.release()}",
-            "tester namespace": self._namespaces.tester,
             "dut namespace": self._namespaces.dut,
             "tester cores": _listed(self.cores.tester),
             "dut cores": f"{_listed(self.cores.dut)} (RPS on {self.interfaces.left} and {self.interfaces.right})",
             "control core": str(self.cores.main),
-            "i/o": f"net_{self._config.io} on veth, {self._config.queues} queue(s) a port",
             "offloads": "checksum, GRO, GSO, TSO and scatter-gather off on all veth ends",
             "net.core.netdev_max_backlog": self._machine.read("net.core.netdev_max_backlog"),
             "net.core.wmem_default": self._machine.read("net.core.wmem_default"),
+        }
+
+    def port_description(self) -> dict[str, str]:
+        return {
+            "tester namespace": self._namespaces.tester,
+            "i/o": f"net_{self._config.io} on veth, {self._config.queues} queue(s) a port",
         }
 
     def deviations(self) -> list[str]:
@@ -145,15 +153,19 @@ class NetnsLab:
             "other."
             for owner in other_labs()
         ]
-        if self.cores.shared:
-            sentences.append(
-                f"Tester and gateway share core {_listed(self.cores.dut)}: a gateway at its limit slows the tester "
-                "instead of losing frames, so rates near the limit are the tester's as much as the gateway's."
-            )
         if is_virtual_machine():
             sentences.append(
                 "This is a virtual machine: time that its host takes away from the gateway's core counts as the "
                 "gateway's loss."
+            )
+        return sentences
+
+    def port_deviations(self) -> list[str]:
+        sentences = []
+        if self.cores.shared:
+            sentences.append(
+                f"Tester and gateway share core {_listed(self.cores.dut)}: a gateway at its limit slows the tester "
+                "instead of losing frames, so rates near the limit are the tester's as much as the gateway's."
             )
         if self._config.io == "af_packet":
             sentences.append(
@@ -165,6 +177,31 @@ class NetnsLab:
                 "The kernel's part of receiving the tester's frames (XDP) runs on the gateway's core and counts as the "
                 "gateway's work."
             )
+        return sentences
+
+    @contextmanager
+    def hosts(self, addresses: Addresses) -> Iterator[dict[Side, Host]]:
+        with host_namespaces(
+            {side: side.value for side in Side},
+            self._tester,
+            self._namespaces,
+            self._machine,
+            addresses=addresses,
+            mtu=self._addresses.mtu,
+            cores=self.cores.tester,
+        ) as hosts:
+            yield hosts
+
+    def host_deviations(self) -> list[str]:
+        sentences = [
+            "The hosts' offloads are off: each segment is made, checked and received by itself and crosses the links "
+            "as a frame of its own, as it would on a wire. With them on, a lab would measure how fast one kernel "
+            "copies memory.",
+            f"Both hosts run on core {_listed(self.cores.tester)}, so TCP itself may be what limits the goodput; the "
+            "same link without translation, as a baseline, shows what the hosts can do.",
+        ]
+        if self.cores.shared:
+            sentences.append("The gateway runs on the same core as the hosts.")
         return sentences
 
     def _set_sysctls(self) -> None:

@@ -100,6 +100,12 @@ def _gateways() -> list[Finding]:
     return findings
 
 
+def _iperf3() -> list[Finding]:
+    if not shutil.which("iperf3"):
+        return [Finding("iperf3", None, "missing; for tcp-goodput", "apt install iperf3")]
+    return [Finding("iperf3", True, run_program(["iperf3", "--version"], check=False).stdout.splitlines()[0])]
+
+
 def _namespaces() -> list[Finding]:
     veth = ["ip", "link", "add", "name", "left", "type", "veth", "peer", "name", "right"]
     remedy = "run as root, outside a container without CAP_NET_ADMIN and CAP_SYS_ADMIN"
@@ -148,6 +154,7 @@ _PROBES: Sequence[Callable[[], list[Finding]]] = (
     _dpdk_drivers,
     _programs,
     _gateways,
+    _iperf3,
     _namespaces,
     _af_xdp,
     _guest,

@@ -12,6 +12,7 @@ from natxy.plan.background_checks import check_background
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways import ConntrackModel, JoolConfig, KernelModel, OpenbsdPfConfig, SimulatedConfig
 from natxy.plan.hardware import HardwareConfig
+from natxy.plan.host_checks import check_hosts
 from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, LabConfig, Plan, TestbedConfig
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures import takers
@@ -42,6 +43,7 @@ def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
     yield from _check_search(experiment, location)
     yield from _check_loss_tolerance(experiment, location)
     yield from check_background(plan, experiment, location)
+    yield from check_hosts(plan.testbed, experiment, location)
 
 
 def _check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
@@ -86,7 +88,7 @@ def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> It
     elif gateway.keeps_connections is False and experiment.connections is not None:
         text = f"{gateway.driver} keeps no connections; remove it, or choose a stateful gateway"
         yield Problem((*location, "connections"), text)
-    if gateway.keeps_connections and experiment.connections is None and not experiment.procedure.stateful:
+    if gateway.keeps_connections and not experiment.makes_connections:
         text = f"missing; through the stateful {gateway.driver} only established connections have replies: give "
         yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
     if isinstance(gateway, JoolConfig) and experiment.translation:

@@ -200,6 +200,11 @@ class Experiment(PlanModel):
         return self.procedure.stateful or self.connections is not None
 
     @property
+    def makes_connections(self) -> bool:
+        """From the left; the right side has only replies to send, which a stateful gateway lets through."""
+        return self.uses_connections or self.procedure.between_hosts
+
+    @property
     def flow_space_size(self) -> int:
         hosts, ports = self.addresses, self.ports
         return hosts.left_hosts.size * hosts.right_hosts.size * ports.source.size * ports.destination.size

@@ -51,7 +51,11 @@ BAD_EXPERIMENTS = [
     ("ports: {source: 500-100}", "8:13", "experiments[0].ports.source: min (500) must not be above max (100)"),
     ("ports: {source: 1-70000}", "8:13", "experiments[0].ports.source: expected less than or equal to 65535"),
     ("addresses: several", "8:5", "experiments[0].addresses: expected 'single' or 'multiple', got 'several'"),
-    ("baseline: first", "8:5", "experiments[0].baseline: connection-rate doesn't take it, only throughput; remove it"),
+    (
+        "baseline: first",
+        "8:5",
+        "experiments[0].baseline: connection-rate doesn't take it, only throughput, tcp-goodput; remove it",
+    ),
     ("repeat: 0", "8:5", "experiments[0].repeat: expected greater than or equal to 1, got 0"),
     ("timing: {trial: soon}", "8:14", "experiments[0].timing.trial: expected a duration such as 60s"),
 ]

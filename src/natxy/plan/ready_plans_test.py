@@ -35,9 +35,9 @@ def test_published_measurements_are_done_again_as_the_rfcs_ask(file: Path) -> No
     assert plan.published
     assert isinstance(plan.testbed, HardwareConfig)
     assert {experiment.timing.preset for experiment in plan.experiments} == {TimingPreset.RFC}
-    assert all(experiment.repeat >= 10 for experiment in plan.experiments)
+    # A best of some tests is repeated within itself.
+    assert all(experiment.repeat >= 10 or experiment.procedure.between_hosts for experiment in plan.experiments)
 
 
-def test_every_published_table_of_frames_and_connections_stands_beside_some_plans_results() -> None:
-    of_frames = {name for name in published_names() if not name.startswith("tcp-goodput")}
-    assert of_frames <= {name for file in PLANS for name in load_plan(file).published}
+def test_every_published_table_stands_beside_some_plans_results() -> None:
+    assert {*published_names()} == {name for file in PLANS for name in load_plan(file).published}

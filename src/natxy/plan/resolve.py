@@ -84,6 +84,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     kind = own.translation.kind if own.translation else None
     families = kind.families if kind else (family,)
     takes = own.procedure.takes
+    flows = own.flows or own.procedure.usual_flows
     timing = resolve_timing(plan.timing, own.timing)
     addresses = resolve_addresses(own.addresses, family, kind, hiding=own.gateway.hides_left)
     experiment = Experiment(
@@ -95,16 +96,18 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         procedure=own.procedure,
         family=family,
         translation=resolve_translation(own.translation, addresses) if own.translation else None,
-        frame_size=own.frame_size or max(SMALLEST_FRAME[family] for family in families),
+        frame_size=own.frame_size
+        or own.procedure.usual_frame_size
+        or max(SMALLEST_FRAME[family] for family in families),
         size_convention=own.size_convention,
         line_rate=own.line_rate or plan.line_rate,
         ttl=own.ttl,
         dont_fragment=own.dont_fragment,
         directions=(own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
         addresses=addresses,
-        ports=_resolve_ports(own.ports, own.flows or own.connections or own.procedure.most_connections),
+        ports=_resolve_ports(own.ports, flows or own.connections or own.procedure.most_connections),
         orders=own.orders,
-        flows=own.flows,
+        flows=flows,
         cores=own.cores,
         connections=own.connections,
         phase1_rate=own.phase1_rate,
@@ -223,14 +226,16 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
 
 def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[str]:
     sentences: list[str] = []
-    if not isinstance(testbed, SimulatedTestbedConfig):
+    by_frames = [experiment for experiment in experiments if not experiment.procedure.between_hosts]
+    if by_frames and not isinstance(testbed, SimulatedTestbedConfig):
         sentences.append(
             "Neighbours are resolved once, when a gateway is set up; RFC 2544 §23 sends learning frames before each "
             "trial."
         )
     for experiment in experiments:
-        sentences += timing_deviations(experiment.timing, fixed_duration=experiment.procedure.timed)
         sentences += experiment.procedure.deviations(experiment)
+    for experiment in by_frames:
+        sentences += timing_deviations(experiment.timing, fixed_duration=experiment.procedure.timed)
         if experiment.search and experiment.search.goal:
             sentences += goal_deviations(experiment.search.goal, experiment.timing.trial)
         sentences += _tolerated_loss(experiment)

@@ -33,7 +33,7 @@ def _check_connections(kind: TranslationKind, experiment: Experiment, location: 
     if kind == TranslationKind.SIIT and experiment.uses_connections:
         text = f"siit keeps no connections, which {experiment.procedure.name} asks for here; choose nat64 or nat46"
         yield Problem((*location, "translation"), text)
-    if kind == TranslationKind.NAT64 and not experiment.uses_connections:
+    if kind == TranslationKind.NAT64 and not experiment.makes_connections:
         text = "missing; through a nat64 only established connections have replies: give the connections of phase 1"
         yield Problem((*location, "connections"), f"{text}, e.g. 50k, or `translation: siit`")
 
@@ -47,7 +47,7 @@ def _check_addresses(plan: Plan, kind: TranslationKind, experiment: Experiment, 
         )
     hosts = experiment.addresses
     addressed = [(hosts.right_hosts, experiment.left_destinations)]
-    if not experiment.uses_connections:
+    if kind == TranslationKind.SIIT or not experiment.makes_connections:
         addressed.append((hosts.left_hosts, experiment.right_destinations))
     for own, seen in addressed:
         if seen is None:

@@ -33,6 +33,7 @@ class Unit(StrEnum):
 
     FPS = "fps"
     CPS = "cps"
+    BPS = "bit/s"
     NS = "ns"
     SECONDS = "s"
     FRAMES = "frames"
@@ -118,7 +119,7 @@ def line_rate_fps(line_bps: float, frame_size: float) -> float:
 
 
 def format_rate(rate: float, unit: str) -> str:
-    """`812.5 kfps`: at most four significant digits; `unit` is fps or cps."""
+    """`812.5 kfps`: at most four significant digits; `unit` is fps, cps or bit/s."""
     for limit, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if rate >= limit * 0.99995:
             return f"{rate / limit:.4g} {prefix}{unit}"
@@ -128,7 +129,7 @@ def format_rate(rate: float, unit: str) -> str:
 def format_quantity(value: float, unit: str) -> str:
     """A value of any `Unit`: `812.5 kfps`, `35.2 µs`, `4,194,304 connections`, `99.97 %`."""
     match Unit(unit):
-        case Unit.FPS | Unit.CPS:
+        case Unit.FPS | Unit.CPS | Unit.BPS:
             return format_rate(value, unit)
         case Unit.NS:
             limit, name = next((step for step in _NS_STEPS if abs(value) >= step[0]), (1.0, "ns"))

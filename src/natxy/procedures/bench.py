@@ -11,12 +11,16 @@ from typing import Any, Final, Protocol
 from natxy.dut.base import Gateway
 from natxy.engine.interface import Engine, OnProgress
 from natxy.engine.messages import TrialResult
+from natxy.hosts.interface import Hosts
 from natxy.plan.experiment import Experiment
 from natxy.plan.units import Unit, format_quantity
 from natxy.procedures.replay import Replay
 from natxy.results.records import Purpose, TrialKind
 from natxy.results.store import timestamp
 from natxy.search.outcome import Attempt
+
+Tester = Engine | Hosts
+"""What is at the ends of the DUT's links."""
 
 KIND_WORDS: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validation", TrialKind.TRAFFIC: "traffic"}
 
@@ -58,7 +62,7 @@ class Bench:
     that of an experiment with one, in its procedure's unit. `sleep` takes seconds."""
 
     experiment: Experiment
-    engine: Engine
+    tester: Tester
     gateway: Gateway[Any]
     observer: TrialObserver
     sleep: Callable[[float], None]
@@ -67,6 +71,17 @@ class Bench:
     phase1_fps: float | None = None
     rate: float | None = None
     replay: Replay = field(default_factory=Replay)
+
+    @property
+    def engine(self) -> Engine:
+        assert not isinstance(self.tester, Hosts)
+        return self.tester
+
+    @property
+    def hosts(self) -> Hosts:
+        """Of a procedure between hosts."""
+        assert isinstance(self.tester, Hosts)
+        return self.tester
 
     def begin(self, attempt: Attempt) -> None:
         """RFC 2544 §23: the DUT rests before it is tried again. The table is empty before every trial (RFC 9693)."""

@@ -18,6 +18,7 @@ from natxy.procedures.reset import Reset
 from natxy.procedures.single_tag_latency import SingleTagLatency
 from natxy.procedures.system_recovery import SystemRecovery
 from natxy.procedures.table_capacity import TableCapacity
+from natxy.procedures.tcp_goodput import TcpGoodput
 from natxy.procedures.tear_down_rate import TearDownRate
 from natxy.procedures.throughput import Throughput
 
@@ -39,6 +40,7 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         ValidatedConnectionRate(),
         TearDownRate(),
         TableCapacity(),
+        TcpGoodput(),
     )
 }
 

@@ -120,7 +120,7 @@ class _Run:
         self._foreign = PcapWriter(folder / FOREIGN_FILE)
         self._medians: dict[str, float] = {}
         self._states: list[State] = []
-        self._tester_described = False
+        self._testers_described: set[bool] = set()
         self._unfit = False
         self.measured = before is not None
 
@@ -239,7 +239,7 @@ class _Run:
                 raise
             self._unfit = True
             return State.FAILED, str(error)
-        self._describe(bed, experiment_id)
+        self._describe(bed, experiment, experiment_id)
         phase1_fps = self._rates(experiment).get("phase1_rate")
         try:
             if experiment.connections is not None:
@@ -274,7 +274,7 @@ class _Run:
             observer = _Observer(self._store, self._foreign, self._listener)
             bench = Bench(
                 experiment=experiment,
-                engine=bed.engine,
+                tester=bed.tester,
                 gateway=bed.gateway,
                 observer=observer,
                 sleep=bed.sleep,
@@ -291,15 +291,16 @@ class _Run:
             self._listener.repetition_finished(number, result)
         return remarks
 
-    def _describe(self, bed: Bed, experiment_id: int) -> None:
+    def _describe(self, bed: Bed, experiment: Experiment, experiment_id: int) -> None:
         self._store.set_dut(experiment_id, asdict(bed.gateway.describe()))
-        if not self._tester_described:
+        between_hosts = experiment.procedure.between_hosts
+        if between_hosts not in self._testers_described:
+            self._testers_described.add(between_hosts)
             self._store.describe_tester(
-                engine=bed.engine.info().model_dump(mode="json"),
+                engine=bed.engine_info,
                 testbed=bed.description,
                 deviations=[*bed.deviations, *self._plan.deviations],
             )
-            self._tester_described = True
 
     # --- one repetition
 

@@ -68,7 +68,7 @@ def measure(
     notes = Notes()
     bench = Bench(
         experiment=experiment,
-        engine=SimulatedEngine(dut, tester_limit),
+        tester=SimulatedEngine(dut, tester_limit),
         gateway=SimulatedGateway(dut),
         observer=notes,
         sleep=lambda _: None,

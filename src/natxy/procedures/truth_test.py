@@ -174,6 +174,15 @@ def table_capacity(gateway: SimulatedConfig) -> Figures:
     return {"capacity": capacity, "c0": 1000, "r0": rate, "cs": safe, "rs": rate, "ct": 2 * safe}
 
 
+def tcp_goodput(gateway: SimulatedConfig) -> Figures:
+    """Two frames with a segment each are followed by one that acknowledges both."""
+    both_bps = gateway.forwarding_fps * 2 / 3 * 8 * 1448
+    share = pytest.approx(100 * both_bps / 2 / (10e9 * 1448 / 1538))
+    one_bps = pytest.approx(both_bps / 2)
+    figures = {"goodput": pytest.approx(both_bps), "line_share": share}
+    return figures | both("goodput", one_bps, one_bps) | both("retransmits", 0, 0)
+
+
 TRUTHS: Final[dict[str, Truth]] = {
     "throughput": Truth(throughput),
     "frame-loss-rate": Truth(
@@ -206,6 +215,7 @@ TRUTHS: Final[dict[str, Truth]] = {
     "table-capacity": Truth(
         table_capacity, {"procedure": {"name": "table-capacity", "initial_connections": 1000}, "alpha": 1.0}
     ),
+    "tcp-goodput": Truth(tcp_goodput, {"line_rate": "10Gbps"}),
 }  # fmt: skip
 
 

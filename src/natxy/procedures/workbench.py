@@ -14,19 +14,21 @@ from natxy.dut import registry
 from natxy.dut.base import Capability, Gateway
 from natxy.dut.simulated import SimulatedGateway
 from natxy.engine.client import EngineClient
-from natxy.engine.interface import Engine
-from natxy.engine.messages import PortsOpen
+from natxy.engine.messages import PortsOpen, Side
 from natxy.engine.simulated import SimulatedDut, SimulatedEngine
 from natxy.errors import PlanError
+from natxy.hosts.iperf3 import Iperf3Hosts
+from natxy.hosts.simulated import SimulatedHosts
 from natxy.interrupts import interrupts_held_back
 from natxy.lab.base import Testbed
 from natxy.lab.hardware import HardwareTestbed
 from natxy.lab.kernels import lab_for
 from natxy.plan.addresses import AddressPlan
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.gateways import CommandConfig, GatewayConfig, SimulatedConfig
 from natxy.plan.hardware import HardwareConfig, LinkSetUp
 from natxy.plan.models import LabConfig, SimulatedTestbedConfig
+from natxy.procedures.bench import Tester
 from natxy.procedures.cores import most_cores
 from natxy.procedures.priority import Background
 from natxy.procedures.streams import neighbors_request
@@ -37,10 +39,11 @@ class Bed:
     """A testbed in use. `sleep` passes over seconds of its time; `dut_cores`: all that frames can be steered
     to, none where that is the gateway's own business."""
 
-    engine: Engine
+    tester: Tester
     gateway: Gateway[Any]
     sleep: Callable[[float], None]
     dut_cores: Sequence[int]
+    engine_info: dict[str, Any]
     description: dict[str, str]
     deviations: list[str]
 
@@ -52,7 +55,7 @@ class Workbench:
         self._plan = plan
         self._engine_log = engine_log
         self._stack = ExitStack()
-        self._made_for: tuple[AddressPlan, GatewayConfig, bool] | None = None
+        self._made_for: tuple[AddressPlan, GatewayConfig, bool, Addresses | None] | None = None
         self._bed: Bed | None = None
         self._background = Background(active=not isinstance(plan.testbed, SimulatedTestbedConfig))
 
@@ -67,8 +70,9 @@ class Workbench:
 
     def bed_for(self, experiment: Experiment) -> Bed:
         """DutError, PlanError or EngineDiedError when it cannot be set up; then nothing of it stays."""
+        hosts = experiment.addresses if experiment.procedure.between_hosts else None
         # Once its cores were set, only a gateway that is set up anew has all that it has again.
-        wanted = (experiment.address_plan, experiment.gateway, experiment.cores is None)
+        wanted = (experiment.address_plan, experiment.gateway, experiment.cores is None, hosts)
         if self._bed is None or self._made_for != wanted:
             self._clear_away()
             try:
@@ -121,22 +125,53 @@ class Workbench:
             gateway.set_links()
         stack.callback(gateway.remove)
         gateway.apply()
+        if experiment.procedure.between_hosts:
+            return self._with_hosts(stack, testbed, gateway, experiment)
+        return self._with_engine(stack, testbed, gateway, experiment)
+
+    def _with_engine(self, stack: ExitStack, testbed: Testbed, gateway: Gateway[Any], experiment: Experiment) -> Bed:
         engine = EngineClient(testbed.engine_argv(), self._engine_log)
         stack.callback(engine.close)
         engine.open_ports(PortsOpen(ports=testbed.port_specs()))
         gateway.wait_ready()
         engine.resolve_neighbors(neighbors_request(experiment))
         time.sleep(experiment.timing.learning_pause)
-        return Bed(engine, gateway, time.sleep, testbed.gateway_cores, testbed.description(), testbed.deviations())
+        return Bed(
+            tester=engine,
+            gateway=gateway,
+            sleep=time.sleep,
+            dut_cores=testbed.gateway_cores,
+            engine_info=engine.info().model_dump(mode="json"),
+            description=testbed.description() | testbed.port_description(),
+            deviations=[*testbed.deviations(), *testbed.port_deviations()],
+        )
+
+    def _with_hosts(self, stack: ExitStack, testbed: Testbed, gateway: Gateway[Any], experiment: Experiment) -> Bed:
+        ends = stack.enter_context(testbed.hosts(experiment.addresses))
+        hosts = Iperf3Hosts(ends[Side.LEFT], ends[Side.RIGHT], self._background.foreground)
+        described = hosts.describe()
+        gateway.wait_ready()
+        time.sleep(experiment.timing.learning_pause)
+        return Bed(
+            tester=hosts,
+            gateway=gateway,
+            sleep=time.sleep,
+            dut_cores=testbed.gateway_cores,
+            engine_info={},
+            description=testbed.description() | described,
+            deviations=[*testbed.deviations(), *testbed.host_deviations()],
+        )
 
     def _set_up_simulation(self, config: SimulatedTestbedConfig, experiment: Experiment) -> Bed:
         assert isinstance(experiment.gateway, SimulatedConfig)
         dut = SimulatedDut(experiment.gateway, config.noise, self._plan.seed)
+        engine, hosts = SimulatedEngine(dut, config.tester_limit), SimulatedHosts(dut)
         return Bed(
-            engine=SimulatedEngine(dut, config.tester_limit),
+            tester=hosts if experiment.procedure.between_hosts else engine,
             gateway=SimulatedGateway(dut),
             sleep=lambda _: None,
             dut_cores=range(config.dut_cores),
+            engine_info=engine.info().model_dump(mode="json"),
             description={"testbed": "simulated: a model of a gateway in virtual time"},
             deviations=["Nothing was measured: engine and gateway are models in virtual time."],
         )

@@ -28,6 +28,8 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
     addresses, ports, search = settings["addresses"], settings["ports"], settings.get("search")
     connections, alpha = settings.get("connections"), settings.get("alpha")
     enumerated = connections is not None or experiment.declaration.stateful
+    tuples = _orders(settings["orders"]) if enumerated else "picked at random (RFC 4814)"
+    between_hosts = experiment.declaration.between_hosts
     trial = format_duration(_procedure(experiment).traffic_s(settings["timing"]["trial"]))
     return {
         "Gateway": experiment.gateway,
@@ -35,17 +37,15 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "IP version": _ip_version(experiment),
         "Frame size, FCS counted": _frame_size(settings),
         "Theoretical maximum": _theoretical_maximum(experiment),
-        "TTL or hop limit": _ttl(settings),
-        "Directions": _DIRECTIONS[
-            settings["directions"] if "directions" in experiment.declaration.takes else "forward"
-        ],
+        "TTL or hop limit": wording.ABSENT if between_hosts else _ttl(settings),
+        "Directions": _directions(experiment),
         "Flows": wording.number(settings.get("flows")),
         "Sessions (connections)": wording.number(connections),
         "Source addresses": _addresses(addresses["left_hosts"]),
         "Destination addresses": _addresses(addresses["right_hosts"]),
-        "Source ports": _ports(ports["source"]),
+        "Source ports": wording.ABSENT if between_hosts else _ports(ports["source"]),
         "Destination ports": _ports(ports["destination"]),
-        "Four-tuples": _orders(settings["orders"]) if enumerated else "picked at random (RFC 4814)",
+        "Four-tuples": wording.ABSENT if between_hosts else tuples,
         "Phase 1 rate": _known_rate(experiment, "phase1_rate", Unit.CPS),
         experiment.declaration.rate_title: _known_rate(experiment, "rate", Unit.FPS),
         "Rate sent": _rate_sent(experiment),
@@ -59,6 +59,12 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         **_own_settings(settings["procedure"]),
         **experiment.declaration.stated,
     }
+
+
+def _directions(experiment: ExperimentRecord) -> str:
+    declaration = experiment.declaration
+    planned = experiment.settings["directions"] if "directions" in declaration.takes else "forward"
+    return "both at once" if declaration.between_hosts and planned == "bidirectional" else _DIRECTIONS[planned]
 
 
 def _procedure(experiment: ExperimentRecord) -> ProcedureDeclaration:

@@ -13,6 +13,7 @@ from natxy.report import headlines, narrow, states, sweep_tables, wording
 from natxy.report.background_table import background_tables
 from natxy.report.capacity_table import capacity_table
 from natxy.report.conditions import conditions
+from natxy.report.goodput_table import goodput_tables
 from natxy.report.statistics_rows import MEDIAN, aggregate_rows, further_rows, statistics_rows
 from natxy.report.tables import Column, Table
 from natxy.report.walk import every_trial, trials_of
@@ -22,7 +23,7 @@ from natxy.results.records import ExperimentRecord, RunRecord, State
 def overview(run: RunRecord) -> list[Table]:
     """One line an experiment, narrow enough for a terminal; of each sweep a table."""
     tables = [_overview(title, experiments) for title, experiments in _kinds(run)]
-    return [*tables, *sweep_tables.overview(run), *background_tables(run)]
+    return [*tables, *sweep_tables.overview(run), *background_tables(run), *goodput_tables(run)]
 
 
 def rfc_form(run: RunRecord) -> list[Table]:
@@ -35,7 +36,7 @@ def plain_form(run: RunRecord) -> list[Table]:
     papers."""
     plain = [_rfc_table(title, experiments) for title, experiments in _kinds(run)]
     capacities = (capacity_table(experiment) for experiment in run.experiments)
-    return [*plain, *(table for table in capacities if table), *background_tables(run)]
+    return [*plain, *(table for table in capacities if table), *background_tables(run), *goodput_tables(run)]
 
 
 def invalid_trials(run: RunRecord) -> Table:

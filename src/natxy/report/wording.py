@@ -14,6 +14,7 @@ ABSENT: Final = "–"
 _UNITS: Final = {
     Unit.FPS: "frames/s per direction",
     Unit.CPS: "connections/s",
+    Unit.BPS: "Mbit/s",
     Unit.NS: "ms",
     Unit.SECONDS: "s",
     Unit.FRAMES: "frames",
@@ -42,6 +43,8 @@ def quantity(value: float, measured: str) -> str:
     if measured == Unit.NS:
         # Milliseconds, as RFC 8219 §7.3 asks, to the nanosecond.
         return f"{value / 1e6:,.6f}"
+    if measured == Unit.BPS:
+        return f"{value / 1e6:,.1f}"
     return f"{value:,.6g}" if measured in (Unit.PERCENT, Unit.SECONDS) else number(value)
 
 
@@ -56,7 +59,7 @@ def dispersion(summary: Summary) -> str:
 
 def short(value: float, measured: str) -> str:
     """For narrow tables whose title gives the unit: rates in four significant digits, the rest in full."""
-    if measured in (Unit.CONNECTIONS, Unit.FRAMES, Unit.NS):
+    if measured in (Unit.CONNECTIONS, Unit.FRAMES, Unit.NS, Unit.BPS):
         return quantity(value, measured)
     return format_rate(value, "").replace(" ", "")
 

@@ -108,9 +108,16 @@ class RunStore:
     def describe_tester(
         self, *, engine: Mapping[str, Any], testbed: Mapping[str, str], deviations: Sequence[str]
     ) -> None:
+        """Adds to what was described before: a run may have experiments by the engine and others between hosts."""
+        row = self._db.execute("SELECT engine_info_json, testbed_json, deviations_json FROM run").fetchone()
+        before_engine, before_testbed, before_deviations = map(json.loads, row)
+        described = (
+            {**before_engine, **engine},
+            {**before_testbed, **testbed},
+            [*dict.fromkeys([*before_deviations, *deviations])],
+        )
         self._db.execute(
-            "UPDATE run SET engine_info_json = ?, testbed_json = ?, deviations_json = ?",
-            (json.dumps(dict(engine)), json.dumps(dict(testbed)), json.dumps(list(deviations))),
+            "UPDATE run SET engine_info_json = ?, testbed_json = ?, deviations_json = ?", [*map(json.dumps, described)]
         )
 
     def resume_run(self) -> None:

@@ -17,7 +17,7 @@ class JoolConfig(KernelModel):
     module: ClassVar[str | None] = "jool"
     driver: Literal["jool"] = "jool"
     udp_timeout_s: Annotated[int, Field(ge=120, description="lifetime of a UDP session (RFC 6146 §4)")] = 300
-    bib_port: Annotated[int, Field(ge=1, le=65535, description="of a nat46: the responders' UDP port")] = 5000
+    bib_port: Annotated[int, Field(ge=1, le=65535, description="of a nat46: the responders' port, UDP and TCP")] = 5000
 
     @property
     def keeps_connections(self) -> bool | None:

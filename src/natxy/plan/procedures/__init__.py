@@ -19,6 +19,7 @@ from natxy.plan.procedures.reset import ResetConfig
 from natxy.plan.procedures.single_tag_latency import SingleTagLatencyConfig
 from natxy.plan.procedures.system_recovery import SystemRecoveryConfig
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
+from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
 from natxy.plan.procedures.throughput import ThroughputConfig
 
@@ -37,7 +38,8 @@ ProcedureConfig = Annotated[
     | ConnectionRateConfig
     | ValidatedConnectionRateConfig
     | TearDownRateConfig
-    | TableCapacityConfig,
+    | TableCapacityConfig
+    | TcpGoodputConfig,
     Field(discriminator="name"),
 ]
 

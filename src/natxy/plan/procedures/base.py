@@ -59,6 +59,15 @@ class ProcedureDeclaration(PlanModel):
     takes_mlrsearch: ClassVar[bool] = False
     """Its search may be one for a rate that is not by halving."""
 
+    between_hosts: ClassVar[bool] = False
+    """Hosts with a TCP/IP of their own are at the ends of the DUT's links, in the place of the tester's ports."""
+
+    usual_frame_size: ClassVar[int | None] = None
+    """Where the plan gives none; None: the smallest that its test frames fit in."""
+
+    usual_flows: ClassVar[int | None] = None
+    """Where the plan gives none; None: as many as its addresses and ports make."""
+
     timed: ClassVar[bool] = True
     """Its trials last as long as the timing's `trial` says; if not, as long as their frames or connections take."""
 

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts made of this machine's kernel: the far end of each of the DUT's links moves to a network namespace of its own.
+
+In one namespace the kernel would deliver from one end to the other without the DUT.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from ipaddress import ip_interface
+
+from natxy.dut.machine import MachineSysctls
+from natxy.dut.rps import steer_interface
+from natxy.dut.transport import NetnsTransport, Transport
+from natxy.engine.messages import Side
+from natxy.hosts.iperf3 import Host
+from natxy.lab.namespaces import LabNamespaces
+from natxy.plan.addresses import LinkAddresses
+from natxy.plan.experiment import Addresses
+
+# Set before the interface is there. An address that is still being checked for duplicates cannot be bound.
+_SYSCTLS = [
+    f"net.ipv6.conf.{of}.{name}=0" for of in ("all", "default") for name in ("accept_dad", "accept_ra", "disable_ipv6")
+]
+
+
+@contextmanager
+def host_namespaces(
+    ends: Mapping[Side, str],
+    outside: Transport,
+    namespaces: LabNamespaces,
+    machine: MachineSysctls,
+    *,
+    addresses: Addresses,
+    mtu: int,
+    cores: tuple[int, ...],
+) -> Iterator[dict[Side, Host]]:
+    """`ends`: the interfaces, which are `outside` now and again when the hosts are left. `cores`: to run on, of
+    iperf3 and of the kernel's part of receiving."""
+    with ExitStack() as stack:
+        hosts = {}
+        stack.callback(namespaces.remove_hosts)
+        for side, interface in ends.items():
+            namespace = namespaces.host(side)
+            namespaces.add(namespace)
+            inside = NetnsTransport(namespace, machine)
+            inside.run(["sysctl", "-qw", *_SYSCTLS])
+            outside.run(["ip", "link", "set", interface, "netns", namespace])
+            stack.callback(inside.run, ["ip", "link", "set", interface, "netns", _now_in(outside)])
+            inside.run(["ip", "link", "set", interface, "mtu", str(mtu), "up"])
+            steer_interface(inside, interface, cores)
+            address = getattr(addresses, f"{side}_hosts").first
+            _configure(inside, interface, getattr(addresses, side.value), str(address))
+            hosts[side] = Host(inside, address, cores)
+        yield hosts
+
+
+def _configure(inside: Transport, interface: str, link: LinkAddresses, address: str) -> None:
+    """The link's next hop, and behind it the host itself, where that is another address."""
+    unchecked = ["nodad"] if link.tester.version == 6 else []
+    for each in dict.fromkeys((link.tester.ip, ip_interface(address).ip)):
+        length = link.tester.network.prefixlen if each == link.tester.ip else each.max_prefixlen
+        inside.run(["ip", "address", "add", f"{each}/{length}", "dev", interface, *unchecked])
+    inside.run(["ip", "route", "add", "default", "via", str(link.dut.ip), "dev", interface])
+
+
+def _now_in(transport: Transport) -> str:
+    """The network namespace, as iproute2 names it."""
+    return transport.namespace if isinstance(transport, NetnsTransport) else str(os.getpid())

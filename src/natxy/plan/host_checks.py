@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be wrong with an experiment between hosts before any machine is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from natxy.plan.experiment import Experiment
+from natxy.plan.hardware import HardwareConfig
+from natxy.plan.models import TestbedConfig
+from natxy.plan.problems import Location, Problem
+from natxy.plan.procedures.tcp_goodput import MOST_FLOWS, USUAL_LONGEST_FRAME
+
+
+def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    name = experiment.procedure.name
+    if not experiment.procedure.between_hosts:
+        return
+    if experiment.flows and experiment.flows > MOST_FLOWS:
+        yield Problem((*location, "flows"), f"iperf3 has up to {MOST_FLOWS}, not {experiment.flows:,}; lower it")
+    if experiment.frame_size < USUAL_LONGEST_FRAME:
+        text = f"the frames of {name} are as long as its hosts make them, up to an MTU of at least 1500 bytes; give "
+        yield Problem((*location, "frame_size"), text + f"{USUAL_LONGEST_FRAME} or more, or remove it")
+    if isinstance(testbed, HardwareConfig):
+        for side, port in (("left", testbed.left), ("right", testbed.right)):
+            if port.pci:
+                text = f"the hosts of {name} need an interface of the kernel, and this device has another driver; "
+                yield Problem(("testbed", side, "pci"), text + "bind it to the kernel's own, and give `interface`")

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from natxy.plan.experiment import Experiment
+from natxy.plan.models import Plan
+from natxy.plan.problems import PlanProblems
+from natxy.plan.procedures.tcp_goodput import line_goodput_bps
+from natxy.plan.resolve import resolve
+
+INTERFACES = {"kind": "hardware", "right": {"interface": "ens2"}, "dut": {"left": "eth0", "right": "eth1"}}
+
+
+def tcp(testbed: dict[str, Any] | None = None, **fields: Any) -> Experiment:
+    whole = {"name": "x", "gateway": "linux-forward", "procedure": "tcp-goodput"} | fields
+    plan = {"name": "p", "experiments": [whole]} | ({"testbed": testbed} if testbed else {})
+    return resolve(Plan.model_validate(plan)).experiments[0]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"gateway": "nftables"},
+        {"gateway": "tayga-netfilter", "translation": "nat64"},
+        {"gateway": "tayga", "translation": "siit"},
+        {"gateway": "tayga", "translation": "nat46"},
+    ],
+)
+def test_a_stateful_gateway_needs_no_connections_and_links_have_the_usual_mtu(fields: dict[str, Any]) -> None:
+    experiment = tcp(**fields)
+    assert experiment.address_plan.mtu == 1500
+    assert experiment.flows == 1
+    assert experiment.ports.destination.size == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("flows", 129, "iperf3 has up to 128, not 129; lower it"),
+        ("frame_size", 512, "give 1518 or more, or remove it"),
+        ("connections", 100, "tcp-goodput doesn't take it"),
+        ("testbed", INTERFACES | {"left": {"pci": "0000:41:00.0"}}, "need an interface of the kernel"),
+    ],
+)
+def test_what_hosts_cannot_do(field: str, value: Any, expected: str) -> None:
+    with pytest.raises(PlanProblems) as caught:
+        tcp(**{field: value})
+    assert any(expected in problem.message for problem in caught.value.problems)
+
+
+def test_the_most_that_gigabit_ethernet_carries() -> None:
+    assert line_goodput_bps(1e9, 1518, 20) == pytest.approx(941.48e6, rel=1e-5)
+    assert line_goodput_bps(1e9, 1518, 40) == pytest.approx(928.48e6, rel=1e-5)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TCP goodput between two hosts through the DUT: the best of some tests, as people measure it with iperf3.
+
+There are no trials of the engine's here: a repetition that was cut short starts over.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from natxy.hosts.interface import TcpTest, Transfer
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig, line_goodput_bps
+from natxy.plan.terms import Family
+from natxy.plan.units import Unit, format_quantity
+from natxy.procedures.base import Procedure, ProcedureResult
+from natxy.procedures.bench import Bench
+from natxy.procedures.traffic import by_direction
+from natxy.search.outcome import Attempt
+
+_IP_HEADER_BYTES: Final = {Family.IPV4: 20, Family.IPV6: 40}
+
+
+class TcpGoodput(Procedure):
+    declaration: ClassVar[type[ProcedureDeclaration]] = TcpGoodputConfig
+    replayable: ClassVar[bool] = False
+
+    def measure(self, bench: Bench) -> ProcedureResult:
+        test = _test(bench.experiment)
+        tests = []
+        for number in range(1, _config(bench.experiment).best_of + 1):
+            bench.begin(Attempt(number, 1, 0.0))
+            tests.append(bench.hosts.transfer(test))
+            bench.sleep(bench.experiment.timing.settle)
+        totals = [_total_bps(transfers) for transfers in tests]
+        shown = [format_quantity(total, Unit.BPS) for total in totals]
+        best = max(tests, key=_total_bps)
+        return ProcedureResult(
+            figures={"goodput": max(totals), "line_share": _line_share(bench.experiment, max(totals), len(best))}
+            | by_direction("goodput", {name: transfer.goodput_bps for name, transfer in best.items()})
+            | by_direction("retransmits", {name: float(transfer.retransmits) for name, transfer in best.items()}),
+            remark=f"the best of {', '.join(shown)}" if len(shown) > 1 else "",
+        )
+
+    def expected_steps(self, experiment: Experiment) -> int:
+        return _config(experiment).best_of
+
+    def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
+        return experiment.traffic_s
+
+
+def _test(experiment: Experiment) -> TcpTest:
+    server = experiment.left_destinations
+    assert server is not None
+    assert experiment.flows is not None
+    assert experiment.directions is not None
+    config = _config(experiment)
+    return TcpTest(
+        server=server.first,
+        port=experiment.ports.destination.min,
+        flows=experiment.flows,
+        directions=experiment.directions,
+        duration_s=round(config.duration),
+        congestion_control=config.congestion_control,
+    )
+
+
+def _total_bps(transfers: dict[str, Transfer]) -> float:
+    return sum(transfer.goodput_bps for transfer in transfers.values())
+
+
+def _line_share(experiment: Experiment, goodput_bps: float, directions: int) -> float | None:
+    """In percent, of the link with the longer headers where the two differ."""
+    if experiment.line_rate is None:
+        return None
+    header = max(_IP_HEADER_BYTES[family] for family in experiment.families)
+    return 100 * goodput_bps / (directions * line_goodput_bps(experiment.line_rate, experiment.longest_frame, header))
+
+
+def _config(experiment: Experiment) -> TcpGoodputConfig:
+    assert isinstance(experiment.procedure, TcpGoodputConfig)
+    return experiment.procedure
