@@ -20,7 +20,7 @@ enum class Side : std::uint8_t { left, right };
 constexpr Side opposite(Side side) { return side == Side::left ? Side::right : Side::left; }
 
 /// What a port is made of: decides whose fault it is when the port takes no more frames.
-enum class Medium : std::uint8_t { veth, nic, loop };
+enum class Medium : std::uint8_t { veth, memif, nic, loop };
 
 struct PortOptions {
   Side side = Side::left;

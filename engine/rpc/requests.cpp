@@ -6,6 +6,7 @@
 #include <span>
 
 #include "pace/turns.hpp"
+#include "rpc/common_fields.hpp"
 
 namespace natxy {
 
@@ -16,9 +17,8 @@ constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
 constexpr std::size_t kMostStreams = 8;
 constexpr std::uint64_t kMostTagged = 1'000'000;
 
-const std::vector<std::pair<std::string, Side>> kSides = {{"left", Side::left}, {"right", Side::right}};
 const std::vector<std::pair<std::string, Medium>> kMedia = {
-    {"veth", Medium::veth}, {"nic", Medium::nic}, {"loop", Medium::loop}};
+    {"veth", Medium::veth}, {"memif", Medium::memif}, {"nic", Medium::nic}, {"loop", Medium::loop}};
 const std::vector<std::pair<std::string, Family>> kFamilies = {{"ipv4", Family::ipv4}, {"ipv6", Family::ipv6}};
 const std::vector<std::pair<std::string, Order>> kOrders = {
     {"increasing", Order::increasing}, {"decreasing", Order::decreasing}, {"pseudorandom", Order::pseudorandom}};
@@ -26,17 +26,6 @@ const std::vector<std::pair<std::string, StreamKind>> kKinds = {
     {"flows", StreamKind::flows}, {"connections", StreamKind::connections}, {"replies", StreamKind::replies}};
 const std::vector<std::pair<std::string, Selection>> kSelections = {{"random", Selection::random},
                                                                     {"enumerate", Selection::enumerate}};
-
-std::string item_path(const FieldReader& reader, const std::string& list, std::size_t index) {
-  return fmt::format("{}[{}]", reader.path_of(list), index);
-}
-
-AnyAddress read_address(FieldReader& reader, const std::string& name) {
-  const std::string text = reader.text(name);
-  const auto address = parse_address(text);
-  if (!address) throw FieldError(reader.path_of(name), fmt::format("expected an IPv4 or IPv6 address, got {}", text));
-  return *address;
-}
 
 FieldRange read_range(FieldReader& reader, std::uint64_t most) {
   FieldRange range;
@@ -243,11 +232,7 @@ NeighborsResolve read_neighbors_resolve(const Json& params) {
       throw FieldError(item.path_of("gateway"), "is of another family than address");
     }
     if (item.find("answers") != nullptr) {
-      for (const Json& text : item.list("answers")) {
-        const auto prefix = text.is_string() ? parse_prefix(text.get<std::string>()) : std::nullopt;
-        if (!prefix) throw FieldError(item.path_of("answers"), fmt::format("expected prefixes, got {}", text.dump()));
-        link.answers.push_back(*prefix);
-      }
+      for (const Json& text : item.list("answers")) link.answers.push_back(read_prefix(text, item.path_of("answers")));
     }
     item.finish();
     request.links.push_back(std::move(link));

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <deque>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,12 +11,12 @@
 #include "port/eal.hpp"
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
+#include "rpc/json_rpc.hpp"
 #include "rpc/line_channel.hpp"
 #include "rpc/messages.hpp"
+#include "rpc/open_ports.hpp"
 
 namespace natxy {
-
-inline constexpr int kProtocolVersion = 1;
 
 /// Serves requests until the other end closes or `quit` turns true. Between trials it answers the DUT's ARP requests
 /// and neighbour solicitations.
@@ -31,22 +30,19 @@ class Server {
  private:
   void handle(const std::string& line);
   Json dispatch(const std::string& method, const Json& params);
-  Json info() const;
-  Json open_ports(const Json& params);
   Json resolve_neighbors(const Json& params);
   Json run(const TrialRequest& request);
   void serve_neighbors();
   bool watch(const TrialProgress& progress);
-  void log(const char* level, const std::string& text);
-  void reply_error(const Json& id, int code, const std::string& text, const Json& data);
 
   const Eal& eal_;
   std::vector<unsigned> worker_cores_;
   TscRate tsc_;
   LineChannel& channel_;
+  JsonRpc rpc_;
   const std::atomic<bool>& quit_;
   Clock clock_;
-  std::vector<std::unique_ptr<Port>> ports_;
+  Ports ports_;
   Neighbors neighbors_;
   Connections connections_;
   std::uint64_t progress_due_ = 0;

@@ -45,7 +45,8 @@ bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock,
   const double blocked_s = clock.seconds(stream.pacing.blocked);
   const PortReport* port = port_of(report, asked.source);
   const bool blocked = stream.pacing.refused > 0 && blocked_s * 2 >= overrun_s;
-  if (blocked && port != nullptr && port->medium == Medium::veth) {
+  const bool dut_fetches = port != nullptr && (port->medium == Medium::veth || port->medium == Medium::memif);
+  if (blocked && dut_fetches) {
     set(report, Verdict::fail, Cause::back_pressure,
         fmt::format("{}: the DUT's path took {} of {} frames in time; they waited {:.3f} s for it", asked.name,
                     stream.sent, asked.frames, blocked_s));

@@ -70,10 +70,12 @@ TEST_F(VerdictTest, UnsentFramesAreInvalidAndNeverLoss) {
   expect(Verdict::invalid, Cause::unsent);
 }
 
-TEST_F(VerdictTest, BackPressureFailsTheDutOnAVethAndIsInvalidOnANic) {
+TEST_F(VerdictTest, BackPressureFailsTheDutOnAVethOrMemifAndIsInvalidOnANic) {
   report.streams[0].pacing.overrun = 500'000'000;
   report.streams[0].pacing.refused = 100;
   report.streams[0].pacing.blocked = 400'000'000;
+  expect(Verdict::fail, Cause::back_pressure);
+  report.ports[0].medium = Medium::memif;
   expect(Verdict::fail, Cause::back_pressure);
   report.ports[0].medium = Medium::nic;
   expect(Verdict::invalid, Cause::late);

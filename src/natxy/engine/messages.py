@@ -71,11 +71,12 @@ class EngineInfo(Message):
 class PortMedium(StrEnum):
     """What a port is made of decides who is to blame when it takes no more frames.
 
-    `veth`: refused frames mean that the DUT's path takes no more (the DUT fails); `nic`: the tester's own limit
-    (the trial is invalid); `loop`: no DUT at all (rings, net_null).
+    `veth`, and `memif` (memory shared with the DUT's process): refused frames mean that the DUT's path takes no more
+    (the DUT fails); `nic`: the tester's own limit (the trial is invalid); `loop`: no DUT at all (rings, net_null).
     """
 
     VETH = "veth"
+    MEMIF = "memif"
     NIC = "nic"
     LOOP = "loop"
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "packet/address.hpp"
+#include "port/port.hpp"
+#include "rpc/field_reader.hpp"
+
+// What several messages have among their fields. Reading throws FieldError.
+namespace natxy {
+
+inline const std::vector<std::pair<std::string, Side>> kSides = {{"left", Side::left}, {"right", Side::right}};
+
+/// The path of item `index` of `list`.
+std::string item_path(const FieldReader& reader, const std::string& list, std::size_t index);
+
+AnyAddress read_address(const Json& json, const std::string& path);
+AnyAddress read_address(FieldReader& reader, const std::string& name);
+Prefix read_prefix(const Json& json, const std::string& path);
+
+}  // namespace natxy

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/json_rpc.hpp"
+
+#include <rte_cycles.h>
+#include <rte_version.h>
+
+#include <cmath>
+#include <new>
+
+#include "port/port.hpp"
+#include "version.hpp"
+
+namespace natxy {
+
+namespace {
+double thousandths(double value) { return std::round(value * 1000) / 1000; }
+}  // namespace
+
+RpcError no_method(const std::string& method) { return {kMethodNotFound, "there is no method " + method}; }
+
+Json program_info(const char* name, const Eal& eal, const std::vector<unsigned>& worker_cores, const TscRate& tsc) {
+  return {
+      {"name", name},
+      {"version", kVersion},
+      {"protocol", kProtocolVersion},
+      {"dpdk", rte_version()},
+      {"compiler", kCompiler},
+      {"worker_cores", worker_cores},
+      {"hugepages", eal.uses_hugepages()},
+      {"tsc_hz", tsc.hz},
+      {"tsc_error_ppm", thousandths((static_cast<double>(rte_get_tsc_hz()) / static_cast<double>(tsc.hz) - 1) * 1e6)},
+      {"tsc_uncertainty_ppm", thousandths(tsc.uncertainty_ppm)}};
+}
+
+void JsonRpc::handle(const std::string& line, const Dispatch& dispatch) {
+  const Json request = Json::parse(line, nullptr, false);
+  if (request.is_discarded()) {
+    reply_error(nullptr, kParseError, "this line is not JSON", nullptr);
+    return;
+  }
+  const Json id = request.is_object() && request.contains("id") ? request["id"] : Json();
+  std::string method;
+  Json params = Json::object();
+  try {
+    FieldReader reader(request, "");
+    static_cast<void>(reader.find("id"));
+    if (reader.text("jsonrpc") != "2.0") throw FieldError("jsonrpc", "expected 2.0");
+    method = reader.text("method");
+    if (const Json* given = reader.find("params")) params = *given;
+    reader.finish();
+  } catch (const FieldError& error) {
+    reply_error(id, kInvalidRequest, error.what(), {{"field", error.field()}});
+    return;
+  }
+  try {
+    Json result = dispatch(method, params);
+    if (!id.is_null()) channel_.write({{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}});
+  } catch (const FieldError& error) {
+    reply_error(id, kInvalidParams, error.what(), {{"field", error.field()}});
+  } catch (const RpcError& error) {
+    reply_error(id, error.code(), error.what(), nullptr);
+  } catch (const PortError& error) {
+    reply_error(id, kPortError, error.what(), nullptr);
+  } catch (const std::bad_alloc&) {
+    reply_error(id, kResource, "not enough memory for this request; ask for fewer connections or frames", nullptr);
+  } catch (const std::exception& error) {
+    reply_error(id, kInternalError, error.what(), nullptr);
+  }
+}
+
+void JsonRpc::log(const char* level, const std::string& text) {
+  channel_.write({{"jsonrpc", "2.0"}, {"method", "log"}, {"params", {{"level", level}, {"text", text}}}});
+}
+
+void JsonRpc::reply_error(const Json& id, int code, const std::string& text, const Json& data) {
+  Json error = {{"code", code}, {"message", text}};
+  if (!data.is_null()) error["data"] = data;
+  channel_.write({{"jsonrpc", "2.0"}, {"id", id}, {"error", std::move(error)}});
+}
+
+}  // namespace natxy

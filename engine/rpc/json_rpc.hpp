@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "pace/tsc.hpp"
+#include "port/eal.hpp"
+#include "rpc/line_channel.hpp"
+
+namespace natxy {
+
+inline constexpr int kProtocolVersion = 1;
+
+enum ErrorCode : int {
+  kParseError = -32700,
+  kInvalidRequest = -32600,
+  kMethodNotFound = -32601,
+  kInvalidParams = -32602,
+  kInternalError = -32603,
+  kBadState = -32001,
+  kPortError = -32002,
+  kUnreachable = -32003,
+  kResource = -32004,
+};
+
+/// Ends a request with an error reply of this code.
+class RpcError : public std::runtime_error {
+ public:
+  RpcError(int code, const std::string& text) : std::runtime_error(text), code_{code} {}
+  [[nodiscard]] int code() const { return code_; }
+
+ private:
+  int code_;
+};
+
+RpcError no_method(const std::string& method);
+
+/// The result of `engine.info`.
+Json program_info(const char* name, const Eal& eal, const std::vector<unsigned>& worker_cores, const TscRate& tsc);
+
+/// The envelope of JSON-RPC 2.0: takes requests apart, sends results and errors.
+class JsonRpc {
+ public:
+  explicit JsonRpc(LineChannel& channel) : channel_{channel} {}
+
+  /// Returns the result of a method; what it throws becomes an error reply, a FieldError one that names the field.
+  using Dispatch = std::function<Json(const std::string& method, const Json& params)>;
+  void handle(const std::string& line, const Dispatch& dispatch);
+
+  /// Sends a `log` notification.
+  void log(const char* level, const std::string& text);
+
+ private:
+  void reply_error(const Json& id, int code, const std::string& text, const Json& data);
+
+  LineChannel& channel_;
+};
+
+}  // namespace natxy

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/program.hpp"
+
+#include <fmt/format.h>
+#include <getopt.h>
+#include <rte_version.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "pace/tsc.hpp"
+#include "version.hpp"
+
+namespace natxy {
+
+namespace {
+
+constexpr int kUsageError = 2;
+
+constexpr const char* kUsage =
+    "usage: {} --worker-cores CPU[,CPU...] [--main-core CPU] [--pci] [--eal ARGUMENT]... [--version]\n"
+    "Serves JSON-RPC 2.0 on standard input and output, a line a message; {} tells the methods.\n"
+    "  --worker-cores  CPUs that send and receive\n"
+    "  --main-core     CPU of everything else (default 0)\n"
+    "  --pci           look for PCI devices (real NICs)\n"
+    "  --eal           an argument for DPDK's environment, may be repeated\n";
+
+std::atomic<bool> quit = false;
+
+std::vector<unsigned> parse_cores(const std::string& text) {
+  std::vector<unsigned> cores;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    unsigned core = 0;
+    const auto [next, error] = std::from_chars(at, end, core);
+    if (error != std::errc{} || (next < end && *next != ',')) {
+      throw std::invalid_argument("expected CPU numbers like 0,2,3; got " + text);
+    }
+    cores.push_back(core);
+    at = next + 1;
+  }
+  if (cores.empty()) throw std::invalid_argument("expected at least one CPU number");
+  return cores;
+}
+
+/// Where the kernel groups processes by session, a thread's priority counts only within its session, and this one's
+/// workers would share their CPUs evenly with every other session's processes. Harmless where it can't be done.
+void raise_group_priority() {
+  if (std::FILE* group = std::fopen("/proc/self/autogroup", "w"); group != nullptr) {
+    fmt::print(group, "-20");
+    std::fclose(group);
+  }
+}
+
+struct Options {
+  EalOptions eal;
+  bool show_version = false;
+};
+
+Options parse_options(int argc, char** argv) {
+  static constexpr option names[] = {{"worker-cores", required_argument, nullptr, 'w'},
+                                     {"main-core", required_argument, nullptr, 'm'},
+                                     {"pci", no_argument, nullptr, 'p'},
+                                     {"eal", required_argument, nullptr, 'e'},
+                                     {"version", no_argument, nullptr, 'v'},
+                                     {nullptr, 0, nullptr, 0}};
+  Options options;
+  for (int letter = 0; (letter = getopt_long(argc, argv, "", names, nullptr)) != -1;) {
+    switch (letter) {
+      case 'w':
+        options.eal.worker_cores = parse_cores(optarg);
+        break;
+      case 'm':
+        options.eal.main_core = parse_cores(optarg).front();
+        break;
+      case 'p':
+        options.eal.pci = true;
+        break;
+      case 'e':
+        options.eal.extra.emplace_back(optarg);
+        break;
+      case 'v':
+        options.show_version = true;
+        break;
+      default:
+        throw std::invalid_argument("unknown option");
+    }
+  }
+  if (optind < argc) throw std::invalid_argument(std::string{"unexpected argument "} + argv[optind]);
+  if (options.eal.worker_cores.empty() && !options.show_version) {
+    throw std::invalid_argument("--worker-cores is missing");
+  }
+  return options;
+}
+
+}  // namespace
+
+int run_program(const Program& program, int argc, char** argv) {
+  Options options;
+  try {
+    options = parse_options(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", program.name, error.what());
+    fmt::print(stderr, kUsage, program.name, program.reference);
+    return kUsageError;
+  }
+  if (options.show_version) {
+    fmt::print("{} {} ({})\n", program.name, kVersion, rte_version());
+    return 0;
+  }
+  struct sigaction action {};
+  action.sa_handler = [](int) { quit = true; };  // and no SA_RESTART: a write to nobody has to end
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  raise_group_priority();
+  // Libraries print to standard output when they like; messages must not be mixed with that.
+  const int messages = dup(STDOUT_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  try {
+    if (const auto why = why_tsc_unfit(read_tsc_facts())) throw std::runtime_error(*why);
+    const ClockSample before = sample_clocks();
+    const Eal eal(options.eal);
+    LineChannel channel(STDIN_FILENO, messages);
+    program.serve(eal, options.eal.worker_cores, calibrate_tsc(before), channel, quit);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", program.name, error.what());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace natxy
