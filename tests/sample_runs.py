@@ -11,6 +11,8 @@ from typing import Any
 from natxy.engine.messages import Cause, Pacing, PortResult, Side, StreamResult, TrialResult, Verdict
 from natxy.plan.models import CellValue
 from natxy.plan.procedures import DECLARATIONS
+from natxy.plan.units import Unit
+from natxy.results.curves import Axis, Curve
 from natxy.results.records import Purpose, RunState, State, TrialKind
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp
 
@@ -116,6 +118,7 @@ class SampleRun:
         variant: Mapping[str, Any] | None = None, **over: Any,
     ) -> int:  # fmt: skip
         """A finished experiment: `repeat` binary searches for the truth. `variant`: settings of the gateway."""
+        user_mode = (variant or {}).get("kernel") == "user-mode"
         number = self.declare(name, title=title, gateway=gateway, repeat=repeat, cell=cell, variant=variant, **over)
         self.store.set_experiment_state(number, State.RUNNING)
         self.store.set_dut(
@@ -124,6 +127,7 @@ class SampleRun:
                 "name": gateway,
                 "version": "nftables v1.0.6, Linux 6.1.0-18-amd64",
                 "settings": {
+                    "kernel": "user-mode Linux 6.1.119, one virtual CPU" if user_mode else "Linux 6.1.0-18-amd64",
                     "net.netfilter.nf_conntrack_max": str(table_size),
                     "net.netfilter.nf_conntrack_buckets": str(table_size),
                 },
@@ -195,6 +199,26 @@ class SampleRun:
             row, number=step, attempt=attempt, kind=kind, purpose=Purpose.MEASURE, step_rate=step_rate, rate_fps=rate,
             started_at=timestamp(), result=result(rate, verdict, directions=directions),
         )  # fmt: skip
+
+
+def measured_latency(run: SampleRun, name: str, typical_ns: float, *, title: str, **over: Any) -> None:
+    """Figures and a curve a direction, three times."""
+    number = run.declare(name, title=title, procedure="latency", rate={"rate": 100e3}, search=None, **over)
+    run.store.set_experiment_state(number, State.RUNNING)
+    for repetition in (1, 2, 3):
+        row = run.store.start_repetition(number, repetition)
+        tl = typical_ns + 200.0 * repetition
+        points = tuple((float(x), tl * 0.8 + 0.4 * tl * (x / 100) ** 3) for x in range(101))
+        axes = Axis("percentile", Unit.PERCENT), Axis("delay", Unit.NS)
+        figures = {
+            "tl": tl, "wcl": 1.2 * tl, "tl_forward": tl, "tl_reverse": tl - 900, "wcl_forward": 1.2 * tl,
+            "wcl_reverse": 1.1 * tl, "lost_tagged_forward": 0, "lost_tagged_reverse": 0,
+        }  # fmt: skip
+        run.store.finish_repetition(
+            row, State.DONE, value=tl, figures=figures,
+            curves=tuple(Curve(f"delay_{way}", f"Delay, {way}", *axes, points) for way in ("forward", "reverse")),
+        )  # fmt: skip
+    run.store.set_experiment_state(number, State.DONE)
 
 
 def quickstart(folder: Path) -> Path:

@@ -6,10 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from natxy.plan.units import Unit, line_rate_fps
-from natxy.results.curves import Axis, Curve
+from natxy.plan.units import line_rate_fps
 from natxy.results.records import State
-from tests.sample_runs import SampleRun, Sought
+from tests.sample_runs import SampleRun, Sought, measured_latency
 
 NAT: Final[dict[str, Any]] = {"gateway": "nftables", "repeat": 3}
 RATE: Final[dict[str, Any]] = {"procedure": "connection-rate", **NAT}
@@ -66,24 +65,8 @@ def sweeps(folder: Path) -> Path:
 
 
 def _delays(run: SampleRun) -> None:
-    """Latency at two frame sizes: figures and a curve a direction."""
     for size, typical in ((64, 31_000), (1518, 44_000)):
-        number = run.declare(
-            f"latency/frame_size={size}", title=f"Latency, {size}-byte frames", cell={"frame_size": size},
-            procedure="latency", frame_size=size, rate={"rate": 100e3}, search=None,
+        measured_latency(
+            run, f"latency/frame_size={size}", typical, title=f"Latency, {size}-byte frames",
+            cell={"frame_size": size}, frame_size=size,
         )  # fmt: skip
-        run.store.set_experiment_state(number, State.RUNNING)
-        for repetition in (1, 2, 3):
-            row = run.store.start_repetition(number, repetition)
-            tl = typical + 200.0 * repetition
-            points = tuple((float(x), tl * 0.8 + 0.4 * tl * (x / 100) ** 3) for x in range(101))
-            axes = Axis("percentile", Unit.PERCENT), Axis("delay", Unit.NS)
-            figures = {
-                "tl": tl, "wcl": 1.2 * tl, "tl_forward": tl, "tl_reverse": tl - 900, "wcl_forward": 1.2 * tl,
-                "wcl_reverse": 1.1 * tl, "lost_tagged_forward": 0, "lost_tagged_reverse": 0,
-            }  # fmt: skip
-            run.store.finish_repetition(
-                row, State.DONE, value=tl, figures=figures,
-                curves=tuple(Curve(f"delay_{way}", f"Delay, {way}", *axes, points) for way in ("forward", "reverse")),
-            )  # fmt: skip
-        run.store.set_experiment_state(number, State.DONE)

@@ -96,7 +96,7 @@ class LinuxGateway(Gateway[ConfigT]):
         self.wait_ready()
 
     def describe(self) -> DutDescription:
-        settings = {name: self.read_sysctl(name) for name in self.reported_sysctls}
+        settings = {"kernel": self.kernel()} | {name: self.read_sysctl(name) for name in self.reported_sysctls}
         if isinstance(self.transport, CoreSwitch):
             settings["cores in service"] = ", ".join(map(str, self.transport.hot_plug.cores()))
         if mask := steered_to(self.transport, self.interfaces):

@@ -146,7 +146,7 @@ class NetnsLab:
         sentences = [
             "Measured in software: tester and gateway share one machine and are joined by veth pairs, so the rates "
             "hold for this machine and not for a gateway with network interface cards.",
-            "There is no medium with a line rate; a frame takes no time on the wire.",
+            "The lab's links are software: a frame takes no time on the wire.",
         ]
         sentences += [
             f"Another natxy run, process {owner.pid}, had a lab on this machine at the same time; the two disturb each "

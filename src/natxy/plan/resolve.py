@@ -19,6 +19,7 @@ from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.models import (
     Directions,
     ExperimentPlan,
+    LabConfig,
     Plan,
     PortRange,
     PortsPlan,
@@ -31,7 +32,7 @@ from natxy.plan.problems import Location, PlanProblems, Problem
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.procedures.maximum_rate import MaximumRate
 from natxy.plan.topology import resolve_addresses, resolve_translation
-from natxy.plan.units import Percent, Rate, format_duration, format_quantity
+from natxy.plan.units import Percent, Rate, format_duration, format_quantity, format_rate
 
 DEFAULT_ALPHA: Final = 0.5
 DEFAULT_MIN_RATE: Final = 1000.0
@@ -233,6 +234,12 @@ def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[s
             "trial."
         )
     for experiment in experiments:
+        if experiment.line_rate is not None and isinstance(testbed, LabConfig):
+            line = format_rate(experiment.line_rate, "bit/s")
+            sentences.append(
+                f"The line rate of {line} is nominal: a lab's links are software, so that more than the theoretical "
+                "maximum can pass."
+            )
         sentences += experiment.procedure.deviations(experiment)
     for experiment in by_frames:
         sentences += timing_deviations(experiment.timing, fixed_duration=experiment.procedure.timed)

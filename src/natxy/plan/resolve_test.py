@@ -207,6 +207,19 @@ def test_shorter_trials_and_few_repetitions_are_confessed() -> None:
     assert "measured 3 times" in deviations
 
 
+def test_the_line_rate_of_a_lab_is_called_nominal() -> None:
+    def nominal(testbed: str) -> list[str]:
+        gateway = "simulated" if testbed == "simulated" else "linux-forward"
+        plan = plan_of(FORWARDING | {"gateway": gateway}, testbed={"kind": testbed}, line_rate="1 Gbps")
+        return [sentence for sentence in resolve(plan).deviations if "nominal" in sentence]
+
+    assert nominal("lab") == [
+        "The line rate of 1 Gbit/s is nominal: a lab's links are software, so that more than the theoretical maximum "
+        "can pass."
+    ]
+    assert nominal("simulated") == []
+
+
 def test_the_longest_trial_spans_both_phases() -> None:
     timing = {"trial": "60s", "drain": "2s", "learning_pause": "1s"}
     rate, validated, phase2 = resolve(

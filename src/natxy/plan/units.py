@@ -204,11 +204,13 @@ Rate = Annotated[
 AbsoluteRate = Annotated[
     float,
     BeforeValidator(parse_absolute_rate),
+    Unit.FPS,
     _schema("frames or connections per second", r"^\d[\d_.eE+-]*\s*[kKMG]?\s*(fps|pps|cps)?$"),
 ]
 Duration = Annotated[
     float,
     BeforeValidator(parse_duration),
+    Unit.SECONDS,
     _schema("a duration; a bare number is seconds", r"^\d[\d_.eE+-]*\s*(ns|us|µs|ms|s|min|h)?$"),
 ]
 COUNT_SCHEMA: Final[dict[str, Any]] = {

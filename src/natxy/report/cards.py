@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from natxy.plan.units import Unit
 from natxy.report import headlines, states, wording
+from natxy.report.latency_table import latency_lines
 from natxy.results.records import ExperimentRecord, RunRecord, State
 from natxy.results.sweeps import Sweep, sweeps
 
 
 @dataclass(frozen=True)
 class Card:
-    """A headline number. `share_percent`: of the baseline, None where there is none."""
+    """A headline number. `share_percent`: of the baseline, None where there is none. `more`: lines of other figures."""
 
     title: str
     value: str
@@ -25,6 +26,7 @@ class Card:
     share: str = ""
     baseline: str = ""
     remark: str = ""
+    more: tuple[str, ...] = ()
 
 
 def cards(run: RunRecord) -> list[Card]:
@@ -57,6 +59,7 @@ def _card(experiment: ExperimentRecord) -> Card:
         share=headlines.baseline_ratio(experiment),
         baseline=experiment.baseline.title if experiment.baseline else "",
         remark=experiment.reason if summary else "",
+        more=latency_lines(experiment),
     )
 
 

@@ -56,7 +56,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Loss tolerated (non-RFC)": _loss(settings),
         "Search": _mlrsearch(settings, search) if search and search.get("kind") == "mlrsearch" else wording.ABSENT,
         "Error of the search": _step(search["error"], experiment) if search else wording.ABSENT,
-        **_own_settings(settings["procedure"]),
+        **_own_settings(experiment),
         **experiment.declaration.stated,
     }
 
@@ -73,14 +73,20 @@ def _procedure(experiment: ExperimentRecord) -> ProcedureDeclaration:
     return experiment.declaration.model_validate({"name": planned} if isinstance(planned, str) else planned)
 
 
-def _own_settings(procedure: str | Mapping[str, Any]) -> dict[str, str]:
+def _own_settings(experiment: ExperimentRecord) -> dict[str, str]:
     """What only this procedure takes, under the plan's names."""
-    own = {} if isinstance(procedure, str) else procedure
-    return {name.replace("_", " ").capitalize(): _plain(value) for name, value in own.items() if name != "name"}
+    planned = experiment.settings["procedure"]
+    own = {} if isinstance(planned, str) else {name: value for name, value in planned.items() if name != "name"}
+    return {
+        name.replace("_", " ").capitalize(): _in_unit(value, experiment.declaration.unit_of(name))
+        for name, value in own.items()
+    }
 
 
-def _plain(value: object) -> str:
-    return f"{value:,.10g}" if isinstance(value, float) else str(value)
+def _in_unit(value: object, unit: Unit | None) -> str:
+    if unit is not None and isinstance(value, int | float):
+        return format_quantity(value, unit)
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _ip_version(experiment: ExperimentRecord) -> str:

@@ -9,12 +9,15 @@ from typing import Final
 from natxy.plan.units import Unit
 from natxy.report import chart, headlines
 from natxy.report.chart import Chart, Ink, Row, Spec
-from natxy.report.gateways_table import label
+from natxy.report.gateways_table import label, short_kernel
 from natxy.results.gateways import SideBySide, side_by_side
 from natxy.results.records import RunRecord
 
 _BAR_HEIGHT: Final = 26
 _AXIS_HEIGHT: Final = 50
+_LEGEND_LINE: Final = 20
+# Of kernels, whose rates cannot be compared.
+_INKS: Final = (Ink.BRACKET, Ink.INVALID, Ink.MUTED)
 _ROOM: Final = 1.25
 
 
@@ -30,6 +33,7 @@ def gateways_charts(run: RunRecord) -> Iterator[Chart]:
 
 
 def _rows(compared: SideBySide, procedure: str) -> Iterator[Row]:
+    several = len(compared.kernels) > 1
     for row in compared.rows:
         experiment = row.experiments.get(procedure)
         summary = experiment.statistics if experiment else None
@@ -37,7 +41,8 @@ def _rows(compared: SideBySide, procedure: str) -> Iterator[Row]:
             continue
         unit = Unit(experiment.unit)
         yield {
-            "gateway": f"{label(row)}, {row.traffic}",
+            "gateway": ", ".join((label(row), row.traffic, *([short_kernel(row)] if several and row.kernel else []))),
+            "kernel": row.kernel or "unknown",
             "median": chart.base(summary.median, unit),
             "minimum": chart.base(summary.minimum, unit),
             "maximum": chart.base(summary.maximum, unit),
@@ -55,9 +60,10 @@ def _chart(procedure: str, rows: list[Row], compared: SideBySide) -> Chart:
     most = _ROOM * max(float(row["maximum"]) for row in rows)
     scale: Spec = {"zero": True, **({"domainMax": most} if most else {})}
     x: Spec = {"field": "median", **chart.axis("", unit), "title": chart.unit_words(unit), "scale": scale}
+    kernels = list(dict.fromkeys(str(row["kernel"]) for row in rows))
     spec = chart.spec(
-        [_bars(unit), _spread(), _numbers()],
-        height=_AXIS_HEIGHT + _BAR_HEIGHT * len(rows),
+        [_bars(unit, kernels), _spread(), _numbers()],
+        height=_AXIS_HEIGHT + _BAR_HEIGHT * len(rows) + (_LEGEND_LINE * len(kernels) if len(kernels) > 1 else 0),
         data={"values": rows},
         encoding={"y": y, "x": x},
     )
@@ -65,18 +71,25 @@ def _chart(procedure: str, rows: list[Row], compared: SideBySide) -> Chart:
     return Chart(f"00-gateways-{procedure}", headline.title, description, spec)
 
 
-def _bars(unit: Unit) -> Spec:
+def _bars(unit: Unit, kernels: list[str]) -> Spec:
     shape = {"format": chart.quantity_format(unit)}
     told: list[Spec] = [
         {"field": "gateway"},
+        {"field": "kernel"},
         {"field": "shown", "title": "median"},
         {"field": "minimum", **shape},
         {"field": "maximum", **shape},
         {"field": "repetitions"},
     ]
+    colour: Spec = {
+        "field": "kernel",
+        "type": "nominal",
+        "scale": {"domain": kernels, "range": [_INKS[index % len(_INKS)].css for index in range(len(kernels))]},
+        "legend": {"title": "kernel", "columns": 1} if len(kernels) > 1 else None,
+    }
     return {
         "mark": {"type": "bar", "height": {"band": 0.62}},
-        "encoding": {"color": {"value": Ink.BRACKET.css}, "tooltip": told},
+        "encoding": {"color": colour, "tooltip": told},
     }
 
 

@@ -16,6 +16,7 @@ from natxy.results.records import ExperimentRecord, RunRecord, State
 from natxy.results.statistics import Summary
 
 TITLE: Final = "Gateways side by side"
+OTHER_KERNELS: Final = "Rates on different kernels cannot be compared; of a percentage both parts were measured on one."
 _BASELINE: Final = "Of the baseline"
 # Besides a procedure's headline.
 _MORE_FIGURES: Final = {"latency": ("wcl",)}
@@ -33,6 +34,8 @@ def gateways_table(run: RunRecord, *, narrow: bool = False) -> Table | None:
     based = {row.experiments[name].procedure for name in compared.procedures for row in compared.rows
              if name in row.experiments and row.experiments[name].baseline}  # fmt: skip
     columns = [Column("Gateway")] if narrow else [Column("Gateway"), Column("Traffic")]
+    if len(compared.kernels) > 1:
+        columns.append(Column("kernel" if narrow else "Kernel"))
     for name in compared.procedures:
         columns += [Column(title, numeric=True) for title in _titles(name, narrow=narrow)]
         if name in based:
@@ -43,6 +46,12 @@ def gateways_table(run: RunRecord, *, narrow: bool = False) -> Table | None:
 
 def label(row: GatewayRow) -> str:
     return ", ".join((row.driver, *row.variant))
+
+
+def short_kernel(row: GatewayRow) -> str:
+    if not row.kernel:
+        return wording.ABSENT
+    return "user-mode" if row.kernel.startswith("user-mode") else "own"
 
 
 def _titles(procedure: str, *, narrow: bool) -> Iterator[str]:
@@ -59,6 +68,8 @@ def _titles(procedure: str, *, narrow: bool) -> Iterator[str]:
 
 def _row(row: GatewayRow, compared: SideBySide, based: set[str], run: RunRecord, *, narrow: bool) -> tuple[str, ...]:
     cells = [f"{label(row)}, {row.traffic}"] if narrow else [label(row), row.traffic]
+    if len(compared.kernels) > 1:
+        cells.append(short_kernel(row) if narrow else row.kernel or wording.ABSENT)
     for procedure in compared.procedures:
         experiment = row.experiments.get(procedure)
         more = _MORE_FIGURES.get(procedure, ())

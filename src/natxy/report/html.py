@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
@@ -21,11 +21,11 @@ from markupsafe import Markup
 
 from natxy.engine.messages import Verdict
 from natxy.plan.units import format_duration
-from natxy.report import headlines, results_tables, states, sweep_tables
+from natxy.report import headlines, results_tables, states, sweep_tables, wording
 from natxy.report.cards import cards
 from natxy.report.chart import Chart
 from natxy.report.gateways_charts import gateways_charts
-from natxy.report.gateways_table import gateways_table
+from natxy.report.gateways_table import OTHER_KERNELS, gateways_table
 from natxy.report.live_charts import data_block, script, source_hash
 from natxy.report.published_figures import published_figures
 from natxy.report.run_charts import experiment_charts, group_charts
@@ -33,6 +33,7 @@ from natxy.report.still_charts import page_svg
 from natxy.report.tables import Table
 from natxy.report.walk import every_trial
 from natxy.results.computed import computed
+from natxy.results.gateways import several_kernels
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState
@@ -122,6 +123,7 @@ def render(reader: RunReader) -> str:
         incomplete=states.incomplete(run),
         gateways=gateways_table(run),
         gateways_charts=compared,
+        other_kernels=OTHER_KERNELS if several_kernels(run) else None,
         result_tables=results_tables.plain_form(run),
         swept=swept,
         chapters=chapters,
@@ -179,25 +181,31 @@ def _page(experiment: ExperimentRecord) -> ExperimentPage:
 
 def _duts(run: RunRecord) -> list[Dut]:
     """Experiments on one gateway in one configuration share its description."""
-    titles = {cell.id: sweep.title for sweep in sweeps(run) for cell in sweep.cells}
-    found: dict[str, Dut] = {}
+    found: dict[str, list[ExperimentRecord]] = {}
     for experiment in run.experiments:
-        if experiment.dut is None:
-            continue
-        dut = found.setdefault(
-            json.dumps(experiment.dut, sort_keys=True),
-            Dut(
-                name=experiment.dut["name"],
-                version=experiment.dut["version"],
-                settings=experiment.dut["settings"],
-                configuration=experiment.dut["configuration"],
-                experiments=[],
-            ),
+        if experiment.dut is not None:
+            found.setdefault(json.dumps(experiment.dut, sort_keys=True), []).append(experiment)
+    return [
+        Dut(
+            name=dut["name"],
+            version=dut["version"],
+            settings=dut["settings"],
+            configuration=dut["configuration"],
+            experiments=list(_measured(run, measured)),
         )
-        title = titles.get(experiment.id, experiment.title)
-        if title not in dut.experiments:
-            dut.experiments.append(title)
-    return list(found.values())
+        for dut, measured in ((json.loads(dut), measured) for dut, measured in found.items())
+    ]
+
+
+def _measured(run: RunRecord, experiments: list[ExperimentRecord]) -> Iterator[str]:
+    """Titles; of a sweep with its cells where these are not all of them."""
+    yield from (experiment.title for experiment in experiments if experiment.sweep is None)
+    for sweep in sweeps(run):
+        cells = [cell for cell in sweep.cells if cell in experiments]
+        if len(cells) == len(sweep.cells):
+            yield sweep.title
+        elif cells:
+            yield f"{sweep.title} ({'; '.join(wording.cell(sweep.fields, cell.cell) for cell in cells)})"
 
 
 def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -146,3 +146,10 @@ def test_a_report_replaces_the_last_one_whole(tmp_path: Path) -> None:
 def test_a_folder_without_a_run_is_an_error_that_says_so(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="no run folder"):
         write_report(tmp_path)
+
+
+def test_the_gateway_s_configurations_name_the_cells_that_they_were_measured_in(tmp_path: Path) -> None:
+    page = re.sub(r"\s+", " ", Page(write_report(sweeps(tmp_path))).text)
+    assert "Measured in Connection rate (Connections 200,000)." in page
+    # Every cell of these had one configuration.
+    assert "Measured in Linux IPv4 forwarding, Forwarding, Addresses and ports." in page

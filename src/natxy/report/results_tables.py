@@ -14,6 +14,7 @@ from natxy.report.background_table import background_tables
 from natxy.report.capacity_table import capacity_table
 from natxy.report.conditions import conditions
 from natxy.report.goodput_table import goodput_tables
+from natxy.report.latency_table import latency_tables
 from natxy.report.statistics_rows import MEDIAN, aggregate_rows, further_rows, statistics_rows
 from natxy.report.tables import Column, Table
 from natxy.report.walk import every_trial, trials_of
@@ -36,7 +37,8 @@ def plain_form(run: RunRecord) -> list[Table]:
     papers."""
     plain = [_rfc_table(title, experiments) for title, experiments in _kinds(run)]
     capacities = (capacity_table(experiment) for experiment in run.experiments)
-    return [*plain, *(table for table in capacities if table), *background_tables(run), *goodput_tables(run)]
+    more = (latency_tables(run), background_tables(run), goodput_tables(run))
+    return [*plain, *(table for table in capacities if table), *(table for tables in more for table in tables)]
 
 
 def invalid_trials(run: RunRecord) -> Table:

@@ -8,10 +8,12 @@ from rich.text import Text
 
 from natxy.engine.messages import Verdict
 from natxy.report import results_tables, states
-from natxy.report.gateways_table import gateways_table
+from natxy.report.gateways_table import OTHER_KERNELS, gateways_table
+from natxy.report.latency_table import latency_tables
 from natxy.report.published_figures import published_figures
 from natxy.report.tables import to_rich
 from natxy.report.walk import every_trial
+from natxy.results.gateways import several_kernels
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 
@@ -20,10 +22,13 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
     run = reader.run
     compared = gateways_table(run, narrow=True)
     parts: list[RenderableType] = [to_rich(table) for table in results_tables.overview(run)]
+    parts += [to_rich(table) for table in latency_tables(run)]
     for figures in published_figures(run, narrow=True):
         parts += [to_rich(figures.table), Text(figures.source, style="dim")]
     if compared:
         parts.append(to_rich(compared))
+    if several_kernels(run):
+        parts.append(Text(OTHER_KERNELS, style="yellow"))
     incomplete = states.incomplete(run)
     if incomplete:
         parts.append(Text("No result, or not the planned number of repetitions:", style="bold"))

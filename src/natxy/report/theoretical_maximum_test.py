@@ -19,7 +19,7 @@ def rows_of(folder: Path, experiment: dict[str, Any], **top: Any) -> dict[str, s
     head = {"name": "p", "repeat": 1, "timing": "lab", "testbed": {"kind": "simulated"}}
     given = head | top | {"experiments": [{"name": "e", "gateway": gateway} | experiment]}
     assert run_plan(resolve(Plan.model_validate(given)), folder, RunListener()) == 0
-    (table,) = results_tables.rfc_form(RunReader(folder).run)
+    table, *_ = results_tables.rfc_form(RunReader(folder).run)
     return {row[0]: row[1] for row in table.rows}
 
 

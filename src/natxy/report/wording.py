@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from natxy.plan.models import CellValue
@@ -86,6 +87,11 @@ def field(path: str) -> str:
     """A field of the plan, such as `ports.source`."""
     plain = path.removeprefix("procedure.").removeprefix("gateway.")
     return _FIELDS.get(path) or plain.replace(".", " ").replace("_", " ").capitalize()
+
+
+def cell(fields: Iterable[str], coordinates: Mapping[str, CellValue]) -> str:
+    """Where a sweep's cell is: `CPU cores 2, Frame size 64`."""
+    return ", ".join(f"{field(path)} {coordinate(coordinates[path])}" for path in fields)
 
 
 def coordinate(value: CellValue) -> str:

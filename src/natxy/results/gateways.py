@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from natxy.plan.terms import Kernel
 from natxy.results.records import ExperimentRecord, RunRecord
 
 # How much a gateway was given, not which one it is.
@@ -16,9 +17,11 @@ _AMOUNTS: Final = {"conntrack_max", "hash_size", "udp_timeout_s", "udp_stream_ti
 
 @dataclass(frozen=True)
 class GatewayRow:
-    """`variant`: settings that tell it from others of its driver. `experiments`: by their procedures' names."""
+    """`kernel`: what it said of it; empty where it didn't. `variant`: settings that tell it from others of its driver.
+    `experiments`: by their procedures' names."""
 
     driver: str
+    kernel: str
     variant: tuple[str, ...]
     traffic: str
     experiments: Mapping[str, ExperimentRecord]
@@ -26,10 +29,15 @@ class GatewayRow:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """`procedures`: those of the columns, in the plan's order."""
+    """`procedures`: those of the columns, in the plan's order. Rows of one kernel stand together."""
 
     procedures: tuple[str, ...]
     rows: tuple[GatewayRow, ...]
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Those that are known. Rates of different ones cannot be compared."""
+        return tuple(dict.fromkeys(row.kernel for row in self.rows if row.kernel))
 
 
 def side_by_side(run: RunRecord) -> SideBySide | None:
@@ -44,16 +52,32 @@ def side_by_side(run: RunRecord) -> SideBySide | None:
     if len(procedures) < 2:
         return None
     gateways = [json.loads(gateway) for gateway, _ in found]
-    rows = tuple(
+    rows = [
         GatewayRow(
             driver=gateway["driver"],
+            kernel=_kernel(gateway, [one for same in own.values() for one in same]),
             variant=_variant(gateway, gateways),
             traffic=traffic,
             experiments={procedure: own[procedure][0] for procedure in procedures if procedure in own},
         )
         for gateway, ((_, traffic), own) in zip(gateways, found.items(), strict=True)
-    )
-    return SideBySide(procedures, tuple(row for row in rows if row.experiments))
+    ]
+    order = list(dict.fromkeys(row.kernel for row in rows))
+    together = sorted(rows, key=lambda row: order.index(row.kernel))
+    return SideBySide(procedures, tuple(row for row in together if row.experiments))
+
+
+def _kernel(gateway: Mapping[str, Any], experiments: Sequence[ExperimentRecord]) -> str:
+    """One that was never set up has what the plan gives it."""
+    told = (experiment.dut["settings"].get("kernel") for experiment in experiments if experiment.dut)
+    planned = "user-mode Linux" if gateway.get("kernel") == Kernel.USER_MODE else ""
+    return next((kernel for kernel in told if kernel), planned)
+
+
+def several_kernels(run: RunRecord) -> bool:
+    """Among the gateways that stand side by side."""
+    compared = side_by_side(run)
+    return compared is not None and len(compared.kernels) > 1
 
 
 def _traffic(experiment: ExperimentRecord) -> str:
@@ -72,5 +96,5 @@ def _variant(gateway: Mapping[str, Any], gateways: list[dict[str, Any]]) -> tupl
     return tuple(
         value if isinstance(value, str) else f"{name}={value}"
         for name, value in gateway.items()
-        if any(other.get(name) != value for other in same)
+        if name != "kernel" and any(other.get(name) != value for other in same)
     )

@@ -23,10 +23,12 @@ LEAST_REPEAT: Final = 50
 
 class BackToBackConfig(MaximumRate):
     name: Literal["back-to-back"] = "back-to-back"
-    longest_burst: Count | None = Field(
+    longest_burst: Annotated[Count, Unit.FRAMES] | None = Field(
         default=None, description="frames per direction of the longest burst tried; 2 s at the maximum rate"
     )
-    error: Count = Field(default=1, description="in frames: how narrow the search has to become")
+    error: Annotated[Count, Unit.FRAMES] = Field(
+        default=1, description="in frames: how narrow the search has to become"
+    )
     loss_verification: Annotated[int, Field(ge=0, le=100)] = Field(
         default=2, description="how often a burst that lost frames is sent again; it passes when one loses nothing"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self, get_args
 
 from natxy.plan.base import PlanModel
 from natxy.plan.units import Unit, times
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from natxy.plan.experiment import Experiment
 
 USUAL_REPEAT: Final = 20
+
+
+def _unit_in(annotation: object) -> Unit | None:
+    """Also where it may be None besides."""
+    if isinstance(annotation, Unit):
+        return annotation
+    within = (*getattr(annotation, "__metadata__", ()), *get_args(annotation))
+    return next(filter(None, map(_unit_in, within)), None)
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,12 @@ class ProcedureDeclaration(PlanModel):
         if repeat >= USUAL_REPEAT:
             return []
         return [f"Experiments are measured {times(repeat)}; at least {USUAL_REPEAT} repetitions are usual."]
+
+    @classmethod
+    def unit_of(cls, name: str) -> Unit | None:
+        """Of a field of its own: what its type is annotated with; None where it has no unit."""
+        field = cls.model_fields[name]
+        return next(filter(None, map(_unit_in, (*field.metadata, field.annotation))), None)
 
     @property
     def most_connections(self) -> int | None:

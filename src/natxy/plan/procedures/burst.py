@@ -14,7 +14,7 @@ from natxy.plan.units import Unit
 
 class BurstConfig(MaximumRate):
     name: Literal["burst"] = "burst"
-    frames: Annotated[int, Field(ge=2, le=65536)] = Field(
+    frames: Annotated[int, Field(ge=2, le=65536), Unit.FRAMES] = Field(
         default=16, description="of a burst, per direction; RFC 2544 §21 asks for 16, 64, 256 and 1024"
     )
 

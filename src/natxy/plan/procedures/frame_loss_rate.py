@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class FrameLossRateConfig(ProcedureDeclaration):
     name: Literal["frame-loss-rate"] = "frame-loss-rate"
     maximum_rate: AbsoluteRate = Field(description="frames per second per direction that are 100 %")
-    step_percent: Annotated[float, Field(ge=0.1, le=10)] = Field(
+    step_percent: Annotated[float, Field(ge=0.1, le=10), Unit.PERCENT] = Field(
         default=10.0, description="of the maximum, between one rate and the next lower one"
     )
 

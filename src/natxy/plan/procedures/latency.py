@@ -59,7 +59,7 @@ class LatencyStream(ProcedureDeclaration):
 
 class LatencyConfig(LatencyStream):
     name: Literal["latency"] = "latency"
-    tagged_frames: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+    tagged_frames: Annotated[int, Field(ge=1, le=1_000_000), Unit.FRAMES] = Field(
         default=LEAST_TAGGED, description="frames of a stream whose delays are taken, evenly spread"
     )
 

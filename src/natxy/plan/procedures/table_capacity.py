@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 class TableCapacityConfig(ProcedureDeclaration):
     name: Literal["table-capacity"] = "table-capacity"
-    initial_connections: Count = Field(default=10_000, description="C0: surely below the capacity")
-    max_connections: Count = Field(
+    initial_connections: Annotated[Count, Unit.CONNECTIONS] = Field(
+        default=10_000, description="C0: surely below the capacity"
+    )
+    max_connections: Annotated[Count, Unit.CONNECTIONS] = Field(
         default=64_000_000, description="most connections tried; who holds them all has at least this capacity"
     )
     beta: Annotated[float, Field(gt=0, lt=1)] = Field(
@@ -26,7 +28,9 @@ class TableCapacityConfig(ProcedureDeclaration):
     gamma: Annotated[float, Field(gt=0, lt=1)] = Field(
         default=0.4, description="a number of connections is too many when the rate falls below this share"
     )
-    error: Count = Field(default=1, description="E, in connections: how narrow the bisection has to become")
+    error: Annotated[Count, Unit.CONNECTIONS] = Field(
+        default=1, description="E, in connections: how narrow the bisection has to become"
+    )
 
     shortcut: Literal["validation-answers"] | None = Field(
         default=None, description="begins the bisection at how many of too many connections answered"
