@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "port/port.hpp"
 
+#include <net/if.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_mbuf_pool_ops.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -55,6 +59,26 @@ rte_mempool* create_pool(const std::string& name, unsigned buffers, std::size_t 
   return pool;
 }
 
+/// The kernel's interface behind a virtual device; empty where there is none.
+std::string interface_of(const std::string& arguments) {
+  static constexpr std::string_view kName = "iface=";
+  const auto begin = arguments.find(kName);
+  if (begin == std::string::npos) return {};
+  const auto name = begin + kName.size();
+  return arguments.substr(name, arguments.find(',', name) - name);
+}
+
+/// A veth whose other end is down has no carrier either: that end is the DUT's, and its own affair.
+bool interface_carries(const std::string& interface, Medium medium) {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM, 0);
+  ifreq request{};
+  interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  const bool known = ioctl(socket, SIOCGIFFLAGS, &request) == 0;
+  close(socket);
+  const int wanted = medium == Medium::veth ? IFF_UP : IFF_UP | IFF_RUNNING;
+  return known && (request.ifr_flags & wanted) == wanted;
+}
+
 bool is_pci_address(const std::string& name) { return name.size() >= 7 && name[name.size() - 2] == '.'; }
 
 }  // namespace
@@ -63,6 +87,7 @@ Port::Port(const PortOptions& options) : options_{options} {
   const auto comma = options.device.find(',');
   name_ = options.device.substr(0, comma);
   const std::string arguments = comma == std::string::npos ? "" : options.device.substr(comma + 1);
+  interface_ = interface_of(arguments);
 
   const auto sockets_before = KernelDrops::open_sockets();
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) {
@@ -169,6 +194,8 @@ std::size_t Port::longest_frame() const {
 }
 
 bool Port::link_up() const {
+  // DPDK takes the links of the kernel's interfaces for granted.
+  if (!interface_.empty() && !interface_carries(interface_, options_.medium)) return false;
   rte_eth_link link{};
   return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }

@@ -93,6 +93,7 @@ class Port {
 
   PortOptions options_;
   std::string name_;
+  std::string interface_;
   std::uint16_t id_ = 0;
   bool hotplugged_ = false;
   rte_mempool* pool_ = nullptr;

@@ -24,6 +24,7 @@ enum ErrorCode : int {
   kPortError = -32002,
   kUnreachable = -32003,
   kResource = -32004,
+  kWorkerStuck = -32005,
 };
 
 /// Ends a request with an error reply of this code.

@@ -2,6 +2,7 @@
 #include "rpc/server.hpp"
 
 #include <array>
+#include <cstdlib>
 
 #include "packet/classifier.hpp"
 
@@ -40,13 +41,19 @@ void Server::serve() {
 }
 
 void Server::handle(const std::string& line) {
-  rpc_.handle(line, [this](const std::string& method, const Json& params) {
+  bool stuck = false;
+  rpc_.handle(line, [&](const std::string& method, const Json& params) {
     try {
       return dispatch(method, params);
     } catch (const TrialError& error) {
       throw RpcError(kBadState, error.what());
+    } catch (const WorkerStuck& error) {
+      stuck = true;
+      throw RpcError(kWorkerStuck, error.what());
     }
   });
+  // Nothing that the worker uses may be taken down in order.
+  if (stuck) std::_Exit(EXIT_FAILURE);
 }
 
 Json Server::dispatch(const std::string& method, const Json& params) {

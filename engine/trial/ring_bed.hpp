@@ -120,6 +120,14 @@ class RingBed {
     if (rte_ring_enqueue(wires_.at(index(towards)).to_tester.at(queue), copy) != 0) rte_pktmbuf_free(copy);
   }
 
+  /// The link of a port is up or down from now on.
+  void set_link(Side side, bool up) const {
+    std::uint16_t id = 0;
+    const std::string& device = ports_.at(index(side))->options().device;
+    if (rte_eth_dev_get_port_by_name(device.c_str(), &id) != 0) throw std::runtime_error("no port " + device);
+    static_cast<void>(up ? rte_eth_dev_set_link_up(id) : rte_eth_dev_set_link_down(id));
+  }
+
   std::function<int(Side, Bytes)> treat = [](Side, Bytes) { return 1; };
   /// What becomes of a frame where it changes its length.
   std::function<std::vector<std::uint8_t>(Side, Bytes)> translate;

@@ -59,6 +59,8 @@ class Sender final : public Task {
   [[nodiscard]] bool done() const { return done_; }
   /// Clock ticks when the last frame left or was given up; after `done`.
   [[nodiscard]] std::uint64_t finished_at() const { return finished_at_; }
+  /// Clock ticks when it leaves unsent what is left.
+  [[nodiscard]] std::uint64_t gives_up_at() const { return setup_.give_up_at; }
   [[nodiscard]] std::uint64_t sent_so_far() const { return sent_.get(); }
 
   /// Adds this sender's part to its streams' reports, which share its pacing; after the worker has stopped.

@@ -23,6 +23,10 @@ constexpr double kStartDelayPerTask_s = 0.005;
 constexpr double kGrace_s = 1.0;     // how long a sender may lag before it gives up,
 constexpr double kGraceShare = 0.1;  // or this share of the trial, whichever is longer
 constexpr auto kWatchInterval = std::chrono::milliseconds(10);
+// How long a worker may take to notice that it is late, and to end once it is told to.
+constexpr double kNotice_s = 0.3;
+constexpr auto kStopInterval = std::chrono::milliseconds(1);
+constexpr int kStopIntervals = 1300;
 
 std::uint16_t next_run_id() {
   // A random first id: frames that an earlier engine left in the DUT must not pass for this one's.
@@ -89,7 +93,9 @@ class TrialRun {
   TrialRun(const TrialRun&) = delete;
   TrialRun& operator=(const TrialRun&) = delete;
   /// Also after an exception: the workers use what is about to go.
-  ~TrialRun() { stop_workers(); }
+  ~TrialRun() {
+    if (stop_workers()) std::terminate();
+  }
 
   TrialReport run(const std::function<bool(const TrialProgress&)>& keep_going) {
     std::vector<Drops> drops_before;
@@ -100,17 +106,23 @@ class TrialRun {
       }
     }
     bool going = true;
-    while (going && !all_sent()) {
-      std::this_thread::sleep_for(kWatchInterval);
-      going = keep_going(progress());
-    }
+    const auto watch_until = [&](const auto& ended) {
+      while (going && !ended()) {
+        std::this_thread::sleep_for(kWatchInterval);
+        going = keep_going(progress());
+      }
+    };
+    const std::uint64_t given_up = senders_give_up_at() + setting_.clock.ticks(kNotice_s);
+    watch_until([&] { return all_sent() || now_ticks() > given_up; });
     // From here on: a thread that was kept from its core has seen the end late, and has a drain all the same.
-    const std::uint64_t drained = now_ticks() + setting_.clock.ticks(spec_.drain_s);
-    while (going && now_ticks() < drained) {
-      std::this_thread::sleep_for(kWatchInterval);
-      going = keep_going(progress());
+    const std::uint64_t drained = now_ticks() + setting_.clock.ticks(all_sent() ? spec_.drain_s : 0);
+    watch_until([&] { return now_ticks() >= drained; });
+    if (const auto stuck = stop_workers()) {
+      throw WorkerStuck(
+          fmt::format("the worker on core {} does not end its trial: it is stuck in the driver of a port, or was kept "
+                      "from its core all the time; look at the ports' interfaces and at what else runs there",
+                      rte_lcore_to_cpu_id(static_cast<int>(*stuck))));
     }
-    stop_workers();
     return collect(drops_before, !going);
   }
 
@@ -315,9 +327,19 @@ class TrialRun {
             clock.hz()};
   }
 
-  void stop_workers() {
+  /// Returns one that doesn't stop, if any.
+  std::optional<unsigned> stop_workers() {
     stop_ = true;
-    for (const unsigned worker : setting_.workers) rte_eal_wait_lcore(worker);
+    // By intervals and not by the clock: while this whole process is stopped, no worker can be asked for more.
+    int intervals = 0;
+    for (const unsigned worker : setting_.workers) {
+      for (; rte_eal_get_lcore_state(worker) == RUNNING; ++intervals) {
+        if (intervals == kStopIntervals) return worker;
+        std::this_thread::sleep_for(kStopInterval);
+      }
+      rte_eal_wait_lcore(worker);
+    }
+    return std::nullopt;
   }
 
   template <class Use>
@@ -335,7 +357,15 @@ class TrialRun {
 
   [[nodiscard]] std::uint64_t sending_ended() const {
     std::uint64_t last = start_;
-    for_each_sender([&](const Sender& sender) { last = std::max(last, sender.finished_at()); });
+    for_each_sender([&](const Sender& sender) {
+      last = std::max(last, sender.done() ? sender.finished_at() : sender.gives_up_at());
+    });
+    return last;
+  }
+
+  [[nodiscard]] std::uint64_t senders_give_up_at() const {
+    std::uint64_t last = start_;
+    for_each_sender([&](const Sender& sender) { last = std::max(last, sender.gives_up_at()); });
     return last;
   }
 
@@ -406,7 +436,13 @@ class TrialRun {
 
 TrialReport run_trial(const TrialSpec& spec, const TrialSetting& setting, Connections& connections,
                       const std::function<bool(const TrialProgress&)>& keep_going) {
-  return TrialRun(spec, setting, connections).run(keep_going);
+  auto trial = std::make_unique<TrialRun>(spec, setting, connections);
+  try {
+    return trial->run(keep_going);
+  } catch (const WorkerStuck&) {
+    [[maybe_unused]] static const TrialRun* in_use_for_good = trial.release();
+    throw;
+  }
 }
 
 }  // namespace natxy

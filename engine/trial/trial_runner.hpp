@@ -36,11 +36,19 @@ struct TrialSetting {
 ///
 /// `connections` is read by phase 2 streams and filled by a trial that learns (phase 1). `keep_going` is called some
 /// hundred times a second from the calling thread; false aborts the trial. Throws TrialError where the request doesn't
-/// fit the state: no such port, neighbours unresolved, no complete phase 1.
+/// fit the state: no such port, neighbours unresolved, no complete phase 1. Throws WorkerStuck when a worker does not
+/// end, at most two seconds after it had to.
 TrialReport run_trial(const TrialSpec& spec, const TrialSetting& setting, Connections& connections,
                       const std::function<bool(const TrialProgress&)>& keep_going);
 
 class TrialError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A worker does not come back, from a port's driver for instance. It still uses the ports and what the trial was made
+/// of: nothing but the end of the process can follow.
+class WorkerStuck : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };

@@ -115,6 +115,8 @@ class EngineClient:
             case ErrorCode.PORT | ErrorCode.RESOURCE:
                 # DPDK tells its reasons to the log alone.
                 return PlanError(f"{refused.text}. {self._pipe.last_words()}")
+            case ErrorCode.WORKER_STUCK:
+                return EngineDiedError(f"natxy-engine has ended: {refused.text}")
         return NatxyError(
             f"natxy-engine refused {method}: {refused.text}. This is an error in natxy; please report it."
         )

@@ -19,7 +19,9 @@ from natxy.engine.client import EngineClient
 from natxy.engine.messages import (
     FrameFormat,
     NeighborsResolve,
+    PortMedium,
     PortsOpen,
+    PortSpec,
     Progress,
     Side,
     StreamKind,
@@ -91,6 +93,7 @@ def test_a_trial_with_its_progress(tmp_path: Path) -> None:
         (-32003, DutError, 4),
         (-32002, PlanError, 2),
         (-32004, TesterLimitError, 3),
+        (-32005, EngineDiedError, 5),
         (-32001, NatxyError, 1),
         (-32602, NatxyError, 1),
     ],
@@ -165,6 +168,33 @@ def test_silence_is_a_death(tmp_path: Path) -> None:
         pytest.raises(EngineDiedError, match=r"said nothing for 0\.3 s"),
     ):
         client.info()
+    assert time.monotonic() - started < 3
+
+
+def test_an_engine_that_takes_no_request_is_dead(tmp_path: Path) -> None:
+    many = [PortSpec(side=Side.LEFT, device="net_null" * 100, medium=PortMedium.LOOP)] * 1000
+    started = time.monotonic()
+    with (
+        engine(tmp_path, "time.sleep(60)", silence_s=0.3) as client,
+        pytest.raises(EngineDiedError, match=r"took nothing for 0\.3 s of ports\.open"),
+    ):
+        client.open_ports(PortsOpen(ports=many))
+    assert time.monotonic() - started < 3
+
+
+def test_a_stopped_engine_is_dead(tmp_path: Path) -> None:
+    script = """
+        import os, signal
+        receive()
+        send(method="progress", params={"elapsed_s": 0.1, "planned": 100, "sent": 10, "received": 9})
+        os.kill(os.getpid(), signal.SIGSTOP)
+        """
+    started = time.monotonic()
+    with (
+        engine(tmp_path, script, silence_s=0.3) as client,
+        pytest.raises(EngineDiedError, match=r"said nothing for 0\.3 s during trial\.run"),
+    ):
+        client.run_trial(TRIAL)
     assert time.monotonic() - started < 3
 
 

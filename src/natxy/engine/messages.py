@@ -457,3 +457,4 @@ class ErrorCode:
     PORT = -32002  # a port cannot be opened
     UNREACHABLE = -32003  # the DUT does not answer ARP or neighbour solicitations
     RESOURCE = -32004  # no memory, no such core
+    WORKER_STUCK = -32005  # a worker does not come back; the engine ends

@@ -38,7 +38,7 @@ class RefusedError(Exception):
 class RpcPipe:
     """Starts `argv`; its stderr goes to `log_path`. `name` is the program's in messages.
 
-    A program that ends, says nothing for `silence_s`, or something that doesn't fit, raises `died`.
+    A program that ends, takes or says nothing for `silence_s`, or says something that doesn't fit, raises `died`.
     """
 
     def __init__(
@@ -86,16 +86,12 @@ class RpcPipe:
             else:
                 return message.get("result")
 
-    def send(self, method: str, params: BaseModel | None = None) -> int:
-        """A request whose reply nobody waits for."""
+    def send(self, method: str, params: BaseModel | None = None, *, patience_s: float | None = None) -> int:
+        """A request whose reply nobody waits for. `patience_s`: for the program to take it, instead of its silence."""
         call_id, self._next_id = self._next_id, self._next_id + 1
         request: dict[str, Any] = {"jsonrpc": "2.0", "id": call_id, "method": method}
         request["params"] = params.model_dump(mode="json", exclude_none=True) if params else {}
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        except (OSError, ValueError) as error:
-            raise self.death(f"takes no more requests, {method} among them") from error
+        self._write(method, json.dumps(request).encode() + b"\n", self._silence_s if patience_s is None else patience_s)
         return call_id
 
     def death(self, what: str) -> NatxyError:
@@ -121,7 +117,7 @@ class RpcPipe:
         deadline = time.monotonic() + CLOSE_S
         with contextlib.suppress(self._died):
             for method in farewell:
-                self.send(method)
+                self.send(method, patience_s=max(0.0, deadline - time.monotonic()))
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         try:
@@ -148,6 +144,20 @@ class RpcPipe:
         if not isinstance(message, dict):
             raise self.death(f"wrote something else than a JSON object: {line[:200]!r}")
         return message
+
+    def _write(self, method: str, line: bytes, patience_s: float) -> None:
+        """A pipe holds some requests that nobody reads, but not a long one."""
+        assert self._process.stdin is not None
+        try:
+            pipe = self._process.stdin.fileno()
+            os.set_blocking(pipe, False)
+            while line:
+                if not select.select([], [pipe], [], patience_s)[1]:
+                    self._process.kill()
+                    raise self.death(f"took nothing for {patience_s:g} s of {method}")
+                line = line[os.write(pipe, line) :]
+        except (OSError, ValueError) as error:
+            raise self.death(f"takes no more requests, {method} among them") from error
 
     def _next_line(self, method: str, silence_s: float) -> bytes:
         """Read by the caller's own thread: another one would take its time from a core that measures."""
