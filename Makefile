@@ -98,11 +98,13 @@ clean: ## remove everything that was built; measured runs stay
 	rm -rf build .venv
 
 engine: packages .venv/.installed
-	@[ -f build/engine/natxy-engine ] || echo "building natxy-engine, about two minutes"
+	@[ -f build/engine/natxy-engine ] || echo "building natxy-engine and natxy-reference, about two minutes"
 	@[ -f build/engine/build.ninja ] || meson setup build/engine engine
 	@ninja -C build/engine --quiet
-	@cmp -s build/engine/natxy-engine .venv/bin/natxy-engine || \
-		install -m 755 build/engine/natxy-engine .venv/bin/natxy-engine
+	@for program in natxy-engine natxy-reference; do \
+		cmp -s build/engine/$$program .venv/bin/$$program || \
+			install -m 755 build/engine/$$program .venv/bin/$$program; \
+	done
 
 # The engine is no part of the wheel: DPDK comes from Debian, so it is built against the machine's own libraries.
 .venv/.installed: requirements.txt requirements-dev.txt pyproject.toml | packages

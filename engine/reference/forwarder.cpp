@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/forwarder.hpp"
+
+#include <rte_ethdev.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "packet/burst.hpp"
+#include "packet/bytes.hpp"
+#include "packet/neighbor_messages.hpp"
+
+namespace natxy::reference {
+
+namespace {
+
+constexpr std::size_t kMostAtOnce = 2048;    // as many as a port's ring holds
+constexpr std::size_t kMostDelayed = 10000;  // a direction's; the others of a port's buffers are for its rings
+constexpr double kPatience_s = 1e-3;         // with a port that takes no more
+constexpr double kLongestHold_s = 0.1;
+constexpr double kAskInterval_s = 0.1;
+constexpr std::size_t kMacBytes = 6;
+
+bool is_neighbor_message(const rte_mbuf* buffer) {
+  const auto* frame = rte_pktmbuf_mtod(buffer, const std::uint8_t*);
+  if (buffer->data_len < kEthernetBytes + kIpv4Bytes) return false;
+  const std::uint16_t type = load_be16(frame + 12);
+  return type == kEtherTypeArp || (type == kEtherTypeIpv6 && frame[kEthernetBytes + 6] == kProtocolIcmpv6);
+}
+
+}  // namespace
+
+Forwarder::Forwarder(BySide<Port*> ports, const Clock& clock, bool first_in_line)
+    : clock_{clock}, first_in_line_{first_in_line}, line_{2 * kMostDelayed}, fetched_(kMostAtOnce) {
+  for (const Side side : {Side::left, Side::right}) {
+    LinkState& link = of(links_, side);
+    link.port = of(ports, side);
+    link.looked_at = now_ticks();
+    link.leaving.reserve(4 * kMostAtOnce);
+  }
+}
+
+Forwarder::~Forwarder() { discard_delayed(); }
+
+int Forwarder::run(void* forwarder) {
+  auto& self = *static_cast<Forwarder*>(forwarder);
+  // On Linux this is the priority of the calling thread alone; without the right to raise it, pauses are longer.
+  static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), self.first_in_line_ ? -20 : 0));
+  self.loop();
+  return 0;
+}
+
+void Forwarder::between_frames(const std::function<void()>& action) {
+  action_.store(&action, std::memory_order_release);
+  while (action_.load(std::memory_order_acquire) != nullptr) std::this_thread::yield();
+}
+
+void Forwarder::become(std::unique_ptr<Gateway>& gateway, Neighbors neighbors) {
+  discard_delayed();
+  gateway_.swap(gateway);
+  neighbors_ = std::move(neighbors);
+  ask_at_ = 0;
+  exactness_ = {};
+}
+
+void Forwarder::loop() {
+  while (!stop_.load(std::memory_order_relaxed)) {
+    if (const auto* action = action_.load(std::memory_order_acquire); action != nullptr) {
+      (*action)();
+      // What an action takes is no pause of the gateway's.
+      for (LinkState& link : links_) link.looked_at = now_ticks();
+      action_.store(nullptr, std::memory_order_release);
+    }
+    look(Side::left);
+    look(Side::right);
+    if (!line_.empty()) release(now_ticks());
+  }
+}
+
+/// Frames that came since the last look count as having come evenly: neither a pause of this core nor fetching them
+/// together makes a burst of them.
+void Forwarder::look(Side side) {
+  LinkState& link = of(links_, side);
+  std::size_t count = 0;
+  for (std::size_t more = kBurst; more == kBurst && count + kBurst <= fetched_.size(); count += more) {
+    more = link.port->receive(0, std::span(fetched_).subspan(count, kBurst));
+  }
+  const std::uint64_t now = now_ticks();
+  const std::uint64_t before = std::exchange(link.looked_at, now);
+  exactness_.longest_pause = std::max(exactness_.longest_pause, now - before);
+  for (std::size_t i = 0; i < count; ++i) take(side, fetched_[i], before + (now - before) * (i + 1) / count);
+  flush(side);
+  if (gateway_ == nullptr) return;
+  if (link.held && now >= link.held->deadline) {
+    link.held->departure.behind = 1;
+    let_pass(side);
+    flush(side);
+  }
+  if (now >= ask_at_) ask_neighbors(now);
+}
+
+void Forwarder::take(Side side, rte_mbuf* buffer, std::uint64_t arrival) {
+  if (gateway_ == nullptr || serve_neighbor(side, buffer)) {
+    rte_pktmbuf_free(buffer);
+    return;
+  }
+  LinkState& link = of(links_, side);
+  Counters& counters = gateway_->counters(side);
+  auto* data = rte_pktmbuf_mtod(buffer, std::uint8_t*);
+  const bool ours = buffer->nb_segs == 1 && buffer->data_len >= kEthernetBytes &&
+                    std::equal(link.port->mac().begin(), link.port->mac().end(), data);
+  if (!ours) {
+    ++counters.received;
+    counters.drop(Drop::foreign);
+    rte_pktmbuf_free(buffer);
+    return;
+  }
+  if (!link.neighbor_mac) std::copy_n(data + kMacBytes, kMacBytes, link.neighbor_mac.emplace().begin());
+  const auto departure = gateway_->forward(side, {data, buffer->data_len}, arrival);
+  if (!departure) {
+    rte_pktmbuf_free(buffer);
+    return;
+  }
+  const auto& neighbor = of(links_, opposite(side)).neighbor_mac;
+  if (!neighbor) {
+    counters.drop(Drop::no_neighbor);
+    rte_pktmbuf_free(buffer);
+    return;
+  }
+  // A frame of the other family begins elsewhere in its buffer.
+  buffer->data_off = static_cast<std::uint16_t>(buffer->data_off + (departure->frame.data - data));
+  buffer->data_len = static_cast<std::uint16_t>(departure->frame.length);
+  buffer->pkt_len = buffer->data_len;
+  std::ranges::copy(*neighbor, departure->frame.data);
+  std::ranges::copy(of(links_, opposite(side)).port->mac(), departure->frame.data + kMacBytes);
+  depart(side, buffer, *departure);
+}
+
+/// Whether the frame was an ARP or neighbour message, which is never forwarded.
+bool Forwarder::serve_neighbor(Side side, const rte_mbuf* buffer) {
+  if (!is_neighbor_message(buffer)) return false;
+  LinkState& link = of(links_, side);
+  const std::span<const std::uint8_t> frame{rte_pktmbuf_mtod(buffer, const std::uint8_t*), buffer->data_len};
+  const auto message = parse_neighbor_message(frame);
+  if (!message || gateway_->deaf(link.looked_at)) return true;
+  link.neighbor_mac = message->sender_mac;
+  neighbors_.answer(*link.port, 0, frame);
+  return true;
+}
+
+void Forwarder::ask_neighbors(std::uint64_t now) {
+  ask_at_ = now + clock_.ticks(kAskInterval_s);
+  for (const LinkNeighbor& own : neighbors_.links()) {
+    const LinkState& link = of(links_, own.side);
+    if (link.neighbor_mac || own.gateway.value == 0 || gateway_->deaf(now)) continue;
+    static_cast<void>(link.port->send(0, make_neighbor_request(own.address, link.port->mac(), own.gateway)));
+  }
+}
+
+void Forwarder::depart(Side from, rte_mbuf* buffer, const Departure& departure) {
+  LinkState& link = of(links_, from);
+  if (departure.behind > 0 && !link.held) {
+    link.held = Held{buffer, departure, link.looked_at + clock_.ticks(kLongestHold_s)};
+    return;
+  }
+  enqueue(from, buffer, departure);
+  if (link.held) let_pass(from);
+}
+
+/// One more frame has overtaken the one that is held.
+void Forwarder::let_pass(Side from) {
+  auto& held = of(links_, from).held;
+  if (--held->departure.behind > 0) return;
+  enqueue(from, held->buffer, held->departure);
+  held.reset();
+}
+
+void Forwarder::enqueue(Side from, rte_mbuf* buffer, const Departure& departure) {
+  LinkState& link = of(links_, from);
+  const bool delays = !of(gateway_->settings().truth.faults, from).delay.empty();
+  rte_mbuf_refcnt_update(buffer, static_cast<std::int16_t>(departure.copies - 1));
+  for (unsigned copy = 0; copy < departure.copies; ++copy) {
+    if (!delays) {
+      link.leaving.push_back(buffer);
+    } else if (link.delayed < kMostDelayed) {
+      line_.put(departure.due, {buffer, from});
+      ++link.delayed;
+    } else {
+      gateway_->counters(from).drop(Drop::delay_line_full);
+      rte_pktmbuf_free(buffer);
+    }
+  }
+}
+
+void Forwarder::release(std::uint64_t now) {
+  while (!line_.empty() && line_.due() <= now) {
+    exactness_.lateness.record(now - line_.due());
+    const Delayed delayed = line_.take();
+    LinkState& link = of(links_, delayed.from);
+    --link.delayed;
+    link.leaving.push_back(delayed.buffer);
+  }
+  flush(Side::left);
+  flush(Side::right);
+}
+
+void Forwarder::flush(Side from) {
+  LinkState& link = of(links_, from);
+  if (link.leaving.empty()) return;
+  const Port& port = *of(links_, opposite(from)).port;
+  const std::span<rte_mbuf*> frames(link.leaving);
+  std::size_t sent = 0;
+  const std::uint64_t deadline = now_ticks() + clock_.ticks(kPatience_s);
+  do {
+    sent += port.transmit(0, frames.subspan(sent));
+  } while (sent < frames.size() && now_ticks() < deadline);
+  Counters& counters = gateway_->counters(from);
+  counters.sent += sent;
+  for (rte_mbuf* frame : frames.subspan(sent)) {
+    counters.drop(Drop::port_full);
+    rte_pktmbuf_free(frame);
+  }
+  link.leaving.clear();
+}
+
+void Forwarder::discard_delayed() {
+  while (!line_.empty()) rte_pktmbuf_free(line_.take().buffer);
+  for (LinkState& link : links_) {
+    link.delayed = 0;
+    if (link.held) rte_pktmbuf_free(link.held->buffer);
+    link.held.reset();
+  }
+}
+
+}  // namespace natxy::reference

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "measure/histogram.hpp"
+#include "pace/clock.hpp"
+#include "port/neighbors.hpp"
+#include "port/port.hpp"
+#include "reference/delay_line.hpp"
+#include "reference/gateway.hpp"
+
+namespace natxy::reference {
+
+/// How exactly the truth was kept.
+struct Exactness {
+  std::uint64_t longest_pause = 0;  // in ticks, between two looks at a port
+  Histogram lateness;               // in ticks, of frames that were delayed
+};
+
+/// The loop on the worker core: moves frames between two ports through a gateway, and keeps the delayed ones.
+class Forwarder {
+ public:
+  /// `ports`: left, right. `first_in_line`: whether to take the CPU before all other processes.
+  Forwarder(BySide<Port*> ports, const Clock& clock, bool first_in_line);
+  ~Forwarder();
+  Forwarder(const Forwarder&) = delete;
+  Forwarder& operator=(const Forwarder&) = delete;
+
+  /// Runs on a DPDK worker core until `stop`.
+  static int run(void* forwarder);
+  void stop() { stop_.store(true, std::memory_order_relaxed); }
+
+  /// Has `action` done by the loop, between frames; returns when it has been. Only from one other thread.
+  void between_frames(const std::function<void()>& action);
+
+  // Of what follows only between frames.
+
+  /// Puts `gateway` in the place of the one there was, which is the caller's then.
+  void become(std::unique_ptr<Gateway>& gateway, Neighbors neighbors);
+  [[nodiscard]] Gateway* gateway() { return gateway_.get(); }
+  [[nodiscard]] std::size_t delayed(Side side) const { return of(links_, side).delayed; }
+  [[nodiscard]] Exactness& exactness() { return exactness_; }
+
+ private:
+  struct Delayed {
+    rte_mbuf* buffer;
+    Side from;
+  };
+  struct Held {
+    rte_mbuf* buffer;
+    Departure departure;
+    std::uint64_t deadline;
+  };
+  /// What belongs to the port of a side, and to the direction that begins there.
+  struct LinkState {
+    Port* port = nullptr;
+    std::optional<MacAddress> neighbor_mac;
+    std::uint64_t looked_at = 0;
+    std::size_t delayed = 0;
+    std::optional<Held> held;
+    std::vector<rte_mbuf*> leaving;  // from here, on the other port
+  };
+
+  void loop();
+  void look(Side side);
+  void take(Side side, rte_mbuf* buffer, std::uint64_t arrival);
+  bool serve_neighbor(Side side, const rte_mbuf* buffer);
+  void ask_neighbors(std::uint64_t now);
+  void depart(Side from, rte_mbuf* buffer, const Departure& departure);
+  void enqueue(Side from, rte_mbuf* buffer, const Departure& departure);
+  void let_pass(Side from);
+  void release(std::uint64_t now);
+  void flush(Side from);
+  void discard_delayed();
+
+  BySide<LinkState> links_;
+  Clock clock_;
+  bool first_in_line_;
+  std::unique_ptr<Gateway> gateway_;
+  Neighbors neighbors_;
+  DelayLine<Delayed> line_;
+  std::vector<rte_mbuf*> fetched_;
+  std::uint64_t ask_at_ = 0;
+  Exactness exactness_;
+  std::atomic<const std::function<void()>*> action_ = nullptr;
+  std::atomic<bool> stop_ = false;
+};
+
+}  // namespace natxy::reference

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "pace/clock.hpp"
+#include "reference/address_translation.hpp"
+#include "reference/connections.hpp"
+#include "reference/counters.hpp"
+#include "reference/rate_limit.hpp"
+#include "reference/sequences.hpp"
+#include "reference/settings.hpp"
+#include "reference/udp_packet.hpp"
+
+namespace natxy::reference {
+
+/// What is to become of a frame that has passed.
+struct Departure {
+  Frame frame;
+  unsigned copies = 1;
+  std::uint64_t behind = 0;  // how many later frames of its direction leave before it
+  std::uint64_t due = 0;     // when it leaves
+};
+
+/// The gateway but for its ports: takes frames, gives them back changed, and tells when they leave.
+class Gateway {
+ public:
+  Gateway(const Settings& settings, const Clock& clock);
+
+  /// A frame without its Ethernet addresses' sense that arrived from `side`; `arrival` must not go back. None: dropped,
+  /// and counted.
+  std::optional<Departure> forward(Side side, const Frame& frame, std::uint64_t arrival);
+
+  /// Forwards nothing until then.
+  void deafen(std::uint64_t until) { deaf_until_ = until; }
+  [[nodiscard]] bool deaf(std::uint64_t now) const { return now < deaf_until_; }
+  /// Empties the table, begins all sequences anew, ends a collapse.
+  void restart();
+  /// Empties the table and begins all sequences anew; returns how many connections there were. Not after a collapse.
+  std::uint32_t clear();
+  [[nodiscard]] bool collapsed() const { return connections_ && connections_->collapsed(); }
+  [[nodiscard]] std::uint32_t connections() const { return connections_ ? connections_->size() : 0; }
+
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] Counters& counters(Side side) { return of(directions_, side).counters; }
+
+ private:
+  struct FaultSequences {
+    FaultSequences(const Faults& faults, std::uint64_t seed, const Clock& clock);
+    LastOfEvery loss;
+    WithRatio random_loss;
+    EveryNth wrong_port;
+    EveryNth corrupt;
+    EveryNth duplicate;
+    EveryNth reorder;
+    Delays delays;
+    std::uint64_t last_due = 0;
+  };
+  struct Direction {
+    Counters counters;
+    std::optional<RateLimit> rate;
+    std::optional<FaultSequences> faults;
+  };
+
+  void begin_sequences();
+  std::optional<Drop> pass(Side side, UdpPacket& packet, std::uint64_t arrival);
+  std::optional<Drop> limit(Side side, std::uint64_t arrival);
+  std::optional<Drop> translate(Side side, UdpPacket& packet, std::uint64_t arrival);
+  std::optional<Drop> translate_statelessly(UdpPacket& packet) const;
+  std::optional<Drop> leave(UdpPacket& packet, std::uint64_t arrival);
+  std::optional<Drop> enter(UdpPacket& packet);
+  static void put(UdpPacket& packet, Family family, const Endpoint& source, const Endpoint& destination);
+  Departure depart(Side side, UdpPacket& packet, std::uint64_t arrival);
+
+  Settings settings_;
+  Clock clock_;
+  AddressTranslation addresses_;
+  std::optional<Connections> connections_;
+  BySide<Direction> directions_;
+  std::uint64_t deaf_until_ = 0;
+};
+
+}  // namespace natxy::reference

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/requests.hpp"
+
+#include <cmath>
+
+#include "rpc/common_fields.hpp"
+
+namespace natxy::reference {
+
+namespace {
+
+constexpr std::uint64_t kMost32 = 0xFFFFFFFF;
+constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
+constexpr std::uint64_t kMostConnections = std::uint64_t{1} << 27;
+constexpr unsigned kMostPoolBits = 16;
+constexpr std::size_t kMostMappings = 64;
+constexpr std::uint64_t kLongestDelay_ns = 10'000'000'000;
+constexpr unsigned kEmbeddingLength = 96;
+
+const std::vector<std::pair<std::string, Mode>> kModes = {{"forward", Mode::forward}, {"nat44", Mode::nat44},
+                                                          {"nat66", Mode::nat66},     {"nat64", Mode::nat64},
+                                                          {"nat46", Mode::nat46},     {"siit", Mode::siit}};
+const std::vector<std::pair<std::string, PortChoice>> kPortChoices = {{"preserve", PortChoice::preserve},
+                                                                      {"random", PortChoice::random}};
+const std::vector<std::pair<std::string, WhenFull>> kPolicies = {{"keep", WhenFull::keep},
+                                                                 {"lru", WhenFull::lru},
+                                                                 {"early-drop", WhenFull::early_drop},
+                                                                 {"collapse", WhenFull::collapse}};
+const std::vector<std::pair<std::string, bool>> kScopes = {{"direction", false}, {"aggregate", true}};
+
+std::optional<double> read_rate(FieldReader& reader, const std::string& name) {
+  if (reader.find(name) == nullptr) return std::nullopt;
+  return reader.number(name, 1e-3, 1e10);
+}
+
+std::uint64_t read_every(FieldReader& reader, const std::string& name) { return reader.whole(name, 1, kMost64, 0); }
+
+unsigned host_bits(const Prefix& prefix) { return address_bits(prefix.network.family) - prefix.length; }
+
+Prefix read_network(FieldReader& reader, const std::string& name, Family family) {
+  const Prefix prefix = read_prefix(reader.get(name), reader.path_of(name));
+  if (prefix.network.family != family) {
+    throw FieldError(reader.path_of(name), fmt::format("expected an IPv{} prefix", static_cast<int>(family)));
+  }
+  if (!prefix.contains(prefix.network) || (host_bits(prefix) < 128 && host_bits(prefix) > 0 &&
+                                           (prefix.network.value & ((uint128{1} << host_bits(prefix)) - 1)) != 0)) {
+    throw FieldError(reader.path_of(name), "has host bits set; expected a network like 198.18.0.0/16");
+  }
+  return prefix;
+}
+
+std::vector<AnyAddress> read_addresses(FieldReader& reader, const std::string& name) {
+  std::vector<AnyAddress> addresses;
+  if (reader.find(name) == nullptr) return addresses;
+  for (const Json& json : reader.list(name)) addresses.push_back(read_address(json, reader.path_of(name)));
+  return addresses;
+}
+
+BySide<Link> read_links(FieldReader& parent) {
+  BySide<Link> links;
+  std::vector<Side> sides;
+  for (const Json& json : parent.list("links")) {
+    FieldReader reader(json, item_path(parent, "links", sides.size()));
+    const Side side = reader.choice("side", kSides);
+    sides.push_back(side);
+    of(links, side) = {read_addresses(reader, "addresses"), read_addresses(reader, "neighbors")};
+    reader.finish();
+    if (of(links, side).addresses.empty()) {
+      throw FieldError(reader.path_of("addresses"), "expected at least one address of the gateway's");
+    }
+  }
+  if (sides.size() != 2 || sides[0] == sides[1]) {
+    throw FieldError(parent.path_of("links"), "expected two links, one of side left and one of side right");
+  }
+  return links;
+}
+
+AddressMapping read_mapping(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  const AddressMapping mapping{read_network(reader, "ipv4", Family::ipv4), read_network(reader, "ipv6", Family::ipv6)};
+  reader.finish();
+  if (host_bits(mapping.ipv4) != host_bits(mapping.ipv6)) {
+    throw FieldError(path, "expected equally many addresses of both families, as a /24 and a /120 have");
+  }
+  return mapping;
+}
+
+void read_ports(const Json& json, const std::string& path, Translation& translation) {
+  FieldReader reader(json, path);
+  translation.least_port = static_cast<std::uint16_t>(reader.whole("min", 1, 65535));
+  translation.most_port = static_cast<std::uint16_t>(reader.whole("max", 1, 65535));
+  reader.finish();
+  if (translation.least_port > translation.most_port) throw FieldError(path, "min is above max");
+}
+
+Translation read_translation(const Json& json, Mode mode) {
+  FieldReader reader(json, "translation");
+  Translation translation;
+  if (keeps_connections(mode)) {
+    translation.pool = read_network(reader, "pool", right_family(mode));
+    if (host_bits(translation.pool) > kMostPoolBits) {
+      throw FieldError(reader.path_of("pool"), fmt::format("expected at most 2^{} addresses", kMostPoolBits));
+    }
+    if (const Json* ports = reader.find("ports")) read_ports(*ports, reader.path_of("ports"), translation);
+    translation.port_choice = reader.choice("port_choice", kPortChoices, PortChoice::preserve);
+  }
+  if (mode == Mode::nat64 || mode == Mode::siit) {
+    translation.prefix = read_network(reader, "prefix", Family::ipv6);
+    if (translation.prefix->length != kEmbeddingLength) {
+      throw FieldError(reader.path_of("prefix"), fmt::format("expected a /{}", kEmbeddingLength));
+    }
+  }
+  if (mode == Mode::nat46 || mode == Mode::siit) {
+    for (const Json& mapping : reader.list("mappings")) {
+      const std::string path = item_path(reader, "mappings", translation.mappings.size());
+      translation.mappings.push_back(read_mapping(mapping, path));
+    }
+    if (translation.mappings.empty() || translation.mappings.size() > kMostMappings) {
+      throw FieldError(reader.path_of("mappings"), fmt::format("expected 1 to {} mappings", kMostMappings));
+    }
+  }
+  reader.finish();
+  return translation;
+}
+
+TableTruth read_table(const Json& json) {
+  FieldReader reader(json, "table");
+  TableTruth table;
+  table.capacity = static_cast<std::uint32_t>(reader.whole("capacity", 1, kMostConnections));
+  table.when_full = reader.choice("when_full", kPolicies, WhenFull::keep);
+  table.max_connection_rate_cps = read_rate(reader, "max_connection_rate_cps");
+  table.connection_burst = reader.whole("connection_burst", 1, kMost32, table.connection_burst);
+  table.without_state_every = read_every(reader, "without_state_every");
+  table.flow_cost = reader.number("flow_cost", 0, 1000, 0);
+  table.tear_down_rate_cps = read_rate(reader, "tear_down_rate_cps");
+  table.clear_s = reader.number("clear_s", 0, 3600, 0);
+  reader.finish();
+  return table;
+}
+
+LossPattern read_loss(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  LossPattern loss;
+  loss.every = reader.whole("every", 1, kMost64);
+  loss.frames = reader.whole("frames", 1, loss.every, 1);
+  reader.finish();
+  return loss;
+}
+
+std::vector<DelayItem> read_delay(FieldReader& parent) {
+  std::vector<DelayItem> items;
+  double shares = 0;
+  for (const Json& json : parent.list("delay")) {
+    FieldReader reader(json, item_path(parent, "delay", items.size()));
+    DelayItem item;
+    item.share = reader.number("share", 0, 1, 1);
+    item.min_ns = reader.whole("min_ns", 0, kLongestDelay_ns);
+    item.max_ns = reader.whole("max_ns", item.min_ns, kLongestDelay_ns, item.min_ns);
+    reader.finish();
+    items.push_back(item);
+    shares += item.share;
+  }
+  if (items.empty() || std::abs(shares - 1) > 1e-9) {
+    throw FieldError(parent.path_of("delay"), fmt::format("expected shares that add up to 1, got {}", shares));
+  }
+  return items;
+}
+
+Faults read_faults(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  Faults faults;
+  if (const Json* loss = reader.find("loss")) faults.loss = read_loss(*loss, reader.path_of("loss"));
+  faults.loss_ratio = reader.number("loss_ratio", 0, 1, 0);
+  if (reader.find("delay") != nullptr) faults.delay = read_delay(reader);
+  faults.keep_order = reader.flag("keep_order", false);
+  faults.duplicate_every = read_every(reader, "duplicate_every");
+  if (const Json* reorder = reader.find("reorder")) {
+    FieldReader item(*reorder, reader.path_of("reorder"));
+    faults.reorder_every = item.whole("every", 2, kMost64);
+    faults.reorder_by = item.whole("by", 1, faults.reorder_every - 1, 1);
+    item.finish();
+  }
+  faults.corrupt_checksum_every = read_every(reader, "corrupt_checksum_every");
+  faults.wrong_port_every = read_every(reader, "wrong_port_every");
+  reader.finish();
+  return faults;
+}
+
+Truth read_truth(const Json& json) {
+  FieldReader reader(json, "truth");
+  Truth truth;
+  truth.seed = reader.whole("seed", 0, kMost64, 0);
+  truth.rate.max_rate_fps = read_rate(reader, "max_rate_fps");
+  truth.rate.buffer_frames = reader.whole("buffer_frames", 1, kMost32, truth.rate.buffer_frames);
+  truth.rate.aggregate = reader.choice("rate_scope", kScopes, false);
+  truth.rate.recovery_s = reader.number("recovery_s", 0, 3600, 0);
+  if (const Json* faults = reader.find("forward")) of(truth.faults, Side::left) = read_faults(*faults, "truth.forward");
+  if (const Json* faults = reader.find("reverse")) {
+    of(truth.faults, Side::right) = read_faults(*faults, "truth.reverse");
+  }
+  reader.finish();
+  return truth;
+}
+
+}  // namespace
+
+Settings read_settings(const Json& params) {
+  FieldReader reader(params, "");
+  Settings settings;
+  settings.mode = reader.choice("mode", kModes);
+  settings.links = read_links(reader);
+  if (settings.mode != Mode::forward) settings.translation = read_translation(reader.get("translation"), settings.mode);
+  if (keeps_connections(settings.mode)) settings.table = read_table(reader.get("table"));
+  if (const Json* truth = reader.find("truth")) settings.truth = read_truth(*truth);
+  reader.finish();
+  return settings;
+}
+
+double read_duration_s(const Json& params) {
+  FieldReader reader(params, "");
+  const double duration_s = reader.number("duration_s", 0, 3600);
+  reader.finish();
+  return duration_s;
+}
+
+Neighbors neighbors_of(const Settings& settings) {
+  std::vector<LinkNeighbor> links;
+  for (const Side side : {Side::left, Side::right}) {
+    const Link& link = of(settings.links, side);
+    for (const AnyAddress& address : link.addresses) {
+      LinkNeighbor own{side, address, {address.family, 0}, {}, std::nullopt};
+      for (const AnyAddress& neighbor : link.neighbors) {
+        if (neighbor.family == address.family) own.gateway = neighbor;
+      }
+      if (side == Side::right && keeps_connections(settings.mode)) own.answers.push_back(settings.translation.pool);
+      links.push_back(std::move(own));
+    }
+  }
+  return Neighbors(std::move(links));
+}
+
+}  // namespace natxy::reference

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "pace/clock.hpp"
+#include "pace/tsc.hpp"
+#include "port/eal.hpp"
+#include "reference/forwarder.hpp"
+#include "rpc/json_rpc.hpp"
+#include "rpc/open_ports.hpp"
+
+namespace natxy::reference {
+
+/// Serves the reference gateway's requests until the other end closes or `quit` turns true; the first worker forwards
+/// meanwhile.
+class Server {
+ public:
+  Server(const Eal& eal, std::vector<unsigned> worker_cores, const TscRate& tsc, LineChannel& channel,
+         const std::atomic<bool>& quit);
+  ~Server() { close(); }
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  void serve();
+
+ private:
+  Json dispatch(const std::string& method, const Json& params);
+  Json open(const Json& params);
+  void close();
+  void apply(const Json& params);
+  Json clear();
+  Json counters(const Json& params);
+  void fall_silent(double duration_s, bool restart);
+  /// Has `action` done between frames with the gateway there is.
+  void with_gateway(const std::function<void(Gateway&)>& action);
+  void wait_until(std::uint64_t ticks);
+
+  const Eal& eal_;
+  std::vector<unsigned> worker_cores_;
+  TscRate tsc_;
+  LineChannel& channel_;
+  JsonRpc rpc_;
+  const std::atomic<bool>& quit_;
+  Clock clock_;
+  Ports ports_;
+  std::unique_ptr<Forwarder> forwarder_;
+};
+
+}  // namespace natxy::reference
