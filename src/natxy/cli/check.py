@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy check`: says what a plan would measure. Touches nothing."""
+"""`natxy check`: says what a plan would measure, and whether it can be measured here. Touches nothing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import typer
 from rich.console import Console
 
 from natxy.cli.errors import reported_errors
+from natxy.errors import DutError
+from natxy.lab.plan_programs import looks_here, missing_programs
 from natxy.plan.experiment import Experiment, ResolvedPlan, Search
 from natxy.plan.loading import load_plan
 from natxy.plan.models import AddressRange, KnownRate, SimulatedTestbedConfig
@@ -20,17 +22,25 @@ from natxy.procedures.cores import check_cores
 from natxy.procedures.estimate import estimate_s, experiment_s
 
 
-def check(plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", show_default=False)]) -> None:
+def check(
+    plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", show_default=False)],
+    only: Annotated[
+        list[str] | None, typer.Option(help="Check only this experiment; can be given again.", show_default=False)
+    ] = None,
+) -> None:
     """Validate a plan, resolve its defaults and print what it would measure, and for about how long.
 
-    Exit codes: 0 the plan is good; 2 it is not, with a line for every error.
+    Exit codes: 0 the plan is good; 2 it is not, with a line for every error; 4 this machine lacks a program that one of
+    its gateways runs.
     """
     with reported_errors():
-        resolved = load_plan(plan)
+        resolved = load_plan(plan, only=only or ())
         check_cores(resolved)
         console = Console(highlight=False, soft_wrap=True)
         for line in describe(resolved):
             console.print(line, markup=False)
+        if missing := missing_programs(resolved):
+            raise DutError("\n".join(["this machine cannot run all of the plan's gateways:", *missing]))
 
 
 def describe(plan: ResolvedPlan) -> Iterator[str]:
@@ -43,7 +53,8 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
             yield f"   {line}"
     yield ""
     if not isinstance(plan.testbed, SimulatedTestbedConfig):
-        yield "Of this machine only the cores were checked; `natxy run` checks root, nf_conntrack_max and the timeouts."
+        looked_at = "the cores and the gateways' programs" if looks_here(plan) else "the cores"
+        yield f"Of this machine {looked_at} were checked; `natxy run` checks root, nf_conntrack_max and the timeouts."
     for sentence in plan.deviations:
         yield f"• {sentence}"
     count = len(plan.experiments)

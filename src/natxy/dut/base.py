@@ -77,6 +77,12 @@ class Gateway(ABC, Generic[ConfigT]):
         self.interfaces = interfaces
         self.addresses = addresses
 
+    @classmethod
+    def programs(cls, config: ConfigT) -> dict[str, str]:
+        """What it runs on the DUT, each with how to get it."""
+        del config
+        return {}
+
     def set_links(self) -> None:
         """Gives the DUT's interfaces their addresses and routes, on a testbed that leaves this to the driver."""
         raise PlanError(

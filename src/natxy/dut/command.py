@@ -22,6 +22,13 @@ class CommandGateway(Gateway[CommandConfig]):
     name = "command"
     summary = "any gateway: your own commands set it up, empty its table, count its connections and describe it"
 
+    @classmethod
+    def programs(cls, config: CommandConfig) -> dict[str, str]:
+        several = (config.apply, config.remove, config.clear, config.restart, config.set_cores, config.describe)
+        commands = [command for each in several for command in each]
+        commands += [command for command in (config.wait_ready, config.count, config.version) if command]
+        return {command[0]: "install it, or correct the gateway's commands" for command in commands}
+
     def __init__(
         self, config: CommandConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
     ) -> None:

@@ -12,6 +12,10 @@ class IptablesGateway(NetfilterGateway[IptablesConfig]):
     name = "iptables"
     summary = "iptables MASQUERADE or SNAT with connection tracking, legacy or nft: NAT44, or NAT66 with IPv6 addresses"
 
+    @classmethod
+    def programs(cls, config: IptablesConfig) -> dict[str, str]:
+        return super().programs(config) | {f"iptables-{config.backend}": "apt install iptables"}
+
     @property
     def _program(self) -> str:
         family = "ip6tables" if self.addresses.left.dut.version == 6 else "iptables"

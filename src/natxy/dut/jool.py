@@ -34,6 +34,11 @@ class JoolTranslator(LinuxGateway[JoolT]):
     """What Jool's two translators share: one instance, configured as a whole from one JSON text."""
 
     module: ClassVar[str]
+
+    @classmethod
+    def programs(cls, config: JoolT) -> dict[str, str]:
+        return super().programs(config) | {cls.module: "apt install jool-tools"}
+
     """Of the kernel; the program that configures it has the same name."""
 
     @abstractmethod

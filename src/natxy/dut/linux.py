@@ -51,6 +51,10 @@ class LinuxGateway(Gateway[ConfigT]):
     @abstractmethod
     def configuration(self) -> str: ...
 
+    @classmethod
+    def programs(cls, config: ConfigT) -> dict[str, str]:
+        return {"ip": "apt install iproute2", "sysctl": "apt install procps"}
+
     def set_links(self) -> None:
         self._links.apply()
 

@@ -18,11 +18,16 @@ from natxy.plan.gateways import Map646Config
 INTERFACE: Final = "tun646"
 _QUEUE_LENGTH: Final = 10_000
 _START_S: Final = 5.0
+_TO_GET_IT: Final = "build it from https://github.com/keiichishima/map646 and give its path as the gateway's `program`"
 
 
 class Map646Gateway(LinuxGateway[Map646Config]):
     name = "map646"
     summary = "map646, stateless in user space, of your own build: SIIT, and NAT46 without connections"
+
+    @classmethod
+    def programs(cls, config: Map646Config) -> dict[str, str]:
+        return super().programs(config) | {config.program: _TO_GET_IT}
 
     def __init__(
         self, config: Map646Config, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
@@ -43,10 +48,7 @@ class Map646Gateway(LinuxGateway[Map646Config]):
     def install(self) -> None:
         """GatewayMissingError when there is no map646."""
         if self.transport.run(["which", self.config.program], check=False).returncode != 0:
-            raise GatewayMissingError(
-                f"{self.config.program} not found ({self.transport.describe()}); build it from "
-                "https://github.com/keiichishima/map646 and give its path as the gateway's `program`"
-            )
+            raise GatewayMissingError(f"{self.config.program} not found ({self.transport.describe()}); {_TO_GET_IT}")
         # A killed run may have left one on a DUT that outlives it.
         self.uninstall()
         files = self._files()

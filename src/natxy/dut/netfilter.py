@@ -21,6 +21,10 @@ class NetfilterGateway(LinuxGateway[ConntrackT]):
     capabilities = frozenset({Capability.CLEAR, Capability.COUNT, Capability.SET_CORES})
     table: ConntrackTable
 
+    @classmethod
+    def programs(cls, config: ConntrackT) -> dict[str, str]:
+        return super().programs(config) | {"conntrack": "apt install conntrack"}
+
     def __init__(
         self, config: ConntrackT, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
     ) -> None:

@@ -23,6 +23,10 @@ class NftablesGateway(NetfilterGateway[NftablesConfig]):
     name = "nftables"
     summary = "nftables masquerade with connection tracking: NAT44, or NAT66 with IPv6 addresses"
 
+    @classmethod
+    def programs(cls, config: NftablesConfig) -> dict[str, str]:
+        return super().programs(config) | {"nft": "apt install nftables"}
+
     @property
     def _family(self) -> str:
         return "ip6" if self.addresses.left.dut.version == 6 else "ip"

@@ -19,6 +19,10 @@ class TaygaGateway(LinuxGateway[TaygaConfig]):
     summary = "Tayga, stateless in user space: SIIT, and NAT46 without connections"
     capabilities = frozenset({Capability.SET_CORES})
 
+    @classmethod
+    def programs(cls, config: TaygaConfig) -> dict[str, str]:
+        return super().programs(config) | {"tayga": "apt install tayga"}
+
     def __init__(
         self, config: TaygaConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
     ) -> None:

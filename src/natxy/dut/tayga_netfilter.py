@@ -28,6 +28,10 @@ class TaygaNetfilterGateway(NetfilterGateway[TaygaNetfilterConfig]):
     name = "tayga-netfilter"
     summary = "stateful NAT64: Tayga, and nftables with connection tracking behind it"
 
+    @classmethod
+    def programs(cls, config: TaygaNetfilterConfig) -> dict[str, str]:
+        return super().programs(config) | {"tayga": "apt install tayga", "nft": "apt install nftables"}
+
     def __init__(
         self, config: TaygaNetfilterConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
     ) -> None:
