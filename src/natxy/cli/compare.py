@@ -10,9 +10,10 @@ import typer
 from rich.console import Console
 
 from natxy.cli.errors import reported_errors
+from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 from natxy.report import comparison
-from natxy.report.formats import TableFormat, render
+from natxy.report.figure_rows import comparison_rows
 from natxy.report.tables import to_rich
 from natxy.results.compare import RULE, compare
 from natxy.results.reader import RunReader
@@ -21,7 +22,8 @@ from natxy.results.reader import RunReader
 def compare_runs(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Runs' folders.", show_default=False)],
     form: Annotated[
-        TableFormat | None, typer.Option("--format", help="Print the tables in this format alone.", show_default=False)
+        PrintedFormat | None,
+        typer.Option("--format", help="Print the comparison in this format alone.", show_default=False),
     ] = None,
 ) -> None:
     """Compare the experiments that runs have in common, each run with the first.
@@ -42,7 +44,7 @@ def compare_runs(
         if differing.rows:
             tables.append(differing)
         if form is not None:
-            typer.echo(render(tables, form), nl=False)
+            typer.echo(printed(form, tables, comparison_rows(compared)), nl=False)
             return
         console = Console()
 

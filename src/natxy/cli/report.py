@@ -10,9 +10,10 @@ import typer
 from rich.console import Console
 
 from natxy.cli.errors import reported_errors, warn
+from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 from natxy.report import terminal
-from natxy.report.formats import TableFormat, render
+from natxy.report.figure_rows import run_rows
 from natxy.report.gateways_table import gateways_table
 from natxy.report.html import REPORT_FILE, write_report
 from natxy.report.results_tables import rfc_form
@@ -26,7 +27,8 @@ CHARTS_FOLDER: Final = "charts"
 def report(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)],
     form: Annotated[
-        TableFormat | None, typer.Option("--format", help="Print the tables in this format alone.", show_default=False)
+        PrintedFormat | None,
+        typer.Option("--format", help="Print the results in this format alone.", show_default=False),
     ] = None,
     charts: Annotated[
         ChartFormat | None,
@@ -38,8 +40,8 @@ def report(
 ) -> None:
     """Print a run's results and write its report.html anew; also for a run that was interrupted or goes on.
 
-    With --format, print its tables in the form of RFC 9693 §4.10 for a paper or a spreadsheet, and write nothing. With
-    --charts, write nothing but its charts, a file each.
+    With --format, print its tables in the form of RFC 9693 §4.10 for a paper, or as csv a row a figure for other
+    programs, and write nothing. With --charts, write nothing but its charts, a file each.
     """
     with reported_errors():
         if form and charts:
@@ -49,7 +51,8 @@ def report(
         if form:
             run = RunReader(folder).run
             compared = gateways_table(run)
-            typer.echo(render([*([compared] if compared else []), *rfc_form(run)], form), nl=False)
+            tables = [*([compared] if compared else []), *rfc_form(run)]
+            typer.echo(printed(form, tables, run_rows(run)), nl=False)
         elif charts:
             _write_charts(RunReader(folder), charts, output)
         else:

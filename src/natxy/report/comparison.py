@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from natxy.report import headlines, wording
 from natxy.report.tables import Column, Table
-from natxy.results.compare import Compared, Comparison
+from natxy.results.compare import Compared, Comparison, Key, key
+from natxy.results.records import ExperimentRecord
 
 _COLUMNS = (
     Column("Experiment"),
@@ -22,12 +23,30 @@ _COLUMNS = (
 
 def figures(comparison: Comparison) -> list[Table]:
     """A table a figure: a row an experiment and run."""
+    names = _names([one[0].experiment for one in comparison.figures])
     groups: dict[str, list[Compared]] = {}
     for compared in comparison.figures:
         if any(one.summary for one in compared):
             figure = compared[0].figure
             groups.setdefault(f"{figure.title}, {wording.unit(figure.unit)}", []).extend(compared)
-    return [Table(title, _COLUMNS, tuple(map(_row, group))) for title, group in groups.items()]
+    return [
+        Table(title, _COLUMNS, tuple(_row(compared, names) for compared in group)) for title, group in groups.items()
+    ]
+
+
+def _names(experiments: Sequence[ExperimentRecord]) -> dict[Key, str]:
+    """Titles; those of cells would only repeat what is the same in all of them: `nat44: CPU cores 2`."""
+    cells: dict[str, list[ExperimentRecord]] = {}
+    for experiment in experiments:
+        cells.setdefault(experiment.sweep or "", []).append(experiment)
+    names = {}
+    for sweep, own in cells.items():
+        fields = list(own[0].cell)
+        differing = [field for field in fields if len({experiment.cell[field] for experiment in own}) > 1] or fields
+        for experiment in own:
+            place = wording.cell(differing, experiment.cell)
+            names[key(experiment)] = f"{sweep}: {place}" if sweep else experiment.title
+    return names
 
 
 def settings(comparison: Comparison, runs: int) -> Table:
@@ -50,7 +69,7 @@ def unmatched(comparison: Comparison) -> Iterator[str]:
         yield f"{name}{f' ({cell})' if cell else ''}: as {experiment.procedure} only in {where}"
 
 
-def _row(compared: Compared) -> tuple[str, ...]:
+def _row(compared: Compared, names: Mapping[Key, str]) -> tuple[str, ...]:
     unit, summary = compared.figure.unit, compared.summary
     median = spread = wording.ABSENT
     if summary:
@@ -58,7 +77,7 @@ def _row(compared: Compared) -> tuple[str, ...]:
     if compared.spread is not None:
         spread = wording.quantity(compared.spread, unit)
     return (
-        compared.experiment.title + headlines.non_rfc(compared.experiment),
+        names[key(compared.experiment)] + headlines.non_rfc(compared.experiment),
         str(compared.run + 1),
         median,
         spread,

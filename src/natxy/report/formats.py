@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as text for other programs and papers."""
+"""Tables as text for papers."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
@@ -26,11 +24,10 @@ _MARKDOWN_SPECIAL: Final = re.compile(r"[\\`*_\[\]<>|&]")
 class TableFormat(StrEnum):
     MARKDOWN = "markdown"
     LATEX = "latex"
-    CSV = "csv"
 
 
 def render(tables: Iterable[Table], form: TableFormat) -> str:
-    """One after the other, an empty line between two. In CSV a table begins with a line of its title alone."""
+    """One after the other, an empty line between two."""
     return "\n".join(_RENDERERS[form](table) for table in tables)
 
 
@@ -84,15 +81,6 @@ def _latex_text(text: str) -> str:
     return _LATEX_SPECIAL.sub(lambda match: _LATEX[match[0]], _one_line(text))
 
 
-def _csv(table: Table) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([table.title])
-    writer.writerow([column.title for column in table.columns])
-    writer.writerows(table.rows)
-    return text.getvalue()
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -100,5 +88,4 @@ def _one_line(text: str) -> str:
 _RENDERERS: Final[dict[TableFormat, Callable[[Table], str]]] = {
     TableFormat.MARKDOWN: _markdown,
     TableFormat.LATEX: _latex,
-    TableFormat.CSV: _csv,
 }

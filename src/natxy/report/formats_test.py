@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import csv
-import io
 import re
 
 import pytest
@@ -42,10 +40,8 @@ def test_latex() -> None:
 
 
 def test_tables_follow_each_other_after_an_empty_line() -> None:
-    text = render([TABLE, TABLE], TableFormat.CSV)
-    assert text.count("\n\n") == 1
-    rows = list(csv.reader(io.StringIO(text)))
-    assert rows[:3] == [[TABLE.title], ["", "NAT44 & more"], ["Median", "≥ 254,000"]]
+    one = render([TABLE], TableFormat.LATEX)
+    assert render([TABLE, TABLE], TableFormat.LATEX) == f"{one}\n{one}"
 
 
 @given(cells=st.lists(TEXT, min_size=1, max_size=4))
@@ -55,7 +51,6 @@ def test_a_cell_survives_whatever_it_holds(cells: list[str]) -> None:
     body = next(number for number, token in enumerate(tokens) if token.type == "tbody_open")
     shown = ["".join(c.content for c in token.children or []) for token in tokens[body:] if token.type == "inline"]
     assert shown == cells
-    assert list(csv.reader(io.StringIO(render([table], TableFormat.CSV))))[2] == (cells if cells != [""] else [""])
 
 
 @pytest.mark.parametrize("hostile", ["\\input{x}", "a & b", "100 % $x_1^2$ #~", "[2ex]", "{", "<script>"])

@@ -71,12 +71,12 @@ class Comparison:
 
 def compare(runs: Sequence[RunRecord]) -> Comparison:
     """Experiments are the same when name, or sweep and cell, and procedure are."""
-    by_key = [{_key(experiment): experiment for experiment in run.experiments} for run in runs]
+    by_key = [{key(experiment): experiment for experiment in run.experiments} for run in runs]
     figures: list[tuple[Compared, ...]] = []
     unmatched: list[tuple[ExperimentRecord, tuple[int, ...]]] = []
     settings: dict[str, dict[str, tuple[str | None, ...]]] = {}
-    for key in dict.fromkeys(key for experiments in by_key for key in experiments):
-        found = [(number, experiments[key]) for number, experiments in enumerate(by_key) if key in experiments]
+    for each in dict.fromkeys(each for experiments in by_key for each in experiments):
+        found = [(number, experiments[each]) for number, experiments in enumerate(by_key) if each in experiments]
         same = [experiment for _, experiment in found]
         if len(found) < len(runs) or len({experiment.procedure for experiment in same}) > 1:
             unmatched.append((same[0], tuple(number for number, _ in found)))
@@ -88,7 +88,8 @@ def compare(runs: Sequence[RunRecord]) -> Comparison:
     return Comparison(figures, unmatched, settings)
 
 
-def _key(experiment: ExperimentRecord) -> Key:
+def key(experiment: ExperimentRecord) -> Key:
+    """What makes experiments of several runs the same, but for their procedures."""
     return experiment.sweep or experiment.name, json.dumps(experiment.cell, sort_keys=True)
 
 

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `--format` takes: tables for papers, or rows for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from natxy.report.figure_rows import Row, to_csv
+from natxy.report.formats import TableFormat, render
+from natxy.report.tables import Table
+
+
+class PrintedFormat(StrEnum):
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+    CSV = "csv"
+
+
+def printed(form: PrintedFormat, tables: Iterable[Table], rows: Iterable[Row]) -> str:
+    return to_csv(rows) if form is PrintedFormat.CSV else render(tables, TableFormat(form.value))
