@@ -47,6 +47,14 @@ PLAN: Final[dict[str, Any]] = {
             "connections": "20k",
             "phase1_rate": {"experiment": "rate", "percent": 50},
         },
+        # Two of five phases 1 fail, and are tried again.
+        {
+            "name": "risky",
+            "procedure": "throughput",
+            "connections": "20k",
+            "phase1_rate": "198k",
+            "max_invalid": 20,
+        },
         {"name": "beyond", "procedure": "throughput", "search": {"min_rate": "1M", "max_rate": "2M", "error": "1k"}},
         {
             "name": "deletion",
@@ -124,7 +132,7 @@ def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Pat
             lost = set(before) - set(after)
             # Connections don't outlive a kill: what made them is measured again for the trial that needs them.
             assert len({(kept.experiment, kept.repetition, kept.step, kept.attempt) for kept in lost}) <= 1
-            assert all(kept.experiment in {"validated", "phase2", "deletion"} for kept in lost)
+            assert all(kept.experiment in {"validated", "phase2", "risky", "deletion"} for kept in lost)
             before = after
         if RunReader(folder).run.state != RunState.DONE:
             resume_plan(plan(), folder, RunListener())
@@ -203,7 +211,7 @@ def test_what_cannot_be_resumed_is_said(tmp_path: Path) -> None:
         resume_plan(plan().model_copy(update={"seed": 8}), folder, RunListener())
     resume_plan(plan(), folder, RunListener())
     run = RunReader(folder).run
-    assert [experiment.state for experiment in run.experiments][4] == State.TESTER_LIMIT
+    assert [experiment.state for experiment in run.experiments][5] == State.TESTER_LIMIT
     assert (folder / PLAN_FILE).read_text() == run.plan_yaml
     with pytest.raises(PlanError, match="nothing to resume"):
         resume_plan(plan(), folder, RunListener())

@@ -325,7 +325,9 @@ class ExperimentPlan(PlanModel):
     baseline: str | None = Field(default=None, description="the experiment whose throughput is 100 %")
     repeat: Annotated[int, Field(ge=1, le=10_000)] | None = None
     max_invalid: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=3, description="invalid tries of one step that end the experiment as `tester limit reached`"
+        default=3,
+        description="tries of one step that decide nothing: all invalid, they end the experiment as `tester limit "
+        "reached`; where phase 1 failed, they end the repetition without a result",
     )
     timing: Annotated[TimingPlan, Shorthand("preset")] = TimingPlan()
 

@@ -18,7 +18,7 @@ from natxy.procedures.bench import Bench
 from natxy.procedures.phase1 import phase1_s
 from natxy.procedures.steps import valid_step
 from natxy.procedures.streams import traffic_request
-from natxy.procedures.traffic import TrafficProcedure, is_phase1, traffic_step, without_phase1
+from natxy.procedures.traffic import TrafficProcedure, traffic_step
 from natxy.search.longest import Longest, LongestSearch
 from natxy.search.outcome import Attempt
 
@@ -40,10 +40,7 @@ class BackToBack(TrafficProcedure):
         if throughput_fps >= config.maximum_fps * (1 - CLOCK_TOLERANCE):
             return _no_result("the throughput is the maximum rate, at which a burst may go on forever (RFC 9004 §6.1)")
         bursts = _Bursts(bench)
-        try:
-            found = _search(config).run(bursts.pass_at)
-        except _Phase1FailedError as failed:
-            return without_phase1(bench, failed.result)
+        found = _search(config).run(bursts.pass_at)
         if found.passed == 0:
             return ProcedureResult(_figures(found, config, throughput_fps), upper_bound=1, remark=bursts.last_reason)
         return ProcedureResult(
@@ -64,12 +61,6 @@ class BackToBack(TrafficProcedure):
         return phase1_s(experiment, phase1_fps) + burst_s + experiment.timing.drain
 
 
-class _Phase1FailedError(Exception):
-    def __init__(self, result: TrialResult) -> None:
-        super().__init__(result.reason)
-        self.result = result
-
-
 class _Bursts:
     """Sends bursts, each until it passes or has been verified to lose frames."""
 
@@ -86,12 +77,10 @@ class _Bursts:
     def _passes(self, frames: int) -> bool:
         self._steps += 1
         result = valid_step(self._bench, self._steps, frames, self._send)
-        if is_phase1(result):
-            raise _Phase1FailedError(result)
         self.last_reason = result.reason
         return result.verdict == Verdict.PASS
 
-    def _send(self, attempt: Attempt) -> TrialResult:
+    def _send(self, attempt: Attempt) -> TrialResult | None:
         experiment, maximum_fps = self._bench.experiment, self._config.maximum_fps
         return traffic_step(
             self._bench,

@@ -73,10 +73,3 @@ def test_the_maximum_is_given_or_that_of_the_line_rate() -> None:
     assert procedure.maximum_fps == pytest.approx(1e9 / 8 / 84)
     assert plan.experiments[0].traffic_s == pytest.approx(2, abs=1e-6)
     assert "asks for at least 50 times" in " ".join(plan.deviations)
-
-
-def test_phase_1_that_fails_leaves_no_result() -> None:
-    stateful = {"connections": 2000, "phase1_rate": "500k"}
-    run = measure(back_to_back(10_000, maximum_rate="100k") | stateful, code=4, connection_rate_fps=1000)
-    assert figures(run, "b2b") == {"burst": None, "implied_buffer": None, "corrected_buffer": None}
-    assert "phase 1 failed" in run.experiments[0].repetitions[0].reason

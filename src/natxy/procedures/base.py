@@ -38,7 +38,8 @@ class Procedure(ABC):
 
     @abstractmethod
     def measure(self, bench: Bench) -> ProcedureResult:
-        """One repetition. TesterLimitReached where the tester cannot do what is asked; DutError passes through."""
+        """One repetition. TesterLimitReached where the tester cannot do what is asked, NeverPrepared where phase 1
+        fails again and again; DutError passes through."""
 
     @abstractmethod
     def expected_steps(self, experiment: Experiment) -> int:

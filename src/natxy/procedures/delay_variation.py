@@ -23,10 +23,8 @@ from natxy.procedures.traffic import (
     delay_curve,
     foreground,
     highest,
-    is_phase1,
     known_rate_step,
     lost,
-    without_phase1,
 )
 
 
@@ -35,8 +33,6 @@ class Pdv(TrafficProcedure):
 
     def measure(self, bench: Bench) -> ProcedureResult:
         result = known_rate_step(bench, lambda rate_fps, seed: _pdv_request(bench.experiment, rate_fps, seed))
-        if is_phase1(result):
-            return without_phase1(bench, result)
         delays = {stream.name: stream.delay for stream in foreground(result.streams) if stream.delay}
         variations: dict[str, float | None] = {s: float(delay.p999_ns - delay.min_ns) for s, delay in delays.items()}
         least: dict[str, float | None] = {stream: float(delay.min_ns) for stream, delay in delays.items()}
@@ -54,8 +50,6 @@ class Ipdv(TrafficProcedure):
 
     def measure(self, bench: Bench) -> ProcedureResult:
         result = known_rate_step(bench, lambda rate_fps, seed: _ipdv_request(bench.experiment, rate_fps, seed))
-        if is_phase1(result):
-            return without_phase1(bench, result)
         variations = {stream.name: stream.ipdv for stream in foreground(result.streams) if stream.ipdv}
         largest: dict[str, float | None] = {stream: float(ipdv.max_ns) for stream, ipdv in variations.items()}
         return ProcedureResult(

@@ -14,7 +14,7 @@ from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench
 from natxy.procedures.steps import valid_step
 from natxy.procedures.streams import traffic_request
-from natxy.procedures.traffic import TrafficProcedure, by_direction, is_phase1, traffic_step, without_phase1
+from natxy.procedures.traffic import TrafficProcedure, by_direction, traffic_step
 from natxy.results.curves import Axis, Curve
 from natxy.search.outcome import Attempt
 
@@ -23,7 +23,7 @@ class FrameLossRate(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = FrameLossRateConfig
 
     def measure(self, bench: Bench) -> ProcedureResult:
-        def step(attempt: Attempt) -> TrialResult:
+        def step(attempt: Attempt) -> TrialResult | None:
             return traffic_step(bench, attempt, lambda seed: traffic_request(bench.experiment, attempt.rate, seed))
 
         config = _config(bench.experiment)
@@ -33,8 +33,6 @@ class FrameLossRate(TrafficProcedure):
         for number, percent in enumerate(config.offered_percents(), 1):
             rate_fps = config.maximum_rate * percent / 100
             result = valid_step(bench, number, rate_fps, step)
-            if is_phase1(result):
-                return without_phase1(bench, result)
             for stream in result.streams:
                 losses.setdefault(stream.name, []).append((percent, 100 * stream.lost / stream.planned))
             if result.verdict == Verdict.PASS:

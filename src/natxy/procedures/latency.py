@@ -24,9 +24,7 @@ from natxy.procedures.traffic import (
     delay_curve,
     foreground,
     highest,
-    is_phase1,
     known_rate_step,
-    without_phase1,
 )
 from natxy.results.statistics import percentile, summarize
 
@@ -36,8 +34,6 @@ class Latency(TrafficProcedure):
 
     def measure(self, bench: Bench) -> ProcedureResult:
         result = known_rate_step(bench, lambda rate_fps, seed: _request(bench.experiment, rate_fps, seed))
-        if is_phase1(result):
-            return without_phase1(bench, result)
         tagged = {stream.name: stream.tagged_delays_ns or [] for stream in foreground(result.streams)}
         delays = {stream: [ns for ns in given if ns is not None] for stream, given in tagged.items()}
         summaries = {stream: summarize(values) for stream, values in delays.items()}

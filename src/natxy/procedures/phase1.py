@@ -17,24 +17,13 @@ TRIAL_OVERHEAD_S: Final = 0.1
 
 
 def begin_with_connections(bench: Bench, attempt: Attempt) -> TrialResult | None:
-    """Begins the attempt with the experiment's connections established; None where it has none.
+    """Begins the attempt and establishes the experiment's connections; None where some are missing.
 
-    Its rate was chosen to be safe, so a phase 1 that loses frames says nothing of what is to be measured: it is tried
-    again on an empty table, as often as invalid trials are. A result that is no pass even so decides the step.
+    The rate was chosen to be safe, so a phase 1 that loses frames says nothing of what is to be measured.
     """
-    for tries in range(1, bench.experiment.max_invalid + 1):
-        bench.begin(attempt)
-        prepared = _establish(bench, attempt)
-        if prepared is None or prepared.verdict != Verdict.FAIL or tries == bench.experiment.max_invalid:
-            break
-    return prepared
-
-
-def _establish(bench: Bench, attempt: Attempt) -> TrialResult | None:
-    if bench.experiment.connections is None:
-        return None
     rate_fps = bench.phase1_fps
     assert rate_fps is not None
+    bench.begin(attempt)
     result = bench.trial(
         attempt,
         TrialKind.PHASE1,
@@ -44,6 +33,8 @@ def _establish(bench: Bench, attempt: Attempt) -> TrialResult | None:
             establish_request(bench.experiment, rate_fps, seed), on_progress
         ),
     )
+    if result.verdict == Verdict.FAIL:
+        return None
     if result.verdict == Verdict.PASS:
         bench.sleep(bench.experiment.timing.learning_pause)
     return result

@@ -25,9 +25,7 @@ from natxy.procedures.traffic import (
     TrafficProcedure,
     by_direction,
     highest,
-    is_phase1,
     traffic_step,
-    without_phase1,
 )
 from natxy.search.outcome import Attempt
 
@@ -46,8 +44,6 @@ class Reset(TrafficProcedure):
     def measure(self, bench: Bench) -> ProcedureResult:
         assert bench.rate is not None
         result = valid_step(bench, 1, bench.rate, lambda attempt: _step(bench, attempt))
-        if is_phase1(result):
-            return without_phase1(bench, result)
         streams = {stream.name: stream for stream in result.streams}
         lost: dict[str, float | None] = {n: stream.lost / stream.intended_rate_fps for n, stream in streams.items()}
         stamped = {name: _silence_s(stream) for name, stream in streams.items()}
@@ -62,7 +58,7 @@ class Reset(TrafficProcedure):
         )
 
 
-def _step(bench: Bench, attempt: Attempt) -> TrialResult:
+def _step(bench: Bench, attempt: Attempt) -> TrialResult | None:
     """The reset happens between two messages of the engine, which goes on sending all the while."""
     reset = _Reset(bench)
     result = traffic_step(bench, attempt, reset.traffic, meanwhile=reset.when_due)

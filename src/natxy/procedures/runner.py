@@ -26,11 +26,11 @@ from natxy.results.machine import describe_machine
 from natxy.results.ownership import sole_owner
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
-from natxy.results.records import RepetitionRecord, RunRecord, RunState, State, TrialKind
+from natxy.results.records import Purpose, RepetitionRecord, RunRecord, RunState, State, TrialKind
 from natxy.results.remarks import sum_up
 from natxy.results.statistics import Headline, Summary, summarize_headlines
 from natxy.results.store import RESULTS_FILE, RunStore
-from natxy.search.outcome import Attempt, TesterLimitReached
+from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 
 PLAN_FILE: Final = "plan.yaml"
 ENGINE_LOG: Final = "engine.log"
@@ -317,8 +317,11 @@ class _Run:
         observer.repetition_id = repetition_id
         self.measured = True
         try:
-            result = self._carry_on(bench, repetition_id, recorded)
-            observer.check_forwarding(result)
+            try:
+                result = self._carry_on(bench, repetition_id, recorded)
+                observer.check_forwarding(result)
+            except NeverPrepared as never:
+                result = observer.without_connections(never, bench.experiment)
         except TesterLimitReached as limit:
             reason = observer.limit_reason(limit)
             self._store.finish_repetition(
@@ -391,6 +394,7 @@ class _Observer:
         self._listener = listener
         self.repetition_id = 0
         self._last_invalid: FinishedTrial | None = None
+        self._last_failed_phase1: FinishedTrial | None = None
         self._attempt: list[FinishedTrial] = []
 
     def limit_reason(self, limit: TesterLimitReached) -> str:
@@ -405,12 +409,18 @@ class _Observer:
         """DutError after a search in which no rate passed, when of its lowest rate nothing came through at all."""
         if result.lower_bound is not None or result.upper_bound is None:
             return
-        streams = [stream for trial in self._attempt for stream in trial.result.streams]
-        if any(stream.received + stream.corrupt + stream.misrouted for stream in streams):
-            return
-        raise DutError(
-            f"the gateway forwards nothing: none of {sum(stream.sent for stream in streams):,} frames came through in "
-            f"{self._attempt[-1].title}, the search's lowest rate; look at the gateway's routes and rules"
+        _check_any_came_through(self._attempt, ", the search's lowest rate")
+
+    def without_connections(self, never: NeverPrepared, experiment: Experiment) -> ProcedureResult:
+        """What a repetition ends with that phase 1 never prepared; DutError when nothing at all came through in it."""
+        trial = self._last_failed_phase1
+        assert trial is not None
+        _check_any_came_through([trial])
+        others = ", the others were invalid" if never.unprepared < never.tries else ""
+        return ProcedureResult(
+            dict.fromkeys(figure.name for figure in experiment.procedure.figures),
+            remark=f"{trial.title} failed in {never.unprepared} of {never.tries} tries{others}: lower `phase1_rate` or "
+            f"enlarge the gateway's table; the last: {trial.result.reason}",
         )
 
     def attempt_started(self, attempt: Attempt) -> None:
@@ -440,3 +450,16 @@ class _Observer:
         self._attempt.append(trial)
         if trial.result.verdict == Verdict.INVALID:
             self._last_invalid = trial
+        elif trial.result.verdict == Verdict.FAIL and trial.purpose == Purpose.PREPARE:
+            self._last_failed_phase1 = trial
+
+
+def _check_any_came_through(trials: Sequence[FinishedTrial], which: str = "") -> None:
+    """`which`: words that follow the last trial's title."""
+    streams = [stream for trial in trials for stream in trial.result.streams]
+    if any(stream.received + stream.corrupt + stream.misrouted for stream in streams):
+        return
+    raise DutError(
+        f"the gateway forwards nothing: none of {sum(stream.sent for stream in streams):,} frames came through in "
+        f"{trials[-1].title}{which}; look at the gateway's routes and rules"
+    )

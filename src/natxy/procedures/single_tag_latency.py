@@ -17,9 +17,7 @@ from natxy.procedures.traffic import (
     TrafficProcedure,
     by_direction,
     highest,
-    is_phase1,
     known_rate_step,
-    without_phase1,
 )
 
 
@@ -28,8 +26,6 @@ class SingleTagLatency(TrafficProcedure):
 
     def measure(self, bench: Bench) -> ProcedureResult:
         result = known_rate_step(bench, lambda rate_fps, seed: _request(bench.experiment, rate_fps, seed))
-        if is_phase1(result):
-            return without_phase1(bench, result)
         delays = {stream.name: stream.tagged_delays_ns[0] for stream in result.streams if stream.tagged_delays_ns}
         lost = [stream for stream, ns in delays.items() if ns is None]
         latencies = {stream: None if ns is None else float(ns) for stream, ns in delays.items()}

@@ -14,8 +14,9 @@ from natxy.search.binary import BinarySearch
 from natxy.search.mlr import MlrSearch, Sample, TrialDurations
 from natxy.search.outcome import Attempt, Outcome, SearchResult, try_rate
 
-Step = Callable[[Attempt], TrialResult]
-"""Carries out the trials of one attempt and returns the one that decides it."""
+Step = Callable[[Attempt], TrialResult | None]
+"""Carries out the trials of one attempt and returns the one that decides it; None: phase 1 failed, so that there was
+nothing to measure."""
 
 
 @dataclass(frozen=True)
@@ -44,33 +45,36 @@ def find_rate(bench: Bench, step: Step, steps_before: int = 0) -> Found:
     """By the experiment's own search, one of several in a repetition that had `steps_before`."""
     last_reason = ""
 
-    def measure(attempt: Attempt) -> TrialResult:
+    def measure(attempt: Attempt) -> TrialResult | None:
         nonlocal last_reason
         result = step(replace(attempt, number=steps_before + attempt.number))
-        last_reason = result.reason
+        last_reason = result.reason if result else last_reason
         return result
 
     search = search_of(bench.experiment)
     if isinstance(search, MlrSearch):
         found = search.run(lambda attempt: _sample(measure(attempt)))
     else:
-        found = search.run(lambda attempt: Outcome(measure(attempt).verdict.value))
+        found = search.run(lambda attempt: _outcome(measure(attempt)))
     return Found(found.rate, found.lower_bound, found.upper_bound, found.steps, _remark(found, last_reason))
 
 
 def valid_step(bench: Bench, number: int, rate: float, step: Step) -> TrialResult:
-    """One step that is no search's: repeated while the tester is at fault; it may pass or fail.
+    """One step that is no search's: repeated while the tester is at fault or phase 1 fails; it may pass or fail.
 
-    `number` counts a repetition's steps from 1: each has its own. TesterLimitReached after too many tries.
+    `number` counts a repetition's steps from 1: each has its own. TesterLimitReached or NeverPrepared after too many
+    tries.
     """
-    results: list[TrialResult] = []
+    result: TrialResult | None = None
 
     def measure(attempt: Attempt) -> Outcome:
-        results.append(step(attempt))
-        return Outcome(results[-1].verdict.value)
+        nonlocal result
+        result = step(attempt)
+        return _outcome(result)
 
     try_rate(measure, Attempt(number, 1, rate), bench.experiment.max_invalid)
-    return results[-1]
+    assert result is not None
+    return result
 
 
 def search_of(experiment: Experiment) -> BinarySearch | MlrSearch:
@@ -106,10 +110,16 @@ def mlr_search(search: Search, max_invalid: int, *, loss_ratio: float) -> MlrSea
     )
 
 
-def _sample(result: TrialResult) -> Sample:
+def _outcome(result: TrialResult | None) -> Outcome:
+    return Outcome(result.verdict.value) if result else Outcome.UNPREPARED
+
+
+def _sample(result: TrialResult | None) -> Sample:
     """Duplicates or plenty in one direction don't make up for loss in the other."""
+    if result is None:
+        return Sample(Outcome.UNPREPARED, frames=0, lost=0)
     worst = max(result.streams, key=lambda stream: stream.lost / stream.planned)
-    return Sample(Outcome(result.verdict.value), frames=worst.planned, lost=worst.lost)
+    return Sample(_outcome(result), frames=worst.planned, lost=worst.lost)
 
 
 def binary_search(search: Search, max_invalid: int) -> BinarySearch:

@@ -21,9 +21,7 @@ from natxy.procedures.traffic import (
     TrafficProcedure,
     by_direction,
     highest,
-    is_phase1,
     traffic_step,
-    without_phase1,
 )
 
 # As near to 1 as it takes to tolerate whatever an overload loses, unless that is everything.
@@ -43,8 +41,6 @@ class SystemRecovery(TrafficProcedure):
             rate_fps,
             lambda attempt: traffic_step(bench, attempt, lambda seed: _request(bench.experiment, rate_fps, seed)),
         )
-        if is_phase1(result):
-            return without_phase1(bench, result)
         return _recovered(bench.experiment, rate_fps, result)
 
 

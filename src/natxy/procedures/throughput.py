@@ -24,7 +24,7 @@ class Throughput(TrafficProcedure):
         return search_of(experiment).expected_steps()
 
 
-def throughput_step(bench: Bench, attempt: Attempt) -> TrialResult:
+def throughput_step(bench: Bench, attempt: Attempt) -> TrialResult | None:
     """A trial as long as the search wants it."""
     experiment = timed(bench.experiment, attempt)
     return traffic_step(bench, attempt, lambda seed: traffic_request(experiment, attempt.rate, seed))

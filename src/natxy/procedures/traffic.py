@@ -14,7 +14,7 @@ from natxy.engine.messages import Progress, StreamResult, TrialRequest, TrialRes
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.per_direction import STREAMS
 from natxy.plan.units import Unit
-from natxy.procedures.base import Procedure, ProcedureResult
+from natxy.procedures.base import Procedure
 from natxy.procedures.bench import Bench
 from natxy.procedures.phase1 import begin_with_connections, phase1_s
 from natxy.procedures.steps import valid_step
@@ -43,12 +43,15 @@ def traffic_step(
     *,
     rate_fps: float | None = None,
     meanwhile: Callable[[Progress], None] | None = None,
-) -> TrialResult:
-    """`request(seed)` at `rate_fps` per direction, which is `attempt.rate` unless something else is varied. A phase 1
-    that does not pass decides the step. `meanwhile` hears of the traffic's progress, too."""
-    prepared = begin_with_connections(bench, attempt)
-    if prepared and prepared.verdict != Verdict.PASS:
-        return prepared
+) -> TrialResult | None:
+    """`request(seed)` at `rate_fps` per direction, which is `attempt.rate` unless something else is varied; None where
+    connections are missing after phase 1. `meanwhile` hears of the traffic's progress, too."""
+    if bench.experiment.connections is None:
+        bench.begin(attempt)
+    else:
+        prepared = begin_with_connections(bench, attempt)
+        if prepared is None or prepared.verdict != Verdict.PASS:
+            return prepared
 
     def run(seed: int, on_progress: OnProgress) -> TrialResult:
         def heard(progress: Progress) -> None:
@@ -69,16 +72,6 @@ def known_rate_step(bench: Bench, request: Callable[[float, int], TrialRequest])
     return valid_step(
         bench, 1, rate_fps, lambda attempt: traffic_step(bench, attempt, lambda seed: request(rate_fps, seed))
     )
-
-
-def is_phase1(result: TrialResult) -> bool:
-    return result.established is not None
-
-
-def without_phase1(bench: Bench, result: TrialResult) -> ProcedureResult:
-    """Nothing could be measured, since connections are missing."""
-    figures = bench.experiment.procedure.figures
-    return ProcedureResult(dict.fromkeys(figure.name for figure in figures), remark=f"phase 1 failed: {result.reason}")
 
 
 def by_direction(name: str, values: Mapping[str, float | None]) -> dict[str, float | None]:

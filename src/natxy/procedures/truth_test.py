@@ -20,6 +20,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from natxy.engine.simulated_delays import PERIOD, SimulatedDelays
+from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways import SimulatedConfig, TablePolicy
 from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
@@ -234,28 +235,27 @@ def cases() -> Iterator[Any]:
 def test_finds_the_models_truth(procedure: str, phase2: bool, data: st.DataObject) -> None:
     truth = TRUTHS.get(procedure)
     assert truth, f"{procedure} is not proven to find the truth: add its Truth to {Path(__file__).name}"
-    declaration = PROCEDURES[procedure].declaration
-    experiment = {"procedure": procedure} | truth.experiment
-    if phase2:
-        flows = experiment.pop("flows", 5000)
-        experiment |= {"connections": flows, "phase1_rate": 1000}
-    if "search" in declaration.takes:
-        experiment["search"] = SEARCH
     drawn = data.draw(st.fixed_dictionaries(GATEWAYS | truth.gateway))
     gateway = SimulatedConfig.model_validate(drawn)
     expected = truth.figures(gateway)
-    assert set(expected) == {figure.name for figure in declaration.figures}
-    assert measured(experiment, drawn) == expected
+    assert set(expected) == {figure.name for figure in PROCEDURES[procedure].declaration.figures}
+    with TemporaryDirectory() as folder:
+        assert run_plan(plan_of(procedure, drawn, phase2=phase2), Path(folder) / "run", RunListener()) == 0
+        repetition = RunReader(Path(folder) / "run").run.experiments[0].repetitions[0]
+    assert repetition.figures == expected
 
 
-def measured(experiment: dict[str, Any], gateway: dict[str, Any]) -> Figures:
-    whole = {"name": "x", "gateway": {"driver": "simulated"} | gateway, "max_invalid": 1} | experiment
+def plan_of(procedure: str, gateway: dict[str, Any], *, phase2: bool, **others: Any) -> ResolvedPlan:
+    """The procedure's experiment once, as its Truth has it, and with `others` of an experiment's fields."""
+    experiment = {"procedure": procedure} | TRUTHS[procedure].experiment
+    if phase2:
+        experiment |= {"connections": experiment.pop("flows", 5000), "phase1_rate": 1000}
+    if "search" in PROCEDURES[procedure].declaration.takes:
+        experiment["search"] = SEARCH
+    whole = {"name": "x", "gateway": {"driver": "simulated"} | gateway, "max_invalid": 1} | experiment | others
     timing = {"preset": "lab", "trial": TRIAL_S}
     head = {"name": "p", "repeat": 1, "timing": timing, "testbed": {"kind": "simulated"}}
-    with TemporaryDirectory() as folder:
-        plan = resolve(Plan.model_validate(head | {"experiments": [whole]}))
-        assert run_plan(plan, Path(folder) / "run", RunListener()) == 0
-        return dict(RunReader(Path(folder) / "run").run.experiments[0].repetitions[0].figures)
+    return resolve(Plan.model_validate(head | {"experiments": [whole]}))
 
 
 def found(rate: float) -> object:

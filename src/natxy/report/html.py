@@ -119,6 +119,7 @@ def render(reader: RunReader) -> str:
         active_time=None if run.state is RunState.RUNNING else format_duration(run.active_s),
         trial_count=len(verdicts),
         invalid_count=verdicts.count(Verdict.INVALID),
+        phase1_count=sum(placed.trial.failed_to_prepare for placed in every_trial(run)),
         cards=cards(run),
         incomplete=states.incomplete(run),
         gateways=gateways_table(run),
@@ -136,7 +137,7 @@ def render(reader: RunReader) -> str:
         duts=_duts(run),
         tester=_flat({"natxy": run.natxy_version, **_prefixed("engine", run.engine), **run.testbed}),
         machine=_flat(run.machine),
-        invalid_trials=results_tables.invalid_trials(run),
+        undecided_trials=results_tables.undecided_trials(run),
         foreign_frames=results_tables.foreign_frames(run),
         capture=FOREIGN_FILE if (reader.folder / FOREIGN_FILE).is_file() else None,
     )

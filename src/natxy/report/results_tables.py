@@ -41,7 +41,7 @@ def plain_form(run: RunRecord) -> list[Table]:
     return [*plain, *(table for table in capacities if table), *(table for tables in more for table in tables)]
 
 
-def invalid_trials(run: RunRecord) -> Table:
+def undecided_trials(run: RunRecord) -> Table:
     columns = ("Experiment", "Repetition", "Step", "Attempt", "Trial", "Rate", "Cause", "Reason")
     numeric = {"Repetition", "Step", "Attempt", "Rate"}
     rows = tuple(
@@ -50,9 +50,9 @@ def invalid_trials(run: RunRecord) -> Table:
             wording.number(trial.rate_fps), trial.cause.value, trial.reason,
         )
         for experiment, repetition, trial in every_trial(run)
-        if trial.verdict is Verdict.INVALID
+        if trial.verdict is Verdict.INVALID or trial.failed_to_prepare
     )  # fmt: skip
-    return Table("Invalid trials", tuple(Column(title, title in numeric) for title in columns), rows)
+    return Table("Trials that decided nothing", tuple(Column(title, title in numeric) for title in columns), rows)
 
 
 def foreign_frames(run: RunRecord) -> Table:

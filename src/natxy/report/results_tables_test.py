@@ -91,7 +91,7 @@ def test_a_ratio_that_is_unknown_is_absent_and_none_without_a_baseline(run: RunR
 
 
 def test_invalid_trials_are_listed_with_their_reason(run: RunRecord) -> None:
-    rows = results_tables.invalid_trials(run).rows
+    rows = results_tables.undecided_trials(run).rows
     assert [row[0] for row in rows] == ["forward"] * 3 + ["limited"] * 3
     assert rows[0][1:] == (
         "1", "4", "1", "traffic", "250,000", "late", "the last frame left 1.3 ms late, 1 ms is allowed",

@@ -37,7 +37,7 @@ def experiment_charts(experiment: ExperimentRecord) -> Iterator[Chart]:
     """Of its search, where there is one, its curves and the trial that decided it."""
     steps = [
         SearchStep(
-            repetition.number, step.rate, step.verdict,
+            repetition.number, step.rate, step.outcome,
             _step(repetition, step), step.reason,
         )
         for repetition in experiment.repetitions

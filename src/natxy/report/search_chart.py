@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from natxy.engine.messages import Verdict
 from natxy.report import chart
 from natxy.report.chart import Chart, Ink, Row, Spec
+from natxy.search.outcome import Outcome
 
-# Shape and colour both tell the verdict, so that neither colour-blind eyes nor a grey printer lose it.
+# Shape and colour both tell the outcome, so that neither colour-blind eyes nor a grey printer lose it.
 _LOOKS: Final = {
     "pass": (Ink.PASS, "circle"),
     "fail": (Ink.FAIL, "cross"),
     "invalid (tester)": (Ink.INVALID, "diamond"),
+    "phase 1 failed": (Ink.MUTED, "triangle-up"),
 }
-_WORDS: Final = dict(zip((Verdict.PASS, Verdict.FAIL, Verdict.INVALID), _LOOKS, strict=True))
+_WORDS: Final = dict(zip(Outcome, _LOOKS, strict=True))
 _HEIGHT: Final = 260
 _LEAST_STEP_WIDTH: Final = 6
 _AXIS_WIDTH: Final = 80
@@ -30,7 +31,7 @@ class SearchStep:
 
     repetition: int
     rate: float
-    verdict: Verdict
+    outcome: Outcome
     step: str
     reason: str
 
@@ -84,28 +85,27 @@ def search_chart(steps: Sequence[SearchStep], *, name: str, title: str, unit: st
 
 
 def _marks(steps: Sequence[SearchStep], rate: Spec, across: Spec) -> Spec:
-    scales = {
-        "color": [ink.css for ink, _ in _LOOKS.values()],
-        "shape": [shape for _, shape in _LOOKS.values()],
-    }
+    met = {step.outcome for step in steps}
+    looks = {_WORDS[outcome]: _LOOKS[_WORDS[outcome]] for outcome in Outcome if outcome in met}
+    scales = {"color": [ink.css for ink, _ in looks.values()], "shape": [shape for _, shape in looks.values()]}
     rows = [
-        {"order": order, "rate": step.rate, "verdict": _WORDS[step.verdict], "step": step.step, "reason": step.reason}
+        {"order": order, "rate": step.rate, "outcome": _WORDS[step.outcome], "step": step.step, "reason": step.reason}
         for order, step in enumerate(steps)
     ]
     return {
-        "params": [chart.standing_out("verdict"), chart.zoom("x")],
+        "params": [chart.standing_out("outcome"), chart.zoom("x")],
         "data": {"values": rows},
         "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "clip": True},
         "encoding": {
             "x": {"field": "order", **across},
             "y": {"field": "rate", **rate},
-            "tooltip": [{"field": field} for field in ("step", "rate", "verdict", "reason")],
+            "tooltip": [{"field": field} for field in ("step", "rate", "outcome", "reason")],
             "opacity": {"condition": {"param": "picked", "value": 1}, "value": 0.15},
             **{
                 channel: {
-                    "field": "verdict",
-                    "scale": {"domain": list(_LOOKS), "range": values},
-                    "legend": {"title": None, "columns": len(_LOOKS)},
+                    "field": "outcome",
+                    "scale": {"domain": list(looks), "range": values},
+                    "legend": {"title": None, "columns": len(looks)},
                 }
                 for channel, values in scales.items()
             },
@@ -126,14 +126,14 @@ def _bands(repetitions: Sequence[tuple[int, Sequence[SearchStep]]]) -> Iterator[
 
 
 def _brackets(repetitions: Sequence[tuple[int, Sequence[SearchStep]]]) -> Iterator[Row]:
-    """Highest rate passed and lowest rate failed after each step; invalid steps move neither."""
+    """Highest rate passed and lowest rate failed after each step; steps that decide nothing move neither."""
     order = 0
     for _, steps in repetitions:
         low, high = 0.0, max(step.rate for step in steps)
         for step in steps:
-            if step.verdict is Verdict.PASS:
+            if step.outcome is Outcome.PASS:
                 low = max(low, step.rate)
-            elif step.verdict is Verdict.FAIL:
+            elif step.outcome is Outcome.FAIL:
                 high = min(high, step.rate)
             yield {"from": order - 0.5, "to": order + 0.5, "low": low, "high": max(low, high)}
             order += 1

@@ -9,19 +9,19 @@ from xml.etree import ElementTree
 
 import pytest
 
-from natxy.engine.messages import Verdict
 from natxy.plan.units import Unit
 from natxy.report.chart import Chart, Ink
 from natxy.report.curve_charts import RepeatedCurve, curve_chart
 from natxy.report.search_chart import SearchStep, search_chart
 from natxy.report.still_charts import ChartFormat, page_svg, write_charts
 from natxy.results.curves import Axis, Curve
+from natxy.search.outcome import Outcome
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def search(name: str) -> Chart:
-    steps = [SearchStep(1, 1000.0 * rate, verdict, "<step>", "<reason>") for rate, verdict in enumerate(Verdict, 1)]
+    steps = [SearchStep(1, 1000.0 * rate, outcome, "<step>", "<reason>") for rate, outcome in enumerate(Outcome, 1)]
     return search_chart(steps, name=name, title="Search", unit="<frames/s>", median=1000)
 
 

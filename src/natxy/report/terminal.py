@@ -46,12 +46,14 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
 
 
 def _trial_count(run: RunRecord) -> str:
-    verdicts = [placed.trial.verdict for placed in every_trial(run)]
-    invalid = verdicts.count(Verdict.INVALID)
+    trials = [placed.trial for placed in every_trial(run)]
+    invalid = sum(trial.verdict is Verdict.INVALID for trial in trials)
+    unprepared = sum(trial.failed_to_prepare for trial in trials)
     repeated = (
         f", {invalid} of them invalid (the tester fell short) and never counted against a gateway" if invalid else ""
     )
-    return f"{len(verdicts)} trials{repeated}. Seed {run.seed}."
+    repeated += f", {unprepared} a phase 1 that failed and was tried again" if unprepared else ""
+    return f"{len(trials)} trials{repeated}. Seed {run.seed}."
 
 
 def _deviation_count(run: RunRecord) -> str:

@@ -13,6 +13,7 @@ from natxy.plan.models import CellValue
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.results.curves import Curve
 from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize_bounded, summarize_headlines
+from natxy.search.outcome import Outcome
 
 
 class RunState(StrEnum):
@@ -83,6 +84,11 @@ class TrialRecord:
     tester_drops: int
     result: TrialResult
 
+    @property
+    def failed_to_prepare(self) -> bool:
+        """Nothing was measured after it: it decides nothing, and its step is tried again."""
+        return self.purpose == Purpose.PREPARE and self.verdict == Verdict.FAIL
+
 
 @dataclass(frozen=True)
 class StepRecord:
@@ -91,7 +97,7 @@ class StepRecord:
     number: int
     attempt: int
     rate: float
-    verdict: Verdict
+    outcome: Outcome
     cause: Cause
     reason: str
     trials: tuple[TrialRecord, ...]
@@ -130,14 +136,14 @@ class RepetitionRecord:
             groups.setdefault((trial.number, trial.attempt), []).append(trial)
         steps = []
         for (number, attempt), trials in groups.items():
-            # A phase 1 that failed was tried again; whatever ended the attempt is its last trial.
+            # What doesn't pass ends the attempt.
             decisive = trials[-1]
             steps.append(
                 StepRecord(
                     number=number,
                     attempt=attempt,
                     rate=decisive.step_rate,
-                    verdict=decisive.verdict,
+                    outcome=Outcome.UNPREPARED if decisive.failed_to_prepare else Outcome(decisive.verdict.value),
                     cause=decisive.cause,
                     reason=decisive.reason,
                     trials=tuple(trials),

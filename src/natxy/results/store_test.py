@@ -28,6 +28,7 @@ from natxy.results.pcap import PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, RunState, State, TrialKind
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp
+from natxy.search.outcome import Outcome
 
 SAMPLE = ForeignSample(side=Side.LEFT, kind="arp", time_ns=1_700_000_000_123_456_789, data_base64="AAECAwQ=")
 
@@ -41,14 +42,16 @@ def trial_at(rate_fps: float) -> TrialResult:
     return result.model_copy(update={"ports": [port], "samples": [SAMPLE]})
 
 
-def add_trial(store: RunStore, repetition: int, number: int, rate: float, *, attempt: int = 1) -> TrialResult:
+def add_trial(
+    store: RunStore, repetition: int, number: int, rate: float, *, attempt: int = 1, purpose: Purpose = Purpose.MEASURE
+) -> TrialResult:
     result = trial_at(rate)
     store.add_trial(
         repetition,
         number=number,
         attempt=attempt,
         kind=TrialKind.TRAFFIC,
-        purpose=Purpose.MEASURE,
+        purpose=purpose,
         step_rate=rate,
         rate_fps=rate,
         started_at=timestamp(),
@@ -169,11 +172,15 @@ def test_a_step_is_decided_by_its_first_trial_that_did_not_pass(tmp_path: Path) 
     for rate in (100, 2000):
         add_trial(store, repetition, 1, rate)
     add_trial(store, repetition, 1, 100, attempt=2)
+    add_trial(store, repetition, 2, 100, purpose=Purpose.PREPARE)
+    add_trial(store, repetition, 2, 2000, attempt=2, purpose=Purpose.PREPARE)
     store.close()
     steps = RunReader(tmp_path / RESULTS_FILE).run.experiments[0].repetitions[0].steps
-    assert [(step.number, step.attempt, step.verdict, len(step.trials)) for step in steps] == [
-        (1, 1, Verdict.FAIL, 2),
-        (1, 2, Verdict.PASS, 1),
+    assert [(step.number, step.attempt, step.outcome, len(step.trials)) for step in steps] == [
+        (1, 1, Outcome.FAIL, 2),
+        (1, 2, Outcome.PASS, 1),
+        (2, 1, Outcome.PASS, 1),
+        (2, 2, Outcome.UNPREPARED, 1),
     ]
 
 

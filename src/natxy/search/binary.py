@@ -13,7 +13,7 @@ from natxy.search.outcome import Attempt, Measure, Outcome, SearchResult, Tester
 class BinarySearch:
     """Ends when the bracket is no wider than `absolute_error`, or than `relative_error` times its upper bound.
 
-    Give one of the two. An invalid trial is repeated, `max_invalid` times in all at one rate.
+    Give one of the two. A try that decides nothing is repeated, `max_invalid` times in all at one rate.
     """
 
     min_rate: float
@@ -32,7 +32,7 @@ class BinarySearch:
             raise ValueError(f"expected max_invalid of at least 1, got {self.max_invalid}")
 
     def run(self, measure: Measure) -> SearchResult:
-        """TesterLimitReached when a rate cannot be tried."""
+        """TesterLimitReached or NeverPrepared when a rate cannot be tried."""
         return _Run(self, measure).search()
 
     def narrow(self, lower: float, upper: float) -> bool:

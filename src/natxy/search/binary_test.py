@@ -78,19 +78,16 @@ def test_a_search_of_one_rate() -> None:
     assert search.run(Dut(99)).rate == 0
 
 
-@given(st.floats(min_value=20, max_value=900), st.lists(st.integers(min_value=0, max_value=2), max_size=30))
-def test_invalid_trials_never_change_the_result(truth: float, invalid: list[int]) -> None:
+UNDECIDED = st.lists(st.sampled_from([Outcome.INVALID, Outcome.UNPREPARED]), max_size=2)
+
+
+@given(st.floats(min_value=20, max_value=900), st.lists(UNDECIDED, max_size=30))
+def test_tries_that_decide_nothing_never_change_the_result(truth: float, undecided: list[list[Outcome]]) -> None:
     dut = Dut(truth)
-    pending = iter(invalid)
-    left = {"number": 0, "invalid": 0}
 
     def measure(attempt: Attempt) -> Outcome:
-        if attempt.number != left["number"]:
-            left.update(number=attempt.number, invalid=next(pending, 0))
-        if left["invalid"]:
-            left["invalid"] -= 1
-            return Outcome.INVALID
-        return dut(attempt)
+        before = undecided[attempt.number - 1] if attempt.number <= len(undecided) else []
+        return before[attempt.retry - 1] if attempt.retry <= len(before) else dut(attempt)
 
     assert LIMITS.run(measure) == LIMITS.run(Dut(truth))
 

@@ -56,7 +56,7 @@ class MlrSearch:
     max_invalid: int = 3
 
     def run(self, measure: Callable[[Attempt], Sample]) -> SearchResult:
-        """TesterLimitReached when a rate cannot be tried."""
+        """TesterLimitReached or NeverPrepared when a rate cannot be tried."""
         goal = self._goal()
         config = Config()
         # The library's own limits stand in each other's way unless the higher is set first.

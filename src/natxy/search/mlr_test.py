@@ -99,11 +99,12 @@ def test_a_trial_that_fails_without_loss_is_no_pass() -> None:
     assert search_with(STRICT).run(rewrites_wrongly).rate == pytest.approx(50_000, rel=ERROR)
 
 
-def test_invalid_trials_are_repeated_and_decide_nothing() -> None:
+@pytest.mark.parametrize("undecided", [Sample(Outcome.INVALID, 10, 10), Sample(Outcome.UNPREPARED, 0, 0)])
+def test_tries_that_decide_nothing_are_repeated(undecided: Sample) -> None:
     dut = Dut(123_456)
 
     def every_other_time(attempt: Attempt) -> Sample:
-        return dut(attempt) if attempt.retry == 2 else Sample(Outcome.INVALID, 10, 10)
+        return dut(attempt) if attempt.retry == 2 else undecided
 
     assert search_with(STRICT).run(every_other_time).rate == search_with(STRICT).run(Dut(123_456)).rate
 

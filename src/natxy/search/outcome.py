@@ -7,15 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from natxy.errors import TesterLimitError
+from natxy.errors import NatxyError, TesterLimitError
 
 
 class Outcome(StrEnum):
-    """Of one trial at one rate. `INVALID` is the tester's failure and decides nothing."""
+    """Of one try of a rate. Two decide nothing: `INVALID` is the tester's failure, and of `UNPREPARED` the rate was
+    never sent, since what it takes could not be brought about."""
 
     PASS = "pass"
     FAIL = "fail"
     INVALID = "invalid"
+    UNPREPARED = "unprepared"
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,26 @@ class TesterLimitReached(TesterLimitError):
         self.upper_bound = upper_bound
 
 
+class NeverPrepared(NatxyError):
+    """No try at `rate` decided anything, `unprepared` of them for want of what it takes; what is searched has no
+    result."""
+
+    def __init__(self, rate: float, tries: int, unprepared: int) -> None:
+        super().__init__(f"{unprepared} of {tries} tries of the step at {rate:.6g} per second could not be prepared")
+        self.rate = rate
+        self.tries = tries
+        self.unprepared = unprepared
+
+
 def try_rate(measure: Measure, first: Attempt, tries: int) -> Outcome:
-    """Measures until an outcome is valid; TesterLimitReached after `tries` that were not."""
+    """Measures until an outcome decides; after `tries` that didn't, NeverPrepared where any of them was unprepared,
+    else TesterLimitReached."""
+    unprepared = 0
     for retry in range(1, tries + 1):
         outcome = measure(replace(first, retry=retry))
-        if outcome != Outcome.INVALID:
+        if outcome in (Outcome.PASS, Outcome.FAIL):
             return outcome
+        unprepared += outcome == Outcome.UNPREPARED
+    if unprepared:
+        raise NeverPrepared(first.rate, tries, unprepared)
     raise TesterLimitReached(first.rate, tries)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+
+from natxy.search.outcome import Attempt, NeverPrepared, Outcome, TesterLimitReached, try_rate
+
+PASS, FAIL, INVALID, UNPREPARED = Outcome
+
+
+def tried(*outcomes: Outcome, tries: int = 3) -> tuple[Outcome, list[int]]:
+    """And the numbers of the tries it took."""
+    retries: list[int] = []
+
+    def measure(attempt: Attempt) -> Outcome:
+        retries.append(attempt.retry)
+        return outcomes[attempt.retry - 1]
+
+    return try_rate(measure, Attempt(7, 1, 1000), tries), retries
+
+
+@pytest.mark.parametrize("decided", [PASS, FAIL])
+def test_what_decides_nothing_is_tried_again(decided: Outcome) -> None:
+    assert tried(decided) == (decided, [1])
+    assert tried(UNPREPARED, decided) == (decided, [1, 2])
+    assert tried(UNPREPARED, INVALID, decided) == (decided, [1, 2, 3])
+
+
+def test_tries_that_are_all_invalid_are_the_testers_limit() -> None:
+    with pytest.raises(TesterLimitReached):
+        tried(INVALID, INVALID, INVALID, PASS)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "unprepared"),
+    [((UNPREPARED,) * 3, 3), ((UNPREPARED, INVALID, INVALID), 1), ((INVALID, UNPREPARED, INVALID), 1)],
+)
+def test_tries_that_could_not_be_prepared_are_not_the_testers_limit(
+    outcomes: tuple[Outcome, ...], unprepared: int
+) -> None:
+    with pytest.raises(NeverPrepared, match=f"{unprepared} of 3 tries of the step at 1000") as caught:
+        tried(*outcomes, PASS)
+    assert (caught.value.rate, caught.value.tries, caught.value.unprepared) == (1000, 3, unprepared)
