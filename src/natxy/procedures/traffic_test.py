@@ -192,7 +192,7 @@ def test_the_report_draws_and_states_it_all(tmp_path: Path) -> None:
     assert "No trial was run" not in page
     tables = results_tables.rfc_form(reader.run)
     stated = [{row[0]: row[1] for row in table.rows} for table in tables]
-    assert (stated[0]["Maximum rate"], stated[0]["Step percent"]) == ("400,000", "10")
+    assert (stated[0]["Maximum rate"], stated[0]["Step percent"]) == ("400 kfps", "10 %")
     assert (stated[1]["Rate"], stated[1]["Duration of a trial's traffic"]) == ("50 kfps", "1 s")
     assert stated[1]["Worst case latency, reverse, ms, median"] == "0.049970"
     assert stated[1]["Definition of delay"].startswith("RFC 1242 §3.8, store and forward")
