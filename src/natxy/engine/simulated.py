@@ -36,6 +36,7 @@ from natxy.engine.messages import (
 )
 from natxy.engine.simulated_delays import SimulatedDelays
 from natxy.engine.simulated_losses import NOTHING, Carried, Outage, StreamLosses, carried, during, lose
+from natxy.engine.simulated_seconds import received_per_second, sent_per_second
 from natxy.engine.simulated_table import SimulatedTable
 from natxy.errors import NatxyError
 from natxy.plan.gateways import AfterRestart, SimulatedConfig
@@ -223,8 +224,14 @@ class SimulatedEngine:
         misrouted = 0
         if self._dut.config.after_restart == AfterRestart.MISROUTE and stream.source == Side.LEFT:
             misrouted = len(during(stream, self._forgotten(stream)))
-        found = {"first_lost": losses.first, "last_lost": losses.last, "longest_silence": losses.silence}
-        return result.model_copy(update={"misrouted": misrouted} | found)
+        found: dict[str, object] = {
+            "first_lost": losses.first,
+            "last_lost": losses.last,
+            "longest_silence": losses.silence,
+        }
+        if losses.unheard:
+            found["received_per_second"] = received_per_second(stream, losses.received, losses.unheard)
+        return result.model_copy(update={"misrouted": misrouted, **found})
 
     def _with_delays(self, stream: StreamSpec, result: StreamResult, *, histogram: bool) -> StreamResult:
         config = self._dut.config
@@ -318,8 +325,8 @@ class SimulatedEngine:
                 refused=0,
             ),
             delay=None,
-            sent_per_second=[],
-            received_per_second=[],
+            sent_per_second=sent_per_second(stream),
+            received_per_second=received_per_second(stream, received),
         )
 
 

@@ -65,6 +65,8 @@ class StreamLosses:
     last: LostFrame | None
     silence: Silence | None
     """The longest outage, from the last frame before it to the first after it; None without one."""
+    unheard: tuple[range, ...] = ()
+    """The frames of the outages, in order."""
 
 
 def lose(stream: StreamSpec, through: Carried, ratio: float, outages: Iterable[Outage]) -> StreamLosses:
@@ -82,7 +84,8 @@ def lose(stream: StreamSpec, through: Carried, ratio: float, outages: Iterable[O
     if received < heard:
         spread_from = 0 if ratio else int(stream.frames * through.lossless_part)
         first, last = min(first, spread_from), stream.frames - 1
-    return StreamLosses(received, _lost(stream, first), _lost(stream, last), _silence(stream, unheard))
+    silence = _silence(stream, unheard)
+    return StreamLosses(received, _lost(stream, first), _lost(stream, last), silence, tuple(unheard))
 
 
 def during(stream: StreamSpec, outage: Outage) -> range:

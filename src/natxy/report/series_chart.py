@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of one trial second by second: what each direction sent and what of it arrived."""
+"""The picture of a trial second by second: what each direction sent and what of it arrived. A live one shows any of
+several trials."""
 
 from __future__ import annotations
 
@@ -10,25 +11,32 @@ from typing import Final
 from natxy.engine.messages import Verdict
 from natxy.plan.units import Unit
 from natxy.report import chart, wording
-from natxy.report.chart import Chart, Row, Spec
+from natxy.report.chart import Chart, Ink, Row, Spec
 from natxy.results.records import ExperimentRecord, RepetitionRecord, TrialKind, TrialRecord
 
 _HEIGHT: Final = 240
 _LEAST_SECONDS: Final = 3
 _LAST_GAP_S: Final = 0.01
+_CHOSEN: Final = "chosen"
 # More points than a picture has room for are averaged.
 _MOST_POINTS: Final = 400
+# What a page with a hundred of these charts can hold.
+_MOST_ROWS: Final = 1500
+_MOST_TRIALS: Final = 20
 
 
 def series_chart(experiment: ExperimentRecord, *, name: str) -> Chart | None:
-    """Of the trial that decided the last repetition; None where it was too short to have a course."""
-    found = _deciding_trial(experiment)
-    if found is None:
-        return None
-    repetition, trial = found
-    rows = list(_rows(trial))
+    """Of the trial that decided the last repetition, at first; others can be chosen. None where they were too short to
+    have a course."""
+    rows: list[Row] = []
+    for repetition, trial in _trials(experiment):
+        course = [{"trial": _words(repetition, trial), **row} for row in _rows(trial)]
+        if rows and len(rows) + len(course) > _MOST_ROWS:
+            break
+        rows += course
     if not rows:
         return None
+    trials = list(dict.fromkeys(str(row["trial"]) for row in rows))
     names = list(dict.fromkeys(str(row["series"]) for row in rows))
     told: list[Spec] = [
         {"field": "series", "title": "frames"},
@@ -49,16 +57,49 @@ def series_chart(experiment: ExperimentRecord, *, name: str) -> Chart | None:
     spec = chart.spec(
         layers,
         height=_HEIGHT,
+        title={
+            "text": {"expr": _CHOSEN},
+            "anchor": "start",
+            "fontSize": 12,
+            "fontWeight": "normal",
+            "color": Ink.MUTED.css,
+        },
+        params=[{"name": _CHOSEN, "value": trials[0], **_choice(trials)}],
         data={"values": rows},
+        transform=[{"filter": f"datum.trial === {_CHOSEN}"}],
         encoding={
             "x": {"field": "second", "type": "quantitative", "title": "seconds after the trial's start"},
             "y": {"field": "frames", **chart.axis("", Unit.FPS), "title": "frames in a second"},
             **chart.series("series", names, marks=False),
         },
     )
-    where = f"repetition {repetition.number}, step {trial.number}"
-    title = f"One trial's course: {where}, {wording.number(trial.rate_fps)} frames/s"
-    return Chart(name, title, f"{title}: frames sent and received in each second", spec)
+    return Chart(name, "One trial's course", f"{trials[0]}: frames sent and received in each second", spec)
+
+
+def _choice(trials: Sequence[str]) -> Spec:
+    if len(trials) == 1:
+        return {}
+    return {"bind": {"input": "select", "options": list(trials), "name": "Trial: "}}
+
+
+def _words(repetition: RepetitionRecord, trial: TrialRecord) -> str:
+    attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
+    where = f"repetition {repetition.number}, step {trial.number}{attempt}"
+    return f"{where}, {wording.number(trial.rate_fps)} frames/s: {trial.verdict.value}"
+
+
+def _trials(experiment: ExperimentRecord) -> list[tuple[RepetitionRecord, TrialRecord]]:
+    """The deciding one first, then its repetition's others, then those of the other repetitions, the last first."""
+    decisive = _deciding_trial(experiment)
+    if decisive is None:
+        return []
+    others = [
+        (repetition, trial)
+        for repetition in reversed(experiment.repetitions)
+        for trial in repetition.trials
+        if trial.kind is TrialKind.TRAFFIC and trial is not decisive[1]
+    ]
+    return [decisive, *others][:_MOST_TRIALS]
 
 
 def _deciding_trial(experiment: ExperimentRecord) -> tuple[RepetitionRecord, TrialRecord] | None:

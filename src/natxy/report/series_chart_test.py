@@ -32,14 +32,31 @@ def test_the_trial_that_decided_is_drawn_second_by_second(tmp_path: Path) -> Non
     experiment = measured(tmp_path)
     chart = series_chart(experiment, name="c")
     assert chart is not None
-    assert "231,250 frames/s" in chart.title
-    rows = chart.spec["data"]["values"]
+    shown = chart.spec["params"][0]["value"]
+    assert "231,250 frames/s: pass" in shown
+    rows = [row for row in chart.spec["data"]["values"] if row["trial"] == shown]
     assert {row["series"] for row in rows} == {
         "forward, sent", "forward, received", "reverse, sent", "reverse, received",
     }  # fmt: skip
     assert [(row["second"], row["frames"]) for row in rows if row["series"] == "forward, sent"] == [
         (second, 231_250) for second in range(4)
     ]  # fmt: skip
+
+
+def test_any_other_trial_can_be_chosen(tmp_path: Path) -> None:
+    experiment = measured(tmp_path)
+    chart = series_chart(experiment, name="c")
+    assert chart is not None
+    options = chart.spec["params"][0]["bind"]["options"]
+    assert len(options) == len(set(options)) == 20
+    assert "repetition 3, step 1, 400,000 frames/s: fail" in options
+    assert {row["trial"] for row in chart.spec["data"]["values"]} == set(options)
+
+
+def test_a_page_holds_only_so_much(tmp_path: Path) -> None:
+    chart = series_chart(with_trials(measured(tmp_path), [100] * 60, 60.0), name="c")
+    assert chart is not None
+    assert len(chart.spec["params"][0]["bind"]["options"]) == 6
 
 
 def test_a_short_trial_has_no_course(tmp_path: Path) -> None:
