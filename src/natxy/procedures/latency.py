@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from natxy.engine.messages import StreamSpec, TaggedFrames, TrialRequest
+from natxy.engine.messages import StreamSpec, TaggedFrames
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.latency import LatencyConfig
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench
-from natxy.procedures.streams import traffic_request
+from natxy.procedures.streams import tagged_request
 from natxy.procedures.traffic import (
     DRAWN_PERCENTILES,
     TrafficProcedure,
@@ -33,7 +33,9 @@ class Latency(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = LatencyConfig
 
     def measure(self, bench: Bench) -> ProcedureResult:
-        result = known_rate_step(bench, lambda rate_fps, seed: _request(bench.experiment, rate_fps, seed))
+        result = known_rate_step(
+            bench, lambda rate_fps, seed: tagged_request(bench.experiment, rate_fps, seed, _tagged)
+        )
         tagged = {stream.name: stream.tagged_delays_ns or [] for stream in foreground(result.streams)}
         delays = {stream: [ns for ns in given if ns is not None] for stream, given in tagged.items()}
         summaries = {stream: summarize(values) for stream, values in delays.items()}
@@ -52,15 +54,6 @@ class Latency(TrafficProcedure):
                 if values
             ),
         )
-
-
-def _request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
-    request = traffic_request(experiment, rate_fps, seed)
-    streams = [
-        stream if stream.interleaved_with else stream.model_copy(update={"tagged": _tagged(experiment, stream)})
-        for stream in request.streams
-    ]
-    return request.model_copy(update={"streams": streams})
 
 
 def _tagged(experiment: Experiment, stream: StreamSpec) -> TaggedFrames:

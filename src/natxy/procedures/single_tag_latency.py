@@ -6,13 +6,13 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from natxy.engine.messages import StreamSpec, TaggedFrames, TrialRequest
+from natxy.engine.messages import StreamSpec, TaggedFrames
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.single_tag_latency import SingleTagLatencyConfig
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench
-from natxy.procedures.streams import traffic_request
+from natxy.procedures.streams import tagged_request
 from natxy.procedures.traffic import (
     TrafficProcedure,
     by_direction,
@@ -25,7 +25,9 @@ class SingleTagLatency(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = SingleTagLatencyConfig
 
     def measure(self, bench: Bench) -> ProcedureResult:
-        result = known_rate_step(bench, lambda rate_fps, seed: _request(bench.experiment, rate_fps, seed))
+        result = known_rate_step(
+            bench, lambda rate_fps, seed: tagged_request(bench.experiment, rate_fps, seed, _tagged)
+        )
         delays = {stream.name: stream.tagged_delays_ns[0] for stream in result.streams if stream.tagged_delays_ns}
         lost = [stream for stream, ns in delays.items() if ns is None]
         latencies = {stream: None if ns is None else float(ns) for stream, ns in delays.items()}
@@ -35,15 +37,6 @@ class SingleTagLatency(TrafficProcedure):
             | by_direction("lost_tagged", {stream: float(ns is None) for stream, ns in delays.items()}),
             remark=f"the tagged frame was lost: {', '.join(lost)}" if lost else "",
         )
-
-
-def _request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
-    request = traffic_request(experiment, rate_fps, seed)
-    streams = [
-        stream if stream.interleaved_with else stream.model_copy(update={"tagged": _tagged(experiment, stream)})
-        for stream in request.streams
-    ]
-    return request.model_copy(update={"streams": streams})
 
 
 def _tagged(experiment: Experiment, stream: StreamSpec) -> TaggedFrames:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from natxy.engine.messages import (
     AddressField,
     EstablishRequest,
@@ -15,6 +17,7 @@ from natxy.engine.messages import (
     Side,
     StreamKind,
     StreamSpec,
+    TaggedFrames,
     TrialLimits,
     TrialRequest,
     ValidateRequest,
@@ -83,6 +86,18 @@ def traffic_request(experiment: Experiment, rate_fps: float, seed: int) -> Trial
         drain_s=timing.drain,
         limits=_limits(timing),
     )
+
+
+def tagged_request(
+    experiment: Experiment, rate_fps: float, seed: int, tagged: Callable[[Experiment, StreamSpec], TaggedFrames]
+) -> TrialRequest:
+    """`traffic_request` with tagged frames in every stream but the background's."""
+    request = traffic_request(experiment, rate_fps, seed)
+    streams = [
+        stream if stream.interleaved_with else stream.model_copy(update={"tagged": tagged(experiment, stream)})
+        for stream in request.streams
+    ]
+    return request.model_copy(update={"streams": streams})
 
 
 def _direction(experiment: Experiment, side: Side, rate_fps: float) -> list[StreamSpec]:

@@ -55,11 +55,13 @@ Figures = dict[str, Any]
 @dataclass(frozen=True)
 class Truth:
     """`figures`: every figure that the procedure declares, as the gateway's model says. `experiment`: the plan's, but
-    for its name, gateway and search. `gateway`: fields that other procedures would only be disturbed by."""
+    for its name, gateway and search. `gateway`: fields that other procedures would only be disturbed by. `curve`: what
+    every curve of the procedure has at x, where the model says that too."""
 
     figures: Callable[[SimulatedConfig], Figures]
     experiment: dict[str, Any] = field(default_factory=dict)
     gateway: dict[str, st.SearchStrategy[Any]] = field(default_factory=dict)
+    curve: Callable[[SimulatedConfig, float], object] | None = None
 
 
 def throughput(gateway: SimulatedConfig) -> Figures:
@@ -69,9 +71,16 @@ def throughput(gateway: SimulatedConfig) -> Figures:
 def frame_loss_rate(gateway: SimulatedConfig) -> Figures:
     limit_fps = gateway.forwarding_fps / 2
     offered = [MAXIMUM * percent / 100 for percent in range(10, 101, 10)]
-    loss = pytest.approx(max(0.0, 100 * (1 - limit_fps / MAXIMUM)), abs=0.001)
+    loss = loss_percent(gateway, 100)
     lossless = max((rate for rate in offered if rate <= limit_fps), default=0)
     return {"lossless_rate": pytest.approx(lossless)} | both("loss_at_maximum", loss, loss)
+
+
+def loss_percent(gateway: SimulatedConfig, offered_percent: float) -> object:
+    """Of a trial whose frames are counted whole."""
+    offered_fps = MAXIMUM * offered_percent / 100
+    truth = max(0.0, 1 - gateway.forwarding_fps / 2 / offered_fps)
+    return pytest.approx(100 * truth, abs=100 * 1.001 / (offered_fps * TRIAL_S))
 
 
 def latency(gateway: SimulatedConfig) -> Figures:
@@ -187,7 +196,7 @@ def tcp_goodput(gateway: SimulatedConfig) -> Figures:
 TRUTHS: Final[dict[str, Truth]] = {
     "throughput": Truth(throughput),
     "frame-loss-rate": Truth(
-        frame_loss_rate, {"procedure": {"name": "frame-loss-rate", "maximum_rate": MAXIMUM}}
+        frame_loss_rate, {"procedure": {"name": "frame-loss-rate", "maximum_rate": MAXIMUM}}, curve=loss_percent
     ),
     "latency": Truth(
         latency, {"procedure": {"name": "latency", "tagged_frames": 2 * PERIOD}, "rate": KNOWN_RATE}
@@ -243,6 +252,10 @@ def test_finds_the_models_truth(procedure: str, phase2: bool, data: st.DataObjec
         assert run_plan(plan_of(procedure, drawn, phase2=phase2), Path(folder) / "run", RunListener()) == 0
         repetition = RunReader(Path(folder) / "run").run.experiments[0].repetitions[0]
     assert repetition.figures == expected
+    if truth.curve:
+        assert len(repetition.curves) == 2
+        for x, y in (point for curve in repetition.curves for point in curve.points):
+            assert y == truth.curve(gateway, x)
 
 
 def plan_of(procedure: str, gateway: dict[str, Any], *, phase2: bool, **others: Any) -> ResolvedPlan:
