@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import ClassVar, Generic, TypeVar
 
 from natxy.dut.transport import Transport
-from natxy.errors import PlanError
+from natxy.errors import DutError, PlanError
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.gateways import GatewayModel
 
@@ -121,7 +121,7 @@ class Gateway(ABC, Generic[ConfigT]):
     def clear(self) -> None:
         """Empties the connection tracking table and makes sure that it is empty (RFC 9693 §4.4)."""
         if self.config.keeps_connections:
-            raise NotImplementedError(f"{self.name} is stateful and says no way to clear its table")
+            raise DutError(f"{self.name} keeps connections, but its driver cannot clear them: it needs a `clear`")
 
     def timed_clear(self) -> float:
         """Clears the table; returns how many seconds that took, with the making sure (RFC 9693 §4.7)."""
@@ -131,7 +131,7 @@ class Gateway(ABC, Generic[ConfigT]):
 
     def set_cores(self, cores: Sequence[int]) -> None:
         """Has these of the DUT's cores do all packet work (with `Capability.SET_CORES`)."""
-        raise NotImplementedError(f"{self.name} says no way to set its cores")
+        raise DutError(f"{self.name} claims to set its cores, but its driver cannot: it needs a `set_cores`")
 
     def count(self) -> int | None:
         """Entries in the connection tracking table; None when the driver cannot tell (no `Capability.COUNT`)."""

@@ -5,11 +5,12 @@ from ipaddress import IPv4Network, IPv6Network, ip_interface
 
 import pytest
 
-from natxy.dut.base import Capability, DutInterfaces
+from natxy.dut.base import Capability, DutInterfaces, Gateway
 from natxy.dut.machine import MachineSysctls
+from natxy.dut.nftables import NftablesGateway
 from natxy.dut.registry import GATEWAYS, create
 from natxy.dut.transport import LocalTransport
-from natxy.errors import PlanError
+from natxy.errors import DutError, PlanError
 from natxy.plan.addresses import AddressPlan, LinkAddresses, Translation
 from natxy.plan.gateways import (
     CommandConfig,
@@ -66,6 +67,18 @@ def test_driver_that_needs_no_testbed() -> None:
 def test_stateful_gateways_can_clear_their_table(config: GatewayConfig) -> None:
     gateway = create(config, LocalTransport(MachineSysctls()), INTERFACES, ADDRESSES)
     assert (Capability.CLEAR in gateway.capabilities) == config.keeps_connections
+
+
+def test_a_driver_that_lacks_what_it_claims_says_so() -> None:
+    class Careless(NftablesGateway):
+        set_cores = Gateway.set_cores
+        clear = Gateway.clear
+
+    careless = Careless(NftablesConfig(), LocalTransport(MachineSysctls()), INTERFACES, ADDRESSES)
+    with pytest.raises(DutError, match="nftables claims to set its cores, but its driver cannot"):
+        careless.set_cores([0])
+    with pytest.raises(DutError, match="nftables keeps connections, but its driver cannot clear them"):
+        careless.clear()
 
 
 def test_every_driver_is_tried_here_and_has_a_summary() -> None:
