@@ -48,10 +48,10 @@ def test_the_frame_after_the_warm_up_is_the_tagged_one(
     assert found["lost_tagged_forward"] == 0
 
 
-def test_the_report_gives_the_mean(tmp_path: Path) -> None:
+def test_the_report_gives_the_mean_and_the_deviation(tmp_path: Path) -> None:
     run = measure(tmp_path / "run", reverse_delay_ns=50_000, delay_spread_ns=0)
     rows = {row[0]: row[1] for row in results_tables.rfc_form(run)[0].rows}
-    assert rows["Mean"] == "0.050000"
+    assert (rows["Mean"], rows["Standard deviation"]) == ("0.050000", "0.000000")
     assert rows["Latency of one tagged frame, forward, ms, mean"] == "0.020000"
     assert run.experiments[0].statistics is not None
     assert run.experiments[0].statistics.mean == pytest.approx(50_000)

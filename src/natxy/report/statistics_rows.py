@@ -39,6 +39,8 @@ def statistics_rows(experiments: Sequence[ExperimentRecord]) -> list[Row]:
         picks = (("Mean", _MEAN[1]), *_STATISTICS)
     rows.extend((label, *(_statistic(e.statistics, pick, e.unit) for e in experiments)) for label, pick in picks)
     dispersions = (wording.dispersion(e.statistics) if e.statistics else wording.ABSENT for e in experiments)
+    if any(experiment.declaration.reports_mean for experiment in experiments):
+        rows.append(("Standard deviation", *map(_deviation, experiments)))
     rows.append(("Dispersion (max − min) / median", *dispersions))
     if any(headlines.share_of_maximum(experiment) != wording.ABSENT for experiment in experiments):
         rows.append(("Median of the theoretical maximum", *map(headlines.share_of_maximum, experiments)))
@@ -71,6 +73,12 @@ def _statistic(summary: Summary | None, pick: _Pick, unit: str) -> str:
     if pick is _MEDIAN[1]:
         return summary.shown_median(lambda value: wording.quantity(value, unit))
     return wording.statistic(summary, pick(summary), unit)
+
+
+def _deviation(experiment: ExperimentRecord) -> str:
+    summary = experiment.statistics
+    shown = summary and summary.shown_deviation(lambda value: wording.quantity(value, experiment.unit))
+    return shown or wording.ABSENT
 
 
 def _median(experiment: ExperimentRecord, directions: int) -> str:

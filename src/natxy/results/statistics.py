@@ -32,6 +32,7 @@ class Headline(NamedTuple):
 @dataclass(frozen=True)
 class Summary:
     """Of `count` repetitions. `dispersion` is (maximum − minimum) / |median|; None where the median is 0.
+    `standard_deviation` is the sample's, None of a single value.
 
     `at_least_from`: statistics from this value on are lower bounds. `at_most_to`: up to this value, upper bounds.
     `below`: where a search found nothing, which counts as 0, the lowest rate it tried.
@@ -45,6 +46,7 @@ class Summary:
     maximum: float
     count: int
     dispersion: float | None
+    standard_deviation: float | None
     at_least_from: float | None = None
     median_is_at_least: bool = False
     at_most_to: float | None = None
@@ -62,6 +64,13 @@ class Summary:
     def shown_median(self, show: Callable[[float], str]) -> str:
         """The median of an even count is a bound where one of its two values is, also without being one of them."""
         return f"≥ {show(self.median)}" if self.median_is_at_least else self.shown(self.median, show)
+
+    def shown_deviation(self, show: Callable[[float], str]) -> str | None:
+        """None where nothing can be said of it: of a single value, or where any is a bound."""
+        bounds = (self.at_least_from, self.at_most_to, self.below)
+        if self.standard_deviation is None or any(bound is not None for bound in bounds):
+            return None
+        return show(self.standard_deviation)
 
     def shown_dispersion(self, show: Callable[[float | None], str]) -> str:
         """Nothing can be said of it where both ends are bounds."""
@@ -121,6 +130,7 @@ def summarize(values: Sequence[float]) -> Summary | None:
         maximum=max(values),
         count=len(values),
         dispersion=(max(values) - min(values)) / abs(median) if median else None,
+        standard_deviation=statistics.stdev(values) if len(values) > 1 else None,
     )
 
 

@@ -78,6 +78,18 @@ def test_what_a_search_cut_off_is_shown_as_a_bound(
     assert summary.shown_dispersion(show) == dispersion
 
 
+def test_the_standard_deviation_is_the_samples_and_none_of_bounds() -> None:
+    def deviation(*headlines: Headline) -> str | None:
+        summary = summarize_headlines(headlines)
+        assert summary is not None
+        return summary.shown_deviation(lambda value: f"{value:g}")
+
+    assert deviation(Headline(2), Headline(4), Headline(6)) == "2"
+    assert deviation(Headline(2, 2, 3)) is None
+    assert deviation(Headline(2, 2, 3), Headline(6, 6, None)) is None
+    assert deviation(Headline(0, None, 1), Headline(6, 6, 7)) is None
+
+
 @pytest.mark.parametrize("percent", [0, -1, 101])
 def test_bad_percentages(percent: float) -> None:
     with pytest.raises(ValueError, match="percentage"):
