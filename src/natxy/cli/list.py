@@ -16,6 +16,7 @@ from natxy.cli.errors import reported_errors
 from natxy.dut.base import Gateway
 from natxy.dut.registry import GATEWAYS
 from natxy.dut.simulated import SimulatedGateway
+from natxy.dut.wire import Wire
 from natxy.errors import PlanError
 from natxy.plan.loading import load_plan
 from natxy.plan.procedures import DECLARATIONS
@@ -59,7 +60,7 @@ def _searches() -> list[Entry]:
 
 
 def _gateways() -> list[Entry]:
-    drivers: list[type[Gateway[Any]]] = [*GATEWAYS.values(), SimulatedGateway]
+    drivers: list[type[Gateway[Any]]] = [*GATEWAYS.values(), SimulatedGateway, Wire]
     return [_entry(driver.name, driver.summary) for driver in drivers]
 
 

@@ -47,6 +47,10 @@ class EngineClient:
     def __init__(self, argv: Sequence[str], log_path: Path, silence_s: float = SILENCE_S) -> None:
         self._pipe = RpcPipe(argv, log_path, name="natxy-engine", silence_s=silence_s, died=EngineDiedError)
 
+    @property
+    def pid(self) -> int:
+        return self._pipe.pid
+
     def info(self) -> EngineInfo:
         return self._call("engine.info", None, EngineInfo)
 

@@ -14,20 +14,18 @@ from natxy.dut.base import DutInterfaces
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.owner import Owner
 from natxy.dut.ssh import SshTransport
-from natxy.dut.transport import LocalTransport, NetnsTransport, Transport, run_program
-from natxy.engine.messages import PortMedium, PortSpec, Side
-from natxy.errors import PlanError
+from natxy.dut.transport import LocalTransport, NetnsTransport, Transport
+from natxy.engine.messages import PortSpec, Side
 from natxy.hosts.iperf3 import Host
 from natxy.lab.cores import CoreAssignment, assign_cores
 from natxy.lab.engine_program import find_engine
 from natxy.lab.host_namespaces import host_namespaces
-from natxy.lab.interfaces import INTERFACES, disturbing_offloads
+from natxy.lab.interfaces import disturbing_offloads
 from natxy.lab.namespaces import LabNamespaces
-from natxy.lab.packet_ring import ring_slots
-from natxy.lab.send_buffer import AF_XDP_SEND_BUFFER
+from natxy.lab.tester_ports import TesterPorts
 from natxy.plan.addresses import USUAL_MTU
 from natxy.plan.experiment import Addresses
-from natxy.plan.hardware import HardwareConfig, TesterPort
+from natxy.plan.hardware import HardwareConfig
 
 
 class HardwareTestbed:
@@ -37,7 +35,13 @@ class HardwareTestbed:
         self._config = config
         self._mtu = mtu
         self._machine = MachineSysctls()
-        self._ports: dict[Side, TesterPort] = {Side.LEFT: config.left, Side.RIGHT: config.right}
+        self._ports = TesterPorts(
+            {Side.LEFT: config.left, Side.RIGHT: config.right},
+            self._machine,
+            io=config.io,
+            queues=config.queues,
+            mtu=mtu,
+        )
         self._stack = ExitStack()
         self._dut_cores: tuple[int, ...] = ()
         self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
@@ -53,11 +57,7 @@ class HardwareTestbed:
             stack.callback(self._machine.release_all)
             if isinstance(self.transport, SshTransport):
                 stack.enter_context(self.transport)
-            if self._config.io == "af_xdp" and any(port.interface for port in self._ports.values()):
-                self._machine.hold(*AF_XDP_SEND_BUFFER)
-            for side, port in self._ports.items():
-                if port.interface:
-                    self._take(side, port.interface)
+            self._ports.take()
             if isinstance(self.transport, SshTransport):
                 # What a killed run took out of service.
                 self.transport.hot_plug.give_back()
@@ -73,20 +73,11 @@ class HardwareTestbed:
 
     def engine_argv(self) -> list[str]:
         workers = ",".join(map(str, self.cores.tester))
-        pci = ["--pci"] if any(port.pci for port in self._ports.values()) else []
+        pci = ["--pci"] if self._ports.pci else []
         return [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main), *pci]
 
     def port_specs(self) -> list[PortSpec]:
-        return [
-            PortSpec(
-                side=side,
-                device=self._device(number, port),
-                medium=_medium(port),
-                queues=self._config.queues,
-                mtu=self._mtu,
-            )
-            for number, (side, port) in enumerate(self._ports.items())
-        ]
+        return self._ports.specs()
 
     def description(self) -> dict[str, str]:
         return {
@@ -99,10 +90,7 @@ class HardwareTestbed:
         }
 
     def port_description(self) -> dict[str, str]:
-        return {
-            f"{side} port": port.pci or f"{port.interface} by net_{self._config.io}"
-            for side, port in self._ports.items()
-        }
+        return self._ports.description()
 
     def deviations(self) -> list[str]:
         if self._config.dut.ssh is None:
@@ -110,16 +98,12 @@ class HardwareTestbed:
         return []
 
     def port_deviations(self) -> list[str]:
-        sentences = []
-        for port in self._ports.values():
-            if port.interface:
-                sentences += self._interface_deviations(port.interface)
-        return sentences
+        return self._ports.deviations()
 
     @contextmanager
     def hosts(self, addresses: Addresses) -> Iterator[dict[Side, Host]]:
         with host_namespaces(
-            {side: port.interface for side, port in self._ports.items() if port.interface},
+            self._ports.interfaces,
             LocalTransport(self._machine),
             LabNamespaces(Owner.current()),
             self._machine,
@@ -133,10 +117,10 @@ class HardwareTestbed:
         sentences = [
             "Both hosts are one machine, the tester, and share its cores, so TCP itself may be what limits the goodput."
         ]
-        for side, port in self._ports.items():
-            if port.interface and (disturbing := disturbing_offloads(port.interface)):
+        for side, interface in self._ports.interfaces.items():
+            if disturbing := disturbing_offloads(interface):
                 sentences.append(
-                    f"The {side} host's interface {port.interface} has {', '.join(disturbing)} on: the card makes or "
+                    f"The {side} host's interface {interface} has {', '.join(disturbing)} on: the card makes or "
                     "merges segments for it."
                 )
         return sentences
@@ -146,39 +130,3 @@ class HardwareTestbed:
         if dut.ssh:
             return SshTransport(dut.ssh)
         return NetnsTransport(dut.namespace, self._machine) if dut.namespace else LocalTransport(self._machine)
-
-    def _take(self, side: Side, interface: str) -> None:
-        """PlanError when there is no such interface, or the kernel uses it."""
-        if not (INTERFACES / interface).exists():
-            found = ", ".join(sorted(path.name for path in INTERFACES.iterdir()))
-            raise PlanError(f"testbed.{side}.interface: this machine has no {interface!r}; it has {found}")
-        # An interface with IPv4 addresses answers ARP beside the engine; one with IPv6 sends on its own.
-        if address := run_program(["ip", "-brief", "-4", "address", "show", "dev", interface]).stdout.split()[2:]:
-            raise PlanError(
-                f"testbed.{side}.interface: {interface} has the address {address[0]}; the tester needs an "
-                f"interface that nothing else uses: choose another, or `ip address flush dev {interface}`"
-            )
-        self._machine.hold(f"net.ipv6.conf.{interface}.disable_ipv6", "1")
-        run_program(["ip", "link", "set", interface, "up"])
-
-    def _device(self, number: int, port: TesterPort) -> str:
-        if port.pci:
-            return port.pci
-        if self._config.io == "af_xdp":
-            return f"net_af_xdp{number},iface={port.interface},start_queue=0,queue_count={self._config.queues}"
-        return f"net_af_packet{number},iface={port.interface},qpairs={self._config.queues}{ring_slots(self._mtu)}"
-
-    def _interface_deviations(self, interface: str) -> list[str]:
-        sentences = []
-        if disturbing := disturbing_offloads(interface):
-            sentences.append(f"The tester's interface {interface} has {', '.join(disturbing)} on.")
-        if _medium(TesterPort(interface=interface)) == PortMedium.VETH:
-            sentences.append(f"The tester's interface {interface} is one of software; it has no line rate.")
-        return sentences
-
-
-def _medium(port: TesterPort) -> PortMedium:
-    """An interface without a device behind it is one of software, which may hold the tester back."""
-    if port.interface and not (INTERFACES / port.interface / "device").exists():
-        return PortMedium.VETH
-    return PortMedium.NIC

@@ -33,12 +33,12 @@ from natxy.plan.addresses import AddressPlan
 from natxy.plan.experiment import Addresses
 from natxy.plan.models import LabConfig
 
-_TESTER_MACS = {Side.LEFT: "02:00:00:00:00:01", Side.RIGHT: "02:00:00:00:01:01"}
+TESTER_MACS = {Side.LEFT: "02:00:00:00:00:01", Side.RIGHT: "02:00:00:00:01:01"}
 DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
 _DUT_INTERFACES = DutInterfaces(left="dut-left", right="dut-right")
 
 # Offloads leave checksums unfinished and merge frames; a frame has to be on the veth what it would be on a wire.
-_OFFLOADS_OFF = [word for offload in ("tx", "rx", "gro", "gso", "tso", "sg") for word in (offload, "off")]
+OFFLOADS_OFF = [word for offload in ("tx", "rx", "gro", "gso", "tso", "sg") for word in (offload, "off")]
 
 # Set before the links exist, so that the links are born with them.
 _COMMON_SYSCTLS = {"net.ipv6.conf.all.accept_dad": 0, "net.ipv6.conf.default.accept_dad": 0}
@@ -114,9 +114,9 @@ class NetnsLab:
         return [
             PortSpec(
                 side=side,
-                device=self._device(number, side),
+                device=veth_device(number, side, self._config.io, self._config.queues, self._addresses.mtu),
                 medium=PortMedium.VETH,
-                mac=_TESTER_MACS[side],
+                mac=TESTER_MACS[side],
                 queues=self._config.queues,
                 mtu=self._addresses.mtu,
             )
@@ -214,20 +214,15 @@ class NetnsLab:
         queues = ["numtxqueues", str(self._config.queues), "numrxqueues", str(self._config.queues)]
         peer = ["peer", "name", dut_end, "address", self._dut_macs[side], *queues, "netns", self._namespaces.dut]
         self._tester.run(
-            ["ip", "link", "add", tester_end, "address", _TESTER_MACS[side], *queues, "type", "veth", *peer]
+            ["ip", "link", "add", tester_end, "address", TESTER_MACS[side], *queues, "type", "veth", *peer]
         )
         for transport, end in ((self._tester, tester_end), (self._dut, dut_end)):
-            transport.run(["ethtool", "-K", end, *_OFFLOADS_OFF])
+            transport.run(["ethtool", "-K", end, *OFFLOADS_OFF])
             transport.run(["ip", "link", "set", end, "mtu", str(self._addresses.mtu), "up"])
 
     def _start_dut(self) -> None:
         """Puts the DUT's work on its own cores. On the sender's it would never lose a frame, just slow the tester."""
         steer(self._dut, self.interfaces, self.cores.dut)
-
-    def _device(self, number: int, side: Side) -> str:
-        if self._config.io == "af_xdp":
-            return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count=1,busy_budget=0"
-        return f"net_af_packet{number},iface={side.value},qpairs={self._config.queues}{ring_slots(self._addresses.mtu)}"
 
     def _tear_down(self) -> None:
         with interrupts_held_back():
@@ -239,3 +234,10 @@ class NetnsLab:
 
 def _listed(cores: tuple[int, ...]) -> str:
     return ", ".join(map(str, cores))
+
+
+def veth_device(number: int, side: Side, io: str, queues: int, mtu: int) -> str:
+    """For the engine: the end of a veth pair that is named as its side."""
+    if io == "af_xdp":
+        return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count=1,busy_budget=0"
+    return f"net_af_packet{number},iface={side.value},qpairs={queues}{ring_slots(mtu)}"

@@ -10,9 +10,17 @@ from typing import Final
 from natxy.plan.addresses import LinkAddresses
 from natxy.plan.background_checks import check_background
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways import ConntrackModel, JoolConfig, KernelModel, OpenbsdPfConfig, SimulatedConfig
+from natxy.plan.gateways import (
+    ConntrackModel,
+    JoolConfig,
+    KernelModel,
+    OpenbsdPfConfig,
+    SimulatedConfig,
+    WireConfig,
+)
 from natxy.plan.hardware import HardwareConfig
 from natxy.plan.host_checks import check_hosts
+from natxy.plan.loop import LoopConfig
 from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, LabConfig, Plan, TestbedConfig
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures import takers
@@ -77,6 +85,9 @@ def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> It
     if isinstance(gateway, SimulatedConfig) != (plan.testbed.kind == "simulated"):
         text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}; "
         yield Problem(at, text + "simulated gateways and the simulated testbed go together")
+    if isinstance(gateway, WireConfig) != (plan.testbed.kind == "loop"):
+        text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}; "
+        yield Problem(at, text + "a loop has no gateway, which is `gateway: wire`")
     if isinstance(gateway, OpenbsdPfConfig) and not (
         isinstance(plan.testbed, HardwareConfig) and plan.testbed.dut.ssh is not None
     ):
@@ -226,10 +237,12 @@ def _check_loss_tolerance(experiment: Experiment, location: Location) -> Iterato
 
 
 def check_testbed(testbed: TestbedConfig) -> Iterator[Problem]:
-    if isinstance(testbed, LabConfig) and testbed.io == "af_xdp" and testbed.queues > 1:
+    if isinstance(testbed, LoopConfig) and testbed.medium != "veth":
+        return
+    if isinstance(testbed, LabConfig | LoopConfig) and testbed.io == "af_xdp" and testbed.queues > 1:
         yield Problem(
             ("testbed", "queues"),
-            f"af_xdp has one queue on a lab's veth pairs, not {testbed.queues}: DPDK's driver asks for channels that "
+            f"af_xdp has one queue on a veth pair, not {testbed.queues}: DPDK's driver asks for channels that "
             "veth doesn't have; remove it, or set `io: af_packet`",
         )
 

@@ -23,6 +23,7 @@ from natxy.plan.frame_sizes import LONGEST_FRAME
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import GoalPlan
 from natxy.plan.hardware import HardwareConfig
+from natxy.plan.loop import LoopConfig
 from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.terms import Family, Order, SizeConvention, TranslationKind
@@ -267,7 +268,7 @@ class SimulatedTestbedConfig(PlanModel):
     )
 
 
-TestbedConfig = Annotated[HardwareConfig | LabConfig | SimulatedTestbedConfig, Field(discriminator="kind")]
+TestbedConfig = Annotated[HardwareConfig | LabConfig | LoopConfig | SimulatedTestbedConfig, Field(discriminator="kind")]
 
 
 def _known_table(name: str) -> str:

@@ -15,6 +15,7 @@ from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
 from natxy.plan.frame_sizes import SMALLEST_FRAME
 from natxy.plan.gateways import LinuxForwardConfig
 from natxy.plan.goals import GoalPlan, goal_deviations, resolve_goal
+from natxy.plan.loop import LoopConfig
 from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.models import (
     Directions,
@@ -226,6 +227,8 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
 
 
 def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[str]:
+    if isinstance(testbed, LoopConfig):
+        return ["There is no gateway: what is measured is the tester itself."]
     sentences: list[str] = []
     by_frames = [experiment for experiment in experiments if not experiment.procedure.between_hosts]
     if by_frames and not isinstance(testbed, SimulatedTestbedConfig):

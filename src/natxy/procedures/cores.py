@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import os
+
 from natxy.dut.base import Capability
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
-from natxy.lab.cores import lab_cores
+from natxy.lab.cores import assign_cores, lab_cores
 from natxy.lab.kernels import runs_in_guest
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways import CommandConfig
 from natxy.plan.hardware import HardwareConfig
+from natxy.plan.loop import LoopConfig
 from natxy.plan.models import LabConfig, SimulatedTestbedConfig
 
 
@@ -27,6 +30,9 @@ def check_cores(plan: ResolvedPlan) -> None:
         case HardwareConfig() as hardware:
             # Behind ssh they are counted when the DUT is set up; this machine's are not the gateway's alone.
             available = None if hardware.dut.ssh else 0
+        case LoopConfig() as loop:
+            assign_cores(os.sched_getaffinity(0), loop.tester_cores, ())
+            available = 0
         case SimulatedTestbedConfig() as simulated:
             available = simulated.dut_cores
     for experiment in plan.experiments:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from natxy.engine.messages import TrialResult
 from natxy.plan.experiment import Experiment, Search
+from natxy.plan.gateways import WireConfig
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench
 from natxy.search.binary import BinarySearch
@@ -55,7 +56,7 @@ def find_rate(bench: Bench, step: Step, steps_before: int = 0) -> Found:
     if isinstance(search, MlrSearch):
         found = search.run(lambda attempt: _sample(measure(attempt)))
     else:
-        found = search.run(lambda attempt: _outcome(measure(attempt)))
+        found = search.run(lambda attempt: _decided(bench.experiment, attempt, _outcome(measure(attempt))))
     return Found(found.rate, found.lower_bound, found.upper_bound, found.steps, _remark(found, last_reason))
 
 
@@ -112,6 +113,14 @@ def mlr_search(search: Search, max_invalid: int, *, loss_ratio: float) -> MlrSea
 
 def _outcome(result: TrialResult | None) -> Outcome:
     return Outcome(result.verdict.value) if result else Outcome.UNPREPARED
+
+
+def _decided(experiment: Experiment, attempt: Attempt, outcome: Outcome) -> Outcome:
+    """Without a gateway, what the tester cannot do in as many tries as it has is what is searched."""
+    last = attempt.retry == experiment.max_invalid
+    if outcome == Outcome.INVALID and last and isinstance(experiment.gateway, WireConfig):
+        return Outcome.FAIL
+    return outcome
 
 
 def _sample(result: TrialResult | None) -> Sample:

@@ -13,6 +13,7 @@ from typing import Any
 from natxy.dut import registry
 from natxy.dut.base import Capability, Gateway
 from natxy.dut.simulated import SimulatedGateway
+from natxy.dut.wire import Wire
 from natxy.engine.client import EngineClient
 from natxy.engine.messages import PortsOpen, Side
 from natxy.engine.simulated import SimulatedDut, SimulatedEngine
@@ -23,10 +24,12 @@ from natxy.interrupts import interrupts_held_back
 from natxy.lab.base import Testbed
 from natxy.lab.hardware import HardwareTestbed
 from natxy.lab.kernels import lab_for
+from natxy.lab.loop import LoopTestbed
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
-from natxy.plan.gateways import CommandConfig, GatewayConfig, SimulatedConfig
+from natxy.plan.gateways import CommandConfig, GatewayConfig, SimulatedConfig, WireConfig
 from natxy.plan.hardware import HardwareConfig, LinkSetUp
+from natxy.plan.loop import LoopConfig
 from natxy.plan.models import LabConfig, SimulatedTestbedConfig
 from natxy.procedures.bench import Tester
 from natxy.procedures.cores import most_cores
@@ -110,6 +113,8 @@ class Workbench:
                     experiment,
                     set_links=config.dut.addresses == LinkSetUp.SET,
                 )
+            case LoopConfig() as config:
+                return self._set_up_loop(stack, LoopTestbed(config, experiment.address_plan.mtu), experiment)
             case SimulatedTestbedConfig() as config:
                 return self._set_up_simulation(config, experiment)
 
@@ -130,9 +135,7 @@ class Workbench:
         return self._with_engine(stack, testbed, gateway, experiment)
 
     def _with_engine(self, stack: ExitStack, testbed: Testbed, gateway: Gateway[Any], experiment: Experiment) -> Bed:
-        engine = EngineClient(testbed.engine_argv(), self._engine_log)
-        stack.callback(engine.close)
-        engine.open_ports(PortsOpen(ports=testbed.port_specs()))
+        engine = self._engine_on(stack, testbed)
         gateway.wait_ready()
         engine.resolve_neighbors(neighbors_request(experiment))
         time.sleep(experiment.timing.learning_pause)
@@ -161,6 +164,28 @@ class Workbench:
             description=testbed.description() | described,
             deviations=[*testbed.deviations(), *testbed.host_deviations()],
         )
+
+    def _set_up_loop(self, stack: ExitStack, testbed: LoopTestbed, experiment: Experiment) -> Bed:
+        assert isinstance(experiment.gateway, WireConfig)
+        stack.enter_context(testbed)
+        self._background.avoid(testbed.cores.tester)
+        engine = self._engine_on(stack, testbed)
+        time.sleep(experiment.timing.learning_pause)
+        return Bed(
+            tester=engine,
+            gateway=Wire(experiment.gateway),
+            sleep=time.sleep,
+            dut_cores=(),
+            engine_info=engine.info().model_dump(mode="json"),
+            description=testbed.description(),
+            deviations=[],
+        )
+
+    def _engine_on(self, stack: ExitStack, testbed: Testbed | LoopTestbed) -> EngineClient:
+        engine = EngineClient(testbed.engine_argv(), self._engine_log)
+        stack.callback(engine.close)
+        engine.open_ports(PortsOpen(ports=testbed.port_specs()))
+        return engine
 
     def _set_up_simulation(self, config: SimulatedTestbedConfig, experiment: Experiment) -> Bed:
         assert isinstance(experiment.gateway, SimulatedConfig)

@@ -19,6 +19,7 @@ from natxy.plan.gateways.nftables import NftablesConfig
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
 from natxy.plan.gateways.simulated import AfterRestart, SimulatedConfig, TablePolicy
 from natxy.plan.gateways.tayga import TaygaConfig, TaygaNetfilterConfig
+from natxy.plan.gateways.wire import WireConfig
 
 GatewayConfig = Annotated[
     CommandConfig
@@ -31,7 +32,8 @@ GatewayConfig = Annotated[
     | OpenbsdPfConfig
     | SimulatedConfig
     | TaygaConfig
-    | TaygaNetfilterConfig,
+    | TaygaNetfilterConfig
+    | WireConfig,
     Field(discriminator="driver"),
 ]
 
@@ -53,4 +55,5 @@ __all__ = [
     "TablePolicy",
     "TaygaConfig",
     "TaygaNetfilterConfig",
+    "WireConfig",
 ]
