@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "packet/address.hpp"
+
 namespace natxy {
 
 /// Counts of values from 0 to 2^48 − 1, log-linear: exact below 2048, within 1/1024 (0.1 %) above; minimum, maximum and
@@ -17,7 +19,7 @@ class Histogram {
     value = std::min(value, kMost);
     counts_[bucket_of(value)] += times;
     count_ += times;
-    sum_ += static_cast<double>(value) * static_cast<double>(times);
+    sum_ += uint128{value} * times;
     min_ = std::min(min_, value);
     max_ = std::max(max_, value);
   }
@@ -28,7 +30,9 @@ class Histogram {
   /// Zero without values, as are `max`, `mean` and `percentile`.
   [[nodiscard]] std::uint64_t min() const { return count_ == 0 ? 0 : min_; }
   [[nodiscard]] std::uint64_t max() const { return max_; }
-  [[nodiscard]] double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
+  [[nodiscard]] double mean() const {
+    return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_);
+  }
 
   /// Smallest x with F(x) ≥ `fraction` (RFC 2330 §11.3), to the bucket: its upper bound, but never above `max()`.
   [[nodiscard]] std::uint64_t percentile(double fraction) const;
@@ -61,7 +65,7 @@ class Histogram {
   std::uint64_t count_ = 0;
   std::uint64_t min_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t max_ = 0;
-  double sum_ = 0;
+  uint128 sum_ = 0;
 };
 
 }  // namespace natxy

@@ -47,6 +47,16 @@ TEST(Histogram, TheExtremesFit) {
   EXPECT_EQ(histogram.percentile(1), histogram.max());
 }
 
+TEST(Histogram, TheMeanOfADayAt100GbEIsExact) {
+  constexpr std::uint64_t frames = 12'857'142'857'142;
+  Histogram histogram;
+  histogram.record(27'000'000, frames);  // 10 ms
+  for (int i = 0; i < 1000; ++i) histogram.record(27'000'001);
+  EXPECT_EQ(histogram.count(), frames + 1000);
+  EXPECT_DOUBLE_EQ(histogram.mean(), 27'000'000 + 1000.0 / static_cast<double>(frames + 1000));
+  EXPECT_EQ(histogram.percentile(0.5), histogram.percentile(0.999));
+}
+
 TEST(Histogram, AddedUpTheyAreAsOne) {
   Histogram one;
   Histogram left;

@@ -80,5 +80,17 @@ TEST(SequenceWindow, StaysRightWhileItSlides) {
   EXPECT_EQ(window.arrive(next), Arrival::beyond_window);
 }
 
+TEST(SequenceWindow, CountsToTheLastSequenceNumber) {
+  constexpr std::uint64_t frames = (std::uint64_t{1} << 48) - 1;
+  SequenceWindow window(frames);
+  for (const std::uint64_t around : {std::uint64_t{1} << 32, std::uint64_t{1} << 47, frames - 3}) {
+    ASSERT_EQ(window.arrive(around + 1), Arrival::distinct);
+    ASSERT_EQ(window.arrive(around), Arrival::distinct_reordered);
+    ASSERT_EQ(window.arrive(around), Arrival::duplicate);
+    ASSERT_EQ(window.arrive(around + 2), Arrival::distinct);
+  }
+  EXPECT_EQ(window.lost(frames), (LostRange{0, frames - 4}));
+}
+
 }  // namespace
 }  // namespace natxy

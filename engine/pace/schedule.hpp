@@ -16,8 +16,8 @@ class Schedule {
       : start_{start_ticks},
         frames_{frames},
         burst_{burst},
-        ticks_per_burst_q32_{static_cast<uint128>(static_cast<long double>(ticks_per_second) / rate_fps *
-                                                  static_cast<long double>(burst) * 4294967296.0L)},
+        ticks_per_burst_q48_{static_cast<uint128>(static_cast<long double>(ticks_per_second) / rate_fps *
+                                                  static_cast<long double>(burst) * 281474976710656.0L)},
         bursts_per_tick_q64_{static_cast<uint128>(rate_fps / static_cast<long double>(burst) /
                                                   static_cast<long double>(ticks_per_second) *
                                                   18446744073709551616.0L)} {}
@@ -34,13 +34,13 @@ class Schedule {
 
   /// When frame `index` is due.
   [[nodiscard]] std::uint64_t due_at(std::uint64_t index) const {
-    return start_ + static_cast<std::uint64_t>(uint128{index / burst_} * ticks_per_burst_q32_ >> 32);
+    return start_ + static_cast<std::uint64_t>(uint128{index / burst_} * ticks_per_burst_q48_ >> 48);
   }
 
   /// When frame `index` has to have left: a burst takes as long as a port needs for it, but no longer than its frames
   /// would at the same rate one by one.
   [[nodiscard]] std::uint64_t late_at(std::uint64_t index) const {
-    return start_ + static_cast<std::uint64_t>(uint128{index} * ticks_per_burst_q32_ / burst_ >> 32);
+    return start_ + static_cast<std::uint64_t>(uint128{index} * ticks_per_burst_q48_ / burst_ >> 48);
   }
 
   /// When the slot of the last burst ends.
@@ -50,7 +50,7 @@ class Schedule {
   std::uint64_t start_;
   std::uint64_t frames_;
   std::uint64_t burst_;
-  uint128 ticks_per_burst_q32_;
+  uint128 ticks_per_burst_q48_;
   uint128 bursts_per_tick_q64_;
 };
 

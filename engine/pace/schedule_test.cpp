@@ -33,6 +33,33 @@ TEST(Schedule, DueAndDueAtAgree) {
   }
 }
 
+/// A day of 64-byte frames over 100 Gb/s, 1.3 · 10^13: to the tick, in both directions.
+TEST(Schedule, ADayAtTheRateOf100GbEIsExactToTheTick) {
+  constexpr double rate = 148'809'523.8095;
+  constexpr auto frames = static_cast<std::uint64_t>(rate * 86'400);
+  constexpr std::uint64_t start = std::uint64_t{1} << 50;
+  for (const std::uint64_t hz : {1'000'000'000ULL, 2'700'000'000ULL, 5'300'000'001ULL}) {
+    const Schedule schedule(start, frames, rate, hz);
+    for (std::uint64_t i = 1; i < frames; i += frames / 1000) {
+      const long double exact = static_cast<long double>(i) * static_cast<long double>(hz) / rate;
+      EXPECT_NEAR(static_cast<double>(static_cast<long double>(schedule.due_at(i) - start) - exact), 0, 1.5) << i;
+      EXPECT_GE(schedule.due(schedule.due_at(i) + 2), i + 1);
+      EXPECT_LE(schedule.due(schedule.due_at(i) - 2), i);
+    }
+    EXPECT_NEAR(static_cast<double>(schedule.end() - start) / static_cast<double>(hz), 86'400, 1e-4);
+    EXPECT_EQ(schedule.due(schedule.end()), frames);
+  }
+}
+
+TEST(Schedule, TheMostFramesAtTheLowestAndTheHighestRateFit) {
+  constexpr std::uint64_t most = (std::uint64_t{1} << 48) - 1;
+  for (const double rate : {1e6, 1e10}) {
+    const Schedule schedule(0, most, rate, kHz, 65536);
+    EXPECT_NEAR(static_cast<double>(schedule.late_at(most)) / kHz, static_cast<double>(most) / rate, 1e-3) << rate;
+    EXPECT_EQ(schedule.due(schedule.end()), most);
+  }
+}
+
 TEST(Schedule, ABurstIsDueAtOnceAndTheAverageRateHolds) {
   const Schedule schedule(0, 1000, 10'000, kHz, 16);
   for (std::uint64_t i = 0; i < 1000; ++i) {
