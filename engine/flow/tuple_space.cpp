@@ -7,54 +7,26 @@ namespace natxy {
 
 namespace {
 
-template <Family F>
-Address<F> with_bits_cleared(const AddressField<F>& field) {
-  if (field.bits == 0) return field.base;
-  const Address<F> ones = static_cast<Address<F>>((uint128{1} << field.bits) - 1);
-  return field.base & static_cast<Address<F>>(~(ones << field.low_bit));
-}
-
-void place(std::span<const std::uint32_t> values, std::uint32_t base, unsigned low_bit,
-           AddressLanes<Family::ipv4>& addresses) {
-  for (std::size_t i = 0; i < values.size(); ++i) addresses.values[i] = base | (values[i] << low_bit);
-}
-
-void place(std::span<const std::uint32_t> values, uint128 base, unsigned low_bit,
-           AddressLanes<Family::ipv6>& addresses) {
-  const auto high = static_cast<std::uint64_t>(base >> 64);
-  const auto low = static_cast<std::uint64_t>(base);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t value = values[i];
-    addresses.low[i] = low | (low_bit < 64 ? value << low_bit : 0);
-    // Those bits that pass the middle: a shift by 64 has to be made in two.
-    addresses.high[i] = high | (low_bit < 64 ? value >> 1 >> (63 - low_bit) : value << (low_bit - 64));
-  }
-}
-
 constexpr std::uint64_t kMostTuples = std::uint64_t{1} << 62;
 
 }  // namespace
 
 template <Family F>
 TupleSpace<F>::TupleSpace(const Fields& fields, std::uint64_t seed)
-    : ranges_{fields.destination_address.range, fields.source_address.range, fields.destination_port,
-              fields.source_port},
+    : destinations_{fields.destination_address},
+      sources_{fields.source_address},
+      ranges_{destinations_.numbers(), sources_.numbers(), fields.destination_port, fields.source_port},
       sizes_{Divisor(ranges_[0].size()), Divisor(ranges_[1].size()), Divisor(ranges_[2].size()),
              Divisor(ranges_[3].size())},
-      source_base_{with_bits_cleared(fields.source_address)},
-      destination_base_{with_bits_cleared(fields.destination_address)},
-      source_low_bit_{fields.source_address.low_bit},
-      destination_low_bit_{fields.destination_address.low_bit},
       seed_{seed} {
   std::uint64_t permuted = 1;
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     const std::uint64_t values = ranges_.at(i).size();
+    // One value comes in any order; in this one nobody has to count it.
+    if (values == 1) ranges_.at(i).order = Order::pseudorandom;
     size_ = values > kMostTuples / std::max<std::uint64_t>(size_, 1) ? 0 : size_ * values;
     if (size_ != 0 && is_permuted(i)) permuted *= values;
   }
-  // A fixed address keeps all its bits: its only digit must add nothing.
-  if (fields.destination_address.bits == 0) ranges_[destination_address] = {};
-  if (fields.source_address.bits == 0) ranges_[source_address] = {};
   if (size_ != 0 && permuted > 1) permutation_.emplace(permuted, seed);
   only_permuted_ = permutation_ && permuted == size_;
 }
@@ -100,9 +72,7 @@ void TupleSpace<F>::at(std::span<const std::uint64_t> numbers, TupleLanes<F>& tu
   }
   for (std::size_t field = Position::count_; field-- > 0;) {
     const FieldRange& range = ranges_[field];
-    for (std::size_t i = 0; i < count; ++i) {
-      digits[field][i] = range.order == Order::decreasing ? range.max - digits[field][i] : range.min + digits[field][i];
-    }
+    for (std::size_t i = 0; i < count; ++i) digits[field][i] = counted(range, digits[field][i]);
   }
   compose(digits, count, tuples);
 }
@@ -123,6 +93,15 @@ void TupleSpace<F>::random(const Series& sequences, std::size_t count, TupleLane
     draw(destination_port, i, ports >> 32);
     draw(source_port, i, ports & 0xFFFFFFFF);
   }
+  for (std::size_t field = 0; field < Position::count_; ++field) {
+    const Divisor& size = sizes_[field];
+    if (is_permuted(field)) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t sequence = sequences.at(i);
+      const std::uint64_t digit = sequence - size.quotient(sequence) * size.value();
+      values[field][i] = counted(ranges_[field], static_cast<std::uint32_t>(digit));
+    }
+  }
   compose(values, count, tuples);
 }
 
@@ -133,9 +112,8 @@ void TupleSpace<F>::compose(const Digits& values, std::size_t count, TupleLanes<
     tuples.source_port[i] = static_cast<std::uint16_t>(values[source_port][i]);
     tuples.destination_port[i] = static_cast<std::uint16_t>(values[destination_port][i]);
   }
-  place(std::span(values[source_address]).first(count), source_base_, source_low_bit_, tuples.source);
-  place(std::span(values[destination_address]).first(count), destination_base_, destination_low_bit_,
-        tuples.destination);
+  sources_.place(std::span(values[source_address]).first(count), tuples.source);
+  destinations_.place(std::span(values[destination_address]).first(count), tuples.destination);
 }
 
 template class TupleSpace<Family::ipv4>;

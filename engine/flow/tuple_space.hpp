@@ -6,34 +6,15 @@
 #include <optional>
 #include <span>
 
+#include "flow/address_set.hpp"
 #include "flow/divisor.hpp"
+#include "flow/field_range.hpp"
 #include "flow/mix.hpp"
 #include "flow/permutation.hpp"
 #include "packet/address.hpp"
 #include "packet/burst.hpp"
 
 namespace natxy {
-
-enum class Order : std::uint8_t { increasing, decreasing, pseudorandom };
-
-/// The values one field of a four-tuple takes: `min` to `max`, in `order`.
-struct FieldRange {
-  std::uint32_t min = 0;
-  std::uint32_t max = 0;
-  Order order = Order::pseudorandom;
-
-  [[nodiscard]] std::uint64_t size() const { return std::uint64_t{max} - min + 1; }
-};
-
-/// An address of which `range.size()` values stand `low_bit` bits above the least significant bit, in place of `bits`
-/// bits of `base`. `bits` is 0 where the address is fixed.
-template <Family F>
-struct AddressField {
-  Address<F> base = 0;
-  unsigned low_bit = 0;
-  unsigned bits = 0;
-  FieldRange range;
-};
 
 /// All four-tuples a stream may use, numbered from 0 to `size()` − 1 in mixed radix; most significant first:
 /// destination address, source address, destination port, source port.
@@ -63,8 +44,9 @@ class TupleSpace {
     return tuples.get(0);
   }
 
-  /// The tuples of the first `count` frames of `sequences`, every field drawn independently and uniformly (RFC 4814
-  /// §4); the same sequence number draws the same tuple again.
+  /// The tuples of the first `count` frames of `sequences`, every field on its own: one of pseudorandom order is drawn
+  /// uniformly for each frame (RFC 4814 §4), the others take their next value with each frame and begin again after the
+  /// last. The same sequence number has the same tuple again.
   void random(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) const;
 
  private:
@@ -72,14 +54,16 @@ class TupleSpace {
   using Digits = std::array<Lanes<std::uint32_t>, Position::count_>;
 
   [[nodiscard]] bool is_permuted(std::size_t field) const { return ranges_[field].order == Order::pseudorandom; }
+  /// From the first value of a field in its order.
+  static std::uint32_t counted(const FieldRange& range, std::uint32_t digit) {
+    return range.order == Order::decreasing ? range.max - digit : range.min + digit;
+  }
   void compose(const Digits& values, std::size_t count, TupleLanes<F>& tuples) const;
 
+  AddressSet<F> destinations_;
+  AddressSet<F> sources_;
   std::array<FieldRange, Position::count_> ranges_;
   std::array<Divisor, Position::count_> sizes_;
-  Address<F> source_base_;
-  Address<F> destination_base_;
-  unsigned source_low_bit_;
-  unsigned destination_low_bit_;
   std::uint64_t size_ = 1;
   std::uint64_t seed_;
   std::optional<Permutation> permutation_;  // of the pseudorandom fields' combinations

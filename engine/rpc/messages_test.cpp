@@ -41,8 +41,8 @@ TEST(Messages, ATrialIsReadWithItsDefaults) {
   EXPECT_EQ(stream.ttl, 64);
   EXPECT_DOUBLE_EQ(stream.rate_fps, 1000.5);
   EXPECT_EQ(stream.flows->destination_port.order, Order::decreasing);
-  EXPECT_EQ(stream.flows->source_address.range->max, 65534U);
-  EXPECT_FALSE(stream.flows->destination_address.range);
+  EXPECT_EQ(stream.flows->source_address.range.max, 65534U);
+  EXPECT_EQ(stream.flows->destination_address.bits, 0U);
   EXPECT_DOUBLE_EQ(spec.limits.max_overrun_ratio, 1e-5);
 }
 
@@ -78,6 +78,33 @@ INSTANTIATE_TEST_SUITE_P(
                     BadField{"/streams/0/flows/destination_address/address", "2001:2::2", "streams[0].flows"},
                     BadField{"/streams/0/flows/destination_port/max", 65536, "streams[0].flows.destination_port.max"},
                     BadField{"/limits", Json{{"max_pause_s", 0}}, "limits.max_pause_s"}));
+
+TEST(Messages, AFieldMayVaryInSeveralAddresses) {
+  Json json = trial_request();
+  Json& source = json["streams"][0]["flows"]["source_address"];
+  source["others"] = {"10.7.0.0", "198.19.0.0"};
+  const AnyAddressField field = read_trial(json).spec.streams[0].flows->source_address;
+  EXPECT_EQ(field.others, (std::vector<uint128>{0x0A070000, 0xC6130000}));
+  EXPECT_EQ(field.size(), 3U * 65533);
+  source["others"] = {"10.7.0.0", "10.7.12.9"};  // the same but for the bits that vary
+  EXPECT_EQ(complaint(json), "streams[0].flows.source_address.others");
+  source["others"] = {"2001:2::2"};
+  EXPECT_EQ(complaint(json), "streams[0].flows.source_address.others");
+  source["others"] = {"10.7.0.0"};
+  source["min"] = 0;
+  source["max"] = 0xFFFFFFFF;
+  EXPECT_EQ(complaint(json), "streams[0].flows.source_address.others");
+}
+
+TEST(Messages, ABitFieldStandsWithinTheAddress) {
+  Json json = trial_request();
+  Json& source = json["streams"][0]["flows"]["source_address"];
+  source["min"] = source["max"] = 0;
+  source["low_bit"] = 31;
+  EXPECT_EQ(complaint(json), "none");
+  source["low_bit"] = 32;
+  EXPECT_EQ(complaint(json), "streams[0].flows.source_address.low_bit");
+}
 
 TEST(Messages, FramesMayArriveInTheOtherFamily) {
   Json json = trial_request();

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::uint64_t kMost48 = (std::uint64_t{1} << 48) - 1;
 constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
+constexpr std::uint64_t kMostAddresses = std::uint64_t{1} << 32;
+constexpr std::size_t kMostAddressesListed = 65'536;
 constexpr std::size_t kMostStreams = 8;
 constexpr std::uint64_t kMostTagged = 1'000'000;
 
@@ -38,23 +40,56 @@ FieldRange read_range(FieldReader& reader, std::uint64_t most) {
   return range;
 }
 
+/// The addresses besides `field.address`, in each of which the same bits vary.
+std::vector<uint128> read_others(FieldReader& reader, const AnyAddressField& field) {
+  std::vector<uint128> others;
+  if (reader.find("others") == nullptr) return others;
+  const std::string path = reader.path_of("others");
+  const Json& list = reader.list("others");
+  if (list.size() >= kMostAddressesListed) {
+    throw FieldError(path, fmt::format("expected at most {} addresses, got {}", kMostAddressesListed - 1, list.size()));
+  }
+  if ((list.size() + 1) * field.range.size() > kMostAddresses) {
+    throw FieldError(path, "makes more than 2^32 addresses with min and max; narrow the range or shorten the list");
+  }
+  const uint128 varying = ((uint128{1} << field.bits) - 1) << field.low_bit;
+  std::vector<uint128> fixed = {field.address.value & ~varying};
+  for (const Json& json : list) {
+    const auto other = json.is_string() ? parse_address(json.get<std::string>()) : std::nullopt;
+    if (!other || other->family != field.address.family) {
+      throw FieldError(path, fmt::format("expected addresses of the family of address, got {}", json.dump()));
+    }
+    others.push_back(other->value);
+    fixed.push_back(other->value & ~varying);
+  }
+  std::ranges::sort(fixed);
+  const auto twice = std::ranges::adjacent_find(fixed);
+  if (twice != fixed.end()) {
+    throw FieldError(
+        path, fmt::format("has {} twice, the varying bits apart", format_address({field.address.family, *twice})));
+  }
+  return others;
+}
+
 AnyAddressField read_address_field(const Json& json, const std::string& path) {
   FieldReader reader(json, path);
   AnyAddressField field;
   field.address = read_address(reader, "address");
   field.low_bit = static_cast<unsigned>(reader.whole("low_bit", 0, 127, 0));
-  static_cast<void>(reader.choice("order", kOrders, Order::pseudorandom));
   const bool has_min = reader.find("min") != nullptr;
   const bool has_max = reader.find("max") != nullptr;
   if (has_min != has_max) throw FieldError(path, "expected both min and max, or neither for a fixed address");
   if (has_min) {
-    field.range = read_range(reader, 0xFFFFFFFF);
-    const auto width = static_cast<unsigned>(std::bit_width(field.range->max));
-    if (field.low_bit + width > address_bits(field.address.family)) {
+    field.range = read_range(reader, kMostAddresses - 1);
+    field.bits = std::max(1U, static_cast<unsigned>(std::bit_width(field.range.max)));
+    if (field.low_bit + field.bits > address_bits(field.address.family)) {
       throw FieldError(reader.path_of("low_bit"),
-                       fmt::format("{} plus the {} bits of max stands out of the address", field.low_bit, width));
+                       fmt::format("{} plus the {} bits of max stands out of the address", field.low_bit, field.bits));
     }
+  } else {
+    field.range.order = reader.choice("order", kOrders, Order::pseudorandom);
   }
+  field.others = read_others(reader, field);
   reader.finish();
   return field;
 }
@@ -84,10 +119,9 @@ FlowFields read_flows(const Json& json, const std::string& path) {
 /// Whether all four-tuples of `flows` can be numbered.
 bool can_be_enumerated(const FlowFields& flows) {
   std::uint64_t tuples = flows.source_port.size() * flows.destination_port.size();
-  for (const auto& field : {flows.source_address, flows.destination_address}) {
-    const std::uint64_t size = field.range ? field.range->size() : 1;
-    if (tuples > (std::uint64_t{1} << 62) / size) return false;
-    tuples *= size;
+  for (const AnyAddressField* field : {&flows.source_address, &flows.destination_address}) {
+    if (tuples > (std::uint64_t{1} << 62) / field->size()) return false;
+    tuples *= field->size();
   }
   return true;
 }

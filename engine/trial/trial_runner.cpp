@@ -42,13 +42,8 @@ std::uint64_t seed_of(std::uint64_t seed, Purpose purpose, std::size_t stream) {
 
 template <Family F>
 AddressField<F> field_of(const AnyAddressField& field) {
-  AddressField<F> result;
-  result.base = static_cast<Address<F>>(field.address.value);
-  if (field.range) {
-    result.low_bit = field.low_bit;
-    result.bits = std::max(1U, static_cast<unsigned>(std::bit_width(field.range->max)));
-    result.range = *field.range;
-  }
+  AddressField<F> result{static_cast<Address<F>>(field.address.value), field.low_bit, field.bits, field.range, {}};
+  for (const uint128 other : field.others) result.others.push_back(static_cast<Address<F>>(other));
   return result;
 }
 

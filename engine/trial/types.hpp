@@ -17,10 +17,15 @@
 // What a trial is asked for and what it reports; the words are those of docs/reference/rpc.md.
 namespace natxy {
 
+/// `range` stands in `bits` bits of each address; `bits` is 0 where nothing of them varies.
 struct AnyAddressField {
   AnyAddress address;
+  std::vector<uint128> others;  // of the same family
   unsigned low_bit = 0;
-  std::optional<FieldRange> range;  // none: the address is fixed
+  unsigned bits = 0;
+  FieldRange range;
+
+  [[nodiscard]] std::uint64_t size() const { return (1 + others.size()) * range.size(); }
 };
 
 struct FlowFields {

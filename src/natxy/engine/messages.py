@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,6 +19,9 @@ from natxy.plan.terms import Family, Order
 
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
+
+# More make a message slow to read; a bit field has no such limit.
+MOST_ADDRESSES_LISTED: Final = 65_536
 
 
 class Message(BaseModel):
@@ -37,8 +40,9 @@ class Side(StrEnum):
 class Selection(StrEnum):
     """Which flow a frame belongs to.
 
-    `random`: every field is drawn independently and uniformly for every frame (RFC 4814 §4). `enumerate`: frame i
-    takes flow i of the space in the fields' orders and starts again after the last.
+    `random`: every field on its own; one of pseudorandom order is drawn uniformly for every frame (RFC 4814 §4), the
+    others take their next value with every frame. `enumerate`: frame i takes flow i of the space in the fields' orders
+    and starts again after the last.
     """
 
     RANDOM = "random"
@@ -149,10 +153,12 @@ class NeighborsResolved(Message):
 
 
 class AddressField(Message):
-    """An address of which one contiguous bit field may vary.
+    """One address or several, in each of which the same contiguous bit field may vary.
 
     The field's value v, `min` <= v <= `max` (at most 32 bits), stands `low_bit` bits above the least significant
-    bit of the address; those bits of `address` are replaced. `min` = `max` = None: the address is fixed.
+    bit of the address; those bits of `address` and of each of `others` are replaced. `min` = `max` = None: no bit
+    varies. No two addresses may be the same but for the bits that vary, and together they are at most 2^32. In order,
+    all values of one address come before those of the next.
     """
 
     address: IPAddress
@@ -160,10 +166,12 @@ class AddressField(Message):
     min: Annotated[int, Field(ge=0, le=0xFFFFFFFF)] | None = None
     max: Annotated[int, Field(ge=0, le=0xFFFFFFFF)] | None = None
     order: Order = Order.PSEUDORANDOM
+    others: Annotated[list[IPAddress], Field(max_length=MOST_ADDRESSES_LISTED - 1)] = []
 
     @property
     def size(self) -> int:
-        return 1 if self.min is None or self.max is None else self.max - self.min + 1
+        values = 1 if self.min is None or self.max is None else self.max - self.min + 1
+        return values * (1 + len(self.others))
 
 
 class PortField(Message):
