@@ -59,7 +59,7 @@ def test_connections_are_only_prepared_and_each_repetition_loads_anew(tmp_path: 
 @pytest.mark.parametrize(
     ("gateway", "reason"),
     [
-        ({"table_capacity": 3999}, "the last: phase 1: 1 of 4000 frames lost"),
+        ({"table_capacity": 3999}, "failed in 3 of 3 tries"),
         ({"table_capacity": 3000, "table_policy": "early-drop"}, "the table held only 3,000 of the 4,000"),
         ({"tear_down_rate": 1e30}, "load more"),
     ],

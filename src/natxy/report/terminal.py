@@ -52,7 +52,7 @@ def _trial_count(run: RunRecord) -> str:
     repeated = (
         f", {invalid} of them invalid (the tester fell short) and never counted against a gateway" if invalid else ""
     )
-    repeated += f", {unprepared} a phase 1 that failed and was tried again" if unprepared else ""
+    repeated += f", {unprepared} a phase 1 that failed and decided nothing" if unprepared else ""
     return f"{len(trials)} trials{repeated}. Seed {run.seed}."
 
 
