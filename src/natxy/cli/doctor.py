@@ -37,7 +37,9 @@ def doctor(
 
 
 def _table(findings: list[Finding]) -> Table:
-    table = Table("", "what", "found", "to mend it")
+    table = Table("")
+    for title in ("what", "found", "to mend it"):
+        table.add_column(title, overflow="fold")
     for finding in findings:
         table.add_row(_MARKS[finding.ok], finding.name, finding.value, finding.remedy or "")
     return table

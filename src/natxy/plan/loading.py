@@ -3,27 +3,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.explained import explained, unknown
 from natxy.plan.frame_sizes import with_listed_sizes
 from natxy.plan.models import ExperimentPlan, Plan
 from natxy.plan.problems import Location, PlanProblems, Problem, field_path
 from natxy.plan.procedures import takers
 from natxy.plan.resolve import resolve
-from natxy.plan.schema import OWN_FIELDS, field_names, plan_schema
+from natxy.plan.schema import OWN_FIELDS
 from natxy.plan.sweep import Cell
 from natxy.plan.sweep import cells as cells_of
 from natxy.plan.table_size import sized
@@ -102,7 +100,7 @@ def _validate(document: CommentedMap, cells: Sequence[Cell] | None) -> Plan:
     try:
         plan = Plan.model_validate(given)
     except ValidationError as error:
-        problems += [_explained(details) for details in error.errors()]
+        problems += [explained(details) for details in error.errors()]
     if problems:
         raise PlanProblems(problems)
     return plan
@@ -115,7 +113,7 @@ def _default_problems(defaults: object) -> Iterable[Problem]:
     known = [name for name in ExperimentPlan.model_fields if name not in OWN_FIELDS]
     for name in defaults:
         if name not in known:
-            yield Problem(("defaults", name), _unknown(str(name), known))
+            yield Problem(("defaults", name), unknown(str(name), known))
 
 
 def _merged(defaults: Mapping[str, Any], experiment: object) -> object:
@@ -137,47 +135,6 @@ def _merged(defaults: Mapping[str, Any], experiment: object) -> object:
             merged[name] = value
     # `connections: null` takes a default back.
     return {name: value for name, value in merged.items() if value is not None}
-
-
-# --- messages ----------------------------------------------------------------------------------------------------
-
-
-def _explained(details: ErrorDetails) -> Problem:
-    location, given = details["loc"], details["input"]
-    match details["type"]:
-        case "extra_forbidden":
-            message = _unknown(str(location[-1]), field_names(plan_schema(), location[:-1]))
-        case "missing":
-            message = "missing"
-        case "enum" | "literal_error" | "union_tag_invalid":
-            context = details.get("ctx", {})
-            expected = str(context.get("expected") or context.get("expected_tags"))
-            if details["type"] == "union_tag_invalid":
-                location = (*location, str(context["discriminator"]).strip("'"))
-                given = context["tag"]
-            guess = _guess(str(given), re.findall("'([^']+)'", expected))
-            message = f"expected {expected}, got {given!r}{guess}"
-        case "union_tag_not_found":
-            message = f"missing {details['ctx']['discriminator']}"
-        case "string_pattern_mismatch":
-            message = f"expected small letters, digits, '.', '_' or '-', got {given!r}"
-        case "value_error":
-            message = str(details["ctx"]["error"])
-        case _:
-            text = details["msg"].removeprefix("Value error, ").replace("Input should be", "expected", 1)
-            shown = "" if isinstance(given, Mapping | list) else f", got {given!r}"
-            message = text[0].lower() + text[1:] + shown
-    return Problem(location, message)
-
-
-def _unknown(name: str, known: Sequence[str]) -> str:
-    guess = _guess(name, known) or "."
-    return f"unknown field{guess} Expected one of {', '.join(sorted(known))}"
-
-
-def _guess(given: str, known: Sequence[str]) -> str:
-    close = get_close_matches(given, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _lines(path: Path, document: CommentedMap, problems: Iterable[Problem]) -> list[str]:

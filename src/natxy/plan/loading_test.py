@@ -46,17 +46,17 @@ BAD_EXPERIMENTS = [
     ("connections: many", "8:5", "experiments[0].connections: expected a whole number"),
     ("connections: true", "8:5", "experiments[0].connections: expected a whole number"),
     ("alpha: 0.5", "8:5", "experiments[0].alpha: connection-rate doesn't take it, only validated-connection-rate"),
-    ("frame_size: 63", "8:5", "experiments[0].frame_size: expected greater than or equal to 64, got 63"),
+    ("frame_size: 63", "8:5", "experiments[0].frame_size: expected at least 64, got 63"),
     ("orders: {source_port: random}", "8:14", "experiments[0].orders.source_port: expected 'increasing', 'decreasing'"),
     ("ports: {source: 500-100}", "8:13", "experiments[0].ports.source: min (500) must not be above max (100)"),
-    ("ports: {source: 1-70000}", "8:13", "experiments[0].ports.source: expected less than or equal to 65535"),
+    ("ports: {source: 1-70000}", "8:13", "experiments[0].ports.source: expected at most 65535"),
     ("addresses: several", "8:5", "experiments[0].addresses: expected 'single' or 'multiple', got 'several'"),
     (
         "baseline: first",
         "8:5",
         "experiments[0].baseline: connection-rate doesn't take it, only throughput, tcp-goodput; remove it",
     ),
-    ("repeat: 0", "8:5", "experiments[0].repeat: expected greater than or equal to 1, got 0"),
+    ("repeat: 0", "8:5", "experiments[0].repeat: expected at least 1, got 0"),
     ("timing: {trial: soon}", "8:14", "experiments[0].timing.trial: expected a duration such as 60s"),
 ]
 
@@ -191,6 +191,22 @@ def test_a_sufficient_table_is_accepted(tmp_path: Path) -> None:
 )
 def test_a_file_that_is_no_plan(tmp_path: Path, text: str, message: str) -> None:
     assert message in errors_of(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ("ports: 5", "ports: expected a mapping of destination, source, got 5"),
+        ("repeat: many", "repeat: expected a whole number, got 'many'"),
+        ("repeat: 1.5", "repeat: expected a whole number, got 1.5"),
+        ("repeat: 0", "repeat: expected at least 1, got 0"),
+        ("baseline: {a: 1}", "baseline: expected a word or text, got a mapping"),
+        ("rate: {percent: 200}", "rate.percent: expected at most 100, got 200"),
+        ("ttl: 1000", "ttl: expected at most 255, got 1000"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_in_a_plan_s_words(tmp_path: Path, field: str, message: str) -> None:
+    assert f"experiments[0].{message}" in errors_of(tmp_path, experiment(field))
 
 
 def test_every_error_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:

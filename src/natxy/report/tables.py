@@ -101,14 +101,14 @@ class _Fitted:
         self._table = table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        # Above what may be narrower than its words.
+        yield Text(self._table.title, style="bold")
         for part, widths in fitting(self._table, options.max_width):
             yield _drawn(part, widths)
 
 
 def _drawn(table: Table, widths: Sequence[int]) -> rich_table.Table:
     shown = rich_table.Table(
-        title=Text(table.title, style="bold"),
-        title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         # Nine columns have to fit into 80 characters and leave words of the first one whole.
