@@ -67,7 +67,7 @@ def test_a_bad_plan_is_exit_2_with_line_and_field(plan: Path, tmp_path: Path) ->
     for verb in ("check", "run"):
         done = natxy(verb, plan, cwd=tmp_path)
         assert done.returncode == 2
-        assert f"{plan}:4:1: repeat: expected a valid integer" in done.stderr
+        assert f"{plan}:4:1: repeat: expected a whole number" in done.stderr
         assert "Traceback" not in done.stderr
     assert [*tmp_path.iterdir()] == [plan]
 
