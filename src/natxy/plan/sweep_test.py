@@ -113,7 +113,7 @@ def test_what_is_a_list_by_nature_is_not_swept(tmp_path: Path) -> None:
     plan = load(tmp_path, swept(*FORWARDING, f"  addresses: {{left: {left}}}"))
     assert names(plan) == ["forwarding"]
     assert len(plan.experiments[0].addresses.left.behind) == 2
-    assert "plan.yaml:8:5: experiments[0].title: expected a valid string" in errors_of(
+    assert "plan.yaml:8:5: experiments[0].title: expected a word or text" in errors_of(
         tmp_path, swept("- name: forwarding", "  title: [a, b]", "  procedure: throughput")
     )
 
@@ -121,7 +121,7 @@ def test_what_is_a_list_by_nature_is_not_swept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "position", "message"),
     [
-        ("frame_size: [64, 63]", "10:22", "experiments[0].frame_size[1]: expected greater than or equal to 64, got 63"),
+        ("frame_size: [64, 63]", "10:22", "experiments[0].frame_size[1]: expected at least 64, got 63"),
         ("search: {error: [1k, 2M]}", "10:26", "experiments[0].search.error[1]: an error of 2e+06 is wider than"),
         ("search: {error: [1k, lots]}", "10:26", "experiments[0].search.error[1]: expected a rate such as 1.5M"),
         (
