@@ -24,10 +24,14 @@ ConfigT = TypeVar("ConfigT", bound=GatewayModel)
 
 @dataclass(frozen=True)
 class DutInterfaces:
-    """The DUT's own interface names: `left` faces the initiator, `right` the responder."""
+    """The DUT's own interface names: `left` faces the initiator, `right` the responder.
+
+    `dpdk`: they are DPDK devices with their arguments instead, which no kernel knows.
+    """
 
     left: str
     right: str
+    dpdk: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from natxy.dut.linux_forward import LinuxForwardGateway
 from natxy.dut.map646 import Map646Gateway
 from natxy.dut.nftables import NftablesGateway
 from natxy.dut.openbsd_pf import OpenbsdPfGateway
+from natxy.dut.reference import ReferenceGateway
 from natxy.dut.tayga import TaygaGateway
 from natxy.dut.tayga_netfilter import TaygaNetfilterGateway
 from natxy.dut.transport import Transport
@@ -34,6 +35,7 @@ GATEWAYS: dict[str, type[Gateway[Any]]] = {
         Map646Gateway,
         OpenbsdPfGateway,
         CommandGateway,
+        ReferenceGateway,
     )
 }
 

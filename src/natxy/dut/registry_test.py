@@ -22,10 +22,12 @@ from natxy.plan.gateways import (
     Map646Config,
     NftablesConfig,
     OpenbsdPfConfig,
+    ReferenceConfig,
     SimulatedConfig,
     TaygaConfig,
     TaygaNetfilterConfig,
 )
+from natxy.plan.gateways.reference import ReferenceMode
 from natxy.plan.terms import TranslationKind
 
 LINK = LinkAddresses(dut=ip_interface("198.18.0.1/24"), tester=ip_interface("198.18.0.2/24"))
@@ -48,6 +50,8 @@ CONFIGS: list[GatewayConfig] = [
     OpenbsdPfConfig(enabled=False),
     CommandConfig(),
     CommandConfig(stateful=True, clear=[["true"]]),
+    ReferenceConfig(),
+    ReferenceConfig(mode=ReferenceMode.NAT),
 ]
 
 

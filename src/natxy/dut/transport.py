@@ -64,16 +64,30 @@ class CoreSwitch(Protocol):
     def hot_plug(self) -> HotPlug: ...
 
 
-class LocalTransport:
-    """Commands run on this machine, in the network namespace natxy itself is in."""
+@runtime_checkable
+class ProgramStarter(Protocol):
+    """A transport to a DUT on this machine, where a program can be started that goes on running."""
 
-    def __init__(self, machine: MachineSysctls) -> None:
+    def inside(self, argv: Sequence[str]) -> list[str]:
+        """What starts `argv` where the DUT's commands run."""
+        ...
+
+
+class LocalTransport:
+    """Commands run on this machine, in the network namespace natxy itself is in, and on `cores` only if any are
+    given."""
+
+    def __init__(self, machine: MachineSysctls, cores: Sequence[int] = ()) -> None:
         self.machine = machine
+        self._pinned = _pinned(cores)
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
-        return run_program(argv, input=input, timeout_s=timeout_s, check=check)
+        return run_program(self.inside(argv), input=input, timeout_s=timeout_s, check=check)
+
+    def inside(self, argv: Sequence[str]) -> list[str]:
+        return [*self._pinned, *argv]
 
     def describe(self) -> str:
         return "this machine"
@@ -85,16 +99,22 @@ class NetnsTransport:
     def __init__(self, namespace: str, machine: MachineSysctls, cores: Sequence[int] = ()) -> None:
         self.namespace = namespace
         self.machine = machine
-        self._pinned = ["taskset", "--cpu-list", ",".join(map(str, cores))] if cores else []
+        self._pinned = _pinned(cores)
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
-        inside = ["ip", "netns", "exec", self.namespace, *self._pinned, *argv]
-        return run_program(inside, input=input, timeout_s=timeout_s, check=check)
+        return run_program(self.inside(argv), input=input, timeout_s=timeout_s, check=check)
+
+    def inside(self, argv: Sequence[str]) -> list[str]:
+        return ["ip", "netns", "exec", self.namespace, *self._pinned, *argv]
 
     def describe(self) -> str:
         return f"network namespace {self.namespace} on this machine"
+
+
+def _pinned(cores: Sequence[int]) -> list[str]:
+    return ["taskset", "--cpu-list", ",".join(map(str, cores))] if cores else []
 
 
 def run_program(

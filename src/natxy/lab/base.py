@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.transport import Transport
@@ -63,6 +63,11 @@ class Testbed(Protocol):
     def port_deviations(self) -> list[str]:
         """And where measuring by the engine's ports does."""
         ...
+
+
+@runtime_checkable
+class TestbedWithHosts(Testbed, Protocol):
+    """One that has a kernel at the ends of the DUT's links, too."""
 
     def hosts(self, addresses: Addresses) -> AbstractContextManager[dict[Side, Host]]:
         """Hosts with these addresses at the ends of the DUT's links until the context is left; no engine has its ports

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from natxy.errors import PlanError
-from natxy.plan.models import LabConfig
+from natxy.plan.models import SharedMachine
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def assign_cores(
     return CoreAssignment(tester_cores, dut_cores, main)
 
 
-def lab_cores(config: LabConfig, dut_count: int = 1) -> CoreAssignment:
+def lab_cores(config: SharedMachine, dut_count: int = 1) -> CoreAssignment:
     """On this machine."""
     return assign_cores(os.sched_getaffinity(0), config.tester_cores, config.dut_cores, dut_count=dut_count)
 

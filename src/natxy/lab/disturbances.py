@@ -15,7 +15,7 @@ from natxy.lab.finding import Finding, read_text, unless
 from natxy.lab.interfaces import probe_interfaces
 from natxy.lab.namespaces import other_labs
 from natxy.plan.hardware import HardwareConfig
-from natxy.plan.models import LabConfig, TestbedConfig
+from natxy.plan.models import LabConfig, SharedMachine, TestbedConfig
 
 CPUS: Final = Path("/sys/devices/system/cpu")
 _QUIET_LOAD: Final = 0.5
@@ -51,7 +51,7 @@ def _sharing(testbed: TestbedConfig, usable: Sequence[int]) -> list[Finding]:
     name = "tester's and gateway's cores"
     try:
         match testbed:
-            case LabConfig():
+            case SharedMachine():
                 cores = lab_cores(testbed)
             case HardwareConfig():
                 cores = assign_cores(usable, testbed.tester_cores, ())

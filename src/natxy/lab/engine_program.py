@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the natxy-engine program is."""
+"""Where natxy's own programs are."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Final
 
 from natxy.errors import NatxyError
 
-_SOURCE_TREE = Path(__file__).resolve().parents[3]
+ENGINE: Final = "natxy-engine"
+REFERENCE: Final = "natxy-reference"
+_SOURCE_TREE: Final = Path(__file__).resolve().parents[3]
 
 
 def find_engine() -> Path:
@@ -18,20 +21,29 @@ def find_engine() -> Path:
 
     NatxyError when none of these is a program.
     """
-    chosen = os.environ.get("NATXY_ENGINE")
+    return _find(ENGINE, "NATXY_ENGINE")
+
+
+def find_reference() -> Path:
+    """As `find_engine`, by $NATXY_REFERENCE."""
+    return _find(REFERENCE, "NATXY_REFERENCE")
+
+
+def _find(name: str, variable: str) -> Path:
+    chosen = os.environ.get(variable)
     if chosen:
         candidates = [Path(chosen)]
     else:
-        on_path = shutil.which("natxy-engine")
+        on_path = shutil.which(name)
         candidates = [
-            Path(sys.executable).with_name("natxy-engine"),
+            Path(sys.executable).with_name(name),
             *([Path(on_path)] if on_path else []),
-            _SOURCE_TREE / "build" / "engine" / "natxy-engine",
+            _SOURCE_TREE / "build" / "engine" / name,
         ]
     for candidate in candidates:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate.absolute()
     if chosen:
-        raise NatxyError(f"NATXY_ENGINE names {chosen}, which is not a program: correct it or unset it")
+        raise NatxyError(f"{variable} names {chosen}, which is not a program: correct it or unset it")
     looked = ", ".join(str(candidate) for candidate in candidates)
-    raise NatxyError(f"natxy-engine was not found (looked at {looked}): run `make setup`, or set NATXY_ENGINE to it")
+    raise NatxyError(f"{name} was not found (looked at {looked}): run `make setup`, or set {variable} to it")

@@ -11,8 +11,9 @@ from natxy.errors import DutError, PlanError
 from natxy.lab.guest_files import find_guest
 from natxy.lab.guest_lab import GuestLab
 from natxy.lab.netns import NetnsLab
+from natxy.lab.reference_lab import ReferenceLab
 from natxy.plan.addresses import AddressPlan
-from natxy.plan.gateways import GatewayConfig, KernelModel
+from natxy.plan.gateways import GatewayConfig, KernelModel, ReferenceConfig
 from natxy.plan.models import LabConfig
 from natxy.plan.terms import Kernel
 
@@ -21,6 +22,8 @@ def lab_for(config: LabConfig, addresses: AddressPlan, gateway: GatewayConfig, d
     """PlanError when this machine cannot run the gateway on the kernel it is to have, or on any."""
     if runs_in_guest(gateway):
         return GuestLab(config, addresses)
+    if isinstance(gateway, ReferenceConfig):
+        return ReferenceLab(config, addresses)
     return NetnsLab(config, addresses, dut_cores)
 
 

@@ -86,7 +86,7 @@ class NetnsLab:
             for side in Side:
                 self._cable(side)
             self._start_dut()
-            LinuxLinks(self.transport, self.interfaces, self._addresses).apply()
+            self._set_links()
         except BaseException:
             self._tear_down()
             raise
@@ -223,6 +223,9 @@ class NetnsLab:
     def _start_dut(self) -> None:
         """Puts the DUT's work on its own cores. On the sender's it would never lose a frame, just slow the tester."""
         steer(self._dut, self.interfaces, self.cores.dut)
+
+    def _set_links(self) -> None:
+        LinuxLinks(self.transport, self.interfaces, self._addresses).apply()
 
     def _tear_down(self) -> None:
         with interrupts_held_back():

@@ -15,6 +15,7 @@ from natxy.plan.gateways import (
     JoolConfig,
     KernelModel,
     OpenbsdPfConfig,
+    ReferenceConfig,
     SimulatedConfig,
     WireConfig,
 )
@@ -88,6 +89,13 @@ def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> It
     if isinstance(gateway, WireConfig) != (plan.testbed.kind == "loop"):
         text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}; "
         yield Problem(at, text + "a loop has no gateway, which is `gateway: wire`")
+    if isinstance(gateway, ReferenceConfig):
+        if isinstance(plan.testbed, HardwareConfig):
+            text = f"{gateway.driver} runs beside the tester: choose `testbed: {{kind: memif}}`, or a lab"
+            yield Problem(at, text)
+    elif plan.testbed.kind == "memif":
+        text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}, only 'reference' does"
+        yield Problem(at, text)
     if isinstance(gateway, OpenbsdPfConfig) and not (
         isinstance(plan.testbed, HardwareConfig) and plan.testbed.dut.ssh is not None
     ):

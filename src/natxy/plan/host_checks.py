@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from natxy.plan.experiment import Experiment
+from natxy.plan.gateways import ReferenceConfig
 from natxy.plan.hardware import HardwareConfig
 from natxy.plan.models import TestbedConfig
 from natxy.plan.problems import Location, Problem
@@ -16,6 +17,9 @@ def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Locati
     name = experiment.procedure.name
     if not experiment.procedure.between_hosts:
         return
+    if isinstance(experiment.gateway, ReferenceConfig):
+        text = f"{experiment.gateway.driver} forwards UDP alone, and {name} is one of TCP; choose another gateway"
+        yield Problem((*location, "gateway"), text)
     if experiment.flows and experiment.flows > MOST_FLOWS:
         yield Problem((*location, "flows"), f"iperf3 has up to {MOST_FLOWS}, not {experiment.flows:,}; lower it")
     if experiment.frame_size < USUAL_LONGEST_FRAME:

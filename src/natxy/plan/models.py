@@ -239,18 +239,29 @@ class KnownRate(PlanModel):
 # --- testbeds ----------------------------------------------------------------------------------------------------
 
 
-class LabConfig(PlanModel):
-    """A throw-away testbed on this machine: network namespaces and veth pairs."""
+class SharedMachine(PlanModel):
+    """Who has which cores where tester and gateway are on one machine."""
 
-    kind: Literal["lab"] = "lab"
-    io: Literal["af_xdp", "af_packet"] = "af_xdp"
     tester_cores: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = Field(
         default=None, description="cores of the engine's workers; automatic: core 0"
     )
     dut_cores: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = Field(
         default=None, description="cores of the gateway; automatic: another core than the tester's where there is one"
     )
+
+
+class LabConfig(SharedMachine):
+    """A throw-away testbed on this machine: network namespaces and veth pairs."""
+
+    kind: Literal["lab"] = "lab"
+    io: Literal["af_xdp", "af_packet"] = "af_xdp"
     queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="of a port; more than 1 needs af_packet")
+
+
+class MemifConfig(SharedMachine):
+    """Tester and reference gateway, two programs on this machine, joined by shared memory (DPDK's memif)."""
+
+    kind: Literal["memif"] = "memif"
 
 
 class SimulatedTestbedConfig(PlanModel):
@@ -268,7 +279,9 @@ class SimulatedTestbedConfig(PlanModel):
     )
 
 
-TestbedConfig = Annotated[HardwareConfig | LabConfig | LoopConfig | SimulatedTestbedConfig, Field(discriminator="kind")]
+TestbedConfig = Annotated[
+    HardwareConfig | LabConfig | LoopConfig | MemifConfig | SimulatedTestbedConfig, Field(discriminator="kind")
+]
 
 
 def _known_table(name: str) -> str:

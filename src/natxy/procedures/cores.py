@@ -14,7 +14,7 @@ from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways import CommandConfig
 from natxy.plan.hardware import HardwareConfig
 from natxy.plan.loop import LoopConfig
-from natxy.plan.models import LabConfig, SimulatedTestbedConfig
+from natxy.plan.models import LabConfig, MemifConfig, SimulatedTestbedConfig
 
 
 def most_cores(plan: ResolvedPlan) -> int:
@@ -32,6 +32,8 @@ def check_cores(plan: ResolvedPlan) -> None:
             available = None if hardware.dut.ssh else 0
         case LoopConfig() as loop:
             assign_cores(os.sched_getaffinity(0), loop.tester_cores, ())
+            available = 0
+        case MemifConfig():
             available = 0
         case SimulatedTestbedConfig() as simulated:
             available = simulated.dut_cores

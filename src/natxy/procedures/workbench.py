@@ -21,16 +21,17 @@ from natxy.errors import PlanError
 from natxy.hosts.iperf3 import Iperf3Hosts
 from natxy.hosts.simulated import SimulatedHosts
 from natxy.interrupts import interrupts_held_back
-from natxy.lab.base import Testbed
+from natxy.lab.base import Testbed, TestbedWithHosts
 from natxy.lab.hardware import HardwareTestbed
 from natxy.lab.kernels import lab_for
 from natxy.lab.loop import LoopTestbed
+from natxy.lab.memif import MemifTestbed
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.gateways import CommandConfig, GatewayConfig, SimulatedConfig, WireConfig
 from natxy.plan.hardware import HardwareConfig, LinkSetUp
 from natxy.plan.loop import LoopConfig
-from natxy.plan.models import LabConfig, SimulatedTestbedConfig
+from natxy.plan.models import LabConfig, MemifConfig, SimulatedTestbedConfig
 from natxy.procedures.bench import Tester
 from natxy.procedures.cores import most_cores
 from natxy.procedures.priority import Background
@@ -115,6 +116,9 @@ class Workbench:
                 )
             case LoopConfig() as config:
                 return self._set_up_loop(stack, LoopTestbed(config, experiment.address_plan.mtu), experiment)
+            case MemifConfig() as config:
+                testbed = MemifTestbed(config, experiment.address_plan.mtu)
+                return self._set_up_real(stack, testbed, experiment)
             case SimulatedTestbedConfig() as config:
                 return self._set_up_simulation(config, experiment)
 
@@ -131,6 +135,7 @@ class Workbench:
         stack.callback(gateway.remove)
         gateway.apply()
         if experiment.procedure.between_hosts:
+            assert isinstance(testbed, TestbedWithHosts), "a plan for another testbed has been refused"
             return self._with_hosts(stack, testbed, gateway, experiment)
         return self._with_engine(stack, testbed, gateway, experiment)
 
@@ -149,7 +154,9 @@ class Workbench:
             deviations=[*testbed.deviations(), *testbed.port_deviations()],
         )
 
-    def _with_hosts(self, stack: ExitStack, testbed: Testbed, gateway: Gateway[Any], experiment: Experiment) -> Bed:
+    def _with_hosts(
+        self, stack: ExitStack, testbed: TestbedWithHosts, gateway: Gateway[Any], experiment: Experiment
+    ) -> Bed:
         ends = stack.enter_context(testbed.hosts(experiment.addresses))
         hosts = Iperf3Hosts(ends[Side.LEFT], ends[Side.RIGHT], self._background.foreground)
         described = hosts.describe()

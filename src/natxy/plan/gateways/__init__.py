@@ -17,6 +17,7 @@ from natxy.plan.gateways.linux_forward import LinuxForwardConfig
 from natxy.plan.gateways.map646 import Map646Config
 from natxy.plan.gateways.nftables import NftablesConfig
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
+from natxy.plan.gateways.reference import ReferenceConfig
 from natxy.plan.gateways.simulated import AfterRestart, SimulatedConfig, TablePolicy
 from natxy.plan.gateways.tayga import TaygaConfig, TaygaNetfilterConfig
 from natxy.plan.gateways.wire import WireConfig
@@ -30,6 +31,7 @@ GatewayConfig = Annotated[
     | Map646Config
     | NftablesConfig
     | OpenbsdPfConfig
+    | ReferenceConfig
     | SimulatedConfig
     | TaygaConfig
     | TaygaNetfilterConfig
@@ -51,6 +53,7 @@ __all__ = [
     "Map646Config",
     "NftablesConfig",
     "OpenbsdPfConfig",
+    "ReferenceConfig",
     "SimulatedConfig",
     "TablePolicy",
     "TaygaConfig",

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client against a small stand-in for natxy-reference."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from natxy.engine.reference import GatewayRestart, ReferenceClient
+from natxy.errors import DutError
+
+PRELUDE = """
+import json, sys
+def receive(): return json.loads(sys.stdin.readline() or sys.exit(0))
+def send(**message): print(json.dumps({"jsonrpc": "2.0"} | message), flush=True)
+"""
+
+
+@contextmanager
+def reference(folder: Path, script: str) -> Iterator[ReferenceClient]:
+    file = folder / "reference.py"
+    file.write_text(PRELUDE + textwrap.dedent(script))
+    client = ReferenceClient([sys.executable, str(file)], folder / "reference.log", silence_s=5)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def test_a_restart_says_how_long_it_takes(tmp_path: Path) -> None:
+    script = """
+        request = receive()
+        print(json.dumps(request), file=sys.stderr, flush=True)
+        send(id=request["id"], result={})
+        receive()
+        """
+    with reference(tmp_path, script) as client:
+        client.restart(GatewayRestart(duration_s=0.25))
+    request = json.loads((tmp_path / "reference.log").read_text())
+    assert (request["method"], request["params"]) == ("gateway.restart", {"duration_s": 0.25})
+
+
+def test_a_table_that_is_emptied_and_counted(tmp_path: Path) -> None:
+    script = """
+        send(id=receive()["id"], result={"cleared": 7})
+        send(id=receive()["id"], result={"connections": 0})
+        receive()
+        """
+    with reference(tmp_path, script) as client:
+        assert client.clear_table(quiet_s=1).cleared == 7
+        assert client.count_connections() == 0
+
+
+def test_a_refusal_is_the_gateways_error(tmp_path: Path) -> None:
+    script = """
+        print("EAL: nothing to say", file=sys.stderr, flush=True)
+        error = {"code": -32001, "message": "the gateway has collapsed"}
+        send(id=receive()["id"], error=error)
+        receive()
+        """
+    with reference(tmp_path, script) as client, pytest.raises(DutError) as caught:
+        client.clear_table(quiet_s=0)
+    assert "natxy-reference refused table.clear: the gateway has collapsed" in str(caught.value)
+    assert "EAL: nothing to say" in str(caught.value)
+
+
+def test_its_death_is_the_gateways_error(tmp_path: Path) -> None:
+    with reference(tmp_path, "receive(); sys.exit(3)") as client, pytest.raises(DutError, match=r"exit code 3"):
+        client.count_connections()
+
+
+def test_a_reply_that_does_not_fit(tmp_path: Path) -> None:
+    script = "send(id=receive()['id'], result={'many': 1}); receive()"
+    with (
+        reference(tmp_path, script) as client,
+        pytest.raises(DutError, match=r"reply to table\.count that doesn't fit"),
+    ):
+        client.count_connections()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tester and reference gateway joined by shared memory: two programs on two cores and no kernel between them."""
+
+from __future__ import annotations
+
+import platform
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Self
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.machine import MachineSysctls
+from natxy.dut.transport import LocalTransport, Transport
+from natxy.engine.messages import PortMedium, PortSpec, Side
+from natxy.lab.cores import CoreAssignment, lab_cores
+from natxy.lab.cpu import is_virtual_machine
+from natxy.lab.engine_program import find_engine
+from natxy.plan.addresses import USUAL_MTU
+from natxy.plan.models import MemifConfig
+
+
+class MemifTestbed:
+    """The `Testbed` of `kind: memif`. The gateway opens its ends first; the engine connects to them."""
+
+    gateway_cores: tuple[int, ...] = ()
+
+    def __init__(self, config: MemifConfig, mtu: int = USUAL_MTU) -> None:
+        self._mtu = mtu
+        self._stack = ExitStack()
+        self._sockets = Path()
+        self.cores: CoreAssignment = lab_cores(config)
+        self.transport: Transport = LocalTransport(MachineSysctls(), self.cores.dut)
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._sockets = Path(stack.enter_context(TemporaryDirectory(prefix="natxy-memif-")))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def interfaces(self) -> DutInterfaces:
+        left, right = (self._device(side, "server") for side in Side)
+        return DutInterfaces(left, right, dpdk=True)
+
+    def engine_argv(self) -> list[str]:
+        workers = ",".join(map(str, self.cores.tester))
+        return [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main)]
+
+    def port_specs(self) -> list[PortSpec]:
+        return [
+            PortSpec(side=side, device=self._device(side, "client"), medium=PortMedium.MEMIF, mtu=self._mtu)
+            for side in Side
+        ]
+
+    def description(self) -> dict[str, str]:
+        return {
+            "testbed": "memif: tester and reference gateway, two programs joined by shared memory",
+            "kernel": f"{platform.system()} {platform.release()}",
+            "tester cores": ", ".join(map(str, self.cores.tester)),
+            "dut cores": ", ".join(map(str, self.cores.dut)),
+            "control core": str(self.cores.main),
+        }
+
+    def port_description(self) -> dict[str, str]:
+        return {"i/o": "net_memif"}
+
+    def deviations(self) -> list[str]:
+        sentences = ["What was measured is natxy's own reference gateway: the results tell of the tester alone."]
+        if self.cores.shared:
+            sentences.append("Tester and gateway share a core, so that neither keeps its times.")
+        if is_virtual_machine():
+            sentences.append("This is a virtual machine: time that its host takes away from a core shows as delay.")
+        return sentences
+
+    def port_deviations(self) -> list[str]:
+        return ["There is no medium with a line rate; a frame takes no time on the wire."]
+
+    def _device(self, side: Side, role: str) -> str:
+        number = [*Side].index(side)
+        return f"net_memif{number},role={role},id={number},socket={self._sockets}/{side}.sock,socket-abstract=no"

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from natxy.plan.gateways import ReferenceConfig
+from natxy.plan.models import Plan
+from natxy.plan.problems import PlanProblems
+from natxy.plan.resolve import resolve
+
+
+def plan(gateway: Any, testbed: dict[str, Any], **experiment: Any) -> Plan:
+    search = {"max_rate": "100k"}
+    whole = {"name": "x", "gateway": gateway, "procedure": "throughput", "search": search} | experiment
+    return Plan.model_validate({"name": "p", "testbed": testbed, "experiments": [whole]})
+
+
+@pytest.mark.parametrize("kind", ["memif", "lab"])
+def test_it_runs_on_shared_memory_and_in_a_lab(kind: str) -> None:
+    assert resolve(plan("reference", {"kind": kind})).testbed.kind == kind
+
+
+def test_a_resolved_plan_means_the_same() -> None:
+    faults = {"loss": 100, "delay": [{"min": "1ms", "max": "2ms"}]}
+    resolved = resolve(plan({"driver": "reference", "max_rate": "50k", "forward": faults}, {"kind": "memif"}))
+    gateway = resolved.experiments[0].gateway
+    assert ReferenceConfig.model_validate(gateway.model_dump(mode="json", exclude_none=True)) == gateway
+
+
+HARDWARE = {
+    "kind": "hardware", "left": {"interface": "a"}, "right": {"interface": "b"}, "dut": {"left": "c", "right": "d"}
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("gateway", "testbed", "experiment", "message"),
+    [
+        ("nftables", {"kind": "memif"}, {"connections": 10, "phase1_rate": 10}, "only 'reference' does"),
+        ("reference", HARDWARE, {}, "runs beside the tester"),
+        ("reference", {"kind": "simulated"}, {}, "simulated gateways and the simulated testbed go together"),
+        ("reference", {"kind": "memif"}, {"connections": 10, "phase1_rate": 10}, "keeps no connections"),
+        ({"driver": "reference", "mode": "nat"}, {"kind": "memif"}, {}, "only established connections have replies"),
+        ("reference", {"kind": "memif"}, {"procedure": "tcp-goodput", "search": {}}, "forwards UDP alone"),
+        ("reference", {"kind": "memif"}, {"translation": "nat64"}, "reference translates only siit"),
+    ],
+)
+def test_what_does_not_go_together(
+    gateway: Any, testbed: dict[str, Any], experiment: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(PlanProblems, match=message):
+        resolve(plan(gateway, testbed, **experiment))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"forward": {"loss": {"every": 2, "frames": 3}}}, r"frames \(3\) must not be above every \(2\)"),
+        ({"forward": {"delay": [{"share": 0.5, "min": "1ms"}]}}, "shares of `delay` make 0.5"),
+        ({"reverse": {"delay": [{"min": "2ms", "max": "1ms"}]}}, r"max \(0.001 s\) must not be below min"),
+    ],
+)
+def test_settings_that_make_no_gateway(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        ReferenceConfig.model_validate(settings)
