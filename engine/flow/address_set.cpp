@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "flow/address_set.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace natxy {
@@ -50,10 +51,13 @@ AddressSet<F>::AddressSet(const AddressField<F>& field)
 template <Family F>
 void AddressSet<F>::place(std::span<const std::uint32_t> numbers, AddressLanes<F>& addresses) const {
   if (bases_.size() == 1) return place_in_one(numbers, bases_.front(), low_bit_, addresses);
+  Lanes<std::uint64_t> bases;
+  Lanes<std::uint32_t> values;
+  std::ranges::copy(numbers, bases.begin());
+  values_.divide(std::span(bases).first(numbers.size()), values);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const std::uint64_t base = values_.quotient(numbers[i]);
-    const Address<F> value = min_ + static_cast<std::uint32_t>(numbers[i] - base * values_.value());
-    addresses.set(i, bases_[base] | (value << low_bit_));
+    const Address<F> value = min_ + values[i];
+    addresses.set(i, bases_[bases[i]] | (value << low_bit_));
   }
 }
 

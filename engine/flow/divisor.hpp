@@ -1,34 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <bit>
 #include <cstdint>
-
-#include "packet/address.hpp"
+#include <span>
 
 namespace natxy {
 
-/// Divides by one number again and again, by multiplication: several times as fast as the machine's own division, and
-/// exact (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994).
+/// Divides many numbers by one, exactly and without a division: by multiplication with the reciprocal in floating
+/// point, which vector units do for many at once, unlike 64-bit integer division or products of 128 bits.
 class Divisor {
  public:
-  /// `value` from 1 to 2^62.
+  /// `value` from 1 to 2^32.
   explicit Divisor(std::uint64_t value)
-      : value_{value},
-        shift_{static_cast<unsigned>(std::bit_width(value - 1))},
-        reciprocal_{static_cast<std::uint64_t>((uint128{1} << (62 + shift_)) / value + 1)} {}
+      : value_{static_cast<std::int64_t>(value)}, reciprocal_{(1 - 0x1p-50) / static_cast<double>(value)} {}
 
-  [[nodiscard]] std::uint64_t value() const { return value_; }
+  [[nodiscard]] std::uint64_t value() const { return static_cast<std::uint64_t>(value_); }
 
-  /// `dividend` below 2^62.
-  [[nodiscard]] std::uint64_t quotient(std::uint64_t dividend) const {
-    return static_cast<std::uint64_t>(uint128{dividend << 2} * reciprocal_ >> 64) >> shift_;
+  /// Replaces each of `dividends`, all below 2^62, by its quotient; `remainders` are as many.
+  void divide(std::span<std::uint64_t> dividends, std::span<std::uint32_t> remainders) const {
+    for (std::size_t i = 0; i < dividends.size(); ++i) {
+      // The reciprocal is a little too small, by more than all roundings: no step takes away too much. The first leaves
+      // less than two divisors and 2^13, the second less than two divisors.
+      auto rest = static_cast<std::int64_t>(dividends[i]);
+      std::int64_t quotient = take(rest);
+      quotient += take(rest);
+      const bool once_more = rest >= value_;
+      dividends[i] = static_cast<std::uint64_t>(quotient + (once_more ? 1 : 0));
+      remainders[i] = static_cast<std::uint32_t>(rest - (once_more ? value_ : 0));
+    }
   }
 
  private:
-  std::uint64_t value_;
-  unsigned shift_;
-  std::uint64_t reciprocal_;
+  /// Takes a number of divisors from `rest`: all that fit, or nearly.
+  [[nodiscard]] std::int64_t take(std::int64_t& rest) const {
+    const auto times = static_cast<std::int64_t>(static_cast<double>(rest) * reciprocal_);
+    rest -= times * value_;
+    return times;
+  }
+
+  std::int64_t value_;
+  double reciprocal_;
 };
 
 }  // namespace natxy

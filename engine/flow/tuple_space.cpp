@@ -49,11 +49,7 @@ void TupleSpace<F>::at(std::span<const std::uint64_t> numbers, TupleLanes<F>& tu
         for (std::size_t i = 0; i < count; ++i) digits[field][i] = static_cast<std::uint32_t>(rest[i]);
         continue;
       }
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t quotient = size.quotient(rest[i]);
-        digits[field][i] = static_cast<std::uint32_t>(rest[i] - quotient * size.value());
-        rest[i] = quotient;
-      }
+      size.divide(std::span(rest).first(count), digits[field]);
     }
   };
   if (!only_permuted_) split(true);
@@ -94,13 +90,11 @@ void TupleSpace<F>::random(const Series& sequences, std::size_t count, TupleLane
     draw(source_port, i, ports & 0xFFFFFFFF);
   }
   for (std::size_t field = 0; field < Position::count_; ++field) {
-    const Divisor& size = sizes_[field];
     if (is_permuted(field)) continue;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t sequence = sequences.at(i);
-      const std::uint64_t digit = sequence - size.quotient(sequence) * size.value();
-      values[field][i] = counted(ranges_[field], static_cast<std::uint32_t>(digit));
-    }
+    Lanes<std::uint64_t> rounds;
+    for (std::size_t i = 0; i < count; ++i) rounds[i] = sequences.at(i);
+    sizes_[field].divide(std::span(rounds).first(count), values[field]);
+    for (std::size_t i = 0; i < count; ++i) values[field][i] = counted(ranges_[field], values[field][i]);
   }
   compose(values, count, tuples);
 }
