@@ -68,7 +68,7 @@ class Burst {
   [[nodiscard]] std::span<const std::uint8_t> frame() const { return {frames_[0], template_.length()}; }
 
  private:
-  static constexpr std::size_t kApart = 2048;
+  static constexpr std::size_t kApart = 2368;
   FrameTemplate<F> template_;
   TupleLanes<F> tuples_;
   std::vector<std::uint8_t> bytes_ = std::vector<std::uint8_t>(kBurst * kApart);

@@ -12,7 +12,7 @@
 namespace natxy {
 
 /// The most frames of a burst.
-inline constexpr std::size_t kBurst = 32;
+inline constexpr std::size_t kBurst = 64;
 
 template <class T>
 using Lanes = std::array<T, kBurst>;
@@ -25,6 +25,7 @@ struct Series {
   bool operator==(const Series&) const = default;
 
   [[nodiscard]] std::uint64_t at(std::uint64_t index) const { return first + index * stride; }
+  [[nodiscard]] Series from(std::uint64_t index) const { return {at(index), stride}; }
 };
 
 /// The addresses of a burst.

@@ -4,7 +4,9 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -68,14 +70,20 @@ class Port {
   [[nodiscard]] bool allocate(std::span<rte_mbuf*> buffers, std::uint16_t length) const {
     const auto count = static_cast<unsigned>(buffers.size());
     if (rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(buffers.data()), count) != 0) return false;
-    // A buffer comes from its pool with one segment and one owner; what else a driver reads of it is set here.
-    // Resetting every field costs as much as making the frame.
-    for (rte_mbuf* buffer : buffers) {
-      buffer->data_off = RTE_PKTMBUF_HEADROOM;
-      buffer->ol_flags = 0;
-      buffer->data_len = length;
-      buffer->pkt_len = length;
-    }
+    // A buffer comes from its pool with one segment and one owner. What else a driver reads of it lies side by side:
+    // one store instead of one for each field, which would cost as much as making the frame.
+    rte_mbuf fresh;
+    fresh.data_off = RTE_PKTMBUF_HEADROOM;
+    rte_mbuf_refcnt_set(&fresh, 1);
+    fresh.nb_segs = 1;
+    fresh.port = RTE_MBUF_PORT_INVALID;
+    fresh.ol_flags = 0;
+    fresh.packet_type = 0;
+    fresh.pkt_len = length;
+    fresh.data_len = length;
+    fresh.vlan_tci = 0;
+    fresh.hash.rss = 0;
+    for (rte_mbuf* buffer : buffers) std::memcpy(&buffer->rearm_data, &fresh.rearm_data, kSideBySide);
     return true;
   }
   /// How many of `frames` the port took, from the first; the others stay the caller's.
@@ -90,6 +98,9 @@ class Port {
 
  private:
   void configure();
+
+  static constexpr std::size_t kSideBySide = offsetof(rte_mbuf, hash) + 4 - offsetof(rte_mbuf, rearm_data);
+  static_assert(kSideBySide == 32);
 
   PortOptions options_;
   std::string name_;
