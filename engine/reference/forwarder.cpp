@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMostAtOnce = 2048;    // as many as a port's ring holds
 constexpr std::size_t kMostDelayed = 10000;  // a direction's; the others of a port's buffers are for its rings
-constexpr double kPatience_s = 1e-3;         // with a port that takes no more
+constexpr double kPatience_s = 0.05;         // with a port that takes no more: a tester may pause for that long
 constexpr double kLongestHold_s = 0.1;
 constexpr double kAskInterval_s = 0.1;
 constexpr std::size_t kMacBytes = 6;
@@ -80,8 +80,8 @@ void Forwarder::loop() {
   }
 }
 
-/// Frames that came since the last look count as having come evenly: neither a pause of this core nor fetching them
-/// together makes a burst of them.
+/// Frames that came since the last look count as having come evenly, so that neither a pause of this core nor fetching
+/// them together makes a burst of them. Their delays begin now: a pause may make one longer, and nothing shorter.
 void Forwarder::look(Side side) {
   LinkState& link = of(links_, side);
   std::size_t count = 0;
@@ -119,7 +119,7 @@ void Forwarder::take(Side side, rte_mbuf* buffer, std::uint64_t arrival) {
     return;
   }
   if (!link.neighbor_mac) std::copy_n(data + kMacBytes, kMacBytes, link.neighbor_mac.emplace().begin());
-  const auto departure = gateway_->forward(side, {data, buffer->data_len}, arrival);
+  const auto departure = gateway_->forward(side, {data, buffer->data_len}, arrival, link.looked_at);
   if (!departure) {
     rte_pktmbuf_free(buffer);
     return;
@@ -216,7 +216,7 @@ void Forwarder::flush(Side from) {
   const std::uint64_t deadline = now_ticks() + clock_.ticks(kPatience_s);
   do {
     sent += port.transmit(0, frames.subspan(sent));
-  } while (sent < frames.size() && now_ticks() < deadline);
+  } while (sent < frames.size() && now_ticks() < deadline && port.link_up());
   Counters& counters = gateway_->counters(from);
   counters.sent += sent;
   for (rte_mbuf* frame : frames.subspan(sent)) {

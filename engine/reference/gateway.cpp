@@ -31,7 +31,7 @@ Gateway::Gateway(const Settings& settings, const Clock& clock)
   begin_sequences();
 }
 
-std::optional<Departure> Gateway::forward(Side side, const Frame& frame, std::uint64_t arrival) {
+std::optional<Departure> Gateway::forward(Side side, const Frame& frame, std::uint64_t arrival, std::uint64_t now) {
   Counters& counters = of(directions_, side).counters;
   ++counters.received;
   UdpPacket packet(frame);
@@ -39,7 +39,7 @@ std::optional<Departure> Gateway::forward(Side side, const Frame& frame, std::ui
     counters.drop(*cause);
     return std::nullopt;
   }
-  return depart(side, packet, arrival);
+  return depart(side, packet, now);
 }
 
 void Gateway::restart() {
@@ -151,7 +151,7 @@ void Gateway::put(UdpPacket& packet, Family family, const Endpoint& source, cons
   }
 }
 
-Departure Gateway::depart(Side side, UdpPacket& packet, std::uint64_t arrival) {
+Departure Gateway::depart(Side side, UdpPacket& packet, std::uint64_t now) {
   Direction& direction = of(directions_, side);
   FaultSequences& faults = *direction.faults;
   const Faults& settings = of(settings_.truth.faults, side);
@@ -175,7 +175,7 @@ Departure Gateway::depart(Side side, UdpPacket& packet, std::uint64_t arrival) {
     departure.behind = settings.reorder_by;
     ++direction.counters.reordered;
   }
-  departure.due = arrival + faults.delays.next();
+  departure.due = now + faults.delays.next();
   if (settings.keep_order) departure.due = std::max(departure.due, faults.last_due);
   faults.last_due = departure.due;
   return departure;

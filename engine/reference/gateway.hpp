@@ -28,9 +28,9 @@ class Gateway {
  public:
   Gateway(const Settings& settings, const Clock& clock);
 
-  /// A frame without its Ethernet addresses' sense that arrived from `side`; `arrival` must not go back. None: dropped,
-  /// and counted.
-  std::optional<Departure> forward(Side side, const Frame& frame, std::uint64_t arrival);
+  /// A frame that came from `side`; its Ethernet addresses are nobody's business here. `arrival` is when it counts as
+  /// having come, for limits; a delay begins `now`. None: dropped, and counted.
+  std::optional<Departure> forward(Side side, const Frame& frame, std::uint64_t arrival, std::uint64_t now);
 
   /// Forwards nothing until then.
   void deafen(std::uint64_t until) { deaf_until_ = until; }
@@ -71,7 +71,7 @@ class Gateway {
   std::optional<Drop> leave(UdpPacket& packet, std::uint64_t arrival);
   std::optional<Drop> enter(UdpPacket& packet);
   static void put(UdpPacket& packet, Family family, const Endpoint& source, const Endpoint& destination);
-  Departure depart(Side side, UdpPacket& packet, std::uint64_t arrival);
+  Departure depart(Side side, UdpPacket& packet, std::uint64_t now);
 
   Settings settings_;
   Clock clock_;

@@ -68,7 +68,7 @@ class GatewayTest : public testing::Test {
     settings.translation.mappings.push_back({*parse_prefix(ipv4), *parse_prefix(ipv6)});
   }
   std::optional<Departure> pass(Side side, std::vector<std::uint8_t>& bytes, std::uint64_t now = kSecond) {
-    return gateway().forward(side, {bytes.data() + kGrowth, bytes.size() - kGrowth}, now);
+    return gateway().forward(side, {bytes.data() + kGrowth, bytes.size() - kGrowth}, now, now);
   }
   template <Family F>
   Seen send(Side side, const char* from, std::uint16_t from_port, const char* to, std::uint16_t to_port,
