@@ -17,6 +17,7 @@ from natxy.lab.plan_programs import looks_here, missing_programs
 from natxy.plan.experiment import Experiment, ResolvedPlan, Search
 from natxy.plan.loading import load_plan
 from natxy.plan.models import AddressRange, KnownRate, SimulatedTestbedConfig
+from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.plan.units import Percent, Unit, format_duration, format_quantity, format_rate, times
 from natxy.procedures.cores import check_cores
 from natxy.procedures.estimate import estimate_s, experiment_s
@@ -91,17 +92,22 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     yield f"{experiment.procedure.name} of {experiment.gateway.driver}{cores}: {frames}"
     if experiment.connections is not None:
         yield _connections(experiment)
-    ports = experiment.ports
-    yield (
-        f"{_hosts(experiment.addresses.left_hosts)} to {_hosts(experiment.addresses.right_hosts)}, "
-        f"ports {ports.source.min}-{ports.source.max} to {ports.destination.min}-{ports.destination.max}"
-    )
+    addresses = experiment.addresses
+    yield f"{_hosts(addresses.left_hosts)} to {_hosts(addresses.right_hosts)}, {_flows(experiment)}"
     if experiment.rate:
         yield f"at {_known(experiment.rate, Unit.FPS)} per direction"
     repeated = times(experiment.repeat)
     yield f"{_search(experiment.search, experiment.procedure.step_unit)}; {repeated}" if experiment.search else repeated
     if experiment.baseline:
         yield f"compared with {experiment.baseline}"
+
+
+def _flows(experiment: Experiment) -> str:
+    procedure, ports = experiment.procedure, experiment.ports
+    if isinstance(procedure, TcpGoodputConfig):
+        flows = "1 TCP flow" if experiment.flows == 1 else f"{experiment.flows} TCP flows"
+        return f"{flows} to port {ports.destination.min}, the best of {procedure.best_of} tests"
+    return f"ports {ports.source.min}-{ports.source.max} to {ports.destination.min}-{ports.destination.max}"
 
 
 def _connections(experiment: Experiment) -> str:

@@ -216,7 +216,8 @@ def _quantity(value: float, unit: Unit) -> str:
 
 
 def _result(result: ProcedureResult, experiment: Experiment) -> str:
-    """The headline alone where it is the only figure; with the procedure's remark."""
+    """The headline alone where it is the only figure; with the procedure's remark. A figure that does not apply is
+    missing, one without a value is `none`."""
     remark = f" ({result.remark})" if result.remark else ""
     if result.figures[experiment.procedure.headline().name] is None:
         return f"no result{remark}"
@@ -226,7 +227,9 @@ def _result(result: ProcedureResult, experiment: Experiment) -> str:
     at_least = "at least " if result.lower_bound is not None and result.upper_bound is None else ""
     shown = []
     for figure in figures:
-        value = result.figures.get(figure.name)
+        if figure.name not in result.figures:
+            continue
+        value = result.figures[figure.name]
         name = f"{figure.title} " if len(figures) > 1 else ""
         bound = at_least if figure == figures[0] else ""
         shown.append(f"{name}{bound}{'none' if value is None else _quantity(value, figure.unit)}")

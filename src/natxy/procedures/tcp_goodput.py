@@ -16,7 +16,6 @@ from natxy.plan.terms import Family
 from natxy.plan.units import Unit, format_quantity
 from natxy.procedures.base import Procedure, ProcedureResult
 from natxy.procedures.bench import Bench
-from natxy.procedures.traffic import by_direction
 from natxy.search.outcome import Attempt
 
 _IP_HEADER_BYTES: Final = {Family.IPV4: 20, Family.IPV6: 40}
@@ -37,9 +36,12 @@ class TcpGoodput(Procedure):
         shown = [format_quantity(total, Unit.BPS) for total in totals]
         best = max(tests, key=_total_bps)
         return ProcedureResult(
-            figures={"goodput": max(totals), "line_share": _line_share(bench.experiment, max(totals), len(best))}
-            | by_direction("goodput", {name: transfer.goodput_bps for name, transfer in best.items()})
-            | by_direction("retransmits", {name: float(transfer.retransmits) for name, transfer in best.items()}),
+            figures={
+                "goodput": max(totals),
+                **_line_share(bench.experiment, max(totals), len(best)),
+                **{f"goodput_{name}": transfer.goodput_bps for name, transfer in best.items()},
+                **{f"retransmits_{name}": transfer.retransmits for name, transfer in best.items()},
+            },
             remark=f"the best of {', '.join(shown)}" if len(shown) > 1 else "",
         )
 
@@ -70,12 +72,13 @@ def _total_bps(transfers: dict[str, Transfer]) -> float:
     return sum(transfer.goodput_bps for transfer in transfers.values())
 
 
-def _line_share(experiment: Experiment, goodput_bps: float, directions: int) -> float | None:
-    """In percent, of the link with the longer headers where the two differ."""
+def _line_share(experiment: Experiment, goodput_bps: float, directions: int) -> dict[str, float]:
+    """In percent, of the link with the longer headers where the two differ; none without a line."""
     if experiment.line_rate is None:
-        return None
+        return {}
     header = max(_IP_HEADER_BYTES[family] for family in experiment.families)
-    return 100 * goodput_bps / (directions * line_goodput_bps(experiment.line_rate, experiment.longest_frame, header))
+    most_bps = directions * line_goodput_bps(experiment.line_rate, experiment.longest_frame, header)
+    return {"line_share": 100 * goodput_bps / most_bps}
 
 
 def _config(experiment: Experiment) -> TcpGoodputConfig:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from natxy.plan.models import Directions
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.plan.units import Unit
 from natxy.report import wording
@@ -15,7 +16,7 @@ _Cell = Callable[[ExperimentRecord], str | None]
 
 
 def goodput_tables(run: RunRecord) -> list[Table]:
-    """Of each combination of directions and flows, and none of a single experiment."""
+    """Of each combination of directions, flows and tests, and none of a single experiment."""
     alike: dict[str, list[ExperimentRecord]] = {}
     for experiment in run.experiments:
         if experiment.procedure == TcpGoodputConfig.procedure_name() and experiment.statistics:
@@ -24,14 +25,16 @@ def goodput_tables(run: RunRecord) -> list[Table]:
         table
         for traffic, experiments in alike.items()
         if len(experiments) > 1
-        for unit, cell in (("Mbit/s", _goodput), ("% of the line rate", _line_share), ("% of the baseline", _ratio))
-        if (table := _table(f"TCP goodput by gateway, {unit}: {traffic}", experiments, cell)).rows
+        for unit, cell in (("Mbit/s", _goodput), ("% of the line's", _line_share), ("% of the baseline", _ratio))
+        if (table := _table(f"TCP goodput of hosts and gateway together, {unit}: {traffic}", experiments, cell)).rows
     ]
 
 
 def _traffic(experiment: ExperimentRecord) -> str:
-    flows = experiment.settings["flows"]
-    return f"{experiment.settings['directions']}, {flows} flow{'s' if flows > 1 else ''}"
+    directions, flows = experiment.settings["directions"], experiment.settings["flows"]
+    shown = "both directions added" if directions == Directions.BIDIRECTIONAL else directions
+    config = TcpGoodputConfig.model_validate(experiment.settings["procedure"])
+    return f"{shown}, {flows} flow{'s' if flows > 1 else ''}, best of {config.best_of}"
 
 
 def _table(title: str, experiments: Sequence[ExperimentRecord], cell: _Cell) -> Table:

@@ -34,7 +34,7 @@ def test_a_row_a_gateway_and_a_column_for_each_way(tmp_path: Path) -> None:
         {"name": "alone", "gateway": gateway(75_000), "flows": 2},
         line_rate="1Gbps",
     )
-    assert goodputs.title == "TCP goodput by gateway, Mbit/s: forward, 1 flow"
+    assert goodputs.title == "TCP goodput of hosts and gateway together, Mbit/s: forward, 1 flow, best of 3"
     assert [column.title for column in goodputs.columns] == ["Gateway", "IPv6", "NAT64"]
     # A full segment has 1448 bytes, and 1.5 frames; the line carries 928.5 Mbit/s of them.
     assert goodputs.rows == (("simulated", "1,158.4", "579.2"), ("Once more", "–", "579.2"))

@@ -44,11 +44,14 @@ REPORT_FILE: Final = "report.html"
 
 @dataclass(frozen=True)
 class ExperimentPage:
+    """`in_trials`: it is measured in trials of the engine, not by hosts."""
+
     name: str
     title: str
     result: str
     reason: str
     charts: list[Chart]
+    in_trials: bool
     trials: Table
 
 
@@ -176,6 +179,7 @@ def _page(experiment: ExperimentRecord) -> ExperimentPage:
         result=result,
         reason=experiment.reason,
         charts=list(experiment_charts(experiment)),
+        in_trials=not experiment.declaration.between_hosts,
         trials=results_tables.trials(experiment),
     )
 

@@ -49,12 +49,14 @@ def statistics_rows(experiments: Sequence[ExperimentRecord]) -> list[Row]:
 
 def further_rows(experiments: Sequence[ExperimentRecord], *, extremes: bool = False) -> Iterator[Row]:
     """The medians of what is measured besides the headline, or the means where these are asked for; their extremes on
-    demand."""
+    demand. What applies to none of them is left out."""
     picks = [_MEAN if experiments[0].declaration.reports_mean else _MEDIAN]
     if extremes:
         picks += [(label.lower(), pick) for label, pick in _EXTREMES]
     for figure in dict.fromkeys(figure for experiment in experiments for figure in experiment.declaration.figures[1:]):
         summaries = [experiment.figure_statistics.get(figure.name) for experiment in experiments]
+        if not any(figure.name in repetition.figures for e in experiments for repetition in e.repetitions):
+            continue
         for label, pick in picks:
             values = (_statistic(summary, pick, figure.unit) for summary in summaries)
             yield (f"{figure.title}, {wording.unit(figure.unit)}, {label}", *values)
