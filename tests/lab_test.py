@@ -20,7 +20,7 @@ from natxy.dut.base import Gateway, TableNeed
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.owner import Owner
 from natxy.errors import DutError, PlanError
-from natxy.lab.base import Testbed
+from natxy.lab.base import EngineTestbed
 from natxy.lab.namespaces import LabNamespaces, other_labs, remove_stale_labs, stale_labs
 from natxy.lab.netns import NetnsLab
 from natxy.lab.probe import probe_machine
@@ -69,7 +69,7 @@ def addresses(request: pytest.FixtureRequest) -> AddressPlan:
 @pytest.mark.usefixtures("clean_machine")
 class TestLab:
     def test_description_of_what_is_there(self) -> None:
-        testbed: Testbed = NetnsLab(LabConfig(io="af_packet", queues=2, dut_cores=[0]), IPV4)
+        testbed: EngineTestbed = NetnsLab(LabConfig(io="af_packet", queues=2, dut_cores=[0]), IPV4)
         with testbed as lab:
             assert [spec.device for spec in lab.port_specs()] == [
                 "net_af_packet0,iface=left,qpairs=2",

@@ -52,7 +52,7 @@ def test_failure_says_what_the_program_said(sshd: Sshd) -> None:
 
 def test_missing_program(sshd: Sshd) -> None:
     with SshTransport(sshd.target) as transport:
-        with pytest.raises(DutError, match="natxy-no-such-program is not installed on the DUT"):
+        with pytest.raises(DutError, match="natxy-no-such-program is not installed there"):
             transport.run(["natxy-no-such-program"], check=False)
         assert transport.run(["echo", "on"]).stdout == "on\n"
 

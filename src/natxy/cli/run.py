@@ -18,6 +18,7 @@ from natxy.cli.watch import LiveWatch, PlainWatch
 from natxy.errors import DutError, PlanError, TesterLimitError
 from natxy.lab.namespaces import prepare_machine
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.hardware import HostsConfig
 from natxy.plan.loading import load_plan
 from natxy.plan.models import SimulatedTestbedConfig
 from natxy.procedures.cores import check_cores
@@ -71,7 +72,8 @@ def run(
 def prepare(plan: ResolvedPlan) -> None:
     """Before any folder is made: PlanError where nothing real can be measured, and what dead runs left is removed."""
     check_cores(plan)
-    if not isinstance(plan.testbed, SimulatedTestbedConfig):
+    elsewhere = isinstance(plan.testbed, HostsConfig) and plan.testbed.dut.ssh is not None
+    if not elsewhere and not isinstance(plan.testbed, SimulatedTestbedConfig):
         for other in prepare_machine():
             warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DUT's commands over ssh: keys, known hosts, agent and ~/.ssh/config as ssh itself uses them."""
+"""A machine's commands over ssh: keys, known hosts, agent and ~/.ssh/config as ssh itself uses them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from natxy.dut.transport import CompletedCommand
 from natxy.errors import DutError
 from natxy.plan.hardware import SshTarget
 
-# A DUT that has gone silent is noticed after so many missed answers, also during a long command.
+# A machine that has gone silent is noticed after so many missed answers, also during a long command.
 _KEEPALIVE_S: Final = 5
 _KEEPALIVES_MISSED: Final = 3
 _COMMAND_NOT_FOUND: Final = 127
@@ -88,7 +88,7 @@ class SshTransport:
                 f"the connection was lost during `{shlex.join(argv)}` ({self.describe()}): {_reason(error)}"
             ) from error
         if done.returncode == _COMMAND_NOT_FOUND:
-            raise DutError(f"{argv[0]} is not installed on the DUT ({self.describe()}): {str(done.stderr).strip()}")
+            raise DutError(f"{argv[0]} is not installed there ({self.describe()}): {str(done.stderr).strip()}")
         # Without a return code the connection ended before the program did.
         if done.returncode is None:
             raise DutError(f"the connection was lost during `{shlex.join(argv)}` ({self.describe()})")
@@ -124,7 +124,7 @@ class SshTransport:
             ) from error
         except (TimeoutError, asyncssh.TimeoutError) as error:
             raise DutError(
-                f"{self.describe()}: no answer within {target.connect_timeout:g} s; is the DUT up, and its management "
+                f"{self.describe()}: no answer within {target.connect_timeout:g} s; is it up, and its management "
                 "address right?"
             ) from error
         except (asyncssh.ConfigParseError, asyncssh.KeyImportError) as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a testbed offers: somewhere to run the DUT's commands, an engine to start, ports for it to open."""
+"""What a testbed offers: somewhere to run the DUT's commands, hosts, an engine to start, ports for it to open."""
 
 from __future__ import annotations
 
@@ -23,9 +23,6 @@ class Testbed(Protocol):
     """
 
     @property
-    def cores(self) -> CoreAssignment: ...
-
-    @property
     def gateway_cores(self) -> tuple[int, ...]:
         """That frames can be steered to, as the gateway's kernel numbers them; none where it has no choice of them."""
         ...
@@ -42,32 +39,18 @@ class Testbed(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def engine_argv(self) -> list[str]:
-        """How to start natxy-engine so that it finds the ports and runs on its own cores."""
-        ...
-
-    def port_specs(self) -> list[PortSpec]: ...
-
     def description(self) -> dict[str, str]:
         """What the report says of the testbed; valid once it is built."""
-        ...
-
-    def port_description(self) -> dict[str, str]:
-        """And of the engine's ports."""
         ...
 
     def deviations(self) -> list[str]:
         """Sentences: where measuring on this testbed departs from the RFCs."""
         ...
 
-    def port_deviations(self) -> list[str]:
-        """And where measuring by the engine's ports does."""
-        ...
-
 
 @runtime_checkable
 class TestbedWithHosts(Testbed, Protocol):
-    """One that has a kernel at the ends of the DUT's links, too."""
+    """One that has a kernel at the ends of the DUT's links."""
 
     def hosts(self, addresses: Addresses) -> AbstractContextManager[dict[Side, Host]]:
         """Hosts with these addresses at the ends of the DUT's links until the context is left; no engine has its ports
@@ -76,4 +59,25 @@ class TestbedWithHosts(Testbed, Protocol):
 
     def host_deviations(self) -> list[str]:
         """What a reader has to know of a figure that these hosts measured."""
+        ...
+
+
+class EngineTestbed(Testbed, Protocol):
+    """One with ports of the tester's own."""
+
+    @property
+    def cores(self) -> CoreAssignment: ...
+
+    def engine_argv(self) -> list[str]:
+        """How to start natxy-engine so that it finds the ports and runs on its own cores."""
+        ...
+
+    def port_specs(self) -> list[PortSpec]: ...
+
+    def port_description(self) -> dict[str, str]:
+        """What the report says of the engine's ports, besides the `description`."""
+        ...
+
+    def port_deviations(self) -> list[str]:
+        """Sentences: where measuring by the engine's ports departs from the RFCs."""
         ...

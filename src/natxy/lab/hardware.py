@@ -13,11 +13,11 @@ from typing import Self
 from natxy.dut.base import DutInterfaces
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.owner import Owner
-from natxy.dut.ssh import SshTransport
-from natxy.dut.transport import LocalTransport, NetnsTransport, Transport
+from natxy.dut.transport import LocalTransport, Transport
 from natxy.engine.messages import PortSpec, Side
 from natxy.hosts.iperf3 import Host
 from natxy.lab.cores import CoreAssignment, assign_cores
+from natxy.lab.dut_place import DutPlace
 from natxy.lab.engine_program import find_engine
 from natxy.lab.host_namespaces import host_namespaces
 from natxy.lab.interfaces import disturbing_offloads
@@ -43,26 +43,26 @@ class HardwareTestbed:
             mtu=mtu,
         )
         self._stack = ExitStack()
-        self._dut_cores: tuple[int, ...] = ()
+        self._dut = DutPlace(config.dut, self._machine)
         self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
-        self.transport: Transport = self._reach_dut()
-        self.interfaces = DutInterfaces(left=config.dut.left, right=config.dut.right)
 
     @property
     def gateway_cores(self) -> tuple[int, ...]:
-        return self._dut_cores
+        return self._dut.cores
+
+    @property
+    def transport(self) -> Transport:
+        return self._dut.transport
+
+    @property
+    def interfaces(self) -> DutInterfaces:
+        return self._dut.interfaces
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.callback(self._machine.release_all)
-            if isinstance(self.transport, SshTransport):
-                stack.enter_context(self.transport)
             self._ports.take()
-            if isinstance(self.transport, SshTransport):
-                # What a killed run took out of service.
-                self.transport.hot_plug.give_back()
-                stack.callback(self.transport.hot_plug.give_back)
-                self._dut_cores = self.transport.hot_plug.cores()
+            stack.enter_context(self._dut)
             self._stack = stack.pop_all()
         return self
 
@@ -83,11 +83,9 @@ class HardwareTestbed:
         return {
             "testbed": "hardware: the tester's own ports, cabled to the DUT",
             "kernel": f"{platform.system()} {platform.release()} (the tester's)",
-            "dut": f"{self.transport.describe()}, interfaces {self.interfaces.left} and {self.interfaces.right}",
             "tester cores": ", ".join(map(str, self.cores.tester)),
-            "dut cores": ", ".join(map(str, self._dut_cores)) or "unknown: set by the DUT itself",
             "control core": str(self.cores.main),
-        }
+        } | self._dut.description()
 
     def port_description(self) -> dict[str, str]:
         return self._ports.description()
@@ -124,9 +122,3 @@ class HardwareTestbed:
                     "merges segments for it."
                 )
         return sentences
-
-    def _reach_dut(self) -> Transport:
-        dut = self._config.dut
-        if dut.ssh:
-            return SshTransport(dut.ssh)
-        return NetnsTransport(dut.namespace, self._machine) if dut.namespace else LocalTransport(self._machine)

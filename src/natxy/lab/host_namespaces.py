@@ -9,15 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from ipaddress import ip_interface
 
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.rps import steer_interface
 from natxy.dut.transport import NetnsTransport, Transport
 from natxy.engine.messages import Side
 from natxy.hosts.iperf3 import Host
+from natxy.lab.host_link import linked_host
 from natxy.lab.namespaces import LabNamespaces
-from natxy.plan.addresses import LinkAddresses
 from natxy.plan.experiment import Addresses
 
 # Set before the interface is there. An address that is still being checked for duplicates cannot be bound.
@@ -49,21 +48,11 @@ def host_namespaces(
             inside.run(["sysctl", "-qw", *_SYSCTLS])
             outside.run(["ip", "link", "set", interface, "netns", namespace])
             stack.callback(inside.run, ["ip", "link", "set", interface, "netns", _now_in(outside)])
-            inside.run(["ip", "link", "set", interface, "mtu", str(mtu), "up"])
-            steer_interface(inside, interface, cores)
             address = getattr(addresses, f"{side}_hosts").first
-            _configure(inside, interface, getattr(addresses, side.value), str(address))
+            stack.enter_context(linked_host(inside, interface, getattr(addresses, side.value), address, mtu))
+            steer_interface(inside, interface, cores)
             hosts[side] = Host(inside, address, cores)
         yield hosts
-
-
-def _configure(inside: Transport, interface: str, link: LinkAddresses, address: str) -> None:
-    """The link's next hop, and behind it the host itself, where that is another address."""
-    unchecked = ["nodad"] if link.tester.version == 6 else []
-    for each in dict.fromkeys((link.tester.ip, ip_interface(address).ip)):
-        length = link.tester.network.prefixlen if each == link.tester.ip else each.max_prefixlen
-        inside.run(["ip", "address", "add", f"{each}/{length}", "dev", interface, *unchecked])
-    inside.run(["ip", "route", "add", "default", "via", str(link.dut.ip), "dev", interface])
 
 
 def _now_in(transport: Transport) -> str:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from natxy.dut.transport import run_program
+from natxy.dut.transport import Transport, run_program
 from natxy.lab.finding import Finding, unless
 from natxy.plan.hardware import HardwareConfig
 
@@ -19,8 +19,10 @@ _DISTURBING: Final = re.compile(
 _PORTS_HASHED: Final = "L4 bytes 0 & 1"
 
 
-def disturbing_offloads(interface: str) -> list[str]:
-    return _DISTURBING.findall(run_program(["ethtool", "--show-features", interface], check=False).stdout)
+def disturbing_offloads(interface: str, transport: Transport | None = None) -> list[str]:
+    """`transport`: to the machine that has the interface, where that isn't this one."""
+    run = transport.run if transport else run_program
+    return _DISTURBING.findall(run(["ethtool", "--show-features", interface], check=False).stdout)
 
 
 def probe_interfaces(testbed: HardwareConfig) -> list[Finding]:

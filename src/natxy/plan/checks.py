@@ -19,7 +19,7 @@ from natxy.plan.gateways import (
     SimulatedConfig,
     WireConfig,
 )
-from natxy.plan.hardware import HardwareConfig
+from natxy.plan.hardware import HardwareConfig, HostsConfig
 from natxy.plan.host_checks import check_hosts
 from natxy.plan.loop import LoopConfig
 from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, LabConfig, Plan, TestbedConfig
@@ -97,7 +97,7 @@ def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> It
         text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}, only 'reference' does"
         yield Problem(at, text)
     if isinstance(gateway, OpenbsdPfConfig) and not (
-        isinstance(plan.testbed, HardwareConfig) and plan.testbed.dut.ssh is not None
+        isinstance(plan.testbed, HardwareConfig | HostsConfig) and plan.testbed.dut.ssh is not None
     ):
         text = f"{gateway.driver} is a machine of its own; give `testbed: {{kind: hardware}}` with its `dut.ssh`"
         yield Problem(at, text)

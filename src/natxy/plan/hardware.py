@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed of real ports: what the tester sends from, and where the DUT is."""
+"""Testbeds of real machines: what the tester sends from, or the hosts in its place, and where the DUT is."""
 
 from __future__ import annotations
 
@@ -101,4 +101,26 @@ class HardwareConfig(PlanModel):
     def _two_ports(self) -> HardwareConfig:
         if self.left == self.right:
             raise ValueError("left and right are one port; the tester needs two")
+        return self
+
+
+class HostLocation(PlanModel):
+    """A host that is reached by ssh, and its interface on the cable to the DUT."""
+
+    ssh: SshTarget
+    interface: InterfaceName
+
+
+class HostsConfig(PlanModel):
+    """Two hosts, cabled to a DUT, for what is measured between hosts; the tester has no ports of its own."""
+
+    kind: Literal["hosts"]
+    left: HostLocation
+    right: HostLocation
+    dut: DutLocation
+
+    @model_validator(mode="after")
+    def _two_hosts(self) -> HostsConfig:
+        if self.left.ssh == self.right.ssh:
+            raise ValueError("left and right are one machine, whose kernel would not send through the DUT; give two")
         return self

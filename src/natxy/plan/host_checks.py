@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways import ReferenceConfig
-from natxy.plan.hardware import HardwareConfig
+from natxy.plan.hardware import HardwareConfig, HostsConfig
 from natxy.plan.models import TestbedConfig
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures.tcp_goodput import MOST_FLOWS, USUAL_LONGEST_FRAME
@@ -16,6 +16,9 @@ from natxy.plan.procedures.tcp_goodput import MOST_FLOWS, USUAL_LONGEST_FRAME
 def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
     name = experiment.procedure.name
     if not experiment.procedure.between_hosts:
+        if isinstance(testbed, HostsConfig):
+            text = f"{name} needs the tester's own ports, which the testbed 'hosts' doesn't have; "
+            yield Problem((*location, "procedure"), text + "choose `kind: hardware`, or tcp-goodput")
         return
     if isinstance(experiment.gateway, ReferenceConfig):
         text = f"{experiment.gateway.driver} forwards UDP alone, and {name} is one of TCP; choose another gateway"

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.models import Plan
@@ -49,6 +50,36 @@ def test_what_hosts_cannot_do(field: str, value: Any, expected: str) -> None:
     with pytest.raises(PlanProblems) as caught:
         tcp(**{field: value})
     assert any(expected in problem.message for problem in caught.value.problems)
+
+
+HOSTS = {
+    "kind": "hosts",
+    "left": {"ssh": "root@client", "interface": "eth1"},
+    "right": {"ssh": "root@server", "interface": "eth1"},
+    "dut": {"ssh": "root@dut", "left": "eth1", "right": "eth2"},
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (
+            {"procedure": "throughput", "search": {"max_rate": "1M"}},
+            "throughput needs the tester's own ports, which the testbed 'hosts' doesn't",
+        ),
+        ({"cores": 2, "gateway": {"driver": "linux-forward", "kernel": "user-mode"}}, "user-mode Linux runs in a lab"),
+    ],
+)
+def test_what_remote_hosts_cannot_do(fields: dict[str, Any], expected: str) -> None:
+    with pytest.raises(PlanProblems) as caught:
+        tcp(testbed=HOSTS, **fields)
+    assert any(expected in problem.message for problem in caught.value.problems)
+
+
+def test_remote_hosts_are_two_machines_and_reach_any_gateway() -> None:
+    assert tcp(testbed=HOSTS, gateway="openbsd-pf", translation="nat64").flows == 1
+    with pytest.raises(ValidationError, match="left and right are one machine"):
+        tcp(testbed=HOSTS | {"right": HOSTS["left"]})
 
 
 def test_the_most_that_gigabit_ethernet_carries() -> None:

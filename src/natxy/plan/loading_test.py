@@ -185,7 +185,7 @@ def test_a_sufficient_table_is_accepted(tmp_path: Path) -> None:
         ("name: x\ndefaults: {serach: 3}\nexperiments: []", "plan.yaml:2:12: defaults.serach: unknown field; did you"),
         (
             "name: x\ntestbed: {kind: labb}\nexperiments: []",
-            "plan.yaml:2:11: testbed.kind: expected 'hardware', 'lab', 'loop', 'memif', 'simulated'",
+            "plan.yaml:2:11: testbed.kind: expected 'hardware', 'hosts', 'lab', 'loop', 'memif', 'simulated'",
         ),
     ],
 )

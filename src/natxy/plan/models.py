@@ -22,7 +22,7 @@ from natxy.plan.base import PlanModel, Shorthand
 from natxy.plan.frame_sizes import LONGEST_FRAME
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import GoalPlan
-from natxy.plan.hardware import HardwareConfig
+from natxy.plan.hardware import HardwareConfig, HostsConfig
 from natxy.plan.loop import LoopConfig
 from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.procedures import ProcedureConfig
@@ -280,7 +280,8 @@ class SimulatedTestbedConfig(PlanModel):
 
 
 TestbedConfig = Annotated[
-    HardwareConfig | LabConfig | LoopConfig | MemifConfig | SimulatedTestbedConfig, Field(discriminator="kind")
+    HardwareConfig | HostsConfig | LabConfig | LoopConfig | MemifConfig | SimulatedTestbedConfig,
+    Field(discriminator="kind"),
 ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.plan.hardware import HardwareConfig
+from natxy.plan.hardware import HardwareConfig, HostsConfig
 from natxy.plan.loading import load_plan
 from natxy.plan.models import TimingPreset
 from natxy.published import published_names
@@ -33,7 +33,7 @@ def test_every_plan_resolves_and_is_called_as_its_file(file: Path) -> None:
 def test_published_measurements_are_done_again_as_the_rfcs_ask(file: Path) -> None:
     plan = load_plan(file)
     assert plan.published
-    assert isinstance(plan.testbed, HardwareConfig)
+    assert isinstance(plan.testbed, HardwareConfig | HostsConfig)
     assert {experiment.timing.preset for experiment in plan.experiments} == {TimingPreset.RFC}
     # A best of some tests is repeated within itself.
     assert all(experiment.repeat >= 10 or experiment.procedure.between_hosts for experiment in plan.experiments)

@@ -12,7 +12,7 @@ from natxy.lab.cores import assign_cores, lab_cores
 from natxy.lab.kernels import runs_in_guest
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways import CommandConfig
-from natxy.plan.hardware import HardwareConfig
+from natxy.plan.hardware import HardwareConfig, HostsConfig
 from natxy.plan.loop import LoopConfig
 from natxy.plan.models import LabConfig, MemifConfig, SimulatedTestbedConfig
 
@@ -27,9 +27,9 @@ def check_cores(plan: ResolvedPlan) -> None:
     match plan.testbed:
         case LabConfig() as lab:
             available: int | None = len(lab_cores(lab, most_cores(plan)).dut)
-        case HardwareConfig() as hardware:
+        case HardwareConfig(dut=dut) | HostsConfig(dut=dut):
             # Behind ssh they are counted when the DUT is set up; this machine's are not the gateway's alone.
-            available = None if hardware.dut.ssh else 0
+            available = None if dut.ssh else 0
         case LoopConfig() as loop:
             assign_cores(os.sched_getaffinity(0), loop.tester_cores, ())
             available = 0

@@ -21,15 +21,16 @@ from natxy.errors import PlanError
 from natxy.hosts.iperf3 import Iperf3Hosts
 from natxy.hosts.simulated import SimulatedHosts
 from natxy.interrupts import interrupts_held_back
-from natxy.lab.base import Testbed, TestbedWithHosts
+from natxy.lab.base import EngineTestbed, Testbed, TestbedWithHosts
 from natxy.lab.hardware import HardwareTestbed
 from natxy.lab.kernels import lab_for
 from natxy.lab.loop import LoopTestbed
 from natxy.lab.memif import MemifTestbed
+from natxy.lab.remote_hosts import HostsTestbed
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.gateways import CommandConfig, GatewayConfig, SimulatedConfig, WireConfig
-from natxy.plan.hardware import HardwareConfig, LinkSetUp
+from natxy.plan.hardware import HardwareConfig, HostsConfig, LinkSetUp
 from natxy.plan.loop import LoopConfig
 from natxy.plan.models import LabConfig, MemifConfig, SimulatedTestbedConfig
 from natxy.procedures.bench import Tester
@@ -114,19 +115,32 @@ class Workbench:
                     experiment,
                     set_links=config.dut.addresses == LinkSetUp.SET,
                 )
+            case HostsConfig() as config:
+                testbed = HostsTestbed(config, experiment.address_plan.mtu)
+                set_links = config.dut.addresses == LinkSetUp.SET
+                gateway = self._set_up_gateway(stack, testbed, experiment, set_links=set_links)
+                return self._with_hosts(stack, testbed, gateway, experiment)
             case LoopConfig() as config:
                 return self._set_up_loop(stack, LoopTestbed(config, experiment.address_plan.mtu), experiment)
             case MemifConfig() as config:
-                testbed = MemifTestbed(config, experiment.address_plan.mtu)
-                return self._set_up_real(stack, testbed, experiment)
+                return self._set_up_real(stack, MemifTestbed(config, experiment.address_plan.mtu), experiment)
             case SimulatedTestbedConfig() as config:
                 return self._set_up_simulation(config, experiment)
 
     def _set_up_real(
-        self, stack: ExitStack, testbed: Testbed, experiment: Experiment, *, set_links: bool = False
+        self, stack: ExitStack, testbed: EngineTestbed, experiment: Experiment, *, set_links: bool = False
     ) -> Bed:
-        stack.enter_context(testbed)
         self._background.avoid(testbed.cores.tester)
+        gateway = self._set_up_gateway(stack, testbed, experiment, set_links=set_links)
+        if experiment.procedure.between_hosts:
+            assert isinstance(testbed, TestbedWithHosts), "a plan for another testbed has been refused"
+            return self._with_hosts(stack, testbed, gateway, experiment)
+        return self._with_engine(stack, testbed, gateway, experiment)
+
+    def _set_up_gateway(
+        self, stack: ExitStack, testbed: Testbed, experiment: Experiment, *, set_links: bool
+    ) -> Gateway[Any]:
+        stack.enter_context(testbed)
         links = experiment.address_plan
         gateway = registry.create(experiment.gateway, testbed.transport, testbed.interfaces, links)
         if set_links:
@@ -134,12 +148,11 @@ class Workbench:
             gateway.set_links()
         stack.callback(gateway.remove)
         gateway.apply()
-        if experiment.procedure.between_hosts:
-            assert isinstance(testbed, TestbedWithHosts), "a plan for another testbed has been refused"
-            return self._with_hosts(stack, testbed, gateway, experiment)
-        return self._with_engine(stack, testbed, gateway, experiment)
+        return gateway
 
-    def _with_engine(self, stack: ExitStack, testbed: Testbed, gateway: Gateway[Any], experiment: Experiment) -> Bed:
+    def _with_engine(
+        self, stack: ExitStack, testbed: EngineTestbed, gateway: Gateway[Any], experiment: Experiment
+    ) -> Bed:
         engine = self._engine_on(stack, testbed)
         gateway.wait_ready()
         engine.resolve_neighbors(neighbors_request(experiment))
@@ -188,7 +201,7 @@ class Workbench:
             deviations=[],
         )
 
-    def _engine_on(self, stack: ExitStack, testbed: Testbed | LoopTestbed) -> EngineClient:
+    def _engine_on(self, stack: ExitStack, testbed: EngineTestbed | LoopTestbed) -> EngineClient:
         engine = EngineClient(testbed.engine_argv(), self._engine_log)
         stack.callback(engine.close)
         engine.open_ports(PortsOpen(ports=testbed.port_specs()))

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host's end of its link to the DUT: addresses, and a way through the DUT for whatever these send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import IPv4Interface, IPv6Interface, ip_interface
+from typing import Final
+
+from natxy.dut.transport import Transport
+from natxy.plan.addresses import IPAddress, LinkAddresses
+
+# Of the routes that only these addresses use; a host's own stay as they are.
+TABLE: Final = "8219"
+
+
+def link_addresses(link: LinkAddresses, address: IPAddress) -> list[IPv4Interface | IPv6Interface]:
+    """The link's next hop, and behind it the host's own, where that is another."""
+    own = ip_interface(address)
+    return [link.tester] if own.ip == link.tester.ip else [link.tester, own]
+
+
+@contextmanager
+def linked_host(
+    transport: Transport, interface: str, link: LinkAddresses, address: IPAddress, mtu: int
+) -> Iterator[None]:
+    """The interface is up from then on; all else is as before when the context is left. DutError when iproute2 refuses
+    something."""
+    version = f"-{link.dut.version}"
+    unchecked = ["nodad"] if link.dut.version == 6 else []
+    addresses = link_addresses(link, address)
+    before = transport.run(["cat", f"/sys/class/net/{interface}/mtu"]).stdout.strip()
+    try:
+        _remove(transport, interface, link, addresses)
+        transport.run(["ip", "link", "set", interface, "mtu", str(mtu), "up"])
+        for each in addresses:
+            transport.run(["ip", "address", "add", str(each), "dev", interface, *unchecked])
+            transport.run(["ip", version, "rule", "add", "from", str(each.ip), "lookup", TABLE])
+        hop = ["via", str(link.dut.ip), "dev", interface, "table", TABLE]
+        transport.run(["ip", version, "route", "replace", "default", *hop])
+        yield
+    finally:
+        _remove(transport, interface, link, addresses)
+        transport.run(["ip", "link", "set", interface, "mtu", before], check=False)
+
+
+def _remove(
+    transport: Transport, interface: str, link: LinkAddresses, addresses: list[IPv4Interface | IPv6Interface]
+) -> None:
+    """Harmless when nothing of it is there, and so for what a killed run left."""
+    version = f"-{link.dut.version}"
+    transport.run(["ip", version, "route", "del", "default", "dev", interface, "table", TABLE], check=False)
+    for each in addresses:
+        transport.run(["ip", version, "rule", "del", "from", str(each.ip), "lookup", TABLE], check=False)
+        transport.run(["ip", "address", "del", str(each), "dev", interface], check=False)
