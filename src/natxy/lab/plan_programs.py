@@ -12,15 +12,18 @@ from natxy.lab.guest_files import find_guest
 from natxy.lab.kernels import runs_in_guest
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
-from natxy.plan.hardware import HardwareConfig
+from natxy.plan.hardware import HardwareConfig, HostsConfig
+from natxy.plan.loop import LoopConfig
 from natxy.plan.models import SimulatedTestbedConfig
 
 
 def looks_here(plan: ResolvedPlan) -> bool:
     """The gateways run on this machine, so that it can be known beforehand whether they can."""
-    if isinstance(plan.testbed, HardwareConfig):
-        return plan.testbed.dut.ssh is None
-    return not isinstance(plan.testbed, SimulatedTestbedConfig)
+    match plan.testbed:
+        case HardwareConfig(dut=dut) | HostsConfig(dut=dut):
+            return dut.ssh is None
+        case testbed:
+            return not isinstance(testbed, LoopConfig | SimulatedTestbedConfig)
 
 
 def missing_programs(plan: ResolvedPlan) -> list[str]:
@@ -31,7 +34,8 @@ def missing_programs(plan: ResolvedPlan) -> list[str]:
     for experiment in plan.experiments:
         gateway = experiment.gateway
         lines |= dict.fromkeys(f"{gateway.driver}: {reason}" for reason in _why_not(gateway))
-        if experiment.procedure.between_hosts and not shutil.which("iperf3"):
+        here = not isinstance(plan.testbed, HostsConfig)
+        if experiment.procedure.between_hosts and here and not shutil.which("iperf3"):
             lines[f"{experiment.procedure.name}: iperf3 is not installed: apt install iperf3"] = None
     return [*lines]
 

@@ -16,6 +16,7 @@ SEARCH = {"min_rate": "10k", "max_rate": "100k", "error": "1k"}
 
 def missing(gateway: object, *, testbed: object = None, **more: Any) -> list[str]:
     own = {"name": "e", "gateway": gateway, "procedure": "throughput", "search": SEARCH, **more}
+    own = {field: value for field, value in own.items() if value is not None}
     plan = {"name": "p", "testbed": testbed or {"kind": "lab"}, "experiments": [own]}
     return missing_programs(resolve(Plan.model_validate(plan)))
 
@@ -75,3 +76,13 @@ def test_a_gateway_elsewhere_is_not_looked_for() -> None:
 def test_commands_of_the_user_s_own_are_looked_for() -> None:
     gateway = {"driver": "command", "apply": [["my-nat", "start"]], "version": ["ip", "-V"]}
     assert missing(gateway) == ["command: my-nat is not installed: install it, or correct the gateway's commands"]
+
+
+@pytest.mark.usefixtures("empty_machine")
+def test_nothing_is_looked_for_where_the_gateway_is_not_here() -> None:
+    hosts = {side: {"ssh": f"root@{side}", "interface": "eth1"} for side in ("left", "right")}
+    dut = {"ssh": "root@dut", "left": "eth1", "right": "eth2"}
+    tcp = {"procedure": "tcp-goodput", "search": None}
+    assert missing("linux-forward", testbed={"kind": "hosts", **hosts, "dut": dut}, **tcp) == []
+    assert missing("wire", testbed={"kind": "loop"}) == []
+    assert missing("linux-forward", **tcp) == ["tcp-goodput: iperf3 is not installed: apt install iperf3"]

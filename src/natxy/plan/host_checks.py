@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways import ReferenceConfig
 from natxy.plan.hardware import HardwareConfig, HostsConfig
+from natxy.plan.loop import LoopConfig
 from natxy.plan.models import TestbedConfig
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures.tcp_goodput import MOST_FLOWS, USUAL_LONGEST_FRAME
@@ -23,6 +24,8 @@ def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Locati
     if isinstance(experiment.gateway, ReferenceConfig):
         text = f"{experiment.gateway.driver} forwards UDP alone, and {name} is one of TCP; choose another gateway"
         yield Problem((*location, "gateway"), text)
+    if isinstance(testbed, LoopConfig):
+        yield Problem((*location, "procedure"), f"{name} is of a gateway, and the testbed 'loop' has none; use a lab")
     if experiment.flows and experiment.flows > MOST_FLOWS:
         yield Problem((*location, "flows"), f"iperf3 has up to {MOST_FLOWS}, not {experiment.flows:,}; lower it")
     if experiment.frame_size < USUAL_LONGEST_FRAME:

@@ -43,6 +43,7 @@ def test_a_stateful_gateway_needs_no_connections_and_links_have_the_usual_mtu(fi
         ("flows", 129, "iperf3 has up to 128, not 129; lower it"),
         ("frame_size", 512, "give 1518 or more, or remove it"),
         ("connections", 100, "tcp-goodput doesn't take it"),
+        ("testbed", {"kind": "loop"}, "the testbed 'loop' has none"),
         ("testbed", INTERFACES | {"left": {"pci": "0000:41:00.0"}}, "need an interface of the kernel"),
     ],
 )
