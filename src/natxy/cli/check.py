@@ -14,9 +14,11 @@ from rich.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.errors import DutError
 from natxy.lab.plan_programs import looks_here, missing_programs
+from natxy.plan.addresses import LinkAddresses
 from natxy.plan.experiment import Experiment, ResolvedPlan, Search
+from natxy.plan.hosts import Hosts
 from natxy.plan.loading import load_plan
-from natxy.plan.models import AddressRange, KnownRate, SimulatedTestbedConfig
+from natxy.plan.models import KnownRate, SimulatedTestbedConfig
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.plan.units import Percent, Unit, format_duration, format_quantity, format_rate, times
 from natxy.procedures.cores import check_cores
@@ -93,7 +95,10 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     if experiment.connections is not None:
         yield _connections(experiment)
     addresses = experiment.addresses
-    yield f"{_hosts(addresses.left_hosts)} to {_hosts(addresses.right_hosts)}, {_flows(experiment)}"
+    yield (
+        f"{_hosts(addresses.left_hosts, addresses.left)} to {_hosts(addresses.right_hosts, addresses.right)}, "
+        f"{_flows(experiment)}"
+    )
     if experiment.rate:
         yield f"at {_known(experiment.rate, Unit.FPS)} per direction"
     repeated = times(experiment.repeat)
@@ -131,5 +136,7 @@ def _known(rate: KnownRate, unit: Unit) -> str:
     return format_rate(rate.rate, unit) if rate.rate else f"{rate.percent:g} % of the median of {rate.experiment}"
 
 
-def _hosts(hosts: AddressRange) -> str:
-    return str(hosts.first) if hosts.size == 1 else f"{hosts.size:,} addresses from {hosts.first}"
+def _hosts(hosts: Hosts, link: LinkAddresses) -> str:
+    networks = len(link.networks_behind)
+    where = f" in {networks:,} networks" if networks > 1 else ""
+    return str(hosts.first) if hosts.size == 1 else f"{hosts.size:,} addresses from {hosts.first}{where}"

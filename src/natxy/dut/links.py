@@ -24,13 +24,13 @@ class LinuxLinks:
             # An address that is still being checked for duplicates forwards nothing yet.
             unchecked = ["nodad"] if link.dut.version == 6 else []
             self._ip("address", "replace", str(link.dut), "dev", interface, *unchecked)
-            for prefix in link.behind:
+            for prefix in link.routes:
                 self._ip("route", "replace", str(prefix), "via", str(link.tester.ip), "dev", interface)
 
     def remove(self) -> None:
         """Harmless when nothing of it is there. The interfaces stay up."""
         for interface, link in self._sides:
-            for prefix in link.behind:
+            for prefix in link.routes:
                 self._ip("route", "del", str(prefix), "via", str(link.tester.ip), "dev", interface, must_succeed=False)
             self._ip("address", "del", str(link.dut), "dev", interface, must_succeed=False)
 

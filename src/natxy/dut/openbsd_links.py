@@ -26,13 +26,13 @@ class OpenbsdLinks:
     def apply(self) -> None:
         for interface, link in self._sides:
             self._transport.run(["ifconfig", interface, *_address(link.dut), "up"])
-            for prefix in link.behind:
+            for prefix in link.routes:
                 self._route("add", str(prefix), str(link.tester.ip), must_succeed=True)
 
     def remove(self) -> None:
         """Harmless when nothing of it is there. The interfaces stay up."""
         for interface, link in self._sides:
-            for prefix in link.behind:
+            for prefix in link.routes:
                 self._route("delete", str(prefix), str(link.tester.ip), must_succeed=False)
             family = _address(link.dut)[0]
             self._transport.run(["ifconfig", interface, family, str(link.dut.ip), "delete"], check=False)

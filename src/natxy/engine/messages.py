@@ -11,17 +11,14 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from natxy.plan.terms import Family, Order
+from natxy.plan.terms import MOST_ADDRESSES_LISTED, Family, Order
 
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
-
-# More make a message slow to read; a bit field has no such limit.
-MOST_ADDRESSES_LISTED: Final = 65_536
 
 
 class Message(BaseModel):

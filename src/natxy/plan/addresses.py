@@ -8,8 +8,9 @@ behind that next hop, because thousands of on-link neighbours slow a DUT.
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from natxy.plan.terms import TranslationKind
 
@@ -21,14 +22,41 @@ EMBEDDING_LENGTH = 96
 USUAL_MTU = 1500
 
 
+def power_of_two(number: int) -> int:
+    if number & (number - 1):
+        raise ValueError(f"expected a power of two such as 256, got {number}")
+    return number
+
+
 class LinkAddresses(BaseModel):
-    """One side: `dut` and `tester` share the link's prefix; `behind` is routed by the DUT to `tester`."""
+    """One side: `dut` and `tester` share the link's prefix; `behind` is routed by the DUT to `tester`, each prefix as
+    so many `networks`, with a route of its own for each."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dut: IPInterface
     tester: IPInterface
     behind: tuple[IPNetwork, ...] = ()
+    networks: Annotated[int, Field(ge=1, le=65_536), AfterValidator(power_of_two)] = Field(
+        default=1, exclude_if=lambda networks: networks == 1
+    )
+
+    @model_validator(mode="after")
+    def _divisible(self) -> LinkAddresses:
+        for network in self.behind:
+            if network.num_addresses < self.networks:
+                raise ValueError(f"{network} cannot be divided into {self.networks} networks")
+        return self
+
+    @property
+    def networks_behind(self) -> tuple[IPNetwork, ...]:
+        deeper = self.networks.bit_length() - 1
+        return tuple(part for network in self.behind for part in network.subnets(prefixlen_diff=deeper))
+
+    @property
+    def routes(self) -> tuple[IPNetwork, ...]:
+        """Prefixes that the DUT has to have routes to: it knows the link's own."""
+        return tuple(network for network in self.networks_behind if network != self.dut.network)
 
 
 class LinkPair(BaseModel):

@@ -21,12 +21,13 @@ from natxy.plan.gateways import (
 )
 from natxy.plan.hardware import HardwareConfig, HostsConfig
 from natxy.plan.host_checks import check_hosts
+from natxy.plan.hosts import Hosts
 from natxy.plan.loop import LoopConfig
-from natxy.plan.models import AddressPreset, AddressRange, ExperimentPlan, LabConfig, Plan, TestbedConfig
+from natxy.plan.models import AddressPreset, ExperimentPlan, LabConfig, Plan, TestbedConfig
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures import takers
 from natxy.plan.terms import Family, Kernel, TranslationKind
-from natxy.plan.topology import is_safe, within
+from natxy.plan.topology import is_safe
 from natxy.plan.translation_checks import check_translation
 from natxy.plan.units import Unit, format_duration, format_share
 
@@ -200,12 +201,17 @@ def _check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
     at = (*location, "addresses")
     addresses = experiment.addresses
     left_family, right_family = experiment.families
-    sides: tuple[tuple[str, Family, LinkAddresses, AddressRange], ...] = (
+    sides: tuple[tuple[str, Family, LinkAddresses, Hosts], ...] = (
         ("left", left_family, addresses.left, addresses.left_hosts),
         ("right", right_family, addresses.right, addresses.right_hosts),
     )
     given = own.addresses
+    if given.networks > 1 and experiment.translation:
+        text = "networks are for gateways that leave the family as it is, as RFC 2544 §12's are for routers; remove it"
+        yield Problem((*at, "networks"), text)
     for side, family, link, hosts in sides:
+        if given.networks > 1 and getattr(given, side):
+            yield Problem((*at, "networks"), f"{side} is a link of your own; give its own `networks` there instead")
         if given.preset == AddressPreset.MULTIPLE and getattr(given, side) and not getattr(given, f"{side}_hosts"):
             text = f"missing; `multiple` on a link of your own needs its range, e.g. {{first: {hosts.first}, last: …}}"
             yield Problem((*at, f"{side}_hosts"), text)
@@ -215,10 +221,13 @@ def _check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
             continue
         if link.dut.network != link.tester.network or link.dut.ip == link.tester.ip:
             yield Problem((*at, side), f"{link.dut} and {link.tester} must be two addresses of one link")
-        if not within(hosts, (ip_network(link.tester.ip), *link.behind)):
-            text = f"the gateway has no route to all of {hosts.first} to {hosts.last}; add one to `{side}.behind`"
+        reached = (ip_network(link.tester.ip), *link.behind)
+        if unreached := next((each for each in hosts.ranges if not each.within(reached)), None):
+            text = (
+                f"the gateway has no route to all of {unreached.first} to {unreached.last}; add one to `{side}.behind`"
+            )
             yield Problem((*at, f"{side}_hosts"), text)
-        if int(hosts.first) <= int(link.dut.ip) <= int(hosts.last):
+        if link.dut.ip in hosts:
             yield Problem((*at, f"{side}_hosts"), f"{link.dut.ip} is the gateway's own; leave it out of the range")
         if not plan.allow_public_destinations and not is_safe(hosts):
             yield Problem(

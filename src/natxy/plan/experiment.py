@@ -18,11 +18,11 @@ from natxy.plan.base import PlanModel
 from natxy.plan.frame_sizes import SMALLEST_FRAME
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import Goal
+from natxy.plan.hosts import AddressRange, Hosts
 from natxy.plan.line import LineTraffic
 from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.models import (
     AddressPreset,
-    AddressRange,
     CellValue,
     Directions,
     KnownRate,
@@ -40,8 +40,13 @@ class Addresses(PlanModel):
     preset: AddressPreset
     left: LinkAddresses
     right: LinkAddresses
-    left_hosts: AddressRange
-    right_hosts: AddressRange
+    left_hosts: Hosts
+    right_hosts: Hosts
+
+    @property
+    def destination_networks(self) -> int:
+        """Of the side that has fewer; what is sent to one side's hosts comes from the other's."""
+        return min(len(self.left.networks_behind), len(self.right.networks_behind))
 
 
 class Ports(PlanModel):
@@ -134,23 +139,20 @@ class Experiment(PlanModel):
         return self.translation.kind.families if self.translation else (self.family, self.family)
 
     @property
-    def left_destinations(self) -> AddressRange | None:
+    def left_destinations(self) -> Hosts | None:
         """The right hosts as the left side addresses them."""
         return self._addressed(self.addresses.right_hosts)
 
     @property
-    def right_destinations(self) -> AddressRange | None:
+    def right_destinations(self) -> Hosts | None:
         """The left hosts as the right side addresses them; None where it can only reply."""
         return self._addressed(self.addresses.left_hosts)
 
-    def _addressed(self, hosts: AddressRange) -> AddressRange | None:
+    def _addressed(self, hosts: Hosts) -> Hosts | None:
         if self.translation is None:
             return hosts
-        first, last = self.translation.across(hosts.first), self.translation.across(hosts.last)
-        # Both ends lie in one mapping, or the range would not be one on the other side.
-        if first is None or last is None or int(last) - int(first) != int(hosts.last) - int(hosts.first):
-            return None
-        return AddressRange(first=first, last=last, low_bit=hosts.low_bit)
+        addressed = [_across(self.translation, each) for each in hosts.ranges]
+        return Hosts(tuple(each for each in addressed if each)) if all(addressed) else None
 
     def sent_frame_size(self, family: Family) -> int:
         """Bytes, FCS counted, of the frames that a side of this family sends."""
@@ -220,7 +222,7 @@ class Experiment(PlanModel):
         if self.connections is not None:
             return self.model_copy(update={"connections": 1})
         ports, addresses = self.ports, self.addresses
-        hosts = {side: _first(getattr(addresses, side)) for side in ("left_hosts", "right_hosts")}
+        hosts = {side: getattr(addresses, side).first_alone for side in ("left_hosts", "right_hosts")}
         only = Ports(source=_only(ports.source), destination=_only(ports.destination))
         return self.model_copy(update={"flows": 1, "ports": only, "addresses": addresses.model_copy(update=hosts)})
 
@@ -244,8 +246,12 @@ class Experiment(PlanModel):
         return phase1_s + connections / (self.alpha * rate_fps) + timing.drain
 
 
-def _first(hosts: AddressRange) -> AddressRange:
-    return hosts.model_copy(update={"last": hosts.first})
+def _across(translation: Translation, hosts: AddressRange) -> AddressRange | None:
+    first, last = translation.across(hosts.first), translation.across(hosts.last)
+    # Both ends lie in one mapping, or the range would not be one on the other side.
+    if first is None or last is None or int(last) - int(first) != int(hosts.last) - int(hosts.first):
+        return None
+    return AddressRange(first=first, last=last, low_bit=hosts.low_bit)
 
 
 def _only(ports: PortRange) -> PortRange:

@@ -127,6 +127,16 @@ BAD_MEANINGS = [
         "9:5",
         "experiments[0].addresses.left_hosts: missing; `multiple` on a link of your own needs its range",
     ),
+    (
+        "connections: 50k\n    addresses: {networks: 256, left: {dut: 10.1.0.1/24, tester: 10.1.0.2/24}}",
+        "9:17",
+        "experiments[0].addresses.networks: left is a link of your own; give its own `networks` there instead",
+    ),
+    (
+        "connections: 50k\n    addresses: {right_hosts: [198.19.4.0/24, 8.8.8.0/24]}",
+        "9:17",
+        "experiments[0].addresses.right_hosts: the gateway has no route to all of 8.8.8.1 to 8.8.8.254",
+    ),
 ]
 
 

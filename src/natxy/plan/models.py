@@ -16,13 +16,14 @@ from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validato
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from natxy.plan.addresses import AddressMapping, IPAddress, IPNetwork, LinkAddresses
+from natxy.plan.addresses import AddressMapping, IPNetwork, LinkAddresses, power_of_two
 from natxy.plan.background import BackgroundPlan
 from natxy.plan.base import PlanModel, Shorthand
 from natxy.plan.frame_sizes import LONGEST_FRAME
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import GoalPlan
 from natxy.plan.hardware import HardwareConfig, HostsConfig
+from natxy.plan.hosts import Hosts
 from natxy.plan.loop import LoopConfig
 from natxy.plan.loss_tolerance import LossTolerance
 from natxy.plan.procedures import ProcedureConfig
@@ -56,42 +57,6 @@ class TimingPreset(StrEnum):
 
 
 # --- traffic -----------------------------------------------------------------------------------------------------
-
-
-class AddressRange(PlanModel):
-    """`first` to `last`, which may differ in one field of at most 32 bits that begins `low_bit` bits above the
-    least significant bit. A plain address in a plan is a range of one."""
-
-    first: IPAddress
-    last: IPAddress
-    low_bit: Annotated[int, Field(ge=0, le=127)] = 0
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"anyOf": [{"type": "string"}, handler(schema)]}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_address(cls, given: object) -> object:
-        return {"first": given, "last": given} if isinstance(given, str | IPAddress) else given
-
-    @model_validator(mode="after")
-    def _one_field(self) -> AddressRange:
-        if self.first.version != self.last.version:
-            raise ValueError("first and last must be of one family")
-        varying = int(self.first) ^ int(self.last)
-        if varying >> self.low_bit << self.low_bit != varying or (varying >> self.low_bit).bit_length() > 32:
-            raise ValueError(
-                f"first and last may only differ in the 32 bits from bit {self.low_bit} upwards; "
-                "set `low_bit` to the lowest bit that varies"
-            )
-        if int(self.first) > int(self.last):
-            raise ValueError(f"first ({self.first}) must not be above last ({self.last})")
-        return self
-
-    @property
-    def size(self) -> int:
-        return ((int(self.last) - int(self.first)) >> self.low_bit) + 1
 
 
 class PortRange(PlanModel):
@@ -133,7 +98,8 @@ class PortsPlan(PlanModel):
 
 
 class Orders(PlanModel):
-    """How varying fields follow each other in phase 1, and how phase 2 reads the state table (RFC 9693 §4.4)."""
+    """How varying fields follow each other in phase 1 and in traffic without connections, and how phase 2 reads the
+    state table (RFC 9693 §4.4)."""
 
     source_address: Order = Order.PSEUDORANDOM
     destination_address: Order = Order.PSEUDORANDOM
@@ -145,14 +111,19 @@ class Orders(PlanModel):
 class AddressesPlan(PlanModel):
     """`single`, `multiple`, or a mapping that replaces parts of such a preset.
 
-    `left` and `right` are the links; `left_hosts` and `right_hosts` are the addresses that the tester plays.
+    `left` and `right` are the links; `left_hosts` and `right_hosts` are the addresses that the tester plays: one, a
+    prefix, `{first, last, low_bit}`, or a list of such that differ in nothing but the bits that don't vary.
     """
 
     preset: AddressPreset = AddressPreset.SINGLE
+    networks: Annotated[int, Field(ge=1, le=4096), AfterValidator(power_of_two)] = Field(
+        default=1,
+        description="on each side, that the preset's addresses lie in and the gateway has routes to (RFC 2544 §12)",
+    )
     left: LinkAddresses | None = None
     right: LinkAddresses | None = None
-    left_hosts: AddressRange | None = None
-    right_hosts: AddressRange | None = None
+    left_hosts: Hosts | None = None
+    right_hosts: Hosts | None = None
 
 
 class TranslationPlan(PlanModel):

@@ -32,12 +32,16 @@ from natxy.plan.presets import RFC_TIMING, Timing, resolve_timing, timing_deviat
 from natxy.plan.problems import Location, PlanProblems, Problem
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.procedures.maximum_rate import MaximumRate
+from natxy.plan.terms import Order
 from natxy.plan.topology import resolve_addresses, resolve_translation
 from natxy.plan.units import Percent, Rate, format_duration, format_quantity, format_rate
 
 DEFAULT_ALPHA: Final = 0.5
 DEFAULT_MIN_RATE: Final = 1000.0
 DEFAULT_ERROR: Final = Percent(1)
+
+# RFC 2544 §12.
+RFC_NETWORKS: Final = 256
 
 # RFC 4814 §4; a stateful test needs limited ranges, else there were 3.17·10⁹ connections (RFC 9693 §4.4).
 RANDOM_PORTS: Final = Ports(source=PortRange(min=1024, max=65535), destination=PortRange(min=1, max=49151))
@@ -249,16 +253,37 @@ def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[s
         if experiment.search and experiment.search.goal:
             sentences += goal_deviations(experiment.search.goal, experiment.timing.trial)
         sentences += _tolerated_loss(experiment)
-        if isinstance(experiment.gateway, LinuxForwardConfig):
-            sentences.append(
-                "Routers are measured with one destination network a side; RFC 2544 §12 asks for a second run with "
-                "random destinations in 256 networks."
-            )
+        sentences += _counting_fields(experiment)
         sentences += experiment.procedure.repeat_deviations(experiment.repeat)
         if experiment.uses_connections:
             sentences.append("Connections are UDP; results need not carry over to TCP (RFC 9693).")
+    sentences += _few_networks(experiments)
     sentences += _short_connection_trials(experiments)
     return [*dict.fromkeys(sentences)]
+
+
+def _few_networks(experiments: list[Experiment]) -> Iterator[str]:
+    """RFC 2544 §12's second run may be an experiment of its own."""
+    of_routers = [each for each in experiments if isinstance(each.gateway, LinuxForwardConfig)]
+    spread = {each.procedure.name for each in of_routers if each.addresses.destination_networks >= RFC_NETWORKS}
+    for name in dict.fromkeys(each.procedure.name for each in of_routers if each.procedure.name not in spread):
+        yield (
+            f"The {name} of a router is measured with fewer than {RFC_NETWORKS} destination networks a side; RFC 2544 "
+            f"§12 asks for a second run with random destinations in {RFC_NETWORKS} networks."
+        )
+
+
+def _counting_fields(experiment: Experiment) -> Iterator[str]:
+    addresses, ports, orders = experiment.addresses, experiment.ports, experiment.orders
+    fields = (
+        (addresses.left_hosts.size, orders.source_address, "source addresses"),
+        (addresses.right_hosts.size, orders.destination_address, "destination addresses"),
+        (ports.source.size, orders.source_port, "source ports"),
+        (ports.destination.size, orders.destination_port, "destination ports"),
+    )
+    counting = [name for size, order, name in fields if size > 1 and order != Order.PSEUDORANDOM]
+    if counting and not experiment.uses_connections:
+        yield f"{experiment.title}: {', '.join(counting)} count; RFC 4814 §4 asks for pseudorandom ones."
 
 
 def _tolerated_loss(experiment: Experiment) -> list[str]:

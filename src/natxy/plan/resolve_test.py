@@ -185,6 +185,14 @@ def test_a_router_in_a_lab_confesses_its_neighbours_and_networks() -> None:
     assert "RFC 2544 §23 sends learning frames before each trial" in neighbours
     assert "RFC 2544 §12 asks for a second run with random destinations in 256 networks" in networks
     assert not any("256 networks" in sentence for sentence in resolve(plan_of(RATE)).deviations)
+    second = FORWARDING | {"name": "second-run", "addresses": {"networks": 256}}
+    both = resolve(plan_of(FORWARDING, second)).deviations
+    assert not any("256 networks" in sentence for sentence in both)
+
+
+def test_fields_that_count_in_stateless_traffic_are_confessed() -> None:
+    counting = FORWARDING | {"orders": {"source_port": "increasing", "source_address": "decreasing"}}
+    assert any("source ports count; RFC 4814 §4" in sentence for sentence in resolve(plan_of(counting)).deviations)
 
 
 def test_short_trials_of_connection_rates_are_confessed() -> None:

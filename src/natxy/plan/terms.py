@@ -31,6 +31,9 @@ class TranslationKind(StrEnum):
 
 IP_HEADER_DIFFERENCE_BYTES: Final = 20
 
+# More make a message slow to read; a bit field has no such limit.
+MOST_ADDRESSES_LISTED: Final = 65_536
+
 
 class Kernel(StrEnum):
     """Whose kernel a lab's gateway is made of: the machine's `own`, or one in `user-mode` with one virtual CPU."""

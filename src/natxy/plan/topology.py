@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from typing import Final
 
 from natxy.plan.addresses import AddressMapping, IPNetwork, LinkAddresses, Translation
 from natxy.plan.experiment import Addresses
-from natxy.plan.models import AddressesPlan, AddressPreset, AddressRange, TranslationPlan
+from natxy.plan.hosts import Hosts
+from natxy.plan.models import AddressesPlan, AddressPreset, TranslationPlan
 from natxy.plan.terms import Family, TranslationKind
 
 # Where test traffic may go: benchmark blocks (RFC 6890, RFC 5180 with its erratum), private and shared ones.
@@ -27,25 +28,42 @@ SAFE_NETWORKS: Final = tuple(
 )
 
 
-def within(hosts: AddressRange, networks: Iterable[IPNetwork]) -> bool:
-    return any(hosts.first in network and hosts.last in network for network in networks)
-
-
-def is_safe(hosts: AddressRange) -> bool:
+def is_safe(hosts: Hosts) -> bool:
     """Whether test traffic may go there without being allowed to (RFC 6815)."""
-    return within(hosts, SAFE_NETWORKS)
+    return all(each.within(SAFE_NETWORKS) for each in hosts.ranges)
 
 
 def _link(dut: str, tester: str, behind: str) -> LinkAddresses:
     return LinkAddresses(dut=ip_interface(dut), tester=ip_interface(tester), behind=(ip_network(behind),))
 
 
+def _link_to(link: LinkAddresses, networks: int) -> LinkAddresses:
+    """With so many networks behind it: halves of the usual prefix's second half, and so on, or /64s."""
+    if networks == 1:
+        return link
+    space = _NETWORKS[link]
+    if space.version == 6:
+        space = next(space.subnets(new_prefix=65 - networks.bit_length()))
+    return link.model_copy(update={"behind": (space,), "networks": networks})
+
+
+def _played_in(link: LinkAddresses, preset: AddressPreset) -> Hosts:
+    """In each of the link's networks one host, or all that its preset has."""
+    first, *_, last = link.routes
+    host_bits = first.max_prefixlen - first.prefixlen
+    if preset == AddressPreset.SINGLE:
+        return _hosts(str(first[_HOST]), str(last[_HOST]), host_bits)
+    if first.version == 6:
+        return _hosts(str(first[_HOST]), str(last[(0xFFFF << 48) + _HOST]), 48)
+    return _hosts(str(first[0]), str(last[-1]))
+
+
 def _mapping(ipv4: str, ipv6: str) -> AddressMapping:
     return AddressMapping(ipv4=IPv4Network(ipv4), ipv6=IPv6Network(ipv6))
 
 
-def _hosts(first: str, last: str | None = None, low_bit: int = 0) -> AddressRange:
-    return AddressRange.model_validate({"first": first, "last": last or first, "low_bit": low_bit})
+def _hosts(first: str, last: str, low_bit: int = 0) -> Hosts:
+    return Hosts.model_validate({"first": first, "last": last, "low_bit": low_bit})
 
 
 # A varying IPv4 address keeps off the link's own /24; it lies behind the tester's link address. An IPv6 address varies
@@ -66,6 +84,17 @@ _MANY: Final = {
     _RIGHT_V6: _hosts("2001:2:0:8001::2", "2001:2:0:8001::ffff:2", low_bit=16),
 }
 
+
+# Where networks lie that have routes of their own: beside the links' own, which are no routes.
+_NETWORKS: Final = {
+    _PRIVATE_V4: ip_network("10.0.128.0/17"),
+    _LEFT_V4: ip_network("198.18.128.0/17"),
+    _RIGHT_V4: ip_network("198.19.128.0/17"),
+    _PRIVATE_V6: ip_network("fd00:2:0:1000::/52"),
+    _LEFT_V6: ip_network("2001:2:0:1000::/52"),
+    _RIGHT_V6: ip_network("2001:2:0:9000::/52"),
+}
+_HOST: Final = 2
 
 # IPv6 hosts that IPv4 addresses stand for count in their last 16 bits, as those do.
 _MAPPED: Final = {
@@ -97,18 +126,21 @@ def resolve_addresses(
         left = _PRIVATE_V6 if private else _LEFT_V6
     right = _RIGHT_V4 if right_family == Family.IPV4 else _RIGHT_V6
     many = _MANY | _MAPPED if (translation, AddressPreset.MULTIPLE) in _MAPPINGS else _MANY
+    left, right = (plan.left or _link_to(left, plan.networks)), (plan.right or _link_to(right, plan.networks))
 
-    def played(link: LinkAddresses) -> AddressRange:
+    def played(link: LinkAddresses) -> Hosts:
+        if plan.networks > 1 and link.networks == plan.networks:
+            return _played_in(link, plan.preset)
         if plan.preset == AddressPreset.MULTIPLE and link in many:
             return many[link]
-        return AddressRange(first=link.tester.ip, last=link.tester.ip)
+        return Hosts.model_validate(link.tester.ip)
 
     return Addresses(
         preset=plan.preset,
-        left=plan.left or left,
-        right=plan.right or right,
-        left_hosts=plan.left_hosts or played(plan.left or left),
-        right_hosts=plan.right_hosts or played(plan.right or right),
+        left=left,
+        right=right,
+        left_hosts=plan.left_hosts or played(left),
+        right_hosts=plan.right_hosts or played(right),
     )
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from natxy.plan.experiment import Experiment
-from natxy.plan.models import AddressRange, ExperimentPlan, Plan
+from natxy.plan.hosts import Hosts
+from natxy.plan.models import ExperimentPlan, Plan
 from natxy.plan.problems import Location, Problem
 from natxy.plan.terms import TranslationKind
 from natxy.plan.topology import is_safe
@@ -57,5 +58,5 @@ def _check_addresses(plan: Plan, kind: TranslationKind, experiment: Experiment, 
             yield Problem((*at, "mappings"), text + "`allow_public_destinations: true` on an isolated network")
 
 
-def _span(hosts: AddressRange) -> str:
+def _span(hosts: Hosts) -> str:
     return str(hosts.first) if hosts.size == 1 else f"{hosts.first} to {hosts.last}"

@@ -95,7 +95,7 @@ def test_many_addresses_are_as_many_in_the_other_family(fields: dict[str, Any]) 
 
 def test_many_initiators_of_a_nat64_differ_in_bits_96_to_111() -> None:
     own = experiment(**NAT64, addresses="multiple")
-    assert (own.addresses.left_hosts.low_bit, own.addresses.left_hosts.size) == (16, 65536)
+    assert (own.addresses.left_hosts.ranges[0].low_bit, own.addresses.left_hosts.size) == (16, 65536)
     assert own.translation is not None
     assert own.translation.pool.num_addresses == 256
 

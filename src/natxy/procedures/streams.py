@@ -24,8 +24,9 @@ from natxy.engine.messages import (
 )
 from natxy.plan.addresses import LinkAddresses, LinkPair
 from natxy.plan.experiment import Experiment
+from natxy.plan.hosts import Hosts
 from natxy.plan.loss_tolerance import LossTolerance
-from natxy.plan.models import AddressRange, Directions
+from natxy.plan.models import Directions
 from natxy.plan.presets import Timing
 from natxy.plan.procedures.per_direction import BACKGROUND_STREAMS
 from natxy.plan.resolve import RANDOM_PORTS
@@ -169,12 +170,11 @@ def _flows(experiment: Experiment, side: Side) -> FlowSpace:
     )
 
 
-def _address_field(hosts: AddressRange, order: Order) -> AddressField:
-    first, last = int(hosts.first) >> hosts.low_bit, int(hosts.last) >> hosts.low_bit
-    if first == last:
-        return AddressField(address=hosts.first)
-    mask = (1 << (first ^ last).bit_length()) - 1
-    return AddressField(address=hosts.first, low_bit=hosts.low_bit, min=first & mask, max=last & mask, order=order)
+def _address_field(hosts: Hosts, order: Order) -> AddressField:
+    one, *others = hosts.ranges
+    field = AddressField(address=one.first, order=order, others=[each.first for each in others])
+    low, high = one.values
+    return field if low == high else field.model_copy(update={"low_bit": one.low_bit, "min": low, "max": high})
 
 
 def _family(experiment: Experiment, side: Side) -> Family:

@@ -94,3 +94,29 @@ def test_the_tester_answers_for_all_it_plays_but_not_for_the_gateway() -> None:
         ["198.18.0.0/16"],
     )
     assert right.side == Side.RIGHT
+
+
+def test_a_list_of_networks_is_one_field_in_several_addresses() -> None:
+    addresses = {
+        "right": {"dut": "198.19.0.1/24", "tester": "198.19.0.2/24", "behind": ["198.19.0.0/16", "10.7.0.0/16"]},
+        "right_hosts": ["198.19.4.0/24", "10.7.0.0/24"],
+        "left_hosts": ["198.18.0.2", "198.18.0.9"],
+    }
+    forward, reverse = traffic_request(experiment(addresses=addresses), 1000, seed=7).streams
+    assert forward.flows is not None
+    assert reverse.flows is not None
+    to, own = forward.flows.destination_address, forward.flows.source_address
+    assert (to.address, to.others, to.min, to.max, to.size) == (
+        ip_address("198.19.4.1"),
+        [ip_address("10.7.0.1")],
+        1,
+        254,
+        508,
+    )
+    assert (own.address, own.others, own.min, own.size) == (
+        ip_address("198.18.0.2"),
+        [ip_address("198.18.0.9")],
+        None,
+        2,
+    )
+    assert reverse.flows.source_address == to

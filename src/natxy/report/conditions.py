@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from natxy.plan.addresses import LinkAddresses
 from natxy.plan.background import Background
+from natxy.plan.hosts import Hosts
 from natxy.plan.loss_tolerance import loss_tolerance_of
-from natxy.plan.models import AddressRange, PortRange
+from natxy.plan.models import PortRange
 from natxy.plan.procedures.base import ProcedureDeclaration
-from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, SizeConvention, TranslationKind
+from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, Order, SizeConvention, TranslationKind
 from natxy.plan.units import Unit, format_duration, format_quantity, format_rate
 from natxy.report import headlines, wording
 from natxy.results.records import ExperimentRecord, TrialKind
@@ -28,7 +30,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
     addresses, ports, search = settings["addresses"], settings["ports"], settings.get("search")
     connections, alpha = settings.get("connections"), settings.get("alpha")
     enumerated = connections is not None or experiment.declaration.stateful
-    tuples = _orders(settings["orders"]) if enumerated else "picked at random (RFC 4814)"
+    tuples = _orders(settings["orders"], enumerated=enumerated)
     between_hosts = experiment.declaration.between_hosts
     trial = format_duration(_procedure(experiment).traffic_s(settings["timing"]["trial"]))
     return {
@@ -41,8 +43,8 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Directions": _directions(experiment),
         "Flows": wording.number(settings.get("flows")),
         "Sessions (connections)": wording.number(connections),
-        "Source addresses": _addresses(addresses["left_hosts"]),
-        "Destination addresses": _addresses(addresses["right_hosts"]),
+        "Source addresses": _addresses(addresses, "left"),
+        "Destination addresses": _addresses(addresses, "right"),
         "Source ports": wording.ABSENT if between_hosts else _ports(ports["source"]),
         "Destination ports": _ports(ports["destination"]),
         "Four-tuples": wording.ABSENT if between_hosts else tuples,
@@ -124,9 +126,14 @@ def _ttl(settings: Mapping[str, Any]) -> str:
     return f"{settings['ttl']}, DF set" if settings["dont_fragment"] else str(settings["ttl"])
 
 
-def _addresses(hosts: Mapping[str, Any]) -> str:
-    span = AddressRange.model_validate(hosts)
-    return f"{span.size:,} ({span.first} – {span.last})" if span.size > 1 else f"1 ({span.first})"
+def _addresses(addresses: Mapping[str, Any], side: str) -> str:
+    hosts = Hosts.model_validate(addresses[f"{side}_hosts"])
+    if hosts.size == 1:
+        return f"1 ({hosts.first})"
+    networks = len(LinkAddresses.model_validate(addresses[side]).networks_behind)
+    where = f", {networks:,} networks" if networks > 1 else ""
+    listed = f", a list of {len(hosts.ranges):,}" if len(hosts.ranges) > 1 else ""
+    return f"{hosts.size:,} ({hosts.first} – {hosts.last}{listed}{where})"
 
 
 def _ports(ports: Mapping[str, Any]) -> str:
@@ -134,10 +141,14 @@ def _ports(ports: Mapping[str, Any]) -> str:
     return f"{span.size:,} ({span.min}–{span.max})" if span.size > 1 else f"1 ({span.min})"
 
 
-def _orders(orders: Mapping[str, str]) -> str:
-    if len(set(orders.values())) == 1:
-        return f"each once, {next(iter(orders.values()))}"
-    return "each once; " + ", ".join(f"{field.replace('_', ' ')} {order}" for field, order in orders.items())
+def _orders(orders: Mapping[str, str], *, enumerated: bool) -> str:
+    own = {field: order for field, order in orders.items() if enumerated or field != "state_table"}
+    if not enumerated and set(own.values()) == {Order.PSEUDORANDOM}:
+        return "picked at random (RFC 4814)"
+    taken = "each once" if enumerated else "each field on its own"
+    if len(set(own.values())) == 1:
+        return f"{taken}, {next(iter(own.values()))}"
+    return f"{taken}; " + ", ".join(f"{field.replace('_', ' ')} {order}" for field, order in own.items())
 
 
 def _known_rate(experiment: ExperimentRecord, field: str, measured: Unit) -> str:
