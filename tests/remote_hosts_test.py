@@ -87,7 +87,7 @@ def natxy_run(folder: Path, sshds: Mapping[str, Sshd], **replaced: str) -> subpr
     (folder / "plan.yaml").write_text(plan)
     argv = ["-m", "natxy", "run", str(folder / "plan.yaml"), "--output", str(folder / "out")]
     inside = ["ip", "netns", "exec", HERE, sys.executable, *argv]
-    return subprocess.run(inside, capture_output=True, text=True, timeout=120)
+    return subprocess.run(inside, capture_output=True, text=True, timeout=300)
 
 
 def left_behind(namespace: str) -> list[str]:

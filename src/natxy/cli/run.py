@@ -72,7 +72,7 @@ def run(
 def prepare(plan: ResolvedPlan) -> None:
     """Before any folder is made: PlanError where nothing real can be measured, and what dead runs left is removed."""
     check_cores(plan)
-    elsewhere = isinstance(plan.testbed, HostsConfig) and plan.testbed.dut.ssh is not None
+    elsewhere = isinstance(plan.testbed, HostsConfig) and plan.testbed.is_elsewhere
     if not elsewhere and not isinstance(plan.testbed, SimulatedTestbedConfig):
         for other in prepare_machine():
             warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")

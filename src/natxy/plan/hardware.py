@@ -124,3 +124,8 @@ class HostsConfig(PlanModel):
         if self.left.ssh == self.right.ssh:
             raise ValueError("left and right are one machine, whose kernel would not send through the DUT; give two")
         return self
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Nothing is measured on this machine."""
+        return self.dut.ssh is not None

@@ -16,7 +16,7 @@ class Background:
     """This process at the lowest priority and off `avoid`ed cores, until `end`.
 
     Programs inherit both, so start those that measure or are measured within `foreground`. Where nothing is measured,
-    in virtual time, there is nothing to make way for: not `active`.
+    in virtual time or on other machines, there is nothing to make way for: not `active`.
     """
 
     def __init__(self, *, active: bool = True) -> None:

@@ -62,7 +62,8 @@ class Workbench:
         self._stack = ExitStack()
         self._made_for: tuple[AddressPlan, GatewayConfig, bool, Addresses | None] | None = None
         self._bed: Bed | None = None
-        self._background = Background(active=not isinstance(plan.testbed, SimulatedTestbedConfig))
+        elsewhere = isinstance(plan.testbed, HostsConfig) and plan.testbed.is_elsewhere
+        self._background = Background(active=not (elsewhere or isinstance(plan.testbed, SimulatedTestbedConfig)))
 
     def __enter__(self) -> Workbench:
         return self
