@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "reference/requests.hpp"
+#include "rpc/messages.hpp"
 
 namespace natxy::reference {
 
@@ -85,6 +86,9 @@ Json Server::dispatch(const std::string& method, const Json& params) {
 }
 
 Json Server::open(const Json& params) {
+  for (const PortOptions& port : read_ports_open(params)) {
+    if (port.queues != 1) throw FieldError("ports", "natxy-reference serves one queue a port");
+  }
   close();
   Json opened = open_ports(params, ports_, rpc_);
   BySide<Port*> ports{};
