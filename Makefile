@@ -66,22 +66,24 @@ format: setup-dev ## rewrite the sources as the linters want them
 	.venv/bin/ruff format .
 	clang-format -i $(CPP) $(HPP)
 
-sanitize: setup-dev ## the engine's tests under AddressSanitizer and UndefinedBehaviorSanitizer
+sanitize: setup-dev ## the engine's tests, and trials through a lab, under AddressSanitizer and UndefinedBehaviorSanitizer
 	@[ -f build/engine-sanitize/build.ninja ] || \
 		meson setup build/engine-sanitize engine --buildtype=debugoptimized -Db_sanitize=address,undefined
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 meson test -C build/engine-sanitize --print-errorlogs
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 NATXY_ENGINE=build/engine-sanitize/natxy-engine \
+		.venv/bin/pytest -q tests/frames_test.py -k "both_phases"
 
-fuzz: setup-dev ## every libFuzzer target for FUZZ_SECONDS (60)
+fuzz: setup-dev ## every libFuzzer target for FUZZ_SECONDS (60), as many at once as there are cores
 	@[ -f build/engine-fuzz/build.ninja ] || \
 		CC=clang CXX=clang++ meson setup build/engine-fuzz engine --buildtype=debugoptimized \
 			-Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
 	ninja -C build/engine-fuzz --quiet
 	@targets=$$(find build/engine-fuzz -type f -executable -name '*_fuzz'); \
 	[ -n "$$targets" ] || { echo "make fuzz: no fuzz target was built"; exit 1; }; \
-	for target in $$targets; do \
-		corpus=build/corpus/$$(basename $$target); mkdir -p $$corpus; \
-		$$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -artifact_prefix=$$corpus- $$corpus || exit 1; \
-	done
+	printf '%s\n' $$targets | xargs -P "$$(nproc)" -I{} sh -ec ' \
+		name=$$(basename {} _fuzz); mkdir -p build/corpus/$$name; \
+		{} -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -artifact_prefix=build/corpus/$$name- \
+			build/corpus/$$name engine/fuzz/corpus/$$name'
 
 bench: setup-dev ## the engine's speed by part and beside testpmd, and what each search costs
 	meson test -C build/engine --benchmark --verbose
