@@ -3,8 +3,10 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # How long an example takes says something of the machine, not of the code.
@@ -15,3 +17,11 @@ settings.load_profile("natxy")
 _MEMORY = Path("/dev/shm")
 if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK):
     os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_self_test_of_this_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What somebody found out about this machine's tester is none of a test's business."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield

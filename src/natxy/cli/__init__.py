@@ -16,6 +16,7 @@ from natxy.cli.list import list_names
 from natxy.cli.report import report
 from natxy.cli.resume import resume
 from natxy.cli.run import run
+from natxy.cli.selftest import selftest
 
 app = typer.Typer(
     help="Benchmark NAT44, NAT66 and other gateways and routers (RFC 2544, RFC 8219, RFC 4814, RFC 9693).",
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     rich_markup_mode=None,
 )
-for verb in (run, resume, check, report, export, doctor):
+for verb in (run, resume, check, report, export, doctor, selftest):
     app.command()(verb)
 app.command("list")(list_names)
 app.command("compare")(compare_runs)

@@ -14,6 +14,7 @@ from natxy import __version__
 from natxy.dut.base import TableNeed
 from natxy.errors import DutError, GatewayMissingError, NatxyError, PlanError, TesterLimitError
 from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.loop import LoopConfig
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench
 from natxy.procedures.listener import RunListener
@@ -27,8 +28,10 @@ from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import RepetitionRecord, RunRecord, RunState, State
 from natxy.results.remarks import sum_up
+from natxy.results.selftest import stored
 from natxy.results.statistics import Headline, Summary, summarize_headlines
 from natxy.results.store import RESULTS_FILE, RunStore
+from natxy.results.tester import which_tester
 from natxy.search.outcome import NeverPrepared, TesterLimitReached
 
 PLAN_FILE: Final = "plan.yaml"
@@ -165,7 +168,14 @@ class _Run:
                 natxy_version=__version__,
                 machine=describe_machine(),
             )
+            self._record_self_test()
             return {experiment.name: self._record_experiment(experiment) for experiment in self._plan.experiments}
+
+    def _record_self_test(self) -> None:
+        tester = which_tester(self._plan.testbed)
+        # Over a loop nothing but the tester is measured.
+        if tester and not isinstance(self._plan.testbed, LoopConfig):
+            self._store.set_self_test(tester, stored(tester))
 
     def _record_experiment(self, experiment: Experiment) -> int:
         settings = experiment.model_dump(mode="json", exclude_none=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from natxy.plan.units import Unit
 from natxy.report import headlines, states, wording
+from natxy.report.ceilings import tester_limited
 from natxy.report.latency_table import latency_lines
 from natxy.results.records import ExperimentRecord, RunRecord, State
 from natxy.results.sweeps import Sweep, sweeps
@@ -14,7 +15,8 @@ from natxy.results.sweeps import Sweep, sweeps
 
 @dataclass(frozen=True)
 class Card:
-    """A headline number. `share_percent`: of the baseline, None where there is none. `more`: lines of other figures."""
+    """A headline number. `share_percent`: of the baseline, None where there is none. `more`: lines of other figures.
+    `doubt`: whose limit it may be."""
 
     title: str
     value: str
@@ -27,19 +29,20 @@ class Card:
     baseline: str = ""
     remark: str = ""
     more: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 def cards(run: RunRecord) -> list[Card]:
     """In the plan's order; a sweep stands where its first cell does."""
     first_cells = {sweep.cells[0].id: sweep for sweep in sweeps(run)}
     return [
-        _sweep_card(first_cells[experiment.id]) if experiment.id in first_cells else _card(experiment)
+        _sweep_card(first_cells[experiment.id]) if experiment.id in first_cells else _card(run, experiment)
         for experiment in run.experiments
         if experiment.sweep is None or experiment.id in first_cells
     ]
 
 
-def _card(experiment: ExperimentRecord) -> Card:
+def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
     summary = experiment.statistics
     spread = ""
     if summary is not None:
@@ -60,6 +63,7 @@ def _card(experiment: ExperimentRecord) -> Card:
         baseline=experiment.baseline.title if experiment.baseline else "",
         remark=experiment.reason if summary else "",
         more=latency_lines(experiment),
+        doubt=tester_limited(run, experiment),
     )
 
 

@@ -23,12 +23,14 @@ from natxy.engine.messages import Verdict
 from natxy.plan.units import format_duration
 from natxy.report import headlines, results_tables, states, sweep_tables, wording
 from natxy.report.cards import cards
+from natxy.report.ceilings import self_test_sentence, tester_limits
 from natxy.report.chart import Chart
 from natxy.report.gateways_charts import gateways_charts
 from natxy.report.gateways_table import OTHER_KERNELS, gateways_table
 from natxy.report.live_charts import data_block, script, source_hash
 from natxy.report.published_figures import published_figures
 from natxy.report.run_charts import experiment_charts, group_charts
+from natxy.report.selftest_table import ceilings, pacing
 from natxy.report.still_charts import page_svg
 from natxy.report.tables import Table
 from natxy.report.walk import every_trial
@@ -139,6 +141,9 @@ def render(reader: RunReader) -> str:
         live_hash=source_hash(live),
         duts=_duts(run),
         tester=_flat({"natxy": run.natxy_version, **_prefixed("engine", run.engine), **run.testbed}),
+        self_test_sentence=self_test_sentence(run),
+        self_test=[ceilings(run.self_test), pacing(run.self_test)] if run.self_test else [],
+        tester_limits=tester_limits(run),
         machine=_flat(run.machine),
         undecided_trials=results_tables.undecided_trials(run),
         foreign_frames=results_tables.foreign_frames(run),

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from natxy.engine.messages import Verdict
 from natxy.report import results_tables, states
+from natxy.report.ceilings import self_test_sentence, tester_limits
 from natxy.report.gateways_table import OTHER_KERNELS, gateways_table
 from natxy.report.latency_table import latency_tables
 from natxy.report.published_figures import published_figures
@@ -36,7 +37,12 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
     if remarks := states.remarks(run):
         parts.append(Text("Remarks on results:", style="bold"))
         parts.extend(map(_bullet, remarks))
+    if limits := tester_limits(run):
+        parts.append(Text("Near the tester's own limit:", style="bold yellow"))
+        parts.extend(map(_bullet, limits))
     parts.append(Text(f"Run {states.run_state(run)}. {_trial_count(run)}"))
+    if sentence := self_test_sentence(run):
+        parts.append(Text(sentence))
     if run.deviations and not list_deviations:
         parts.append(Text(_deviation_count(run)))
     elif run.deviations:

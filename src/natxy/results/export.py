@@ -16,8 +16,10 @@ from io import TextIOWrapper
 from typing import Any, BinaryIO, Final
 
 from natxy.engine.messages import StreamResult
+from natxy.results.ceilings import ceiling_share
 from natxy.results.computed import Computed, computed
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, TrialRecord
+from natxy.results.selftest import SelfTest
 
 Row = dict[str, Any]
 
@@ -25,6 +27,7 @@ _COUNTS: Final = (
     "planned", "sent", "unsent", "received", "lost", "duplicate", "reordered", "corrupt", "misrouted", "stale",
 )  # fmt: skip
 _DELAYS: Final = ("min_ns", "mean_ns", "median_ns", "p1_ns", "p99_ns", "p999_ns", "max_ns")
+_LATENESS: Final = ("median_ns", "p99_ns", "p999_ns", "max_ns")
 
 
 class ExportFormat(StrEnum):
@@ -52,6 +55,7 @@ def trial_rows(run: RunRecord) -> list[Row]:
         _run_columns(run)
         | _experiment_columns(experiment)
         | {name: value for name, value in comparisons[experiment.id].items() if name in used}
+        | _ceiling_columns(experiment, run.self_test)
         | _repetition_columns(repetition)
         | _trial_columns(trial)
         | dict(column for stream in trial.result.streams for column in _stream_columns(stream))
@@ -66,8 +70,14 @@ def trial_rows(run: RunRecord) -> list[Row]:
 def document(run: RunRecord) -> dict[str, Any]:
     """Everything that is stored of a run, and the statistics of its experiments."""
     comparisons = computed(run)
-    experiments = [_experiment(experiment, comparisons[experiment.id]) for experiment in run.experiments]
-    return _shallow(run) | {"experiments": experiments}
+    experiments = [
+        _experiment(experiment, comparisons[experiment.id])
+        | {"ceiling_share": asdict(share) if (share := ceiling_share(experiment, run.self_test)) else None}
+        for experiment in run.experiments
+    ]
+    known = {"tester": run.tester, "self_test": run.self_test}
+    models = {name: model.model_dump(mode="json") if model else None for name, model in known.items()}
+    return _shallow(run) | models | {"experiments": experiments}
 
 
 # --- rows
@@ -89,6 +99,15 @@ def _experiment_columns(experiment: ExperimentRecord) -> Row:
         "experiment_state": experiment.state.value,
         "step_unit": experiment.declaration.step_unit.value,
         "result_unit": experiment.unit,
+    }
+
+
+def _ceiling_columns(experiment: ExperimentRecord, found: SelfTest | None) -> Row:
+    share = ceiling_share(experiment, found)
+    return {
+        "tester_ceiling_fps": share.ceiling_fps if share else None,
+        "tester_ceiling_percent": 100 * share.share if share else None,
+        "tester_limited": share.doubtful if share else None,
     }
 
 
@@ -127,6 +146,8 @@ def _stream_columns(stream: StreamResult) -> Iterator[tuple[str, Any]]:
     yield f"{name}_lost_frames", stream.lost
     yield f"{name}_offered_rate_fps", stream.offered_rate_fps
     yield f"{name}_overrun_ns", stream.pacing.overrun_ns
+    for lateness in _LATENESS:
+        yield f"{name}_lateness_{lateness}", getattr(stream.pacing, lateness)
     if stream.delay:
         for delay in _DELAYS:
             yield f"{name}_delay_{delay}", getattr(stream.delay, delay)

@@ -27,7 +27,9 @@ from natxy.results.records import (
     TrialKind,
     TrialRecord,
 )
+from natxy.results.selftest import SelfTest
 from natxy.results.store import RESULTS_FILE
+from natxy.results.tester import Tester
 
 _DIED: Final = "natxy was killed"
 
@@ -94,6 +96,8 @@ def _read_run(db: sqlite3.Connection) -> RunRecord:
         testbed=json.loads(row["testbed_json"]),
         deviations=json.loads(row["deviations_json"]),
         machine=json.loads(row["machine_json"]),
+        tester=Tester.model_validate_json(row["tester_json"]) if row["tester_json"] else None,
+        self_test=SelfTest.model_validate_json(row["self_test_json"]) if row["self_test_json"] else None,
         experiments=_linked(experiments),
     )
 

@@ -12,7 +12,9 @@ from natxy.engine.messages import Cause, TrialResult, Verdict
 from natxy.plan.models import CellValue
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.results.curves import Curve
+from natxy.results.selftest import SelfTest
 from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize_bounded, summarize_headlines
+from natxy.results.tester import Tester
 from natxy.search.outcome import Outcome
 
 
@@ -236,7 +238,8 @@ class ExperimentRecord:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """`active_s`: how long it was under way, without the time between being cut short and being resumed."""
+    """`active_s`: how long it was under way, without the time between being cut short and being resumed. `tester`: None
+    where there was none, or the run was the tester's own test. `self_test`: what was known then of its limits."""
 
     id: int
     name: str
@@ -251,4 +254,6 @@ class RunRecord:
     testbed: dict[str, str]
     deviations: list[str]
     machine: dict[str, str]
+    tester: Tester | None = None
+    self_test: SelfTest | None = None
     experiments: list[ExperimentRecord] = field(default_factory=list)

@@ -20,6 +20,8 @@ from natxy.engine.messages import TrialResult
 from natxy.plan.models import CellValue
 from natxy.results.curves import CURVES, Curve
 from natxy.results.records import Purpose, RunState, State, TrialKind
+from natxy.results.selftest import SelfTest
+from natxy.results.tester import Tester
 
 RESULTS_FILE: Final = "results.sqlite"
 
@@ -28,7 +30,8 @@ CREATE TABLE run (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, started_at TEXT NOT NULL, finished_at TEXT, state TEXT NOT NULL,
     owner TEXT NOT NULL, plan_yaml TEXT NOT NULL, seed TEXT NOT NULL, natxy_version TEXT NOT NULL,
     engine_info_json TEXT NOT NULL DEFAULT '{}', testbed_json TEXT NOT NULL DEFAULT '{}',
-    deviations_json TEXT NOT NULL DEFAULT '[]', machine_json TEXT NOT NULL DEFAULT '{}'
+    deviations_json TEXT NOT NULL DEFAULT '[]', machine_json TEXT NOT NULL DEFAULT '{}',
+    tester_json TEXT, self_test_json TEXT
 ) STRICT;
 CREATE TABLE session (
     id INTEGER PRIMARY KEY, started_at TEXT NOT NULL, ended_at TEXT NOT NULL
@@ -118,6 +121,13 @@ class RunStore:
         )
         self._db.execute(
             "UPDATE run SET engine_info_json = ?, testbed_json = ?, deviations_json = ?", [*map(json.dumps, described)]
+        )
+
+    def set_self_test(self, tester: Tester, found: SelfTest | None) -> None:
+        """What is known of the tester's own limits when the run begins."""
+        self._db.execute(
+            "UPDATE run SET tester_json = ?, self_test_json = ?",
+            (tester.model_dump_json(), found.model_dump_json() if found else None),
         )
 
     def resume_run(self) -> None:

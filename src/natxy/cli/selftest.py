@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy selftest`: what the tester can do when nothing stands between its ports."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.run import measured, prepare
+from natxy.errors import PlanError, TesterLimitError
+from natxy.plan.hardware import TesterPort
+from natxy.plan.loading import load_plan
+from natxy.plan.loop import LoopConfig
+from natxy.plan.selftest import FRAME_SIZES, REPEAT, TRIAL_S, loop_of, probe_plan, selftest_plan
+from natxy.plan.terms import Family
+from natxy.procedures.runner import run_plan
+from natxy.procedures.selftest import fastest_fps
+from natxy.report import selftest_table
+from natxy.report.html import write_report
+from natxy.report.tables import to_rich
+from natxy.results.reader import RunReader
+from natxy.results.selftest import SelfTest, save
+from natxy.results.selftest_result import self_test_of
+from natxy.results.tester import which_tester
+
+_PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+
+
+def selftest(
+    plan: Annotated[
+        Path | None, typer.Argument(help="A plan: test the tester of its testbed.", show_default=False)
+    ] = None,
+    ports: Annotated[
+        str | None,
+        typer.Option(help="Two ports that a cable joins: interfaces or PCI addresses, A,B.", show_default=False),
+    ] = None,
+    medium: Annotated[
+        Literal["veth", "memif"], typer.Option(help="What joins ports that are none of hardware.")
+    ] = "veth",
+    io: Annotated[Literal["af_xdp", "af_packet"], typer.Option(help="How interfaces are opened.")] = "af_xdp",
+    family: Annotated[Family | None, typer.Option(help="Only this one.", show_default=False)] = None,
+    frame_size: Annotated[
+        list[int] | None,
+        typer.Option(min=64, max=9216, help="Besides the smallest; 512 and 1518 if none is given.", show_default=False),
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=1, max=100, help="Repetitions; the least counts.")] = REPEAT,
+    trial: Annotated[float, typer.Option(min=0.01, max=60, help="Seconds of a trial's traffic.")] = TRIAL_S,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the run; by default runs/selftest-DATE-TIME.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+) -> None:
+    """Find out how fast this tester is, without a gateway: its ports are joined to each other.
+
+    Without a plan and ports, it is the tester of a lab. What is found is kept for this machine, these ports and their
+    driver; later reports say how near a result came to it.
+
+    Exit codes: 0 done; 2 bad usage; 4 nothing arrives at the other port; 5 the engine died.
+    """
+    console = Console(stderr=as_json)
+    with reported_errors(), one_interrupt():
+        testbed = _testbed(plan, ports, medium, io)
+        tester = which_tester(testbed)
+        assert tester is not None
+        probe = probe_plan(testbed)
+        prepare(probe)
+        console.print(f"Tester: {tester}", markup=False, highlight=False)
+        with tempfile.TemporaryDirectory() as log:
+            fastest = fastest_fps(probe, Path(log) / "engine.log")
+        asked = selftest_plan(
+            testbed,
+            fastest,
+            families=[family] if family else [*Family],
+            frame_sizes=frame_size or FRAME_SIZES,
+            repeat=repeat,
+            trial_s=trial,
+        )
+        folder = output or Path("runs") / f"selftest-{datetime.now():%Y%m%d-%H%M%S}"
+        code = measured(asked, console, lambda listener: run_plan(asked, folder, listener))
+        found = self_test_of(RunReader(folder).run, tester)
+        try:
+            kept = save(found)
+        except OSError as error:
+            raise PlanError(f"the result cannot be kept in {error.filename}: {error.strerror}") from error
+        _show(found, console)
+        write_report(folder)
+        console.print(f"Kept in {kept}; the run is in {folder}.", soft_wrap=True, markup=False, highlight=False)
+        if as_json:
+            typer.echo(json.dumps(found.model_dump(mode="json"), indent=2))
+        # A rate that the tester cannot do is what a self-test finds out.
+        if code not in (0, TesterLimitError.exit_code):
+            raise typer.Exit(code)
+
+
+def _testbed(
+    plan: Path | None, ports: str | None, medium: Literal["veth", "memif"], io: Literal["af_xdp", "af_packet"]
+) -> LoopConfig:
+    if plan is not None:
+        if ports is not None:
+            raise PlanError("expected a plan or --ports, not both: a plan's testbed names its ports")
+        return loop_of(load_plan(plan).testbed)
+    if ports is None:
+        return LoopConfig(kind="loop", medium=medium, io=io)
+    names = [name.strip() for name in ports.split(",")]
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise PlanError(f"--ports: expected two ports such as ens1f0,ens1f1 or 0000:41:00.0,0000:41:00.1, got {ports}")
+    left, right = (TesterPort(pci=name) if _PCI.fullmatch(name) else TesterPort(interface=name) for name in names)
+    return LoopConfig(kind="loop", medium="cable", left=left, right=right, io=io)
+
+
+def _show(found: SelfTest, console: Console) -> None:
+    console.print(to_rich(selftest_table.ceilings(found)))
+    if found.pacing:
+        console.print(to_rich(selftest_table.pacing(found)))
+    for sentence in selftest_table.sentences(found):
+        console.print(sentence, markup=False, highlight=False)

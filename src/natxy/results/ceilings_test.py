@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy.plan.terms import Family
+from natxy.results.ceilings import ceiling_share
+from natxy.results.reader import RunReader
+from natxy.results.records import ExperimentRecord
+from natxy.results.selftest import Ceiling, SelfTest, Variant, save, state_folder, stored
+from natxy.results.tester import Tester
+from tests.sample_runs import quickstart
+
+TESTER = Tester(host="vm", processor="EPYC", ports="veth", driver="net_af_xdp", queues=1, workers=1)
+
+
+def ceiling(size: int, variant: Variant, rate_fps: float, family: Family = Family.IPV4) -> Ceiling:
+    return Ceiling(
+        family=family, frame_size=size, variant=variant, both_ways=True, rate_fps=rate_fps, open=False, repeats=2
+    )
+
+
+FOUND = SelfTest(
+    tester=TESTER,
+    measured_at="2026-11-22T04:00:00.000+00:00",
+    natxy_version="0.1.0",
+    kernel="6.18",
+    ceilings=[
+        ceiling(64, Variant.FIXED, 600_000),
+        ceiling(64, Variant.PORTS, 550_000),
+        ceiling(64, Variant.ADDRESSES, 500_000),
+        ceiling(512, Variant.ADDRESSES, 400_000),
+        ceiling(1518, Variant.ADDRESSES, 300_000),
+        ceiling(84, Variant.PORTS, 520_000, Family.IPV6),
+    ],
+    receive_fps=1e6,
+    receive_limited=False,
+    least_delay_ns=490,
+    pacing=[],
+)
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> ExperimentRecord:
+    """Throughput of about 400 k both ways, 64 bytes of IPv4, random ports."""
+    found = RunReader(quickstart(tmp_path)).run.experiments[0]
+    return replace(found, settings=settings(found))
+
+
+def settings(found: ExperimentRecord, **over: Any) -> dict[str, Any]:
+    address = {"first": "198.18.0.2", "last": "198.18.0.2", "low_bit": 0}
+    return {
+        **found.settings,
+        "frame_size": 64,
+        "directions": "bidirectional",
+        "addresses": {"left_hosts": address, "right_hosts": address},
+        "ports": {"source": {"min": 1024, "max": 65535}, "destination": {"min": 1, "max": 49151}},
+        **over,
+    }
+
+
+def of(experiment: ExperimentRecord, **over: Any) -> float | None:
+    share = ceiling_share(replace(experiment, settings=settings(experiment, **over)), FOUND)
+    return share.ceiling_fps if share else None
+
+
+def test_a_ceiling_is_that_of_such_traffic(experiment: ExperimentRecord) -> None:
+    one_port = {"source": {"min": 7, "max": 7}, "destination": {"min": 9, "max": 9}}
+    hosts = {"first": "10.0.1.0", "last": "10.0.255.254", "low_bit": 0}
+    assert of(experiment) == 550_000
+    assert of(experiment, ports=one_port) == 600_000
+    assert of(experiment, addresses={"left_hosts": hosts, "right_hosts": hosts}) == 500_000
+
+
+def test_between_two_sizes_the_lower_ceiling_counts(experiment: ExperimentRecord) -> None:
+    assert of(experiment, frame_size=512) == 400_000
+    assert of(experiment, frame_size=300) == 400_000
+    assert of(experiment, frame_size=1024) == 300_000
+    assert of(experiment, frame_size=9000) == 300_000
+
+
+def test_a_translation_needs_the_frames_of_both_families(experiment: ExperimentRecord) -> None:
+    assert of(experiment, translation={"kind": "nat64"}) == 520_000
+
+
+def test_traffic_that_was_not_tried_has_no_ceiling(experiment: ExperimentRecord) -> None:
+    assert of(experiment, directions="forward") is None
+    assert ceiling_share(experiment, None) is None
+
+
+def test_a_result_near_the_ceiling_is_doubtful(experiment: ExperimentRecord) -> None:
+    share = ceiling_share(experiment, FOUND)
+    assert share is not None
+    assert experiment.statistics is not None
+    assert share.share == experiment.statistics.median / 550_000
+    slow = FOUND.model_copy(update={"ceilings": [ceiling(64, Variant.PORTS, experiment.statistics.median * 1.24)]})
+    fast = FOUND.model_copy(update={"ceilings": [ceiling(64, Variant.PORTS, experiment.statistics.median * 1.26)]})
+    assert [ceiling_share(experiment, each).doubtful for each in (slow, fast)] == [True, False]  # type: ignore[union-attr]
+
+
+def test_a_self_test_is_kept_for_its_tester(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert stored(TESTER) is None
+    file = save(FOUND)
+    assert file == tmp_path / "natxy" / "selftest" / "vm_veth_net_af_xdp_1q_1w.json"
+    assert stored(TESTER) == FOUND
+    # Another machine of the same name, a share of whose state folder this may be.
+    assert stored(TESTER.model_copy(update={"processor": "Xeon"})) is None
+    file.write_text("{}")
+    assert stored(TESTER) is None
+
+
+def test_a_relative_state_folder_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "state")
+    assert state_folder() == Path.home() / ".local" / "state" / "natxy" / "selftest"

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from natxy.errors import PlanError
+from natxy.plan.models import TestbedConfig
+from natxy.plan.selftest import loop_of, selftest_plan
+from natxy.results.tester import which_tester
+
+TESTBED: TypeAdapter[TestbedConfig] = TypeAdapter(TestbedConfig)
+HARDWARE = {
+    "kind": "hardware",
+    "left": {"pci": "0000:41:00.0"},
+    "right": {"pci": "0000:41:00.1"},
+    "dut": {"ssh": "root@dut", "left": "eth1", "right": "eth2"},
+    "tester_cores": [2, 3],
+}
+INTERFACES = HARDWARE | {"left": {"interface": "ens1f0"}, "right": {"interface": "ens1f1"}, "io": "af_packet"}
+
+
+@pytest.mark.parametrize(
+    ("testbed", "ports", "driver"),
+    [
+        ({"kind": "lab"}, "veth", "net_af_xdp"),
+        ({"kind": "lab", "io": "af_packet", "queues": 2}, "veth", "net_af_packet"),
+        ({"kind": "memif"}, "memif", "net_memif"),
+        (HARDWARE, "0000:41:00.0+0000:41:00.1", "a driver of DPDK's own"),
+        (INTERFACES, "ens1f0+ens1f1", "net_af_packet"),
+    ],
+)
+def test_a_testbed_without_its_gateway_has_the_same_tester(testbed: dict[str, Any], ports: str, driver: str) -> None:
+    config = TESTBED.validate_python(testbed)
+    tester = which_tester(config)
+    assert tester is not None
+    assert (tester.ports, tester.driver) == (ports, driver)
+    assert which_tester(loop_of(config)) == tester
+    assert "/" not in tester.file_name
+    assert " " not in tester.file_name
+
+
+def test_what_sends_nothing_real_has_no_tester() -> None:
+    simulated = TESTBED.validate_python({"kind": "simulated"})
+    assert which_tester(simulated) is None
+    with pytest.raises(PlanError, match="has no ports to join"):
+        loop_of(simulated)
+
+
+def test_a_self_test_leaves_out_what_a_slow_tester_cannot_pace() -> None:
+    loop = loop_of(TESTBED.validate_python({"kind": "lab"}))
+    slow, fast = (selftest_plan(loop, fastest_fps) for fastest_fps in (300_000, 3e6))
+    assert [e.name for e in slow.experiments if e.procedure.name == "pdv"] == ["pacing-10000", "pacing-100000"]
+    assert [e.name for e in fast.experiments if e.procedure.name == "pdv"][-1] == "pacing-1000000"
+    assert len({e.name for e in fast.experiments}) == len(fast.experiments) == 23
+    assert fast.deviations == ["There is no gateway: what is measured is the tester itself."]
