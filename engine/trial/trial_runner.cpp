@@ -435,7 +435,8 @@ TrialReport run_trial(const TrialSpec& spec, const TrialSetting& setting, Connec
   try {
     return trial->run(keep_going);
   } catch (const WorkerStuck&) {
-    [[maybe_unused]] static const TrialRun* in_use_for_good = trial.release();
+    static std::atomic<TrialRun*> in_use_for_good;
+    in_use_for_good = trial.release();
     throw;
   }
 }
