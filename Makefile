@@ -91,10 +91,11 @@ bench: setup-dev ## the engine's speed by part and beside testpmd, and what each
 	.venv/bin/python tests/peer_benchmark.py
 	.venv/bin/python tests/search_benchmark.py
 
-docs: setup ## regenerate the references that are made from code
+docs: setup ## regenerate what is made from code, and the tables of the last `make bench`
 	@mkdir -p docs/reference
 	.venv/bin/python -m natxy.plan.schema > docs/reference/plan.schema.json
 	.venv/bin/python -m natxy.engine.schema > docs/reference/rpc.schema.json
+	.venv/bin/python tests/speed_tables.py
 
 clean: ## remove everything that was built; measured runs stay
 	rm -rf build .venv

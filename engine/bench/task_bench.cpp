@@ -19,15 +19,17 @@
 #include "trial/receiver.hpp"
 #include "trial/sender.hpp"
 
-// What one core can send, answer or receive when nothing but the engine's own tasks limits it: the very tasks that a
-// trial runs, on a port that costs next to nothing. Prints one line of JSON: frames per second.
+// What a core can send, answer or receive when nothing but the engine's own tasks limits it: the very tasks that a
+// trial runs, on a port that costs next to nothing or on one that is named. Prints one line of JSON: frames per second.
 namespace natxy {
 namespace {
 
 constexpr std::uint64_t kManyFrames = kMask48;
 constexpr double kUnreachable_fps = 1e9;
 constexpr double kLongest_s = 3600;
+constexpr double kBeforeStart_s = 0.01;
 constexpr std::uint16_t kRunId = 1;
+constexpr const char* kNowhere = "net_null0,no-rx=1";
 constexpr MacAddress kMac = {2, 0, 0, 0, 0, 1};
 
 /// Seconds that this thread has had a core: on a shared machine others take it away now and then.
@@ -65,33 +67,55 @@ FrameTemplate<F> smallest_template() {
   return FrameTemplate<F>({smallest_frame(F), 64, false, kMac, kMac, 0, kRunId});
 }
 
+/// On what a sender runs, and for how long.
+struct Bed {
+  double seconds = 0;
+  std::string device;  // empty: one that throws away what it is given
+};
+
+/// Some drivers connect to their other side after they are opened.
+void wait_for_link(const Port& port) {
+  for (int tries = 0; tries < 500 && !port.link_up(); ++tries) rte_delay_us_sleep(10'000);
+}
+
+Sender::Setup setup_of(const Schedule& schedule) {
+  const Clock clock = the_clock();
+  return {{0},
+          Turns(schedule.frames(), 0),
+          schedule.start(),
+          schedule,
+          {0, 1},
+          schedule.start() + clock.ticks(kLongest_s),
+          clock.hz(),
+          clock.hz()};
+}
+
 template <Family F>
-double send_fps(std::unique_ptr<FlowSource<F>> flows, double seconds) {
+double send_fps(std::unique_ptr<FlowSource<F>> flows, const Bed& bed) {
   PortOptions options;
   options.side = Side::left;
-  options.device = "net_null0,no-rx=1";
+  options.device = bed.device.empty() ? kNowhere : bed.device;
   options.medium = Medium::loop;
   const Port port(options);
+  wait_for_link(port);
   const Clock clock = the_clock();
-  const std::uint64_t start = now_ticks();
-  const Schedule schedule(start, kManyFrames, kUnreachable_fps, clock.hz());
-  Sender sender(
-      port, 0, std::make_unique<StreamFrames<F>>(smallest_template<F>(), std::move(flows)),
-      {{0}, Turns(kManyFrames, 0), start, schedule, {0, 1}, start + clock.ticks(kLongest_s), clock.hz(), clock.hz()});
+  const Schedule schedule(now_ticks(), kManyFrames, kUnreachable_fps, clock.hz());
+  Sender sender(port, 0, std::make_unique<StreamFrames<F>>(smallest_template<F>(), std::move(flows)),
+                setup_of(schedule));
   const double before = own_seconds();
   double taken = 0;
-  while (taken < seconds) {
-    for (int i = 0; i < 10'000; ++i) sender.poll();
+  while (taken < bed.seconds) {
+    for (int i = 0; i < 1000; ++i) sender.poll();
     taken = own_seconds() - before;
   }
   return static_cast<double>(sender.sent_so_far()) / taken;
 }
 
 template <Family F>
-double send(const Variation& variation, bool enumerated, double seconds) {
+double send(const Variation& variation, bool enumerated, const Bed& bed) {
   const auto space = space_of<F>(variation);
-  if (enumerated) return send_fps<F>(std::make_unique<EnumeratedFlows<F>>(space), seconds);
-  return send_fps<F>(std::make_unique<RandomFlows<F>>(space), seconds);
+  if (enumerated) return send_fps<F>(std::make_unique<EnumeratedFlows<F>>(space), bed);
+  return send_fps<F>(std::make_unique<RandomFlows<F>>(space), bed);
 }
 
 /// With connections 0 to `connections` - 1 of `space`.
@@ -99,20 +123,26 @@ template <Family F>
 std::unique_ptr<StateTable<F>> filled_table(const TupleSpace<F>& space, std::uint64_t connections) {
   auto table = std::make_unique<StateTable<F>>();
   table->reset(connections);
-  for (std::uint64_t i = 0; i < connections; ++i) table->record(i, space.at(i));
+  EnumeratedFlows<F> flows(space);
+  TupleLanes<F> tuples;
+  for (std::uint64_t first = 0; first < connections; first += kBurst) {
+    const std::uint64_t count = std::min<std::uint64_t>(kBurst, connections - first);
+    flows.fill({first, 1}, count, tuples);
+    for (std::uint64_t i = 0; i < count; ++i) table->record(first + i, tuples.get(i));
+  }
   return table;
 }
 
 template <Family F>
-double respond(std::uint64_t connections, double seconds) {
+double respond(std::uint64_t connections, const Bed& bed) {
   const auto table = filled_table(space_of<F>({true, true}), connections);
   const Cycle cycle(connections, Order::pseudorandom, 1);
-  return send_fps<F>(std::make_unique<ReplyFlows<F>>(*table, cycle), seconds);
+  return send_fps<F>(std::make_unique<ReplyFlows<F>>(*table, cycle), bed);
 }
 
 /// Frames of one stream, handed over by a ring; only the receiver's own work is timed.
 template <Family F>
-double receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& space, double seconds) {
+double receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& space, const Bed& bed) {
   constexpr unsigned kRound = 4096;
   rte_mempool* pool = rte_pktmbuf_pool_create("frames", 2 * kRound - 1, 256, 0, 2048, SOCKET_ID_ANY);
   rte_ring* ring = rte_ring_create("wire", 2 * kRound, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
@@ -133,7 +163,7 @@ double receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& space, 
   std::uint64_t sequence = 0;
   double busy = 0;
   std::vector<rte_mbuf*> round(kRound);
-  while (busy < seconds) {
+  while (busy < bed.seconds) {
     rte_pktmbuf_alloc_bulk(pool, round.data(), kRound);
     for (std::size_t made = 0; made < kRound; made += kBurst) {
       const Series sequences{sequence + made, 1};
@@ -173,25 +203,81 @@ class RecordAround final : public ArrivalCheck {
 };
 
 template <Family F>
-double learn(std::uint64_t connections, double seconds) {
+double learn(std::uint64_t connections, const Bed& bed) {
   const auto space = space_of<F>({true, true});
   const auto table = filled_table(space, connections);
-  return receive<F>(std::make_unique<RecordAround<F>>(*table), space, seconds);
+  return receive<F>(std::make_unique<RecordAround<F>>(*table), space, bed);
 }
 
-using Case = std::function<double(double seconds)>;
+using Case = std::function<std::string(const Bed&)>;
 
 template <Family F>
 void add_cases(std::map<std::string, Case>& cases, const std::string& family) {
-  const auto add = [&](const std::string& what, Case run) { cases.emplace(what + "-" + family, std::move(run)); };
-  add("send-fixed", [](double s) { return send<F>({false, false}, false, s); });
-  add("send-ports", [](double s) { return send<F>({false, true}, false, s); });
-  add("send-addresses-ports", [](double s) { return send<F>({true, true}, false, s); });
-  add("send-enumerated", [](double s) { return send<F>({true, true}, true, s); });
-  add("respond-4M", [](double s) { return respond<F>(4'000'000, s); });
-  add("respond-100M", [](double s) { return respond<F>(100'000'000, s); });
-  add("receive", [](double s) { return receive<F>(nullptr, space_of<F>({true, true}), s); });
-  add("receive-learn-4M", [](double s) { return learn<F>(4'000'000, s); });
+  const auto add = [&](const std::string& what, const std::function<double(const Bed&)>& run) {
+    cases.emplace(what + "-" + family, [run](const Bed& bed) { return fmt::format("\"fps\": {:.0f}", run(bed)); });
+  };
+  add("send-fixed", [](const Bed& bed) { return send<F>({false, false}, false, bed); });
+  add("send-ports", [](const Bed& bed) { return send<F>({false, true}, false, bed); });
+  add("send-addresses-ports", [](const Bed& bed) { return send<F>({true, true}, false, bed); });
+  add("send-enumerated", [](const Bed& bed) { return send<F>({true, true}, true, bed); });
+  add("respond-4M", [](const Bed& bed) { return respond<F>(4'000'000, bed); });
+  add("respond-100M", [](const Bed& bed) { return respond<F>(100'000'000, bed); });
+  add("receive", [](const Bed& bed) { return receive<F>(nullptr, space_of<F>({true, true}), bed); });
+  add("receive-learn-4M", [](const Bed& bed) { return learn<F>(4'000'000, bed); });
+}
+
+/// When frames left after they were due, by the engine's way of sending.
+Histogram paced(const Schedule& schedule, const Port& port, std::unique_ptr<FrameSource> frames) {
+  Sender sender(port, 0, std::move(frames), setup_of(schedule));
+  while (!sender.done()) sender.poll();
+  std::array<StreamReport, 1> reports;
+  sender.report(reports);
+  return reports.front().pacing.lateness;
+}
+
+/// The same by the simplest way: each frame is made, waited for until it is due and sent alone.
+Histogram spun(const Schedule& schedule, const Port& port, std::unique_ptr<FrameSource> frames) {
+  Histogram lateness;
+  rte_mbuf* buffer = nullptr;
+  for (std::uint64_t i = 0; i < schedule.frames(); ++i) {
+    while (!port.allocate({&buffer, 1}, frames->length())) continue;
+    frames->write({&buffer, 1}, {i, 1});
+    const std::uint64_t due = schedule.due_at(i);
+    std::uint64_t now = now_ticks();
+    while (now < due) now = now_ticks();
+    lateness.record(now - due);
+    while (port.transmit(0, {&buffer, 1}) == 0) continue;
+  }
+  return lateness;
+}
+
+using Pacing = Histogram (*)(const Schedule&, const Port&, std::unique_ptr<FrameSource>);
+
+std::string lateness_ns(Pacing pacing, double rate_fps, const Bed& bed) {
+  PortOptions options;
+  options.device = bed.device.empty() ? kNowhere : bed.device;
+  options.medium = Medium::loop;
+  const Port port(options);
+  const Clock clock = the_clock();
+  auto frames = std::make_unique<StreamFrames<Family::ipv4>>(
+      smallest_template<Family::ipv4>(),
+      std::make_unique<RandomFlows<Family::ipv4>>(space_of<Family::ipv4>({true, true})));
+  const Schedule schedule(now_ticks() + clock.ticks(kBeforeStart_s), static_cast<std::uint64_t>(rate_fps * bed.seconds),
+                          rate_fps, clock.hz());
+  const Histogram lateness = pacing(schedule, port, std::move(frames));
+  const auto at = [&](double fraction) { return clock.nanoseconds(lateness.percentile(fraction)); };
+  return fmt::format(R"("median_ns": {}, "p99_ns": {}, "p999_ns": {}, "max_ns": {})", at(0.5), at(0.99), at(0.999),
+                     clock.nanoseconds(lateness.max()));
+}
+
+void add_pacing_cases(std::map<std::string, Case>& cases) {
+  const auto add = [&](const std::string& rate, double rate_fps) {
+    cases.emplace("paced-" + rate, [rate_fps](const Bed& bed) { return lateness_ns(paced, rate_fps, bed); });
+    cases.emplace("spun-" + rate, [rate_fps](const Bed& bed) { return lateness_ns(spun, rate_fps, bed); });
+  };
+  add("10k", 1e4);
+  add("100k", 1e5);
+  add("1M", 1e6);
 }
 
 }  // namespace
@@ -201,19 +287,24 @@ int main(int argc, char** argv) {
   std::map<std::string, natxy::Case> cases;
   natxy::add_cases<natxy::Family::ipv4>(cases, "ipv4");
   natxy::add_cases<natxy::Family::ipv6>(cases, "ipv6");
-  double seconds = 0;
-  const std::string_view given = argc == 4 ? argv[3] : "";
-  const bool is_number =
-      std::from_chars(given.data(), given.data() + given.size(), seconds).ec == std::errc{} && seconds > 0;
-  const auto chosen = argc == 4 ? cases.find(argv[1]) : cases.end();
-  if (chosen == cases.end() || !is_number) {
-    fmt::print(stderr, "usage: task_bench CASE CPU SECONDS\n");
+  natxy::add_pacing_cases(cases);
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const bool complete = arguments.size() == 3 || arguments.size() == 4;
+  natxy::Bed bed;
+  if (complete) {
+    const std::string& given = arguments[2];
+    std::from_chars(given.data(), given.data() + given.size(), bed.seconds);
+  }
+  if (arguments.size() == 4) bed.device = arguments[3];
+  const auto chosen = complete ? cases.find(arguments[0]) : cases.end();
+  if (chosen == cases.end() || bed.seconds <= 0) {
+    fmt::print(stderr, "usage: task_bench CASE CPU SECONDS [DEVICE]\n");
     for (const auto& [name, run] : cases) fmt::print(stderr, "  {}\n", name);
     return 2;
   }
   natxy::EalOptions options;
-  options.main_core = static_cast<unsigned>(std::stoul(argv[2]));
+  options.main_core = static_cast<unsigned>(std::stoul(arguments[1]));
   const natxy::Eal eal(options);
-  fmt::print("{{\"name\": \"{}\", \"fps\": {:.0f}}}\n", chosen->first, chosen->second(seconds));
+  fmt::print("{{\"name\": \"{}\", {}}}\n", chosen->first, chosen->second(bed));
   return 0;
 }
