@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `--format` takes: tables for papers, or rows for other programs."""
+"""What `--format` takes: tables for papers and spreadsheets, or rows for other programs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from natxy.report.tables import Table
 class PrintedFormat(StrEnum):
     MARKDOWN = "markdown"
     LATEX = "latex"
+    CSV_TABLES = "csv-tables"
     CSV = "csv"
 
 

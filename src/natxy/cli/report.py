@@ -40,8 +40,8 @@ def report(
 ) -> None:
     """Print a run's results and write its report.html anew; also for a run that was interrupted or goes on.
 
-    With --format, print its tables in the form of RFC 9693 §4.10 for a paper, or as csv a row a figure for other
-    programs, and write nothing. With --charts, write nothing but its charts, a file each.
+    With --format, print its tables in the form of RFC 9693 §4.10 for a paper or a spreadsheet (csv-tables), or as csv
+    a row a figure for other programs, and write nothing. With --charts, write nothing but its charts, a file each.
     """
     with reported_errors():
         if form and charts:

@@ -12,7 +12,12 @@ from tests.sample_runs import quickstart
 
 @pytest.mark.parametrize(
     ("form", "row"),
-    [("markdown", "| **Median** |"), ("latex", r"\textbf{Median} &"), ("csv", ",115625.0,")],
+    [
+        ("markdown", "| **Median** |"),
+        ("latex", r"\textbf{Median} &"),
+        ("csv", ",115625.0,"),
+        ("csv-tables", "\nMedian,"),
+    ],
 )
 def test_a_format_prints_the_rfcs_form_and_writes_nothing(tmp_path: Path, form: str, row: str) -> None:
     folder = quickstart(tmp_path / "run")

@@ -103,6 +103,9 @@ def _statistics(summary: Summary | None) -> Row:
     row: Row = {}
     for name in _STATISTICS:
         row[f"{name}_bound"], row[name] = _shown(summary, name) if summary else (None, None)
+    deviation = summary and summary.shown_deviation(repr)
+    row["standard_deviation"] = float(deviation) if deviation else None
+    row["dispersion_bound"], row["dispersion"] = _dispersion(summary) if summary else (None, None)
     return row
 
 
@@ -110,5 +113,15 @@ def _shown(summary: Summary, name: str) -> tuple[str, float]:
     """The bound, empty where the value is none, and the value; of `< X` that is X."""
     value = _STATISTICS[name](summary)
     shown = summary.shown_median(repr) if name == "median" else summary.shown(value, repr)
+    return _bounded(shown)
+
+
+def _dispersion(summary: Summary) -> tuple[str, float] | tuple[None, None]:
+    """(maximum − minimum) / median."""
+    shown = summary.shown_dispersion(lambda ratio: "" if ratio is None else repr(ratio))
+    return _bounded(shown) if shown else (None, None)
+
+
+def _bounded(shown: str) -> tuple[str, float]:
     *bound, number = shown.split(" ")
     return "".join(bound), float(number)

@@ -40,8 +40,11 @@ def test_a_bound_stands_beside_its_number(rows: list[dict[str, str]]) -> None:
     measured = row(rows, "nat44/cores=4", "rate")
     assert (measured["median"], measured["median_bound"], measured["unit"]) == ("275000.0", "", "fps")
     assert (measured["throughput_ratio_percent"], measured["throughput_ratio_bound"]) == ("68.75", "≤")
+    assert float(measured["dispersion"]) == pytest.approx(3125 / 275_000)
+    assert float(measured["standard_deviation"]) == pytest.approx(3125 / 3**0.5)
     bound = row(rows, "forward/cores=4", "rate")
     assert (bound["median"], bound["median_bound"]) == ("400000.0", "≥")
+    assert (bound["standard_deviation"], bound["dispersion_bound"]) == ("", "≥")
 
 
 def test_delays_are_in_nanoseconds_and_every_direction_has_its_row(rows: list[dict[str, str]]) -> None:

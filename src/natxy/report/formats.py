@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as text for papers."""
+"""Tables as text for papers and spreadsheets."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
@@ -18,12 +20,14 @@ _LATEX: Final = {
     "β": r"$\beta$", "γ": r"$\gamma$", "µ": r"\textmu{}", "→": r"$\rightarrow$", "–": "--",
 }  # fmt: skip
 _LATEX_SPECIAL: Final = re.compile("|".join(map(re.escape, _LATEX)))
+_THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3})")
 _MARKDOWN_SPECIAL: Final = re.compile(r"[\\`*_\[\]<>|&]")
 
 
 class TableFormat(StrEnum):
     MARKDOWN = "markdown"
     LATEX = "latex"
+    CSV = "csv-tables"
 
 
 def render(tables: Iterable[Table], form: TableFormat) -> str:
@@ -81,6 +85,17 @@ def _latex_text(text: str) -> str:
     return _LATEX_SPECIAL.sub(lambda match: _LATEX[match[0]], _one_line(text))
 
 
+def _csv(table: Table) -> str:
+    """Under its title; units stand in titles and labels, thousands separators nowhere."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([table.title])
+    for row in (tuple(column.title for column in table.columns), *table.rows):
+        cells = zip(table.columns, map(_one_line, row), strict=True)
+        writer.writerow([_THOUSANDS.sub("", cell) if column.numeric else cell for column, cell in cells])
+    return text.getvalue()
+
+
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -88,4 +103,5 @@ def _one_line(text: str) -> str:
 _RENDERERS: Final[dict[TableFormat, Callable[[Table], str]]] = {
     TableFormat.MARKDOWN: _markdown,
     TableFormat.LATEX: _latex,
+    TableFormat.CSV: _csv,
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import csv
+import io
 import re
 
 import pytest
@@ -37,6 +39,23 @@ def test_latex() -> None:
     assert r" & NAT44 \& more \\" in text
     assert r"\textbf{Median} & \textbf{$\geq$ 254,000} \\" in text
     assert r"Min\_1 & 43.7 \% \\" in text
+
+
+def test_csv() -> None:
+    assert render([TABLE, TABLE], TableFormat.CSV).split("\n\n")[0].splitlines() == [
+        '"Throughput, frames/s per direction"',
+        ",NAT44 & more",
+        "Median,≥ 254000",
+        "Min_1,43.7 %",
+    ]
+
+
+@given(rows=st.lists(st.tuples(TEXT, st.integers(min_value=0)), max_size=4))
+def test_csv_is_read_as_what_the_table_shows(rows: list[tuple[str, int]]) -> None:
+    table = Table("t", (Column("a"), Column("b", numeric=True)), tuple((text, f"{value:,}") for text, value in rows))
+    read = [*csv.reader(io.StringIO(render([table], TableFormat.CSV)))]
+    assert read[0] == ["t"]
+    assert [(text, int(value)) for text, value in read[2:]] == rows
 
 
 def test_tables_follow_each_other_after_an_empty_line() -> None:
