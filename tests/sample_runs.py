@@ -144,9 +144,11 @@ class SampleRun:
         cell: Mapping[str, CellValue] | None = None, variant: Mapping[str, Any] | None = None, **over: Any,
     ) -> int:  # fmt: skip
         stored = settings(name=name, title=title, repeat=repeat, gateway={"driver": gateway, **(variant or {})}, **over)
+        planned = stored["procedure"]
+        procedure = planned if isinstance(planned, str) else planned["name"]
         return self.store.add_experiment(
-            name=name, title=title, gateway=gateway, procedure=stored["procedure"], family=stored["family"],
-            settings=stored, unit=DECLARATIONS[stored["procedure"]].headline().unit, baseline=stored.get("baseline"),
+            name=name, title=title, gateway=gateway, procedure=procedure, family=stored["family"],
+            settings=stored, unit=DECLARATIONS[procedure].headline().unit, baseline=stored.get("baseline"),
             sweep=name.partition("/")[0] if cell else None, cell=cell,
         )  # fmt: skip
 

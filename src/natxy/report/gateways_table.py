@@ -11,7 +11,7 @@ from natxy.plan.units import Unit
 from natxy.report import headlines, states, wording
 from natxy.report.narrow import tight
 from natxy.report.tables import Column, Table
-from natxy.results.gateways import GatewayRow, SideBySide, side_by_side
+from natxy.results.gateways import GatewayName, GatewayRow, SideBySide, side_by_side
 from natxy.results.records import ExperimentRecord, RunRecord, State
 from natxy.results.statistics import Summary
 
@@ -44,11 +44,11 @@ def gateways_table(run: RunRecord, *, narrow: bool = False) -> Table | None:
     return Table(f"{TITLE}, medians", tuple(columns), rows)
 
 
-def label(row: GatewayRow) -> str:
+def label(row: GatewayName) -> str:
     return ", ".join((row.driver, *row.variant))
 
 
-def short_kernel(row: GatewayRow) -> str:
+def short_kernel(row: GatewayName) -> str:
     if not row.kernel:
         return wording.ABSENT
     return "user-mode" if row.kernel.startswith("user-mode") else "own"

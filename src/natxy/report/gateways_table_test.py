@@ -67,15 +67,15 @@ def test_every_gateway_has_a_line_with_all_that_was_measured_on_it(reader: RunRe
 def test_a_terminal_has_room_for_it(reader: RunReader) -> None:
     found = table(reader, narrow=True)
     assert [column.title for column in found.columns] == ["Gateway", "kernel", "fps", "base", "cps"]
-    assert found.rows[1][:3] == ("nftables, IPv4", "own", "150k")
+    assert found.rows[1][:3] == ("nftables, NAT44", "own", "150k")
 
 
 def test_bars_of_all_that_have_a_result_stand_in_the_report(reader: RunReader) -> None:
     charts = list(gateways_charts(reader.run))
     assert [chart.name for chart in charts] == ["00-gateways-throughput", "00-gateways-connection-rate"]
     assert [row["gateway"] for row in charts[0].spec["data"]["values"]] == [
-        "linux-forward, IPv4, own", "nftables, IPv4, own", "iptables, nft, IPv4, own",
-        "iptables, legacy, IPv4, user-mode",
+        "linux-forward, IPv4, own", "nftables, NAT44, own", "iptables, nft, NAT44, own",
+        "iptables, legacy, NAT44, user-mode",
     ]  # fmt: skip
     page = render(reader)
     assert page.index("Gateways side by side") < page.index("<h2>Results</h2>")

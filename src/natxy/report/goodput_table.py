@@ -1,59 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP goodput in the form that people publish it in: a row a gateway, a column for each way the families go."""
+"""TCP goodput in the form that people publish it in: a row a gateway, a column a kind of traffic."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from natxy.plan.models import Directions
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.plan.units import Unit
 from natxy.report import wording
+from natxy.report.gateways_table import label, short_kernel
 from natxy.report.tables import Column, Table
+from natxy.results.gateways import GatewayName, gateway_key, gateway_names, traffic
 from natxy.results.records import ExperimentRecord, RunRecord
 
 _Cell = Callable[[ExperimentRecord], str | None]
+# A name, and one experiment of each column.
+_Row = tuple[str, Mapping[str, ExperimentRecord]]
 
 
 def goodput_tables(run: RunRecord) -> list[Table]:
     """Of each combination of directions, flows and tests, and none of a single experiment."""
+    names = gateway_names(run)
     alike: dict[str, list[ExperimentRecord]] = {}
     for experiment in run.experiments:
         if experiment.procedure == TcpGoodputConfig.procedure_name() and experiment.statistics:
-            alike.setdefault(_traffic(experiment), []).append(experiment)
+            alike.setdefault(_asked(experiment), []).append(experiment)
     return [
         table
-        for traffic, experiments in alike.items()
+        for asked, experiments in alike.items()
         if len(experiments) > 1
+        for rows in [_rows(experiments, names)]
         for unit, cell in (("Mbit/s", _goodput), ("% of the line's", _line_share), ("% of the baseline", _ratio))
-        if (table := _table(f"TCP goodput of hosts and gateway together, {unit}: {traffic}", experiments, cell)).rows
+        if (table := _table(f"TCP goodput of hosts and gateway together, {unit}: {asked}", rows, cell)).rows
     ]
 
 
-def _traffic(experiment: ExperimentRecord) -> str:
+def _asked(experiment: ExperimentRecord) -> str:
     directions, flows = experiment.settings["directions"], experiment.settings["flows"]
     shown = "both directions added" if directions == Directions.BIDIRECTIONAL else directions
     config = TcpGoodputConfig.model_validate(experiment.settings["procedure"])
     return f"{shown}, {flows} flow{'s' if flows > 1 else ''}, best of {config.best_of}"
 
 
-def _table(title: str, experiments: Sequence[ExperimentRecord], cell: _Cell) -> Table:
-    rows: dict[str, dict[str, str]] = {}
+def _rows(experiments: Sequence[ExperimentRecord], names: Mapping[str, GatewayName]) -> list[_Row]:
+    """What was asked of a gateway more than once has further rows, called by the experiment's title."""
+    several = len({name.kernel for name in names.values() if name.kernel}) > 1
+    found: dict[tuple[str, int], tuple[str, dict[str, ExperimentRecord]]] = {}
     for experiment in experiments:
-        if (shown := cell(experiment)) is None:
-            continue
-        row = rows.setdefault(experiment.gateway, {})
-        if _way(experiment) in row:
-            row = rows.setdefault(experiment.title, {})
-        row[_way(experiment)] = shown
-    ways = [*dict.fromkeys(way for row in rows.values() for way in row)]
-    cells = tuple((name, *(row.get(way, wording.ABSENT) for way in ways)) for name, row in rows.items())
+        key, nth = gateway_key(experiment), 0
+        while traffic(experiment) in found.get((key, nth), ("", {}))[1]:
+            nth += 1
+        name = names[key]
+        called = ", ".join((label(name), *([short_kernel(name)] if several and name.kernel else [])))
+        row = found.setdefault((key, nth), (f"{called}: {experiment.title}" if nth else called, {}))
+        row[1][traffic(experiment)] = experiment
+    return list(found.values())
+
+
+def _table(title: str, rows: Sequence[_Row], cell: _Cell) -> Table:
+    shown = [(name, {way: text for way, one in row.items() if (text := cell(one))}) for name, row in rows]
+    ways = [*dict.fromkeys(way for _, row in shown for way in row)]
+    cells = tuple((name, *(row.get(way, wording.ABSENT) for way in ways)) for name, row in shown if row)
     return Table(title, (Column("Gateway"), *(Column(way, numeric=True) for way in ways)), cells)
-
-
-def _way(experiment: ExperimentRecord) -> str:
-    translation = experiment.settings.get("translation")
-    return str(translation["kind"]).upper() if translation else experiment.family.replace("ipv", "IPv")
 
 
 def _goodput(experiment: ExperimentRecord) -> str | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's gateways side by side: what was asked of several of them, once of each."""
+"""A run's gateways: what tells them apart, and side by side what was asked of several of them, once of each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic import TypeAdapter, ValidationError
+
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.terms import Kernel
 from natxy.results.records import ExperimentRecord, RunRecord
 
@@ -15,14 +19,23 @@ from natxy.results.records import ExperimentRecord, RunRecord
 _AMOUNTS: Final = {"conntrack_max", "hash_size", "udp_timeout_s", "udp_stream_timeout_s", "states", "table_capacity"}
 
 
+_CONFIG: Final[TypeAdapter[GatewayModel]] = TypeAdapter(GatewayConfig)
+
+
 @dataclass(frozen=True)
-class GatewayRow:
-    """`kernel`: what it said of it; empty where it didn't. `variant`: settings that tell it from others of its driver.
-    `experiments`: by their procedures' names."""
+class GatewayName:
+    """`kernel`: what it said of it; empty where it didn't. `variant`: settings that tell it from others of its
+    driver."""
 
     driver: str
     kernel: str
     variant: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GatewayRow(GatewayName):
+    """`experiments`: by their procedures' names."""
+
     traffic: str
     experiments: Mapping[str, ExperimentRecord]
 
@@ -40,27 +53,58 @@ class SideBySide:
         return tuple(dict.fromkeys(row.kernel for row in self.rows if row.kernel))
 
 
+def gateway_key(experiment: ExperimentRecord) -> str:
+    """The same for all experiments on one gateway, whatever they ask of it."""
+    given = experiment.settings["gateway"]
+    return json.dumps({name: value for name, value in given.items() if name not in _AMOUNTS}, sort_keys=True)
+
+
+def gateway_names(run: RunRecord) -> dict[str, GatewayName]:
+    """Of all gateways of a run, by their keys."""
+    found: dict[str, list[ExperimentRecord]] = {}
+    for experiment in run.experiments:
+        found.setdefault(gateway_key(experiment), []).append(experiment)
+    gateways = {key: json.loads(key) for key in found}
+    return {
+        key: GatewayName(gateway["driver"], _kernel(gateway, found[key]), _variant(gateway, [*gateways.values()]))
+        for key, gateway in gateways.items()
+    }
+
+
+def traffic(experiment: ExperimentRecord) -> str:
+    """`NAT64`, `NAT44`, `IPv6`: what becomes of the packets' headers on the way."""
+    if translation := experiment.settings.get("translation"):
+        return str(translation["kind"]).upper()
+    try:
+        hides_left = _CONFIG.validate_python(experiment.settings["gateway"]).hides_left
+    except ValidationError:
+        # Of another version of natxy, and so of a gateway that is not known here.
+        hides_left = False
+    if hides_left:
+        return experiment.family.replace("ipv4", "NAT44").replace("ipv6", "NAT66")
+    return experiment.family.replace("ipv", "IPv")
+
+
 def side_by_side(run: RunRecord) -> SideBySide | None:
     """None unless two gateways or more have two procedures or more in common, each measured once on each of them."""
     found: dict[tuple[str, str], dict[str, list[ExperimentRecord]]] = {}
     for experiment in run.experiments:
-        kept = {name: value for name, value in experiment.settings["gateway"].items() if name not in _AMOUNTS}
-        key = (json.dumps(kept, sort_keys=True), _traffic(experiment))
+        key = (gateway_key(experiment), traffic(experiment))
         found.setdefault(key, {}).setdefault(experiment.procedure, []).append(experiment)
     asked = dict.fromkeys(experiment.procedure for experiment in run.experiments)
     procedures = tuple(procedure for procedure in asked if _is_column(procedure, list(found.values())))
     if len(procedures) < 2:
         return None
-    gateways = [json.loads(gateway) for gateway, _ in found]
+    names = gateway_names(run)
     rows = [
         GatewayRow(
-            driver=gateway["driver"],
-            kernel=_kernel(gateway, [one for same in own.values() for one in same]),
-            variant=_variant(gateway, gateways),
-            traffic=traffic,
+            driver=names[gateway].driver,
+            kernel=names[gateway].kernel,
+            variant=names[gateway].variant,
+            traffic=shown,
             experiments={procedure: own[procedure][0] for procedure in procedures if procedure in own},
         )
-        for gateway, ((_, traffic), own) in zip(gateways, found.items(), strict=True)
+        for (gateway, shown), own in found.items()
     ]
     order = list(dict.fromkeys(row.kernel for row in rows))
     together = sorted(rows, key=lambda row: order.index(row.kernel))
@@ -78,11 +122,6 @@ def several_kernels(run: RunRecord) -> bool:
     """Among the gateways that stand side by side."""
     compared = side_by_side(run)
     return compared is not None and len(compared.kernels) > 1
-
-
-def _traffic(experiment: ExperimentRecord) -> str:
-    translation = experiment.settings.get("translation")
-    return translation["kind"].upper() if translation else experiment.family.replace("ipv", "IPv")
 
 
 def _is_column(procedure: str, gateways: list[dict[str, list[ExperimentRecord]]]) -> bool:
