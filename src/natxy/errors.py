@@ -20,6 +20,10 @@ class TesterLimitError(NatxyError):
     exit_code = 3
 
 
+class HostError(TesterLimitError):
+    """A host in the tester's place could not measure; says nothing of the DUT."""
+
+
 class DutError(NatxyError):
     """The DUT is unreachable, could not be set up or reset, or forwards nothing."""
 

@@ -34,7 +34,8 @@ class Transfer:
 class Hosts(ABC):
     @abstractmethod
     def transfer(self, test: TcpTest) -> dict[str, Transfer]:
-        """By the names of the directions, `forward` and `reverse`; DutError when the hosts don't come together."""
+        """By the names of the directions, `forward` and `reverse`. DutError when the hosts don't come together,
+        HostError when one of them fails."""
 
     @abstractmethod
     def describe(self) -> dict[str, str]:

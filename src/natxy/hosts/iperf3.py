@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 from natxy.dut.owner import Owner
 from natxy.dut.transport import CompletedCommand, Transport
-from natxy.errors import DutError
+from natxy.errors import DutError, HostError
 from natxy.hosts.interface import Hosts, TcpTest, Transfer
 from natxy.plan.addresses import IPAddress
 from natxy.plan.models import Directions
@@ -23,6 +24,11 @@ SERVER_IDLE_S: Final = 60
 LISTENING_WITHIN_S: Final = 5.0
 # Connecting, and exchanging results at the end.
 OVERHEAD_S: Final = 30
+
+# What iperf3 says where the network is to blame; all else is a host's own.
+_UNREACHED: Final = re.compile(
+    r"unable to connect (?!.*Cannot assign requested address)|timed out|reset by peer|No route to host"
+)
 
 _DIRECTIONS: Final = {
     Directions.FORWARD: {"forward": ""},
@@ -49,13 +55,13 @@ class Host:
         return self.transport.run([*pinned, "iperf3", *options], timeout_s=timeout_s, check=False)
 
     def version(self) -> str:
-        """DutError when it has no iperf3."""
+        """HostError when it has no iperf3."""
         try:
             done = self.iperf3("--version")
             done.check()
         except DutError as error:
             where = self.transport.describe()
-            raise DutError(f"iperf3 doesn't run on {where}: `apt install iperf3` there. {error}") from error
+            raise HostError(f"iperf3 doesn't run on {where}: `apt install iperf3` there. {error}") from error
         return " ".join(done.stdout.split()[:2])
 
     def congestion_control(self) -> str:
@@ -90,9 +96,11 @@ class Iperf3Hosts(Hosts):
     def _listening(self, port: int) -> Iterator[None]:
         """A server for one test."""
         options = ("--server", "--daemon", "--one-off", "--idle-timeout", str(SERVER_IDLE_S))
-        self._server.iperf3(
+        started = self._server.iperf3(
             *options, "--bind", str(self._server.address), "--port", str(port), "--pidfile", self._pid_file
-        ).check()
+        )
+        if started.returncode != 0:
+            raise _own_fault(self._server, (started.stderr or started.stdout).strip())
         try:
             self._await_listening(port)
             yield
@@ -104,25 +112,41 @@ class Iperf3Hosts(Hosts):
         deadline = time.monotonic() + LISTENING_WITHIN_S
         while not self._server.transport.run(["ss", "-Htln", f"sport = :{port}"]).stdout.strip():
             if time.monotonic() > deadline:
-                raise DutError(
+                raise HostError(
                     f"iperf3 does not listen on {self._server.address}, port {port}, of "
                     f"{self._server.transport.describe()}: is the address there, and the port free?"
                 )
             time.sleep(0.02)
 
     def _reported(self, done: CompletedCommand, test: TcpTest) -> dict[str, Any]:
+        """DutError when the hosts don't come together, HostError when one of them fails."""
         try:
             report = json.loads(done.stdout)
         except ValueError:
-            done.check()
-            raise DutError(f"iperf3 reported no result but {done.stdout or done.stderr!r}") from None
+            raise _own_fault(self._client, (done.stdout or done.stderr).strip() or "nothing") from None
         assert isinstance(report, dict)
-        if "error" in report:
+        if not (error := report.get("error")):
+            return report
+        if _UNREACHED.search(error):
             raise DutError(
                 f"iperf3 could not measure from {self._client.address} to {test.server}, port {test.port}, through the "
-                f"gateway: {report['error']}; look at the gateway's routes and rules"
+                f"gateway: {error}; look at the gateway's routes and rules"
             )
-        return report
+        if "CONGESTION" in error:
+            raise HostError(
+                f"{_place(self._client)} or {_place(self._server)} has no TCP congestion control "
+                f"{test.congestion_control!r}: load its module there, or choose one of "
+                "`sysctl net.ipv4.tcp_available_congestion_control` as `congestion_control`"
+            )
+        raise _own_fault(self._server if "the server" in error else self._client, error)
+
+
+def _own_fault(host: Host, said: str) -> HostError:
+    return HostError(f"iperf3 failed on {_place(host)}: {said}; see to this host, the gateway is not to blame")
+
+
+def _place(host: Host) -> str:
+    return f"{host.transport.describe()} ({host.address})"
 
 
 def _transfers(report: Mapping[str, Any], directions: Directions) -> dict[str, Transfer]:

@@ -11,7 +11,7 @@ import pytest
 
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.transport import CompletedCommand
-from natxy.errors import DutError
+from natxy.errors import DutError, HostError
 from natxy.hosts.interface import TcpTest, Transfer
 from natxy.hosts.iperf3 import Host, Iperf3Hosts
 from natxy.plan.models import Directions
@@ -28,11 +28,12 @@ def summed(bits_per_second: float, retransmits: int, suffix: str = "") -> dict[s
 class Machine:
     """The transport to a host that answers iperf3's client with `report`."""
 
-    def __init__(self, report: dict[str, Any] | str = "", version: int = 0) -> None:
+    def __init__(self, report: dict[str, Any] | str = "", version: int = 0, name: str = "a machine") -> None:
         self.machine = MachineSysctls()
         self.ran: list[list[str]] = []
         self._report = report if isinstance(report, str) else json.dumps(report)
         self._version = version
+        self._name = name
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
@@ -48,7 +49,7 @@ class Machine:
         return done
 
     def describe(self) -> str:
-        return "a machine"
+        return self._name
 
 
 def hosts(left: Machine, right: Machine) -> Iperf3Hosts:
@@ -104,11 +105,34 @@ def test_a_server_that_is_not_reached_is_the_gateways_and_is_ended() -> None:
     assert right.ran[-1] == ["pkill", "--pidfile", option(right.ran[0], "--pidfile")]
 
 
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        ("unable to set TCP_CONGESTION: not supported on this host", r"no TCP congestion control 'bbr': load its mod"),
+        ("the server is busy running a test. try again later", r"on the right machine \(198.19.0.2\): the server is b"),
+        ("unable to connect to server: Cannot assign requested address", r"on the left machine \(2001:2::2\): unable"),
+        ("unable to create a new stream: Cannot allocate memory", r"on the left machine .*gateway is not to blame"),
+    ],
+)
+def test_a_hosts_own_fault_is_never_the_gateways(error: str, says: str) -> None:
+    left, right = Machine({"end": {}, "error": error}, name="the left machine"), Machine(name="the right machine")
+    with pytest.raises(HostError, match=says) as caught:
+        hosts(left, right).transfer(tcp_test(Directions.FORWARD, "bbr"))
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("error", ["Connection timed out", "Connection refused", "No route to host"])
+def test_what_lies_between_the_hosts_is_the_gateways(error: str) -> None:
+    report = {"end": {}, "error": f"unable to connect to server: {error}"}
+    with pytest.raises(DutError, match=f"through the gateway: .*{error}"):
+        hosts(Machine(report), Machine()).transfer(tcp_test(Directions.FORWARD))
+
+
 def test_no_report_at_all() -> None:
-    with pytest.raises(DutError, match="no result but 'Segmentation fault'"):
+    with pytest.raises(HostError, match=r"failed on a machine .*: Segmentation fault"):
         hosts(Machine("Segmentation fault"), Machine()).transfer(tcp_test(Directions.FORWARD))
 
 
 def test_a_host_without_iperf3() -> None:
-    with pytest.raises(DutError, match="iperf3 doesn't run on a machine: `apt install iperf3` there"):
+    with pytest.raises(HostError, match="iperf3 doesn't run on a machine: `apt install iperf3` there"):
         hosts(Machine(version=127), Machine()).describe()
