@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -22,6 +23,8 @@ constexpr std::size_t kMostDelayed = 10000;  // a direction's; the others of a p
 constexpr double kPatience_s = 0.05;         // with a port that takes no more: a tester may pause for that long
 constexpr double kLongestHold_s = 0.1;
 constexpr double kAskInterval_s = 0.1;
+constexpr double kIdleAfter_s = 0.02;
+constexpr std::chrono::microseconds kNap{100};
 constexpr std::size_t kMacBytes = 6;
 
 bool is_neighbor_message(const rte_mbuf* buffer) {
@@ -77,6 +80,8 @@ void Forwarder::loop() {
     look(Side::left);
     look(Side::right);
     if (!line_.empty()) release(now_ticks());
+    // On a small machine whoever prepares the next trial needs this core.
+    if (line_.empty() && now_ticks() - frame_at_ > clock_.ticks(kIdleAfter_s)) std::this_thread::sleep_for(kNap);
   }
 }
 
@@ -90,6 +95,7 @@ void Forwarder::look(Side side) {
   }
   const std::uint64_t now = now_ticks();
   const std::uint64_t before = std::exchange(link.looked_at, now);
+  if (count > 0) frame_at_ = now;
   exactness_.longest_pause = std::max(exactness_.longest_pause, now - before);
   for (std::size_t i = 0; i < count; ++i) take(side, fetched_[i], before + (now - before) * (i + 1) / count);
   flush(side);

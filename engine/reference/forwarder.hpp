@@ -89,6 +89,7 @@ class Forwarder {
   DelayLine<Delayed> line_;
   std::vector<rte_mbuf*> fetched_;
   std::uint64_t ask_at_ = 0;
+  std::uint64_t frame_at_ = 0;
   Exactness exactness_;
   std::atomic<const std::function<void()>*> action_ = nullptr;
   std::atomic<bool> stop_ = false;

@@ -15,7 +15,10 @@ Json open_ports(const Json& params, Ports& ports, JsonRpc& rpc) {
   Json written = Json::array();
   for (const auto& port : ports) {
     written.push_back(write_port(*port));
-    if (!port->link_up()) rpc.log("warning", fmt::format("the link of port {} is down", port->options().device));
+    // A link of shared memory comes up when the other process opens its end.
+    const bool awaited = port->options().medium == Medium::memif;
+    if (!awaited && !port->link_up())
+      rpc.log("warning", fmt::format("the link of port {} is down", port->options().device));
   }
   return {{"ports", std::move(written)}};
 }
