@@ -8,6 +8,7 @@ Neither tells anything of a gateway that did not come back, or came back without
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import ClassVar, Final
 
@@ -78,16 +79,20 @@ class _Reset:
         self._gateway = bench.gateway
         self._config = _config(bench.experiment)
         self._after_s = self._config.steady_s(bench.experiment.timing.trial)
+        self._ends_at = 0.0
         self.awaited = False
 
     def traffic(self, seed: int) -> TrialRequest:
         assert self._rate_fps is not None
         self.awaited = True
+        self._ends_at = time.monotonic() + self._experiment.traffic_s
         return traffic_request(self._experiment, self._rate_fps, seed)
 
     def when_due(self, progress: Progress) -> None:
-        # Told late, the tester may have sent everything by then.
-        if not self.awaited or not self._after_s <= progress.elapsed_s or progress.sent == progress.planned:
+        if not self.awaited or not self._after_s <= progress.elapsed_s:
+            return
+        # Who is told late, or comes late to hear of it, would reset a gateway that has no traffic any more.
+        if progress.sent == progress.planned or time.monotonic() > self._ends_at:
             return
         self.awaited = False
         if self._config.command is None:
