@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from natxy import __version__
+from natxy.cli.calibrate import calibrate
 from natxy.cli.check import check
 from natxy.cli.compare import compare_runs
 from natxy.cli.doctor import doctor
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     rich_markup_mode=None,
 )
-for verb in (run, resume, check, report, export, doctor, selftest):
+for verb in (run, resume, check, report, export, doctor, selftest, calibrate):
     app.command()(verb)
 app.command("list")(list_names)
 app.command("compare")(compare_runs)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from contextlib import ExitStack
@@ -108,8 +109,10 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
             raise DutError(f"the reference gateway runs on the tester's machine, not on {self.transport.describe()}")
         allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", self.transport.run(["cat", "/proc/self/status"]).stdout)
         assert allowed
-        cores = parse_cores(allowed[1])
-        program = [str(find_reference()), "--worker-cores", str(cores[0]), "--main-core", str(cores[-1])]
+        worker = parse_cores(allowed[1])[0]
+        # It mostly sleeps, but where it does not, it had better be elsewhere.
+        main = min(os.sched_getaffinity(0) - {worker}, default=worker)
+        program = [str(find_reference()), "--worker-cores", str(worker), "--main-core", str(main)]
         return self.transport.inside(program)
 
     def _ports(self) -> list[PortSpec]:

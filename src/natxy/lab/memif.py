@@ -84,4 +84,6 @@ class MemifTestbed:
 
     def _device(self, side: Side, role: str) -> str:
         number = [*Side].index(side)
-        return f"net_memif{number},role={role},id={number},socket={self._sockets}/{side}.sock,socket-abstract=no"
+        return (
+            f"net_memif{number},role={role},id={number},socket={self._sockets}/{side}.sock,socket-abstract=no,rsize=12"
+        )

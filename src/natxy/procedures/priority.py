@@ -7,20 +7,23 @@ import contextlib
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Final
 
-_LOWEST = 19
+LOWEST: Final = 19
+HIGHEST: Final = -20
 _AUTOGROUP = Path("/proc/self/autogroup")
 
 
 class Background:
-    """This process at the lowest priority and off `avoid`ed cores, until `end`.
+    """This process at `niceness` and off `avoid`ed cores, until `end`.
 
     Programs inherit both, so start those that measure or are measured within `foreground`. Where nothing is measured,
     in virtual time or on other machines, there is nothing to make way for: not `active`.
     """
 
-    def __init__(self, *, active: bool = True) -> None:
+    def __init__(self, niceness: int = LOWEST, *, active: bool = True) -> None:
         self._active = active
+        self._background = niceness
         self._niceness = os.getpriority(os.PRIO_PROCESS, 0)
         self._cores = os.sched_getaffinity(0)
         self._avoided: frozenset[int] = frozenset()
@@ -42,7 +45,7 @@ class Background:
         self._leave()
 
     def _enter(self) -> None:
-        self._set(_LOWEST, self._cores - self._avoided or self._cores)
+        self._set(self._background, self._cores - self._avoided or self._cores)
 
     def _leave(self) -> None:
         self._set(self._niceness, self._cores)

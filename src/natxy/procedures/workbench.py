@@ -29,13 +29,13 @@ from natxy.lab.memif import MemifTestbed
 from natxy.lab.remote_hosts import HostsTestbed
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
-from natxy.plan.gateways import CommandConfig, GatewayConfig, SimulatedConfig, WireConfig
+from natxy.plan.gateways import CommandConfig, GatewayConfig, ReferenceConfig, SimulatedConfig, WireConfig
 from natxy.plan.hardware import HardwareConfig, HostsConfig, LinkSetUp
 from natxy.plan.loop import LoopConfig
 from natxy.plan.models import LabConfig, MemifConfig, SimulatedTestbedConfig
 from natxy.procedures.bench import Tester
 from natxy.procedures.cores import most_cores
-from natxy.procedures.priority import Background
+from natxy.procedures.priority import HIGHEST, LOWEST, Background
 from natxy.procedures.streams import neighbors_request
 
 
@@ -63,7 +63,8 @@ class Workbench:
         self._made_for: tuple[AddressPlan, GatewayConfig, bool, Addresses | None] | None = None
         self._bed: Bed | None = None
         elsewhere = isinstance(plan.testbed, HostsConfig) and plan.testbed.is_elsewhere
-        self._background = Background(active=not (elsewhere or isinstance(plan.testbed, SimulatedTestbedConfig)))
+        active = not (elsewhere or isinstance(plan.testbed, SimulatedTestbedConfig))
+        self._background = Background(_niceness(plan), active=active)
 
     def __enter__(self) -> Workbench:
         return self
@@ -221,6 +222,13 @@ class Workbench:
             description={"testbed": "simulated: a model of a gateway in virtual time"},
             deviations=["Nothing was measured: engine and gateway are models in virtual time."],
         )
+
+
+def _niceness(plan: ResolvedPlan) -> int:
+    """Beside a gateway that never rests and comes first on its core, who comes last hears of nothing while frames
+    flow."""
+    spinning = any(isinstance(experiment.gateway, ReferenceConfig) for experiment in plan.experiments)
+    return HIGHEST if spinning else LOWEST
 
 
 def _set_cores(bed: Bed, experiment: Experiment) -> None:

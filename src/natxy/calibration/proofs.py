@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tester must never take for something else: frames that are no proof of forwarding, and its own failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from natxy.calibration.case import Case, Expected, exactly, within
+from natxy.calibration.scale import Scale
+from natxy.calibration.stall import STALL_S
+from natxy.results.records import TrialKind
+
+LOST_EVERY: Final = 100
+DUPLICATED_EVERY: Final = 10
+WRONG_EVERY: Final = 50
+# What the gateway counts goes on from trial to trial.
+_WHY_COUNT: Final = "a trial may begin anywhere in a direction's sequence"
+
+
+def proofs(scale: Scale) -> Iterator[Case]:
+    frames = round(scale.delays_fps * scale.trial_s)
+    lost = frames // LOST_EVERY
+    wrong = frames // WRONG_EVERY
+    yield _traffic(
+        scale, "duplicates", "Duplicates beside loss",
+        {"loss": LOST_EVERY, "duplicate_every": DUPLICATED_EVERY},
+        {"lost": _of_both(lost), "duplicate": _of_both((frames - lost) // DUPLICATED_EVERY)},
+    )  # fmt: skip
+    yield _wrong_ports(scale, frames, wrong)
+    yield _traffic(
+        scale, "wrong-checksums", "Wrong checksums", {"corrupt_checksum_every": WRONG_EVERY},
+        {"corrupt": _of_both(wrong), "received": _of_both(frames - wrong)},
+    )  # fmt: skip
+    yield _traffic(
+        scale, "reordering", "Reordering", {"reorder": {"every": WRONG_EVERY}},
+        {"reordered": _of_both(wrong), "lost": exactly(0)},
+    )  # fmt: skip
+    rate_cps = scale.connections_cps
+    yield Case(
+        "not-established", "Connections forwarded but not established",
+        {"mode": "nat", "without_state_every": LOST_EVERY},
+        {
+            "procedure": "validated-connection-rate",
+            "connections": scale.connections,
+            "search": {"min_rate": rate_cps, "max_rate": rate_cps},
+        },
+        counts={
+            (TrialKind.PHASE1, "lost"): exactly(0),
+            (TrialKind.VALIDATE, "lost"): exactly(scale.connections // LOST_EVERY),
+        },
+    )  # fmt: skip
+    yield Case(
+        "stalled-tester", "Tester stopped in mid-trial",
+        # A burst of what was due in the meantime is more than it takes.
+        {"max_rate": 2 * scale.delays_fps, "buffer_frames": round(scale.delays_fps * STALL_S / 10)},
+        _at(scale.delays_fps) | {"max_invalid": 2, "timing": {"trial": 6 * STALL_S}},
+        stalled=True,
+    )  # fmt: skip
+
+
+def _wrong_ports(scale: Scale, frames: int, wrong: int) -> Case:
+    """Over so few connections that each was established with its right port, which every later frame has to have."""
+    rate_fps, faults = scale.delays_fps, {"wrong_port_every": WRONG_EVERY}
+    return Case(
+        "wrong-ports", "Wrong ports", {"mode": "nat", "forward": faults, "reverse": faults},
+        _at(rate_fps) | {"connections": WRONG_EVERY - 1, "phase1_rate": rate_fps},
+        counts={
+            (TrialKind.TRAFFIC, "misrouted"): _of_both(wrong),
+            (TrialKind.TRAFFIC, "received"): _of_both(frames - wrong),
+        },
+    )  # fmt: skip
+
+
+def _traffic(scale: Scale, name: str, title: str, faults: dict[str, Any], counts: dict[str, Expected]) -> Case:
+    return Case(
+        name, title, {"forward": faults, "reverse": faults}, _at(scale.delays_fps),
+        counts={(TrialKind.TRAFFIC, each): expected for each, expected in counts.items()},
+    )  # fmt: skip
+
+
+def _at(rate_fps: float) -> dict[str, Any]:
+    """A single step."""
+    return {"procedure": "throughput", "search": {"min_rate": rate_fps, "max_rate": rate_fps}}
+
+
+def _of_both(frames: int) -> Expected:
+    return within(2 * frames, 2, _WHY_COUNT)

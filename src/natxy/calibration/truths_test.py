@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing that natxy measures is without a truth; what follows from a token bucket is what one does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from natxy.calibration import truths
+from natxy.calibration.plan import SCALES, Wiring, calibration_plan, cases
+from natxy.calibration.scale import Scale
+from natxy.calibration.truths import BUFFER, TRUTHS
+from natxy.errors import PlanError
+from natxy.plan.gateways import ReferenceConfig
+from natxy.procedures.registry import PROCEDURES
+
+SCALE = SCALES[Wiring.MEMIF]
+
+
+# What hosts measure is iperf3's figure: no frame of it is natxy's, nor one that the reference gateway forwards.
+BY_FRAMES = [name for name, procedure in PROCEDURES.items() if not procedure.declaration.between_hosts]
+
+
+@pytest.mark.parametrize("procedure", BY_FRAMES)
+def test_every_procedure_has_a_truth(procedure: str) -> None:
+    assert procedure in TRUTHS, f"{procedure} is not calibrated: add its cases to {Path(truths.__file__).name}"
+    own = [*TRUTHS[procedure](SCALE)]
+    headline = PROCEDURES[procedure].declaration.headline().name
+    assert own
+    assert all(case.procedure == procedure and headline in case.figures for case in own)
+
+
+@pytest.mark.parametrize("wiring", Wiring)
+def test_a_calibration_is_a_plan(wiring: Wiring) -> None:
+    scale = SCALES[wiring]
+    chosen = cases(scale)
+    plan = calibration_plan(chosen, scale, wiring)
+    assert [experiment.name for experiment in plan.experiments] == [case.name for case in chosen]
+    assert all(isinstance(experiment.gateway, ReferenceConfig) for experiment in plan.experiments)
+
+
+def test_a_part_of_it_by_procedure_and_by_name() -> None:
+    assert {case.procedure for case in cases(SCALE, ["latency"])} == {"latency"}
+    assert [case.name for case in cases(SCALE, ["duplicates"])] == ["duplicates"]
+    with pytest.raises(PlanError, match="nothing to calibrate named 'latenzy'; there are: throughput, "):
+        cases(SCALE, ["latenzy"])
+
+
+def lost(frames: int, sent_fps: float, passed_fps: float, depth: int) -> int:
+    """Of frames that leave one by one for a token bucket, which is full at first."""
+    tokens, dropped = float(depth), 0
+    for _ in range(frames):
+        if tokens >= 1 - 1e-9:
+            tokens -= 1
+        else:
+            dropped += 1
+        tokens = min(depth, tokens + passed_fps / sent_fps)
+    return dropped
+
+
+scales = st.builds(
+    Scale,
+    rate_fps=st.floats(min_value=2_000, max_value=40_000),
+    trial_s=st.floats(min_value=0.1, max_value=0.5),
+    connections=st.integers(min_value=2_000, max_value=20_000),
+)
+
+
+@given(scale=scales)
+def test_the_highest_rate_is_what_a_token_bucket_passes(scale: Scale) -> None:
+    expected = truths.highest_rate(scale)
+    depth = scale.buffer(scale.rate_fps)
+
+    def loses(rate_fps: float) -> bool:
+        return lost(round(rate_fps * scale.trial_s), rate_fps, scale.rate_fps, depth) > 0
+
+    assert not loses(expected.truth - 2 / scale.trial_s)
+    assert loses(expected.truth + 3 / scale.trial_s)
+
+
+@given(scale=scales)
+def test_the_highest_connection_rate_is_what_a_token_bucket_passes(scale: Scale) -> None:
+    (case,) = truths.connection_rate(scale)
+    truth, depth = case.figures["rate"].truth, scale.buffer(scale.connections_cps)
+    assert lost(scale.connections, truth * 0.998, scale.connections_cps, depth) == 0
+    assert lost(scale.connections, truth * 1.002, scale.connections_cps, depth) > 0
+
+
+@given(scale=scales)
+def test_the_longest_burst_is_what_a_token_bucket_holds(scale: Scale) -> None:
+    (case,) = truths.back_to_back(scale)
+    frames = round(case.figures["burst"].truth)
+    assert lost(frames - 1, 2 * scale.rate_fps, scale.rate_fps, BUFFER) == 0
+    assert lost(frames + 3, 2 * scale.rate_fps, scale.rate_fps, BUFFER) > 0
+
+
+@given(scale=scales)
+def test_the_loss_at_twice_the_rate_is_what_a_token_bucket_drops(scale: Scale) -> None:
+    (case,) = truths.frame_loss_rate(scale)
+    expected = case.figures["loss_at_maximum_forward"]
+    frames = round(2 * scale.rate_fps * scale.trial_s)
+    dropped = lost(frames, 2 * scale.rate_fps, scale.rate_fps, scale.buffer(scale.rate_fps))
+    assert abs(100 * dropped / frames - expected.truth) <= expected.above

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy calibrate`: measures the reference gateway, and compares what comes out with what is true."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from natxy.calibration.case import Case, Reading, readings
+from natxy.calibration.plan import SCALES, Wiring, calibration_plan, cases
+from natxy.calibration.stall import stall_engine
+from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.run import prepare, say_how_to_go_on
+from natxy.engine.messages import Progress
+from natxy.errors import TesterLimitError
+from natxy.plan.experiment import Experiment
+from natxy.plan.units import Unit, format_quantity
+from natxy.procedures.listener import RunListener
+from natxy.procedures.runner import run_plan
+from natxy.report.tables import Column, Table, to_rich
+from natxy.results.reader import RunReader
+from natxy.results.records import TrialKind
+from natxy.results.store import RESULTS_FILE
+
+
+def calibrate(
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this procedure, or this row's name; can be given again.", show_default=False),
+    ] = None,
+    wiring: Annotated[Wiring, typer.Option(help="What joins tester and gateway.")] = Wiring.MEMIF,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the run; by default runs/calibrate-DATE-TIME.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False,
+) -> None:
+    """Run every procedure against a gateway whose limits and faults are known, and print how far each is off.
+
+    The gateway is natxy-reference on this machine. A tolerance is what the search's width, the clock and the limits of
+    a valid trial leave open.
+
+    Exit codes: 0 all that was measured is true; 3 something is not, or could not be measured; others as `natxy run`.
+    """
+    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    with reported_errors(), one_interrupt():
+        scale = SCALES[wiring]
+        chosen = cases(scale, only or ())
+        plan = calibration_plan(chosen, scale, wiring)
+        prepare(plan)
+        folder = output or Path("runs") / f"{plan.name}-{datetime.now():%Y%m%d-%H%M%S}"
+        watch = _Watch(chosen, console)
+        try:
+            # What ended without a result is a row that is not as it should be.
+            run_plan(plan, folder, watch)
+        except BaseException:
+            if (folder / RESULTS_FILE).exists():
+                say_how_to_go_on(folder, console)
+            raise
+        reader = RunReader(folder)
+        found = [reading for case in chosen for reading in readings(case, reader.experiment(case.name))]
+    if as_json:
+        typer.echo(json.dumps([_object(reading) for reading in found], indent=2, ensure_ascii=False))
+    else:
+        _show(found, folder, console)
+    if not all(reading.ok for reading in found):
+        raise typer.Exit(TesterLimitError.exit_code)
+
+
+class _Watch(RunListener):
+    """A line an experiment; stops the engine where a case says so."""
+
+    def __init__(self, chosen: Sequence[Case], console: Console) -> None:
+        self._titles = {case.name: case.title for case in chosen}
+        self._stalled = {case.name for case in chosen if case.stalled}
+        self._console = console
+        self._number = 0
+        self._name = ""
+
+    def run_started(self, folder: Path) -> None:
+        self._console.print(f"results: {folder}", markup=False)
+
+    def experiment_started(self, experiment: Experiment) -> None:
+        self._number += 1
+        self._name = experiment.name
+        title = self._titles[experiment.name]
+        self._console.print(f"{self._number}/{len(self._titles)} {title}, {experiment.procedure.name}", markup=False)
+
+    def progress(self, kind: TrialKind, progress: Progress) -> None:
+        # Once a trial, after its beginning and well before its end.
+        if self._name in self._stalled and 0 < progress.sent < 0.7 * progress.planned:
+            stall_engine()
+
+
+def _show(found: Sequence[Reading], folder: Path, console: Console) -> None:
+    columns = (
+        Column("Procedure"), Column("Figure"), Column("Truth", numeric=True), Column("Measured", numeric=True),
+        Column("Error", numeric=True), Column("Allowed", numeric=True), Column(""),
+    )  # fmt: skip
+    console.print(to_rich(Table("Calibration", columns, tuple(_row(reading) for reading in found))))
+    for why in dict.fromkeys(reading.expected.why for reading in found):
+        console.print(f"• {why}", markup=False)
+    wrong = [reading for reading in found if not reading.ok]
+    for reading in wrong:
+        remark = f" ({reading.remark})" if reading.remark else ""
+        console.print(f"Not true: {reading.procedure}, {reading.what}{remark}", markup=False)
+    console.print(
+        f"{len(found) - len(wrong)} of {len(found)} as they should be. `natxy report {folder}` shows the trials.",
+        markup=False,
+    )
+
+
+def _row(reading: Reading) -> tuple[str, ...]:
+    expected, error = reading.expected, reading.error
+    return (
+        reading.procedure,
+        reading.what,
+        _shown(expected.truth, reading.unit),
+        "–" if reading.measured is None else _shown(reading.measured, reading.unit),
+        "–" if error is None else _difference(error, reading),
+        _allowed(reading),
+        "ok" if reading.ok else "WRONG",
+    )
+
+
+def _shown(value: float, unit: Unit) -> str:
+    return f"{value:,.0f}" if unit in {Unit.FRAMES, Unit.CONNECTIONS} else format_quantity(value, unit)
+
+
+def _difference(value: float, reading: Reading) -> str:
+    """As a share of the truth, where that is not 0."""
+    truth = reading.expected.truth
+    sign = "−" if value < 0 else "+"
+    if value == 0:
+        return "0"
+    return sign + (f"{abs(100 * value / truth):.2g} %" if truth else _shown(abs(value), reading.unit))
+
+
+def _allowed(reading: Reading) -> str:
+    below, above = reading.expected.below, reading.expected.above
+    if below == above:
+        return _difference(above, reading).replace("+", "±")
+    return f"{_difference(-below, reading)} to {_difference(above, reading)}"
+
+
+def _object(reading: Reading) -> dict[str, Any]:
+    expected = reading.expected
+    return {
+        "procedure": reading.procedure,
+        "case": reading.case,
+        "what": reading.what,
+        "unit": reading.unit,
+        "truth": expected.truth,
+        "measured": reading.measured,
+        "error": reading.error,
+        "allowed": [-expected.below, expected.above],
+        "why": expected.why,
+        "ok": reading.ok,
+        "remark": reading.remark,
+    }
