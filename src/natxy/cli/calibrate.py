@@ -100,7 +100,7 @@ class _Watch(RunListener):
 def _show(found: Sequence[Reading], folder: Path, console: Console) -> None:
     columns = (
         Column("Procedure"), Column("Figure"), Column("Truth", numeric=True), Column("Measured", numeric=True),
-        Column("Error", numeric=True), Column("Allowed", numeric=True), Column(""),
+        Column("Error", numeric=True), Column(""), Column("Allowed", numeric=True),
     )  # fmt: skip
     console.print(to_rich(Table("Calibration", columns, tuple(_row(reading) for reading in found))))
     for why in dict.fromkeys(reading.expected.why for reading in found):
@@ -123,8 +123,8 @@ def _row(reading: Reading) -> tuple[str, ...]:
         _shown(expected.truth, reading.unit),
         "–" if reading.measured is None else _shown(reading.measured, reading.unit),
         "–" if error is None else _difference(error, reading),
-        _allowed(reading),
         "ok" if reading.ok else "WRONG",
+        _allowed(reading),
     )
 
 
