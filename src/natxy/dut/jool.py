@@ -33,13 +33,13 @@ JoolT = TypeVar("JoolT", bound=KernelModel)
 class JoolTranslator(LinuxGateway[JoolT]):
     """What Jool's two translators share: one instance, configured as a whole from one JSON text."""
 
+    capabilities = frozenset({Capability.SET_CORES})
     module: ClassVar[str]
+    """Of the kernel; the program that configures it has the same name."""
 
     @classmethod
     def programs(cls, config: JoolT) -> dict[str, str]:
         return super().programs(config) | {cls.module: "apt install jool-tools"}
-
-    """Of the kernel; the program that configures it has the same name."""
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class JoolGateway(JoolTranslator[JoolConfig]):
     name = "jool"
     summary = "Jool: stateful NAT64, and NAT46 through static bindings; the kernel module, or in user-mode Linux"
     module = "jool"
-    capabilities = frozenset({Capability.CLEAR, Capability.COUNT})
+    capabilities = JoolTranslator.capabilities | {Capability.CLEAR, Capability.COUNT}
     stateful = True
 
     def settings(self) -> dict[str, Any]:

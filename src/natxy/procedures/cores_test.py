@@ -52,6 +52,22 @@ def test_without_cores_a_gateway_uses_all_it_has(tmp_path: Path) -> None:
     assert summary.median == pytest.approx(50_000 * 6.25, abs=210)
 
 
+def test_jool_has_its_cores_set_on_a_machine_of_its_own_but_not_in_a_guest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = "gateway: {driver: jool, kernel: user-mode}\n  translation: nat64\n"
+    there = "kind: hardware, left: {interface: a}, right: {interface: b}, dut: {ssh: root@dut, left: c, right: d}"
+    plan = PLAN.replace(
+        "  gateway: {driver: simulated, forwarding_fps: 200k, connection_rate_fps: 50k, core_efficiency: 0.75}\n",
+        f"  {gateway}",
+    )
+    plan = plan.replace("procedure: throughput", "procedure: throughput, connections: 50k, phase1_rate: 1k")
+    check_cores(load(tmp_path, plan.replace("kind: simulated, dut_cores: 8", there).replace(", kernel: user-mode", "")))
+    monkeypatch.setattr("natxy.procedures.cores.runs_in_guest", lambda gateway: True)
+    with pytest.raises(PlanError, match=r"the cores of jool cannot be set on this testbed; remove `cores`"):
+        check_cores(load(tmp_path, plan.replace("kind: simulated, dut_cores: 8", "kind: lab")))
+
+
 def test_a_testbed_with_fewer_cores_is_told_before_measuring(tmp_path: Path) -> None:
     check_cores(scale_up(tmp_path))
     with pytest.raises(PlanError, match=r"^forwarding/cores=8 asks for 8 of .* but this testbed has 4 for it"):
