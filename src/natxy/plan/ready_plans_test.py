@@ -10,6 +10,7 @@ import pytest
 from natxy.plan.hardware import HardwareConfig, HostsConfig
 from natxy.plan.loading import load_plan
 from natxy.plan.models import TimingPreset
+from natxy.plan.presets import PRESETS
 from natxy.published import published_names
 
 FOLDER = Path(__file__).parents[3] / "plans"
@@ -27,6 +28,13 @@ def test_every_plan_resolves_and_is_called_as_its_file(file: Path) -> None:
     assert plan.name == (f"{file.stem}-paper" if paper else file.stem)
     assert plan.description
     assert "\n" not in plan.description
+
+
+@pytest.mark.parametrize("file", PLANS, ids=called)
+def test_no_plan_lets_the_tester_fall_further_behind_than_its_preset(file: Path) -> None:
+    for timing in (experiment.timing for experiment in load_plan(file).experiments):
+        strict = PRESETS[timing.preset]
+        assert (timing.max_pause, timing.overrun_floor) == (strict.max_pause, strict.overrun_floor)
 
 
 @pytest.mark.parametrize("file", sorted((FOLDER / "paper").glob("*.yaml")), ids=called)

@@ -58,7 +58,7 @@ def _trial_count(run: RunRecord) -> str:
     repeated = (
         f", {invalid} of them invalid (the tester fell short) and never counted against a gateway" if invalid else ""
     )
-    repeated += f", {unprepared} a phase 1 that failed and decided nothing" if unprepared else ""
+    repeated += f", {unprepared} decided nothing because phase 1 failed" if unprepared else ""
     return f"{len(trials)} trials{repeated}. Seed {run.seed}."
 
 
