@@ -33,8 +33,8 @@ def check(
 ) -> None:
     """Validate a plan, resolve its defaults and print what it would measure, and for about how long.
 
-    Exit codes: 0 the plan is good; 2 it is not, with a line for every error; 4 this machine lacks a program that one of
-    its gateways runs.
+    Exit codes: 0 the plan is good, though some of it may be skipped for want of a program, which is named; 2 it is not,
+    with a line for every error; 4 nothing of it can be measured for want of programs.
     """
     with reported_errors():
         resolved = load_plan(plan, only=only or ())
@@ -42,8 +42,11 @@ def check(
         console = Console(highlight=False, soft_wrap=True)
         for line in describe(resolved):
             console.print(line, markup=False)
-        if missing := missing_programs(resolved):
-            raise DutError("\n".join(["this machine cannot run all of the plan's gateways:", *missing]))
+        lacking = missing_programs(resolved)
+        if {name for names in lacking.values() for name in names} == {each.name for each in resolved.experiments}:
+            raise DutError("\n".join(["this machine can run none of the plan's gateways:", *lacking]))
+        for reason, names in lacking.items():
+            console.print(f"Will be skipped: {', '.join(names)}: {reason}", markup=False)
 
 
 def describe(plan: ResolvedPlan) -> Iterator[str]:

@@ -152,6 +152,22 @@ def test_check_looks_for_the_cores_of_a_lab(plan: Path, tmp_path: Path) -> None:
     assert "`natxy run` checks root, nf_conntrack_max and the timeouts" in done.stdout
 
 
+def test_check_says_what_will_be_skipped_and_fails_only_where_nothing_is_left(plan: Path, tmp_path: Path) -> None:
+    search = "search: {min_rate: 10k, max_rate: 100k, error: 1k}"
+    own = f"{{name: siit, gateway: GATEWAYS, translation: siit, procedure: throughput, {search}}}"
+    siit = f"name: p\nexperiments:\n  - {own}"
+    absent = "{driver: map646, program: /nowhere/map646}"
+    there = "{driver: command, wait_ready: ['true']}"
+    plan.write_text(siit.replace("GATEWAYS", f"[{absent}, {there}]"))
+    done = natxy("check", plan, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Will be skipped: siit/gateway=map646: map646: /nowhere/map646 is not installed" in done.stdout
+    plan.write_text(siit.replace("GATEWAYS", absent))
+    done = natxy("check", plan, cwd=tmp_path)
+    assert done.returncode == 4
+    assert "this machine can run none of the plan's gateways:" in done.stderr
+
+
 def test_what_a_search_cut_off_is_told_as_a_bound(plan: Path, tmp_path: Path) -> None:
     plan.write_text(PLAN.replace("max_rate: 500k", "max_rate: 100k").replace("rate_fps: 90000", "rate_fps: 9000"))
     done = natxy("run", plan, "--output", "out", cwd=tmp_path)

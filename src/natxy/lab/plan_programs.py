@@ -26,28 +26,28 @@ def looks_here(plan: ResolvedPlan) -> bool:
             return not isinstance(testbed, LoopConfig | SimulatedTestbedConfig)
 
 
-def missing_programs(plan: ResolvedPlan) -> list[str]:
-    """`jool: ...`, a line for each gateway that cannot run here, with what to do about it."""
-    if not looks_here(plan):
-        return []
-    lines: dict[str, None] = {}
-    for experiment in plan.experiments:
+def missing_programs(plan: ResolvedPlan) -> dict[str, list[str]]:
+    """`map646: ...`, a line for each program that isn't here, with what to do about it: who needs it."""
+    lacking: dict[str, list[str]] = {}
+    for experiment in plan.experiments if looks_here(plan) else ():
         gateway = experiment.gateway
-        lines |= dict.fromkeys(f"{gateway.driver}: {reason}" for reason in _why_not(gateway))
+        lines = [f"{gateway.driver}: {reason}" for reason in _why_not(gateway)]
         here = not isinstance(plan.testbed, HostsConfig)
         if experiment.procedure.between_hosts and here and not shutil.which("iperf3"):
-            lines[f"{experiment.procedure.name}: iperf3 is not installed: apt install iperf3"] = None
-    return [*lines]
+            lines.append(f"{experiment.procedure.name}: iperf3 is not installed: apt install iperf3")
+        for line in lines:
+            lacking.setdefault(line, []).append(experiment.name)
+    return lacking
 
 
 def _why_not(gateway: GatewayConfig) -> Iterator[str]:
     try:
         if runs_in_guest(gateway):
             find_guest()
-            return
     except PlanError as error:
         yield str(error)
         return
+    # A guest has this machine's programs.
     for program, remedy in GATEWAYS[gateway.driver].programs(gateway).items():
         if not shutil.which(program):
             yield f"{program} is not installed: {remedy}"

@@ -18,7 +18,9 @@ def missing(gateway: object, *, testbed: object = None, **more: Any) -> list[str
     own = {"name": "e", "gateway": gateway, "procedure": "throughput", "search": SEARCH, **more}
     own = {field: value for field, value in own.items() if value is not None}
     plan = {"name": "p", "testbed": testbed or {"kind": "lab"}, "experiments": [own]}
-    return missing_programs(resolve(Plan.model_validate(plan)))
+    lacking = missing_programs(resolve(Plan.model_validate(plan)))
+    assert all(names == ["e"] for names in lacking.values())
+    return [*lacking]
 
 
 @pytest.fixture
@@ -61,6 +63,12 @@ def test_translators_too() -> None:
     ):
         (line,) = missing(driver, translation="siit")
         assert line.startswith(f"{driver}: {words}")
+
+
+@pytest.mark.usefixtures("empty_machine")
+def test_a_guest_has_the_programs_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_programs, "find_guest", lambda: None)
+    assert missing("jool-siit", translation="siit") == ["jool-siit: jool_siit is not installed: apt install jool-tools"]
 
 
 @pytest.mark.usefixtures("empty_machine")

@@ -60,8 +60,10 @@ def explained(details: ErrorDetails) -> Problem:
 
 
 def unknown(name: str, known: Sequence[str]) -> str:
-    guess = _guess(name, known) or "."
-    return f"unknown field{guess} Expected one of {', '.join(sorted(known))}"
+    guess = _guess(name, known)
+    if guess and len(known) > _MOST_NAMED:
+        return f"unknown field{guess}"
+    return f"unknown field{guess or '.'} Expected one of {', '.join(sorted(known))}"
 
 
 def _mapping(location: Location) -> str:

@@ -63,7 +63,7 @@ def field_names(schema: Schema, location: tuple[str | int, ...]) -> list[str]:
             deeper = [node["properties"][part] for node in alternatives if part in node.get("properties", {})]
             if not deeper:
                 # Pydantic names a discriminated union's member by its tag.
-                deeper = [node for node in alternatives if _has_tag(node, part)]
+                deeper = [node for node in alternatives if _has_tag(schema, node, part)]
         candidates = deeper or candidates
     names = (name for node in _alternatives(schema, candidates) for name in node.get("properties", {}))
     return [*dict.fromkeys(names)]
@@ -100,8 +100,10 @@ def _alternatives(schema: Schema, nodes: list[Schema]) -> list[Schema]:
     return plain
 
 
-def _has_tag(node: Schema, tag: str) -> bool:
-    return any(field.get("const") == tag for field in node.get("properties", {}).values())
+def _has_tag(schema: Schema, node: Schema, tag: str) -> bool:
+    """Also where the tag may be swept."""
+    fields = node.get("properties", {}).values()
+    return any(each.get("const") == tag for each in _alternatives(schema, [*fields]))
 
 
 if __name__ == "__main__":

@@ -19,4 +19,6 @@ def test_field_names_are_found_through_lists_unions_and_tags() -> None:
     assert "experiments" in field_names(schema, ())
     assert "min_rate" in field_names(schema, ("experiments", 3, "search"))
     assert field_names(schema, ("testbed", "simulated")) == ["kind", "tester_limit", "dut_cores", "noise"]
-    assert "conntrack_max" in field_names(schema, ("experiments", 0, "gateway", "nftables"))
+    of_nftables = field_names(schema, ("experiments", 0, "gateway", "nftables"))
+    assert "conntrack_max" in of_nftables
+    assert "bib_port" not in of_nftables

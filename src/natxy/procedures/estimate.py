@@ -22,7 +22,8 @@ def experiment_s(plan: ResolvedPlan, experiment: Experiment) -> float:
     if plan.testbed.kind == "simulated":
         return 0.001 * steps
     traffic_s = procedure_of(experiment).expected_step_s(experiment, _phase1_fps(plan, experiment))
-    return SET_UP_S + steps * (experiment.timing.settle + TRIAL_OVERHEAD_S + traffic_s)
+    clear_s = experiment.gateway.clear_s if experiment.gateway.keeps_connections else 0.0
+    return SET_UP_S + steps * (clear_s + experiment.timing.settle + TRIAL_OVERHEAD_S + traffic_s)
 
 
 def expected_steps(experiment: Experiment) -> int:

@@ -8,13 +8,19 @@ import pytest
 from natxy.plan.loading import load_plan
 from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
-from natxy.procedures.estimate import estimate_s
+from natxy.procedures.estimate import estimate_s, expected_steps
 
 QUICKSTART = Path(__file__).parents[3] / "plans" / "quickstart.yaml"
 
 
 def test_the_quickstart_takes_less_than_four_minutes() -> None:
     assert 60 < estimate_s(load_plan(QUICKSTART)) < 240
+
+
+def test_a_reboot_before_every_step_makes_it_days() -> None:
+    plan = load_plan(QUICKSTART.parent / "paper" / "pf-nat64-enumeration.yaml")
+    steps = sum(experiment.repeat * expected_steps(experiment) for experiment in plan.experiments)
+    assert estimate_s(plan) > max(2 * 86400, 120 * steps)
 
 
 def test_trials_of_a_minute_take_their_minutes() -> None:

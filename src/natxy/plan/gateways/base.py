@@ -26,6 +26,11 @@ class GatewayModel(BaseModel):
         return False
 
     @property
+    def clear_s(self) -> float:
+        """About how long its table takes to be emptied, where that is longer than a moment."""
+        return 0.0
+
+    @property
     def translations(self) -> frozenset[TranslationKind | None]:
         """Between families, those it can be asked for; None is traffic of one family."""
         return frozenset({None})

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,10 @@ from natxy.plan.terms import TranslationKind
 from natxy.plan.units import Count, Duration
 
 Mac = Annotated[str, Field(pattern=r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")]
+
+
+# A server's firmware takes most of it.
+_REBOOT_S: Final = 120.0
 
 
 class PfClear(StrEnum):
@@ -50,6 +54,10 @@ class OpenbsdPfConfig(GatewayModel):
     @property
     def hides_left(self) -> bool:
         return self.enabled
+
+    @property
+    def clear_s(self) -> float:
+        return _REBOOT_S if self.clear == PfClear.REBOOT else 0.0
 
     @property
     def translations(self) -> frozenset[TranslationKind | None]:
