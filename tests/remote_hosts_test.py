@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from natxy.lab.host_link import TABLE
 from natxy.results.reader import RunReader
 from tests.sshd import Sshd, needs_sshd, running_sshd
 
@@ -108,10 +109,16 @@ def test_goodput_between_remote_hosts_and_nothing_stays(tmp_path: Path, sshds: M
     for namespace in (LEFT, RIGHT):
         ip("-n", namespace, "link", "set", "test", "mtu", "1400")
     # What a killed run left.
+    ip("-n", RIGHT, "address", "add", "2001:2:0:8000::2/64", "dev", "test", "nodad")
+    ip("-n", RIGHT, "-6", "rule", "add", "from", "2001:2:0:8000::2", "lookup", TABLE)
+    # What the host's owner set up.
     ip("-n", LEFT, "address", "add", "2001:2::2/64", "dev", "test", "nodad")
     done = natxy_run(tmp_path, sshds)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [*left_behind(LEFT), *left_behind(RIGHT)] == []
+    assert left_behind(RIGHT) == []
+    assert "inet6 2001:2::2/64 scope global" in ip("-n", LEFT, "address", "show", "dev", "test")
+    ip("-n", LEFT, "address", "del", "2001:2::2/64", "dev", "test")
+    assert left_behind(LEFT) == []
     run = RunReader(tmp_path / "out").run
     for experiment in run.experiments:
         assert experiment.statistics is not None
@@ -146,5 +153,5 @@ def test_a_host_without_iperf3(tmp_path: Path, sshds: Mapping[str, Sshd]) -> Non
     config.write_text(config.read_text().replace("/usr/sbin:/usr/bin:/sbin:/bin", str(bare)))
     sshds[RIGHT].process.send_signal(1)
     done = natxy_run(tmp_path, sshds)
-    assert done.returncode == 4, done.stdout + done.stderr
+    assert done.returncode == 3, done.stdout + done.stderr
     assert "iperf3 doesn't run on ssh root@gateway: `apt install iperf3` there" in " ".join(done.stdout.split())

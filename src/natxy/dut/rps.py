@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.transport import Transport
@@ -12,6 +13,20 @@ from natxy.dut.transport import Transport
 def steer(transport: Transport, interfaces: DutInterfaces, cores: Collection[int]) -> None:
     for interface in (interfaces.left, interfaces.right):
         steer_interface(transport, interface, cores)
+
+
+@contextmanager
+def steered(transport: Transport, interface: str, cores: Collection[int]) -> Iterator[None]:
+    """Until the context is left; then as before."""
+    before = {
+        queue: transport.run(["cat", f"{queue}/rps_cpus"]).stdout.strip() for queue in _queues(transport, interface)
+    }
+    try:
+        steer_interface(transport, interface, cores)
+        yield
+    finally:
+        for queue, mask in before.items():
+            transport.run(["tee", f"{queue}/rps_cpus"], input=mask, check=False)
 
 
 def steer_interface(transport: Transport, interface: str, cores: Iterable[int]) -> None:

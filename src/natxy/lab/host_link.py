@@ -31,18 +31,34 @@ def linked_host(
     unchecked = ["nodad"] if link.dut.version == 6 else []
     addresses = link_addresses(link, address)
     before = transport.run(["cat", f"/sys/class/net/{interface}/mtu"]).stdout.strip()
+    users = _of_the_user(transport, interface, addresses)
+    own = [each for each in addresses if each not in users]
     try:
-        _remove(transport, interface, link, addresses)
+        _remove(transport, interface, link, own)
         transport.run(["ip", "link", "set", interface, "mtu", str(mtu), "up"])
         for each in addresses:
-            transport.run(["ip", "address", "add", str(each), "dev", interface, *unchecked])
+            # The rule first: by it a killed run's address is told from the user's.
             transport.run(["ip", version, "rule", "add", "from", str(each.ip), "lookup", TABLE])
+        for each in own:
+            transport.run(["ip", "address", "add", str(each), "dev", interface, *unchecked])
         hop = ["via", str(link.dut.ip), "dev", interface, "table", TABLE]
         transport.run(["ip", version, "route", "replace", "default", *hop])
         yield
     finally:
-        _remove(transport, interface, link, addresses)
+        _remove(transport, interface, link, own)
+        for each in users:
+            _remove_rule(transport, each)
         transport.run(["ip", "link", "set", interface, "mtu", before], check=False)
+
+
+def _of_the_user(
+    transport: Transport, interface: str, addresses: list[IPv4Interface | IPv6Interface]
+) -> list[IPv4Interface | IPv6Interface]:
+    """Those that are there already, and not because of a run that was killed."""
+    words = transport.run(["ip", "-brief", "address", "show", "dev", interface]).stdout.split()[2:]
+    there = {ip_interface(word) for word in words if "/" in word}
+    rules = {version: transport.run(["ip", f"-{version}", "rule", "show"]).stdout for version in (4, 6)}
+    return [each for each in addresses if each in there and f"from {each.ip} lookup {TABLE}" not in rules[each.version]]
 
 
 def _remove(
@@ -52,5 +68,10 @@ def _remove(
     version = f"-{link.dut.version}"
     transport.run(["ip", version, "route", "del", "default", "dev", interface, "table", TABLE], check=False)
     for each in addresses:
-        transport.run(["ip", version, "rule", "del", "from", str(each.ip), "lookup", TABLE], check=False)
         transport.run(["ip", "address", "del", str(each), "dev", interface], check=False)
+        _remove_rule(transport, each)
+
+
+def _remove_rule(transport: Transport, address: IPv4Interface | IPv6Interface) -> None:
+    rule = ["from", str(address.ip), "lookup", TABLE]
+    transport.run(["ip", f"-{address.version}", "rule", "del", *rule], check=False)

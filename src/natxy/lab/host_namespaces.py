@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from natxy.dut.machine import MachineSysctls
-from natxy.dut.rps import steer_interface
+from natxy.dut.rps import steered
 from natxy.dut.transport import NetnsTransport, Transport
 from natxy.engine.messages import Side
 from natxy.hosts.iperf3 import Host
@@ -50,7 +50,7 @@ def host_namespaces(
             stack.callback(inside.run, ["ip", "link", "set", interface, "netns", _now_in(outside)])
             address = getattr(addresses, f"{side}_hosts").first
             stack.enter_context(linked_host(inside, interface, getattr(addresses, side.value), address, mtu))
-            steer_interface(inside, interface, cores)
+            stack.enter_context(steered(inside, interface, cores))
             hosts[side] = Host(inside, address, cores)
         yield hosts
 

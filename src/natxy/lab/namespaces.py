@@ -47,6 +47,12 @@ class LabNamespaces:
         self._remove(self.tester, self.dut)
 
     def remove_hosts(self) -> None:
+        """What is still in them goes to natxy's own network namespace: it may be the machine's, and deleting a
+        namespace deletes the veth ends in it."""
+        existing = _namespaces()
+        for name in map(self.host, Side):
+            if name in existing:
+                _move_links_out(name)
         self._remove(*map(self.host, Side))
 
     def _remove(self, *names: str) -> None:
@@ -108,6 +114,13 @@ def _end_processes(namespace: str, timeout_s: float = 2) -> None:
         if time.monotonic() > deadline:
             raise DutError(f"processes {', '.join(pids)} in network namespace {namespace} cannot be ended")
         time.sleep(0.02)
+
+
+def _move_links_out(namespace: str) -> None:
+    for line in run_program(["ip", "-n", namespace, "-brief", "link", "show"]).stdout.splitlines():
+        link = line.split()[0].split("@")[0]
+        if link != "lo":
+            run_program(["ip", "-n", namespace, "link", "set", link, "netns", str(os.getpid())], check=False)
 
 
 def _remove_links(namespace: str) -> None:

@@ -81,6 +81,8 @@ class DutLocation(PlanModel):
     def _one_place(self) -> DutLocation:
         if self.ssh and self.namespace:
             raise ValueError("ssh and namespace are two places; remove one of them")
+        if self.left == self.right:
+            raise ValueError(f"left and right are one interface, {self.left}; a gateway forwards between two")
         return self
 
 
@@ -123,6 +125,9 @@ class HostsConfig(PlanModel):
     def _two_hosts(self) -> HostsConfig:
         if self.left.ssh == self.right.ssh:
             raise ValueError("left and right are one machine, whose kernel would not send through the DUT; give two")
+        for side, host in (("left", self.left), ("right", self.right)):
+            if host.ssh == self.dut.ssh:
+                raise ValueError(f"{side} and dut are one machine; give a host of its own, cabled to the DUT")
         return self
 
     @property

@@ -53,7 +53,7 @@ def test_what_hosts_cannot_do(field: str, value: Any, expected: str) -> None:
     assert any(expected in problem.message for problem in caught.value.problems)
 
 
-HOSTS = {
+HOSTS: dict[str, Any] = {
     "kind": "hosts",
     "left": {"ssh": "root@client", "interface": "eth1"},
     "right": {"ssh": "root@server", "interface": "eth1"},
@@ -81,6 +81,10 @@ def test_remote_hosts_are_two_machines_and_reach_any_gateway() -> None:
     assert tcp(testbed=HOSTS, gateway="openbsd-pf", translation="nat64").flows == 1
     with pytest.raises(ValidationError, match="left and right are one machine"):
         tcp(testbed=HOSTS | {"right": HOSTS["left"]})
+    with pytest.raises(ValidationError, match="left and dut are one machine"):
+        tcp(testbed=HOSTS | {"left": HOSTS["left"] | {"ssh": HOSTS["dut"]["ssh"]}})
+    with pytest.raises(ValidationError, match="left and right are one interface, eth1"):
+        tcp(testbed=HOSTS | {"dut": HOSTS["dut"] | {"left": "eth1", "right": "eth1"}})
 
 
 def test_the_most_that_gigabit_ethernet_carries() -> None:
