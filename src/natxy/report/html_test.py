@@ -110,6 +110,11 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     assert page.text.count(HOSTILE) > 8
 
 
+def test_names_do_not_break_at_their_hyphens(tmp_path: Path) -> None:
+    page = write_report(quickstart(tmp_path)).read_text(encoding="utf-8")
+    assert '<td class="numeric"><span class="word">linux-forward</span></td>' in page
+
+
 def test_gateways_of_one_configuration_are_described_once(tmp_path: Path) -> None:
     text = Page(write_report(quickstart(tmp_path))).text
     assert text.count("table ip natxy {") == 2
