@@ -37,6 +37,7 @@ class Unit(StrEnum):
     NS = "ns"
     SECONDS = "s"
     FRAMES = "frames"
+    SEGMENTS = "segments"
     CONNECTIONS = "connections"
     PERCENT = "percent"
 
@@ -138,7 +139,7 @@ def format_quantity(value: float, unit: str) -> str:
             return format_duration(value)
         case Unit.PERCENT:
             return f"{value:.4g} %"
-        case Unit.FRAMES | Unit.CONNECTIONS:
+        case Unit.FRAMES | Unit.SEGMENTS | Unit.CONNECTIONS:
             return f"{value:,.0f} {unit}"
 
 

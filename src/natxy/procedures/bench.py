@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final, Protocol
@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from natxy.dut.base import Gateway
 from natxy.engine.interface import Engine, OnProgress
 from natxy.engine.messages import TrialResult
-from natxy.hosts.interface import Hosts
+from natxy.hosts.interface import Hosts, TcpTest, Transfer
 from natxy.plan.experiment import Experiment
 from natxy.plan.units import Unit, format_quantity
 from natxy.procedures.replay import Replay
@@ -50,6 +50,10 @@ class TrialObserver(Protocol):
     def progress(self, kind: TrialKind) -> OnProgress: ...
 
     def finished(self, trial: FinishedTrial) -> None: ...
+
+    def transferred(self, number: int, started_at: str, test: TcpTest, found: Mapping[str, Transfer]) -> None:
+        """Of test `number` between hosts, by direction."""
+        ...
 
     def replayed(self, trial: FinishedTrial) -> None:
         """Of a trial that was stored before the run was resumed."""
@@ -111,6 +115,13 @@ class Bench:
         result = run(self._seed(attempt, kind), self.observer.progress(kind))
         self.observer.finished(FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result))
         return result
+
+    def transfer(self, number: int, test: TcpTest) -> dict[str, Transfer]:
+        """Carries out one test between hosts and keeps what it found."""
+        started_at = timestamp()
+        found = self.hosts.transfer(test)
+        self.observer.transferred(number, started_at, test, found)
+        return found
 
     def _seed(self, attempt: Attempt, kind: TrialKind) -> int:
         """Reproducible from the plan's seed, and another one for every trial (RFC 4814)."""

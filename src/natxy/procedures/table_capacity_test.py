@@ -43,6 +43,8 @@ class Notes:
     def finished(self, trial: FinishedTrial) -> None:
         self.trials.append(trial)
 
+    def transferred(self, *_: Any, **__: Any) -> None: ...
+
     def replayed(self, trial: FinishedTrial) -> None: ...
 
 

@@ -30,7 +30,7 @@ class TcpGoodput(Procedure):
         tests = []
         for number in range(1, _config(bench.experiment).best_of + 1):
             bench.begin(Attempt(number, 1, 0.0))
-            tests.append(bench.hosts.transfer(test))
+            tests.append(bench.transfer(number, test))
             bench.sleep(bench.experiment.timing.settle)
         totals = [_total_bps(transfers) for transfers in tests]
         shown = [format_quantity(total, Unit.BPS) for total in totals]

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages import Verdict
 from natxy.errors import DutError
+from natxy.hosts.interface import TcpTest, Transfer
 from natxy.plan.experiment import Experiment
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import FinishedTrial
@@ -78,6 +79,18 @@ class TrialKeeper:
         self._foreign.add(trial.result.samples)
         self.replayed(trial)
         self._listener.trial_finished(trial)
+
+    def transferred(self, number: int, started_at: str, test: TcpTest, found: Mapping[str, Transfer]) -> None:
+        for direction, transfer in found.items():
+            self._store.add_transfer(
+                self.repetition_id,
+                number=number,
+                direction=direction,
+                started_at=started_at,
+                duration_s=test.duration_s,
+                goodput_bps=transfer.goodput_bps,
+                retransmits=transfer.retransmits,
+            )
 
     def replayed(self, trial: FinishedTrial) -> None:
         self._attempt.append(trial)

@@ -52,7 +52,12 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         experiment.declaration.rate_title: _known_rate(experiment, "rate", Unit.FPS),
         "Rate sent": _rate_sent(experiment),
         "Validation rate": wording.ABSENT if alpha is None else f"α = {alpha:g} of the rate",
-        "Duration of a trial's traffic": "one frame a connection" if experiment.declaration.stateful else trial,
+        # Of a test between hosts it stands among the procedure's own settings.
+        "Duration of a trial's traffic": wording.ABSENT
+        if between_hosts
+        else "one frame a connection"
+        if experiment.declaration.stateful
+        else trial,
         "Rates searched": _searched(experiment, search) if search else wording.ABSENT,
         "Background traffic": _background(settings),
         "Loss tolerated (non-RFC)": _loss(settings),

@@ -40,7 +40,7 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
     if limits := tester_limits(run):
         parts.append(Text("Near the tester's own limit:", style="bold yellow"))
         parts.extend(map(_bullet, limits))
-    parts.append(Text(f"Run {states.run_state(run)}. {_trial_count(run)}"))
+    parts.append(Text(f"Run {states.run_state(run)}. {count(run)}"))
     if sentence := self_test_sentence(run):
         parts.append(Text(sentence))
     if run.deviations and not list_deviations:
@@ -51,7 +51,7 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
     return Group(*parts)
 
 
-def _trial_count(run: RunRecord) -> str:
+def count(run: RunRecord) -> str:
     trials = [placed.trial for placed in every_trial(run)]
     invalid = sum(trial.verdict is Verdict.INVALID for trial in trials)
     unprepared = sum(trial.failed_to_prepare for trial in trials)
@@ -59,7 +59,18 @@ def _trial_count(run: RunRecord) -> str:
         f", {invalid} of them invalid (the tester fell short) and never counted against a gateway" if invalid else ""
     )
     repeated += f", {unprepared} decided nothing because phase 1 failed" if unprepared else ""
-    return f"{len(trials)} trials{repeated}. Seed {run.seed}."
+    # A test has a row for each of its directions.
+    tests = len(
+        {
+            (repetition.id, transfer.number)
+            for experiment in run.experiments
+            for repetition in experiment.repetitions
+            for transfer in repetition.transfers
+        }
+    )
+    counted = [f"{len(trials)} trials{repeated}"] if trials or not tests else []
+    counted += [f"{tests} tests between hosts"] if tests else []
+    return f"{'; '.join(counted)}. Seed {run.seed}."
 
 
 def _deviation_count(run: RunRecord) -> str:

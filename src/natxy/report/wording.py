@@ -19,6 +19,7 @@ _UNITS: Final = {
     Unit.NS: "ms",
     Unit.SECONDS: "s",
     Unit.FRAMES: "frames",
+    Unit.SEGMENTS: "segments",
     Unit.CONNECTIONS: "connections",
     Unit.PERCENT: "%",
 }
@@ -60,7 +61,7 @@ def dispersion(summary: Summary) -> str:
 
 def short(value: float, measured: str) -> str:
     """For narrow tables whose title gives the unit: rates in four significant digits, the rest in full."""
-    if measured in (Unit.CONNECTIONS, Unit.FRAMES, Unit.NS, Unit.BPS):
+    if measured in (Unit.CONNECTIONS, Unit.FRAMES, Unit.SEGMENTS, Unit.NS, Unit.BPS):
         return quantity(value, measured)
     return format_rate(value, "").replace(" ", "")
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run for other programs: everything as one JSON document, or its trials as rows of CSV or Parquet.
+"""A run for other programs: everything as one JSON document, or its trials as rows of CSV or Parquet; of tests
+between hosts a row is one direction.
 
 Columns have their units in their names; those of `step_value` and `repetition_result` depend on the procedure and stand
 in `step_unit` and `result_unit`. What is computed from several experiments is in `computed.py`.
@@ -18,7 +19,7 @@ from typing import Any, BinaryIO, Final
 from natxy.engine.messages import StreamResult
 from natxy.results.ceilings import ceiling_share
 from natxy.results.computed import Computed, computed
-from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, TrialRecord
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, TransferRecord, TrialRecord
 from natxy.results.selftest import SelfTest
 
 Row = dict[str, Any]
@@ -47,7 +48,7 @@ def write(run: RunRecord, form: ExportFormat, out: BinaryIO) -> None:
 
 
 def trial_rows(run: RunRecord) -> list[Row]:
-    """One a trial, all with the same columns; what a trial doesn't have is None."""
+    """One a trial, or a direction of a test between hosts, all with the same columns; what one doesn't have is None."""
     comparisons = {number: one.columns() for number, one in computed(run).items()}
     # A run without sweeps needs no columns for what is computed from them.
     used = {name for one in comparisons.values() for name, value in one.items() if value is not None}
@@ -62,6 +63,15 @@ def trial_rows(run: RunRecord) -> list[Row]:
         for experiment in run.experiments
         for repetition in experiment.repetitions
         for trial in repetition.trials
+    ]
+    rows += [
+        _run_columns(run)
+        | _experiment_columns(experiment)
+        | _repetition_columns(repetition)
+        | _transfer_columns(transfer)
+        for experiment in run.experiments
+        for repetition in experiment.repetitions
+        for transfer in repetition.transfers
     ]
     columns = dict.fromkeys(column for row in rows for column in row)
     return [{column: row.get(column) for column in columns} for row in rows]
@@ -139,6 +149,17 @@ def _trial_columns(trial: TrialRecord) -> Row:
     }
 
 
+def _transfer_columns(transfer: TransferRecord) -> Row:
+    return {
+        "test": transfer.number,
+        "direction": transfer.direction,
+        "started_at": transfer.started_at,
+        "duration_s": transfer.duration_s,
+        "goodput_bps": transfer.goodput_bps,
+        "retransmitted_segments": transfer.retransmits,
+    }
+
+
 def _stream_columns(stream: StreamResult) -> Iterator[tuple[str, Any]]:
     name = stream.name.replace("-", "_").replace(" ", "_")
     yield f"{name}_sent_frames", stream.sent
@@ -213,6 +234,7 @@ def _repetition(repetition: RepetitionRecord) -> dict[str, Any]:
     return _shallow(repetition) | {
         "curves": [asdict(curve) for curve in repetition.curves],
         "trials": [_shallow(trial) | {"result": trial.result.model_dump(mode="json")} for trial in repetition.trials],
+        "transfers": [asdict(transfer) for transfer in repetition.transfers],
     }
 
 

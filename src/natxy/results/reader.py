@@ -24,6 +24,7 @@ from natxy.results.records import (
     RunRecord,
     RunState,
     State,
+    TransferRecord,
     TrialKind,
     TrialRecord,
 )
@@ -160,6 +161,11 @@ def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row) -> ExperimentReco
 
 def _read_repetition(db: sqlite3.Connection, row: sqlite3.Row) -> RepetitionRecord:
     trials = db.execute("SELECT * FROM trial WHERE repetition_id = ? ORDER BY id", (row["id"],))
+    transfers = db.execute(
+        "SELECT number, direction, started_at, duration_s, goodput_bps, retransmits FROM transfer "
+        "WHERE repetition_id = ? ORDER BY id",
+        (row["id"],),
+    )
     return RepetitionRecord(
         id=row["id"],
         number=row["number"],
@@ -173,6 +179,7 @@ def _read_repetition(db: sqlite3.Connection, row: sqlite3.Row) -> RepetitionReco
         started_at=row["started_at"],
         finished_at=row["finished_at"],
         trials=[_read_trial(trial) for trial in trials],
+        transfers=[TransferRecord(**transfer) for transfer in transfers],
     )
 
 

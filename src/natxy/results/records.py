@@ -93,6 +93,18 @@ class TrialRecord:
 
 
 @dataclass(frozen=True)
+class TransferRecord:
+    """One direction of test `number` between hosts."""
+
+    number: int
+    direction: str
+    started_at: str
+    duration_s: float
+    goodput_bps: float
+    retransmits: int
+
+
+@dataclass(frozen=True)
 class StepRecord:
     """All trials of one attempt at one rate: the point of a search's chart. It passes when each of them does."""
 
@@ -125,6 +137,7 @@ class RepetitionRecord:
     started_at: str
     finished_at: str | None
     trials: list[TrialRecord] = field(default_factory=list)
+    transfers: list[TransferRecord] = field(default_factory=list)
 
     @property
     def measured(self) -> bool:

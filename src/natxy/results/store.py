@@ -58,6 +58,11 @@ CREATE TABLE trial (
     tester_drops INTEGER NOT NULL, result_json TEXT NOT NULL
 ) STRICT;
 CREATE INDEX trial_of_repetition ON trial (repetition_id);
+CREATE TABLE transfer (
+    id INTEGER PRIMARY KEY, repetition_id INTEGER NOT NULL REFERENCES repetition(id), number INTEGER NOT NULL,
+    direction TEXT NOT NULL, started_at TEXT NOT NULL, duration_s REAL NOT NULL, goodput_bps REAL NOT NULL,
+    retransmits INTEGER NOT NULL
+) STRICT;
 """
 
 _SUMS = ("planned", "sent", "unsent", "received", "lost", "duplicate", "reordered", "corrupt", "misrouted")
@@ -192,6 +197,8 @@ class RunStore:
         )
 
     def resume_repetition(self, repetition_id: int) -> None:
+        """Tests between hosts are measured again."""
+        self._db.execute("DELETE FROM transfer WHERE repetition_id = ?", (repetition_id,))
         self._db.execute(
             "UPDATE repetition SET state = ?, reason = '', finished_at = NULL WHERE id = ?",
             (State.RUNNING, repetition_id),
@@ -254,6 +261,30 @@ class RunStore:
             tester_drops=sum(port.missed + port.no_buffer + port.kernel_drops for port in result.ports),
             # The samples are kept as frames in foreign.pcap.
             result_json=result.model_copy(update={"samples": []}).model_dump_json(),
+        )
+
+    def add_transfer(
+        self,
+        repetition_id: int,
+        *,
+        number: int,
+        direction: str,
+        started_at: str,
+        duration_s: float,
+        goodput_bps: float,
+        retransmits: int,
+    ) -> None:
+        """One direction of one test between hosts."""
+        self._extend_session()
+        self._insert(
+            "transfer",
+            repetition_id=repetition_id,
+            number=number,
+            direction=direction,
+            started_at=started_at,
+            duration_s=duration_s,
+            goodput_bps=goodput_bps,
+            retransmits=retransmits,
         )
 
     def _insert(self, table: str, **values: str | float | None) -> int:

@@ -36,7 +36,7 @@ class TcpGoodputConfig(ProcedureDeclaration):
         Figure("goodput", "TCP goodput", Unit.BPS),
         Figure("line_share", "Share of the line rate, headers and gaps counted", Unit.PERCENT),
         *per_direction("goodput", "TCP goodput", Unit.BPS),
-        *per_direction("retransmits", "Retransmissions", Unit.FRAMES),
+        *per_direction("retransmits", "Retransmissions", Unit.SEGMENTS),
     )
     step_unit: ClassVar = Unit.BPS
     stateful: ClassVar = False
