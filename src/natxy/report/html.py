@@ -33,7 +33,7 @@ from natxy.report.run_charts import experiment_charts, group_charts
 from natxy.report.selftest_table import ceilings, pacing
 from natxy.report.still_charts import page_svg
 from natxy.report.tables import Table
-from natxy.report.walk import every_trial
+from natxy.report.walk import every_trial, host_tests
 from natxy.results.computed import computed
 from natxy.results.gateways import several_kernels
 from natxy.results.pcap import FOREIGN_FILE
@@ -123,6 +123,7 @@ def render(reader: RunReader) -> str:
         started=_moment(run.started_at),
         active_time=None if run.state is RunState.RUNNING else format_duration(run.active_s),
         trial_count=len(verdicts),
+        test_count=host_tests(run),
         invalid_count=verdicts.count(Verdict.INVALID),
         phase1_count=sum(placed.trial.failed_to_prepare for placed in every_trial(run)),
         cards=cards(run),

@@ -13,7 +13,7 @@ from natxy.report.gateways_table import OTHER_KERNELS, gateways_table
 from natxy.report.latency_table import latency_tables
 from natxy.report.published_figures import published_figures
 from natxy.report.tables import to_rich
-from natxy.report.walk import every_trial
+from natxy.report.walk import every_trial, host_tests
 from natxy.results.gateways import several_kernels
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
@@ -59,15 +59,7 @@ def count(run: RunRecord) -> str:
         f", {invalid} of them invalid (the tester fell short) and never counted against a gateway" if invalid else ""
     )
     repeated += f", {unprepared} decided nothing because phase 1 failed" if unprepared else ""
-    # A test has a row for each of its directions.
-    tests = len(
-        {
-            (repetition.id, transfer.number)
-            for experiment in run.experiments
-            for repetition in experiment.repetitions
-            for transfer in repetition.transfers
-        }
-    )
+    tests = host_tests(run)
     counted = [f"{len(trials)} trials{repeated}"] if trials or not tests else []
     counted += [f"{tests} tests between hosts"] if tests else []
     return f"{'; '.join(counted)}. Seed {run.seed}."

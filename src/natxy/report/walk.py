@@ -24,3 +24,9 @@ def trials_of(experiment: ExperimentRecord) -> Iterator[Placed]:
     for repetition in experiment.repetitions:
         for trial in repetition.trials:
             yield Placed(experiment, repetition, trial)
+
+
+def host_tests(run: RunRecord) -> int:
+    """Of tests between hosts, which have a transfer for each direction."""
+    repetitions = (repetition for experiment in run.experiments for repetition in experiment.repetitions)
+    return sum(len({transfer.number for transfer in repetition.transfers}) for repetition in repetitions)
