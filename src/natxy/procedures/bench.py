@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final, Protocol
@@ -21,6 +22,10 @@ from natxy.search.outcome import Attempt
 
 Tester = Engine | Hosts
 """What is at the ends of the DUT's links."""
+
+GatewayInHand = Callable[[], AbstractContextManager[Gateway[Any]]]
+"""The gateway, for as long as the context lasts: within it programs that it starts have the priority to be measured
+at, and times that it takes are its own."""
 
 KIND_WORDS: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validation", TrialKind.TRAFFIC: "traffic"}
 
@@ -67,7 +72,7 @@ class Bench:
 
     experiment: Experiment
     tester: Tester
-    gateway: Gateway[Any]
+    gateway: GatewayInHand
     observer: TrialObserver
     sleep: Callable[[float], None]
     plan_seed: int
@@ -95,7 +100,8 @@ class Bench:
         # What disturbed the tester may take a while to pass: wait longer before each further try.
         self.sleep(self.experiment.timing.settle * attempt.retry)
         if self.experiment.uses_connections:
-            self.gateway.clear()
+            with self.gateway() as gateway:
+                gateway.clear()
 
     def trial(
         self,

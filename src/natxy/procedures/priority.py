@@ -17,8 +17,9 @@ _AUTOGROUP = Path("/proc/self/autogroup")
 class Background:
     """This process at `niceness` and off `avoid`ed cores, until `end`.
 
-    Programs inherit both, so start those that measure or are measured within `foreground`. Where nothing is measured,
-    in virtual time or on other machines, there is nothing to make way for: not `active`.
+    Programs inherit both, so start those that measure or are measured within `foreground`, or, while something is being
+    measured, within `beside_a_trial`. Where nothing is measured, in virtual time or on other machines, there is nothing
+    to make way for: not `active`.
     """
 
     def __init__(self, niceness: int = LOWEST, *, active: bool = True) -> None:
@@ -41,11 +42,24 @@ class Background:
         finally:
             self._enter()
 
+    @contextlib.contextmanager
+    def beside_a_trial(self) -> Iterator[None]:
+        """At least the priority of `foreground`, still off the avoided cores: a trial may be under way on them."""
+        self._set(min(self._niceness, self._background), self._free_cores)
+        try:
+            yield
+        finally:
+            self._enter()
+
     def end(self) -> None:
         self._leave()
 
     def _enter(self) -> None:
-        self._set(self._background, self._cores - self._avoided or self._cores)
+        self._set(self._background, self._free_cores)
+
+    @property
+    def _free_cores(self) -> Collection[int]:
+        return self._cores - self._avoided or self._cores
 
     def _leave(self) -> None:
         self._set(self._niceness, self._cores)

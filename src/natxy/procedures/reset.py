@@ -95,10 +95,11 @@ class _Reset:
         if progress.sent == progress.planned or time.monotonic() > self._ends_at:
             return
         self.awaited = False
-        if self._config.command is None:
-            self._gateway.restart()
-        else:
-            self._gateway.transport.run(self._config.command, timeout_s=self._config.command_timeout)
+        with self._gateway() as gateway:
+            if self._config.command is None:
+                gateway.restart()
+            else:
+                gateway.transport.run(self._config.command, timeout_s=self._config.command_timeout)
 
 
 def _not_back(streams: Iterable[StreamResult]) -> str:

@@ -253,7 +253,8 @@ class _Run:
         try:
             if experiment.connections is not None:
                 longest_s = experiment.longest_trial_s(phase1_fps)
-                bed.gateway.check(TableNeed(experiment.connections, experiment.left_endpoints, longest_s))
+                with bed.gateway() as gateway:
+                    gateway.check(TableNeed(experiment.connections, experiment.left_endpoints, longest_s))
         except PlanError as error:
             # What others need of their gateways may well be there.
             self._unfit = True
@@ -301,7 +302,8 @@ class _Run:
         return remarks
 
     def _describe(self, bed: Bed, experiment: Experiment, experiment_id: int) -> None:
-        self._store.set_dut(experiment_id, asdict(bed.gateway.describe()))
+        with bed.gateway() as gateway:
+            self._store.set_dut(experiment_id, asdict(gateway.describe()))
         between_hosts = experiment.procedure.between_hosts
         if between_hosts not in self._testers_described:
             self._testers_described.add(between_hosts)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from natxy.dut.base import Gateway, TableNeed
+from natxy.dut.base import TableNeed
 from natxy.engine.messages import TrialResult, Verdict
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import Experiment
@@ -37,7 +37,7 @@ class TableCapacity(Procedure):
         rates = binary_search(search, bench.experiment.max_invalid)
         first = rates.run(lambda attempt: Outcome(_step(bench, attempt, initial).verdict.value))
         if first.lower_bound is None:
-            _recover(bench.gateway)
+            _recover(bench)
             figures = _figures(initial, None, None)
             return ProcedureResult(
                 figures, upper_bound=initial, remark=f"at no rate were all {initial:,} initial connections kept"
@@ -56,7 +56,7 @@ class TableCapacity(Procedure):
             initial, first.rate, passes, (lambda: kept) if config.shortcut else None
         )
         # The last step may have been too much for it, and others come after.
-        _recover(bench.gateway)
+        _recover(bench)
         points = tuple((float(connections), rate) for connections, rate in sorted(found.rates.items()))
         curve = Curve(
             "rate", "Rate at which all connections are kept", Axis("connections", Unit.CONNECTIONS),
@@ -110,15 +110,17 @@ def _step(bench: Bench, attempt: Attempt, connections: int) -> TrialResult:
         return establish_and_validate(sized, attempt)
     except DutError:
         # The step before was too much for it: its table could not even be emptied.
-        bench.gateway.restart()
+        with bench.gateway() as gateway:
+            gateway.restart()
         return establish_and_validate(sized, attempt)
 
 
-def _recover(gateway: Gateway[Any]) -> None:
-    try:
-        gateway.clear()
-    except DutError:
-        gateway.restart()
+def _recover(bench: Bench) -> None:
+    with bench.gateway() as gateway:
+        try:
+            gateway.clear()
+        except DutError:
+            gateway.restart()
 
 
 def _check_timeouts(bench: Bench, rate: float) -> None:
@@ -128,6 +130,7 @@ def _check_timeouts(bench: Bench, rate: float) -> None:
     at_rate = experiment.model_copy(update={"search": experiment.search.model_copy(update={"min_rate": rate})})
     try:
         # The table's size is what is sought: any will do.
-        bench.gateway.check(TableNeed(connections=1, endpoints=1, longest_trial_s=at_rate.longest_trial_s(None)))
+        with bench.gateway() as gateway:
+            gateway.check(TableNeed(connections=1, endpoints=1, longest_trial_s=at_rate.longest_trial_s(None)))
     except PlanError as error:
         raise DutError(f"{experiment.connections:,} connections cannot be tried: {error}") from error

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def measure(
     bench = Bench(
         experiment=experiment,
         tester=SimulatedEngine(dut, tester_limit),
-        gateway=SimulatedGateway(dut),
+        gateway=lambda: nullcontext(SimulatedGateway(dut)),
         observer=notes,
         sleep=lambda _: None,
         plan_seed=1,

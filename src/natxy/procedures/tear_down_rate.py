@@ -27,15 +27,17 @@ class TearDownRate(Procedure):
         assert connections is not None
         assert phase1_fps is not None
         valid_step(bench, 1, phase1_fps, lambda attempt: begin_with_connections(bench, attempt))
-        entries = bench.gateway.count()
+        with bench.gateway() as gateway:
+            entries = gateway.count()
         if entries is not None and entries < connections:
             return _no_result(
                 f"the table held only {entries:,} of the {connections:,} connections established; enlarge it, or its "
                 "timeouts"
             )
-        full_s = bench.gateway.timed_clear()
-        # At once after the full one, so that both meet the gateway in the same state.
-        empty_s = bench.gateway.timed_clear()
+        with bench.gateway() as gateway:
+            full_s = gateway.timed_clear()
+            # At once after the full one, so that both meet the gateway in the same state.
+            empty_s = gateway.timed_clear()
         net_s = full_s - empty_s
         figures: dict[str, float | None] = {"rate": None, "full": full_s, "empty": empty_s, "net": net_s}
         if net_s <= 0:

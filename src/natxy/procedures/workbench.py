@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from natxy.plan.gateways import CommandConfig, GatewayConfig, ReferenceConfig, S
 from natxy.plan.hardware import HardwareConfig, HostsConfig, LinkSetUp
 from natxy.plan.loop import LoopConfig
 from natxy.plan.models import LabConfig, MemifConfig, SimulatedTestbedConfig
-from natxy.procedures.bench import Tester
+from natxy.procedures.bench import GatewayInHand, Tester
 from natxy.procedures.cores import most_cores
 from natxy.procedures.priority import HIGHEST, LOWEST, Background
 from natxy.procedures.streams import neighbors_request
@@ -45,7 +45,7 @@ class Bed:
     to, none where that is the gateway's own business."""
 
     tester: Tester
-    gateway: Gateway[Any]
+    gateway: GatewayInHand
     sleep: Callable[[float], None]
     dut_cores: Sequence[int]
     engine_info: dict[str, Any]
@@ -89,7 +89,8 @@ class Workbench:
                 self._clear_away()
                 raise
             self._made_for = wanted
-        _set_cores(self._bed, experiment)
+        with self._bed.gateway() as gateway:
+            _set_cores(gateway, self._bed.dut_cores, experiment)
         return self._bed
 
     def discard(self) -> None:
@@ -161,7 +162,7 @@ class Workbench:
         time.sleep(experiment.timing.learning_pause)
         return Bed(
             tester=engine,
-            gateway=gateway,
+            gateway=self._in_hand(gateway),
             sleep=time.sleep,
             dut_cores=testbed.gateway_cores,
             engine_info=engine.info().model_dump(mode="json"),
@@ -179,7 +180,7 @@ class Workbench:
         time.sleep(experiment.timing.learning_pause)
         return Bed(
             tester=hosts,
-            gateway=gateway,
+            gateway=self._in_hand(gateway),
             sleep=time.sleep,
             dut_cores=testbed.gateway_cores,
             engine_info={},
@@ -195,13 +196,21 @@ class Workbench:
         time.sleep(experiment.timing.learning_pause)
         return Bed(
             tester=engine,
-            gateway=Wire(experiment.gateway),
+            gateway=self._in_hand(Wire(experiment.gateway)),
             sleep=time.sleep,
             dut_cores=(),
             engine_info=engine.info().model_dump(mode="json"),
             description=testbed.description(),
             deviations=[],
         )
+
+    def _in_hand(self, gateway: Gateway[Any]) -> GatewayInHand:
+        @contextmanager
+        def in_hand() -> Iterator[Gateway[Any]]:
+            with self._background.beside_a_trial():
+                yield gateway
+
+        return in_hand
 
     def _engine_on(self, stack: ExitStack, testbed: EngineTestbed | LoopTestbed) -> EngineClient:
         engine = EngineClient(testbed.engine_argv(), self._engine_log)
@@ -215,7 +224,7 @@ class Workbench:
         engine, hosts = SimulatedEngine(dut, config.tester_limit), SimulatedHosts(dut)
         return Bed(
             tester=hosts if experiment.procedure.between_hosts else engine,
-            gateway=SimulatedGateway(dut),
+            gateway=self._in_hand(SimulatedGateway(dut)),
             sleep=lambda _: None,
             dut_cores=range(config.dut_cores),
             engine_info=engine.info().model_dump(mode="json"),
@@ -231,19 +240,19 @@ def _niceness(plan: ResolvedPlan) -> int:
     return HIGHEST if spinning else LOWEST
 
 
-def _set_cores(bed: Bed, experiment: Experiment) -> None:
-    if Capability.SET_CORES not in bed.gateway.capabilities:
+def _set_cores(gateway: Gateway[Any], dut_cores: Sequence[int], experiment: Experiment) -> None:
+    if Capability.SET_CORES not in gateway.capabilities:
         return
     asked = experiment.cores
     if isinstance(experiment.gateway, CommandConfig):
         # How many it has, its commands know.
         if asked is not None:
-            bed.gateway.set_cores(range(asked))
+            gateway.set_cores(range(asked))
         return
-    if asked is not None and asked > len(bed.dut_cores):
+    if asked is not None and asked > len(dut_cores):
         raise PlanError(
-            f"{experiment.name} asks for {asked} of the gateway's cores, but the DUT has {len(bed.dut_cores)} in "
+            f"{experiment.name} asks for {asked} of the gateway's cores, but the DUT has {len(dut_cores)} in "
             "service: ask for fewer"
         )
-    if bed.dut_cores:
-        bed.gateway.set_cores(bed.dut_cores[:asked])
+    if dut_cores:
+        gateway.set_cores(dut_cores[:asked])

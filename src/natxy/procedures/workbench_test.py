@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from contextlib import ExitStack
@@ -8,8 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from natxy.dut.base import DutInterfaces
+from natxy.dut.command import CommandGateway
+from natxy.dut.machine import MachineSysctls
+from natxy.dut.transport import LocalTransport
+from natxy.engine.simulated import SimulatedDut, SimulatedEngine
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.gateways import SimulatedConfig
+from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
 from natxy.procedures.workbench import Bed, Workbench
@@ -64,3 +72,41 @@ def test_ctrl_c_in_the_tear_down_of_a_failed_set_up_comes_after_it(
         with pytest.raises(KeyboardInterrupt):
             workbench.bed_for(plan.experiments[0])
         assert removed == ["gateway", "lab"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may raise a priority again")
+def test_what_a_gateway_starts_while_it_is_measured_has_the_priority_of_its_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "niceness"
+    tell = ["sh", "-c", f"nice >> {told}"]
+    config = CommandConfig(driver="command", stateful=True, clear=[tell], restart=[tell], set_cores=[tell])
+    wanted = {
+        "name": "x",
+        "procedure": "connection-rate",
+        "gateway": config.model_dump(exclude_none=True),
+        "connections": 1000,
+        "cores": 1,
+        "search": {"max_rate": "1M"},
+    }
+    plan = resolve(Plan.model_validate({"name": "p", "testbed": {"kind": "lab"}, "experiments": [wanted]}))
+
+    def set_up(self: Workbench, _: ExitStack, experiment: Experiment) -> Bed:
+        self._background.avoid([min(os.sched_getaffinity(0))])
+        transport = LocalTransport(MachineSysctls())
+        gateway = CommandGateway(config, transport, DutInterfaces("eth1", "eth2"), experiment.address_plan)
+        engine = SimulatedEngine(SimulatedDut(SimulatedConfig(), 0.0, seed=1))
+        return Bed(engine, self._in_hand(gateway), lambda _: None, (), {}, {}, [])
+
+    monkeypatch.setattr(Workbench, "_set_up", set_up)
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    with Workbench(plan, tmp_path / "engine.log") as workbench:
+        bed = workbench.bed_for(plan.experiments[0])
+        cores = os.sched_getaffinity(0)
+        with bed.gateway() as gateway:
+            assert os.sched_getaffinity(0) == cores, "the cores that measure are left alone"
+            gateway.restart()
+            gateway.clear()
+            gateway.timed_clear()
+        assert os.getpriority(os.PRIO_PROCESS, 0) == 19
+    assert told.read_text().split() == [str(before)] * 4
