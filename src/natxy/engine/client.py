@@ -45,7 +45,9 @@ class EngineClient:
     """
 
     def __init__(self, argv: Sequence[str], log_path: Path, silence_s: float = SILENCE_S) -> None:
-        self._pipe = RpcPipe(argv, log_path, name="natxy-engine", silence_s=silence_s, died=EngineDiedError)
+        self._pipe = RpcPipe(
+            argv, log_path, log_stays=True, name="natxy-engine", silence_s=silence_s, died=EngineDiedError
+        )
 
     @property
     def pid(self) -> int:

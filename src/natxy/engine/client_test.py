@@ -132,6 +132,7 @@ def test_a_death_tells_the_last_words(tmp_path: Path) -> None:
     with engine(tmp_path, script) as client, pytest.raises(EngineDiedError) as caught:
         client.open_ports(PortsOpen(ports=[]))
     assert "natxy-engine ended during ports.open (exit code 7)" in str(caught.value)
+    assert f"(all of it is in {tmp_path}" in str(caught.value)
     assert "EAL: no memory" in str(caught.value)
 
 

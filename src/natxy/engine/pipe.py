@@ -36,15 +36,24 @@ class RefusedError(Exception):
 
 
 class RpcPipe:
-    """Starts `argv`; its stderr goes to `log_path`. `name` is the program's in messages.
+    """Starts `argv`; its stderr goes to `log_path`, which messages quote, and name if it stays there afterwards
+    (`log_stays`). `name` is the program's in messages.
 
     A program that ends, takes or says nothing for `silence_s`, or says something that doesn't fit, raises `died`.
     """
 
     def __init__(
-        self, argv: Sequence[str], log_path: Path, *, name: str, silence_s: float, died: type[NatxyError]
+        self,
+        argv: Sequence[str],
+        log_path: Path,
+        *,
+        log_stays: bool,
+        name: str,
+        silence_s: float,
+        died: type[NatxyError],
     ) -> None:
         self._log_path = log_path
+        self._log_stays = log_stays
         self._log_start = log_path.stat().st_size if log_path.exists() else 0
         self._name = name
         self._silence_s = silence_s
@@ -108,7 +117,8 @@ class RpcPipe:
             lines = log.read().decode("utf-8", "replace").splitlines()
         last = ([line for line in lines if not line.startswith(_GRUMBLERS)] or lines)[-LAST_LINES:]
         said = "\n".join(f"  {line}" for line in last) or "  nothing"
-        return f"The last it said (all of it is in {self._log_path}):\n{said}"
+        where = f" (all of it is in {self._log_path})" if self._log_stays else ""
+        return f"The last it said{where}:\n{said}"
 
     def close(self, *farewell: str) -> None:
         """Sends the methods of `farewell` and ends the program, within 2 s. Can be called twice."""

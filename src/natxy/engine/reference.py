@@ -127,10 +127,15 @@ class TableCount(Message):
 
 
 class ReferenceClient:
-    """Starts the program with `argv`; its stderr goes to `log_path`. DutError when it dies or refuses."""
+    """Starts the program with `argv`; its stderr goes to `log_path`, which need not stay: errors quote it.
+
+    DutError when it dies or refuses.
+    """
 
     def __init__(self, argv: Sequence[str], log_path: Path, silence_s: float = SILENCE_S) -> None:
-        self._pipe = RpcPipe(argv, log_path, name="natxy-reference", silence_s=silence_s, died=DutError)
+        self._pipe = RpcPipe(
+            argv, log_path, log_stays=False, name="natxy-reference", silence_s=silence_s, died=DutError
+        )
 
     def info(self) -> EngineInfo:
         return self._call("engine.info", None, EngineInfo)

@@ -57,6 +57,17 @@ def test_a_table_that_is_emptied_and_counted(tmp_path: Path) -> None:
         assert client.count_connections() == 0
 
 
+def test_a_death_is_told_in_its_own_words_and_without_a_log_that_will_be_gone(tmp_path: Path) -> None:
+    script = """
+        receive()
+        print("EAL: no memory", file=sys.stderr)
+        sys.exit(7)
+        """
+    with reference(tmp_path, script) as client, pytest.raises(DutError) as caught:
+        client.count_connections()
+    assert str(caught.value).endswith("The last it said:\n  EAL: no memory")
+
+
 def test_a_refusal_is_the_gateways_error(tmp_path: Path) -> None:
     script = """
         print("EAL: nothing to say", file=sys.stderr, flush=True)
