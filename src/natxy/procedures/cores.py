@@ -39,8 +39,12 @@ def check_cores(plan: ResolvedPlan) -> None:
             available = simulated.dut_cores
     for experiment in plan.experiments:
         if experiment.cores is not None:
-            in_guest = isinstance(plan.testbed, LabConfig) and runs_in_guest(experiment.gateway)
-            _check(experiment, experiment.cores, 0 if in_guest else available)
+            if isinstance(plan.testbed, LabConfig) and runs_in_guest(experiment.gateway):
+                raise PlanError(
+                    f"{experiment.name}: {experiment.gateway.driver} runs in user-mode Linux here, which has one "
+                    "virtual CPU; remove `cores`"
+                )
+            _check(experiment, experiment.cores, available)
 
 
 def _check(experiment: Experiment, cores: int, available: int | None) -> None:
