@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from natxy.dut.wire import Wire
+from natxy.engine.simulated import SimulatedDut, SimulatedEngine
+from natxy.plan.experiment import Experiment
+from natxy.plan.gateways import SimulatedConfig, WireConfig
 from natxy.plan.goals import Goal
 from natxy.plan.models import Plan
 from natxy.plan.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.procedures.listener import RunListener
 from natxy.procedures.runner import run_plan
+from natxy.procedures.workbench import Bed, Workbench
 from natxy.report import results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
@@ -81,6 +87,26 @@ def test_noise_leaves_it_near_the_truth(tmp_path: Path) -> None:
 def test_a_slow_tester_is_told_apart(tmp_path: Path) -> None:
     code, run = measure(tmp_path / "run", plan_of(THROUGHPUT, testbed={"tester_limit": "500k"}))
     assert (code, run.experiments[0].state) == (3, State.TESTER_LIMIT)
+
+
+@pytest.mark.parametrize("kind", ["binary", "mlrsearch"])
+def test_over_a_loop_the_testers_limit_is_what_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    def set_up(self: Workbench, _: ExitStack, experiment: Experiment) -> Bed:
+        assert isinstance(experiment.gateway, WireConfig)
+        engine = SimulatedEngine(SimulatedDut(SimulatedConfig(forwarding_fps=10e6)), tester_limit_fps=500_000)
+        return Bed(engine, self._in_hand(Wire(experiment.gateway)), lambda _: None, (), {}, {}, {}, [])
+
+    monkeypatch.setattr(Workbench, "_set_up", set_up)
+    search = {"kind": kind, "min_rate": "10k", "max_rate": "1M", "error": "1%"}
+    wire = {"name": "w", "procedure": "throughput", "gateway": "wire", "search": search}
+    plan = Plan.model_validate(
+        {"name": "p", "timing": "lab", "repeat": 1, "testbed": {"kind": "loop"}, "experiments": [wire]}
+    )
+    code, run = measure(tmp_path / "run", plan)
+    assert (code, run.experiments[0].state) == (0, State.DONE)
+    assert run.experiments[0].values == [pytest.approx(500_000, rel=0.02)]
 
 
 def test_the_goal_is_resolved_and_printed(tmp_path: Path) -> None:

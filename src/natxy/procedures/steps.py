@@ -54,9 +54,9 @@ def find_rate(bench: Bench, step: Step, steps_before: int = 0) -> Found:
 
     search = search_of(bench.experiment)
     if isinstance(search, MlrSearch):
-        found = search.run(lambda attempt: _sample(measure(attempt)))
+        found = search.run(lambda attempt: _sample(bench.experiment, attempt, measure(attempt)))
     else:
-        found = search.run(lambda attempt: _decided(bench.experiment, attempt, _outcome(measure(attempt))))
+        found = search.run(lambda attempt: _decided(bench.experiment, attempt, measure(attempt)))
     return Found(found.rate, found.lower_bound, found.upper_bound, found.steps, _remark(found, last_reason))
 
 
@@ -115,20 +115,21 @@ def _outcome(result: TrialResult | None) -> Outcome:
     return Outcome(result.verdict.value) if result else Outcome.UNPREPARED
 
 
-def _decided(experiment: Experiment, attempt: Attempt, outcome: Outcome) -> Outcome:
+def _decided(experiment: Experiment, attempt: Attempt, result: TrialResult | None) -> Outcome:
     """Without a gateway, what the tester cannot do in as many tries as it has is what is searched."""
+    outcome = _outcome(result)
     last = attempt.retry == experiment.max_invalid
     if outcome == Outcome.INVALID and last and isinstance(experiment.gateway, WireConfig):
         return Outcome.FAIL
     return outcome
 
 
-def _sample(result: TrialResult | None) -> Sample:
+def _sample(experiment: Experiment, attempt: Attempt, result: TrialResult | None) -> Sample:
     """Duplicates or plenty in one direction don't make up for loss in the other."""
     if result is None:
         return Sample(Outcome.UNPREPARED, frames=0, lost=0)
     worst = max(result.streams, key=lambda stream: stream.lost / stream.planned)
-    return Sample(_outcome(result), frames=worst.planned, lost=worst.lost)
+    return Sample(_decided(experiment, attempt, result), frames=worst.planned, lost=worst.lost)
 
 
 def binary_search(search: Search, max_invalid: int) -> BinarySearch:

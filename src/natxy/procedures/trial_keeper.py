@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from natxy.engine.interface import OnProgress
@@ -29,7 +30,8 @@ class TrialKeeper:
         self.repetition_id = 0
         self._last_invalid: FinishedTrial | None = None
         self._last_failed_phase1: FinishedTrial | None = None
-        self._attempt: list[FinishedTrial] = []
+        self._lowest_rate = math.inf
+        self._at_lowest_rate: list[FinishedTrial] = []
 
     def limit_reason(self, limit: TesterLimitReached) -> str:
         """A step may have several trials, each with its own rate: names the one that the tester failed in."""
@@ -43,7 +45,7 @@ class TrialKeeper:
         """DutError after a search in which no rate passed, when of its lowest rate nothing came through at all."""
         if result.lower_bound is not None or result.upper_bound is None:
             return
-        _check_any_came_through(self._attempt, ", the search's lowest rate")
+        _check_any_came_through(self._at_lowest_rate, ", the search's lowest rate")
 
     def without_connections(self, never: NeverPrepared, experiment: Experiment) -> ProcedureResult:
         """What a repetition ends with that phase 1 never prepared; DutError when nothing at all came through in it."""
@@ -58,7 +60,8 @@ class TrialKeeper:
         )
 
     def attempt_started(self, attempt: Attempt) -> None:
-        self._attempt = []
+        if attempt.rate <= self._lowest_rate:
+            self._lowest_rate, self._at_lowest_rate = attempt.rate, []
         self._listener.attempt_started(attempt)
 
     def progress(self, kind: TrialKind) -> OnProgress:
@@ -93,7 +96,8 @@ class TrialKeeper:
             )
 
     def replayed(self, trial: FinishedTrial) -> None:
-        self._attempt.append(trial)
+        if trial.attempt.rate == self._lowest_rate:
+            self._at_lowest_rate.append(trial)
         if trial.result.verdict == Verdict.INVALID:
             self._last_invalid = trial
         elif trial.result.verdict == Verdict.FAIL and trial.purpose == Purpose.PREPARE:
