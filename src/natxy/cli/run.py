@@ -15,7 +15,7 @@ from rich.console import Console
 from natxy.cli.errors import one_interrupt, reported_errors, warn
 from natxy.cli.report import show
 from natxy.cli.watch import LiveWatch, PlainWatch
-from natxy.errors import DutError, PlanError, TesterLimitError
+from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError
 from natxy.lab.namespaces import prepare_machine
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.hardware import HostsConfig
@@ -27,6 +27,7 @@ from natxy.procedures.runner import run_plan
 from natxy.results.store import RESULTS_FILE
 
 _WHY: Final = {
+    EngineDiedError.exit_code: "the engine died; `natxy resume` measures again what it was measuring",
     PlanError.exit_code: "a gateway does not fit what the plan asks of it",
     TesterLimitError.exit_code: "the tester was too slow for a result",
     DutError.exit_code: "a gateway failed, is not installed or gave no result, or an experiment needed another's "

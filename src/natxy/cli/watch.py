@@ -242,7 +242,10 @@ def _ending(experiment: Experiment, state: State, reason: str, summary: Summary 
         median = summary.shown_median(lambda value: _quantity(value, experiment.unit))
         median += experiment.loss_tolerance.label if experiment.loss_tolerance else ""
         words.append(f"median of {summary.count}: {median}" if summary.count > 1 else median)
-    if state not in (State.DONE, State.TESTER_LIMIT):
+    if state == State.NO_RESULT and summary is not None:
+        without = experiment.repeat - summary.count
+        words.append(f"{without} of {experiment.repeat} repetitions without result: {reason}")
+    elif state not in (State.DONE, State.TESTER_LIMIT):
         words.append(f"{STATE_WORDS[state]}: {reason}")
     elif reason:
         words.append(reason)

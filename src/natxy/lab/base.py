@@ -43,6 +43,10 @@ class Testbed(Protocol):
         """What the report says of the testbed; valid once it is built."""
         ...
 
+    def dut_description(self) -> dict[str, str]:
+        """What the report says of where the DUT is, which may be another place for another gateway."""
+        ...
+
     def deviations(self) -> list[str]:
         """Sentences: where measuring on this testbed departs from the RFCs."""
         ...

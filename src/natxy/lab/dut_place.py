@@ -41,8 +41,8 @@ class DutPlace:
 
     def description(self) -> dict[str, str]:
         return {
-            "dut": f"{self.transport.describe()}, interfaces {self.interfaces.left} and {self.interfaces.right}",
-            "dut cores": ", ".join(map(str, self.cores)) or "unknown: set by the DUT itself",
+            "machine": f"{self.transport.describe()}, interfaces {self.interfaces.left} and {self.interfaces.right}",
+            "cores": ", ".join(map(str, self.cores)) or "unknown: set by the DUT itself",
         }
 
 

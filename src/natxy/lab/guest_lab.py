@@ -33,12 +33,12 @@ class GuestLab(NetnsLab):
     def transport(self) -> Transport:
         return self._guest
 
-    def description(self) -> dict[str, str]:
+    def dut_description(self) -> dict[str, str]:
         cores = ", ".join(map(str, self.cores.dut))
-        return super().description() | {
-            "dut": self._guest.describe(),
-            "dut cores": f"{cores} (the one virtual CPU, a process)",
-            "dut receive buffer": f"{RECEIVE_BUFFER_BYTES} bytes an interface",
+        return {
+            "machine": self._guest.describe(),
+            "cores": f"{cores} (the one virtual CPU, a process)",
+            "receive buffer": f"{RECEIVE_BUFFER_BYTES} bytes an interface",
         }
 
     def deviations(self) -> list[str]:

@@ -85,7 +85,10 @@ class HardwareTestbed:
             "kernel": f"{platform.system()} {platform.release()} (the tester's)",
             "tester cores": ", ".join(map(str, self.cores.tester)),
             "control core": str(self.cores.main),
-        } | self._dut.description()
+        }
+
+    def dut_description(self) -> dict[str, str]:
+        return self._dut.description()
 
     def port_description(self) -> dict[str, str]:
         return self._ports.description()

@@ -64,9 +64,11 @@ class MemifTestbed:
             "testbed": "memif: tester and reference gateway, two programs joined by shared memory",
             "kernel": f"{platform.system()} {platform.release()}",
             "tester cores": ", ".join(map(str, self.cores.tester)),
-            "dut cores": ", ".join(map(str, self.cores.dut)),
             "control core": str(self.cores.main),
         }
+
+    def dut_description(self) -> dict[str, str]:
+        return {"cores": ", ".join(map(str, self.cores.dut))}
 
     def port_description(self) -> dict[str, str]:
         return {"i/o": "net_memif"}

@@ -129,12 +129,14 @@ class NetnsLab:
             "kernel": f"{platform.system()} {platform.release()}",
             "dut namespace": self._namespaces.dut,
             "tester cores": _listed(self.cores.tester),
-            "dut cores": f"{_listed(self.cores.dut)} (RPS on {self.interfaces.left} and {self.interfaces.right})",
             "control core": str(self.cores.main),
             "offloads": "checksum, GRO, GSO, TSO and scatter-gather off on all veth ends",
             "net.core.netdev_max_backlog": self._machine.read("net.core.netdev_max_backlog"),
             "net.core.wmem_default": self._machine.read("net.core.wmem_default"),
         }
+
+    def dut_description(self) -> dict[str, str]:
+        return {"cores": f"{_listed(self.cores.dut)} (RPS on {self.interfaces.left} and {self.interfaces.right})"}
 
     def port_description(self) -> dict[str, str]:
         return {

@@ -63,7 +63,10 @@ class HostsTestbed:
 
     def description(self) -> dict[str, str]:
         interfaces = {f"{side} host's interface": place.interface for side, place in self._locations.items()}
-        return {"testbed": "two hosts, cabled to the DUT"} | self._dut.description() | interfaces
+        return {"testbed": "two hosts, cabled to the DUT"} | interfaces
+
+    def dut_description(self) -> dict[str, str]:
+        return self._dut.description()
 
     def deviations(self) -> list[str]:
         return []

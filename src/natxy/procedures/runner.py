@@ -12,7 +12,7 @@ from typing import Final
 
 from natxy import __version__
 from natxy.dut.base import TableNeed
-from natxy.errors import DutError, GatewayMissingError, NatxyError, PlanError, TesterLimitError
+from natxy.errors import DutError, EngineDiedError, GatewayMissingError, NatxyError, PlanError, TesterLimitError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.loop import LoopConfig
 from natxy.procedures.base import ProcedureResult
@@ -26,7 +26,7 @@ from natxy.results.machine import describe_machine
 from natxy.results.ownership import sole_owner
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
-from natxy.results.records import RepetitionRecord, RunRecord, RunState, State
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, State
 from natxy.results.remarks import sum_up
 from natxy.results.selftest import stored
 from natxy.results.statistics import Headline, Summary, summarize_headlines
@@ -39,13 +39,15 @@ ENGINE_LOG: Final = "engine.log"
 
 # What a resumed run leaves as it is.
 _ENDED: Final = {State.DONE, State.TESTER_LIMIT}
+# Some of the repetitions of one without a result may have one.
+_MEASURED: Final = {*_ENDED, State.NO_RESULT}
 
 
 def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
-    """Measures everything and returns the exit code: 0, or the first of these that an experiment ended with: 2 when
-    its gateway's table doesn't fit the plan, 4 when a DUT could not be reached, set up or reset, or when a repetition
-    ended without a result, 3 when the tester was too slow for a result, 4 when it was skipped for want of another's
-    result.
+    """Measures everything and returns the exit code: 0, or the first of these that an experiment ended with: 5 when
+    the engine died, 2 when its gateway's table doesn't fit the plan, 4 when a DUT could not be reached, set up or
+    reset, or when a repetition ended without a result, 3 when the tester was too slow for a result, 4 when it was
+    skipped for want of another's result.
 
     `folder` is made where it isn't there; PlanError when it isn't empty or cannot be written. Other errors, and
     Ctrl-C, end the run with an exception: what was measured until then is kept. A run that measured nothing takes back
@@ -122,7 +124,8 @@ class _Run:
         self._foreign = PcapWriter(folder / FOREIGN_FILE)
         self._medians: dict[str, float] = {}
         self._states: list[State] = []
-        self._testers_described: set[bool] = set()
+        self._last_engine_died = False
+        self._any_engine_died = False
         self._unfit = False
         self.measured = before is not None
 
@@ -143,7 +146,19 @@ class _Run:
             self._foreign.close()
         return self._exit_code()
 
+    def _is_relied_on(self, experiment: ExperimentRecord) -> bool:
+        """Its median, of the repetitions that have a result, is what others were measured with: it must not change."""
+        if experiment.state != State.NO_RESULT or experiment.statistics is None:
+            return False
+        return any(
+            rate.experiment == experiment.name and self._before[other.name].repetitions
+            for other in self._plan.experiments
+            for rate in other.known_rates.values()
+        )
+
     def _exit_code(self) -> int:
+        if self._any_engine_died:
+            return EngineDiedError.exit_code
         if self._unfit:
             return PlanError.exit_code
         worst_first = (
@@ -195,10 +210,11 @@ class _Run:
     # --- one experiment
 
     def _experiment(self, workbench: Workbench, experiment: Experiment, experiment_id: int) -> None:
-        """TesterLimitError and DutError end the experiment, everything else the run."""
+        """TesterLimitError, DutError and an engine that dies end the experiment, everything else the run; so does a
+        second engine in a row."""
         self._listener.experiment_started(experiment)
         before = self._before.get(experiment.name)
-        if before and before.state in _ENDED:
+        if before and (before.state in _ENDED or self._is_relied_on(before)):
             self._ended(experiment, before.state, before.reason, before.statistics)
             return
         self._store.set_experiment_state(experiment_id, State.RUNNING)
@@ -212,6 +228,13 @@ class _Run:
             state, reason = State.SKIPPED, str(error)
         except DutError as error:
             state, reason = State.FAILED, str(error)
+            workbench.discard()
+        except EngineDiedError as error:
+            state, reason = State.FAILED, str(error)
+            # One that cannot even be started will not be for the others either.
+            if self._last_engine_died or not self.measured:
+                raise
+            self._any_engine_died = self._last_engine_died = True
             workbench.discard()
         except KeyboardInterrupt:
             state, reason = State.INTERRUPTED, "interrupted"
@@ -230,8 +253,10 @@ class _Run:
 
     def _ended(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
         self._states.append(state)
+        if state in _MEASURED:
+            self._last_engine_died = False
         # A failed experiment's median may yet change when the run is resumed.
-        if summary and state in _ENDED:
+        if summary and state in _MEASURED:
             self._medians[experiment.name] = summary.median
         self._listener.experiment_finished(experiment, state, reason, summary)
 
@@ -303,15 +328,13 @@ class _Run:
 
     def _describe(self, bed: Bed, experiment: Experiment, experiment_id: int) -> None:
         with bed.gateway() as gateway:
-            self._store.set_dut(experiment_id, asdict(gateway.describe()))
-        between_hosts = experiment.procedure.between_hosts
-        if between_hosts not in self._testers_described:
-            self._testers_described.add(between_hosts)
-            self._store.describe_tester(
-                engine=bed.engine_info,
-                testbed=bed.description,
-                deviations=[*bed.deviations, *self._plan.deviations],
-            )
+            dut = gateway.describe()
+        self._store.set_dut(experiment_id, asdict(replace(dut, settings=bed.dut_description | dut.settings)))
+        self._store.describe_tester(
+            engine=bed.engine_info,
+            testbed=bed.description,
+            deviations=[*bed.deviations, *self._plan.deviations],
+        )
 
     # --- one repetition
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,11 +18,17 @@ from natxy.dut.base import TableNeed
 from natxy.dut.simulated import SimulatedGateway
 from natxy.engine.messages import Progress
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError
+from natxy.plan.experiment import Experiment
+from natxy.plan.loading import load_plan
 from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
-from natxy.procedures.bench import FinishedTrial
+from natxy.procedures.base import ProcedureResult
+from natxy.procedures.bench import Bench, FinishedTrial
+from natxy.procedures.connection_rate import ConnectionRate
 from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import ENGINE_LOG, PLAN_FILE, run_plan
+from natxy.procedures.runner import ENGINE_LOG, PLAN_FILE, resume_plan, run_plan
+from natxy.procedures.workbench import Bed, Workbench
+from natxy.report import states
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, RunRecord, RunState, State, TrialKind
 
@@ -242,7 +250,6 @@ def test_a_gateway_that_forwards_one_way_has_a_result(tmp_path: Path, experiment
     ("error", "state", "experiment_state"),
     [
         (KeyboardInterrupt(), RunState.INTERRUPTED, State.INTERRUPTED),
-        (EngineDiedError("it ended"), RunState.FAILED, State.FAILED),
         (RuntimeError("a mistake in natxy"), RunState.FAILED, State.FAILED),
     ],
 )
@@ -257,6 +264,88 @@ def test_an_end_before_time_keeps_what_was_measured(
     experiment = run.experiments[0]
     assert (experiment.state, experiment.repetitions[0].state) == (experiment_state, experiment_state)
     assert len(experiment.repetitions[0].trials) == 2
+
+
+class EngineDies(RunListener):
+    """After these trials."""
+
+    def __init__(self, *trials: int) -> None:
+        self._deaths = trials
+        self.trials = 0
+
+    def trial_finished(self, trial: FinishedTrial) -> None:
+        self.trials += 1
+        if self.trials in self._deaths:
+            raise EngineDiedError("it ended")
+
+
+def test_an_engine_that_dies_ends_its_experiment_but_not_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    discarded: list[object] = []
+    monkeypatch.setattr(Workbench, "discard", lambda workbench: discarded.append(workbench))
+    others = [FORWARDING | {"name": name} for name in ("second", "third")]
+    # The last of the first experiment and one of the third: an experiment that ended lies between them.
+    code, run = measure(tmp_path / "whole", FORWARDING, *others)
+    ends = [sum(len(r.trials) for e in run.experiments[:end] for r in e.repetitions) for end in (1, 2)]
+    discarded.clear()
+    code, run = measure(tmp_path / "run", FORWARDING, *others, listener=EngineDies(ends[0], ends[1] + 3))
+    assert (code, run.state) == (5, RunState.DONE)
+    assert [experiment.state for experiment in run.experiments] == [State.FAILED, State.DONE, State.FAILED]
+    assert run.experiments[0].reason == "it ended"
+    assert len(discarded) == 2
+    assert resume_plan(load_plan(tmp_path / "run" / PLAN_FILE), tmp_path / "run", RunListener()) == 0
+    again = RunReader(tmp_path / "run").run
+    assert [experiment.state for experiment in again.experiments] == [State.DONE] * 3
+
+
+def test_a_second_engine_in_a_row_that_dies_ends_the_run(tmp_path: Path) -> None:
+    others = [FORWARDING | {"name": name} for name in ("second", "third")]
+    with pytest.raises(EngineDiedError):
+        measure(tmp_path / "run", FORWARDING, *others, listener=EngineDies(3, 6))
+    run = RunReader(tmp_path / "run").run
+    assert run.state == RunState.FAILED
+    assert [experiment.state for experiment in run.experiments] == [State.FAILED, State.FAILED, State.PENDING]
+
+
+def test_every_testbed_of_a_run_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_up = Workbench._set_up
+
+    def of_its_own(self: Workbench, stack: ExitStack, experiment: Experiment) -> Bed:
+        bed = set_up(self, stack, experiment)
+        return replace(bed, dut_description={"cores": experiment.name}, deviations=[*bed.deviations, experiment.name])
+
+    monkeypatch.setattr(Workbench, "_set_up", of_its_own)
+    fast, slow = ({"driver": "simulated", "forwarding_fps": rate} for rate in ("200k", "100k"))
+    _, run = measure(
+        tmp_path / "run", FORWARDING | {"name": "fast", "gateway": fast}, FORWARDING | {"name": "slow", "gateway": slow}
+    )
+    assert [e.dut and e.dut["settings"]["cores"] for e in run.experiments] == ["fast", "slow"]
+    assert len(run.deviations) == len({*run.deviations})
+    assert {"fast", "slow"} < {*run.deviations}
+
+
+def test_repetitions_without_a_result_leave_the_median_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = ConnectionRate.measure
+
+    def loses_the_second(self: ConnectionRate, bench: Bench) -> ProcedureResult:
+        result = sound(self, bench)
+        return replace(result, figures=dict.fromkeys(result.figures)) if bench.repetition == 2 else result
+
+    monkeypatch.setattr(ConnectionRate, "measure", loses_the_second)
+    folder = tmp_path / "run"
+    code, run = measure(folder, FORWARDING, RATE, PHASE2)
+    assert code == 4
+    assert [experiment.state for experiment in run.experiments] == [State.DONE, State.NO_RESULT, State.DONE]
+    assert states.state(run.experiments[1]) == "1 of 2 repetitions without result"
+    phase1 = {t.rate_fps for r in run.experiments[2].repetitions for t in r.trials if t.kind == TrialKind.PHASE1}
+    assert phase1 == {run.experiments[1].values[0] / 2}
+    # Measured again it might have another median, which the one after it was not measured with.
+    monkeypatch.undo()
+    assert resume_plan(load_plan(folder / PLAN_FILE), folder, RunListener()) == 4
+    assert without_times(RunReader(folder).run) == without_times(run)
 
 
 class Stops(RunListener):

@@ -50,6 +50,7 @@ class Bed:
     dut_cores: Sequence[int]
     engine_info: dict[str, Any]
     description: dict[str, str]
+    dut_description: dict[str, str]
     deviations: list[str]
 
 
@@ -167,6 +168,7 @@ class Workbench:
             dut_cores=testbed.gateway_cores,
             engine_info=engine.info().model_dump(mode="json"),
             description=testbed.description() | testbed.port_description(),
+            dut_description=testbed.dut_description(),
             deviations=[*testbed.deviations(), *testbed.port_deviations()],
         )
 
@@ -185,6 +187,7 @@ class Workbench:
             dut_cores=testbed.gateway_cores,
             engine_info={},
             description=testbed.description() | described,
+            dut_description=testbed.dut_description(),
             deviations=[*testbed.deviations(), *testbed.host_deviations()],
         )
 
@@ -201,6 +204,7 @@ class Workbench:
             dut_cores=(),
             engine_info=engine.info().model_dump(mode="json"),
             description=testbed.description(),
+            dut_description={},
             deviations=[],
         )
 
@@ -229,6 +233,7 @@ class Workbench:
             dut_cores=range(config.dut_cores),
             engine_info=engine.info().model_dump(mode="json"),
             description={"testbed": "simulated: a model of a gateway in virtual time"},
+            dut_description={},
             deviations=["Nothing was measured: engine and gateway are models in virtual time."],
         )
 

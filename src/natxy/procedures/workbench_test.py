@@ -96,7 +96,7 @@ def test_what_a_gateway_starts_while_it_is_measured_has_the_priority_of_its_set_
         transport = LocalTransport(MachineSysctls())
         gateway = CommandGateway(config, transport, DutInterfaces("eth1", "eth2"), experiment.address_plan)
         engine = SimulatedEngine(SimulatedDut(SimulatedConfig(), 0.0, seed=1))
-        return Bed(engine, self._in_hand(gateway), lambda _: None, (), {}, {}, [])
+        return Bed(engine, self._in_hand(gateway), lambda _: None, (), {}, {}, {}, [])
 
     monkeypatch.setattr(Workbench, "_set_up", set_up)
     before = os.getpriority(os.PRIO_PROCESS, 0)

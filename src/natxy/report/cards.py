@@ -61,10 +61,14 @@ def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
         share_percent=experiment.baseline_ratio_percent,
         share=headlines.baseline_ratio(experiment),
         baseline=experiment.baseline.title if experiment.baseline else "",
-        remark=experiment.reason if summary else "",
+        remark=_remark(experiment) if summary else "",
         more=latency_lines(experiment),
         doubt=tester_limited(run, experiment),
     )
+
+
+def _remark(experiment: ExperimentRecord) -> str:
+    return states.state_and_reason(experiment) if experiment.state is State.NO_RESULT else experiment.reason
 
 
 def _why_none(experiment: ExperimentRecord) -> str:

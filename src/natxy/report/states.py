@@ -42,6 +42,10 @@ def state(experiment: ExperimentRecord) -> str:
     return STATE_WORDS[experiment.state]
 
 
+def state_and_reason(experiment: ExperimentRecord) -> str:
+    return _sentence(state(experiment), experiment.reason)
+
+
 def repetitions(experiment: ExperimentRecord) -> str:
     asked, done = experiment.settings["repeat"], len(experiment.values)
     return str(done) if done == asked else f"{done}/{asked}"
@@ -52,7 +56,7 @@ def incomplete(run: RunRecord) -> list[tuple[ExperimentRecord, str]]:
     told = []
     for experiment in run.experiments:
         if experiment.state != State.DONE:
-            told.append((experiment, _sentence(state(experiment), experiment.reason)))
+            told.append((experiment, state_and_reason(experiment)))
         told.extend(
             (
                 experiment,
