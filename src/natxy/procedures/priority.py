@@ -44,8 +44,8 @@ class Background:
 
     @contextlib.contextmanager
     def beside_a_trial(self) -> Iterator[None]:
-        """At least the priority of `foreground`, still off the avoided cores: a trial may be under way on them."""
-        self._set(min(self._niceness, self._background), self._free_cores)
+        """The priority of `foreground`, still off the avoided cores: a trial may be under way on them."""
+        self._set(self._niceness, self._free_cores)
         try:
             yield
         finally:
