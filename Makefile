@@ -70,6 +70,7 @@ sanitize: setup-dev ## the engine's tests, and trials through a lab, under Addre
 	@[ -f build/engine-sanitize/build.ninja ] || \
 		meson setup build/engine-sanitize engine --buildtype=debugoptimized -Db_sanitize=address,undefined
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 meson test -C build/engine-sanitize --print-errorlogs
+	ninja -C build/engine-sanitize --quiet natxy-engine
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 NATXY_ENGINE=build/engine-sanitize/natxy-engine \
 		.venv/bin/pytest -q tests/frames_test.py -k "both_phases"
 
