@@ -61,6 +61,15 @@ def test_a_bound_only_tells_what_lies_below_it(tmp_path: Path) -> None:
     assert (same["difference"], same["exceeds_spread"]) == ("", "a median is only a bound")
 
 
+def test_a_spread_is_a_bound_where_a_search_cut_an_end_off(tmp_path: Path) -> None:
+    bound = SampleRun(tmp_path / "bound")
+    bound.experiment("forward", Sought(None), title="Forwarding")
+    folder = bound.end()
+    (row, _) = rows(compare(folder, folder, form="csv"))
+    assert (row["spread_bound"], float(row["spread"])) == ("≥", 0)
+    assert "≥ 0" in compare(folder, folder).output
+
+
 def test_what_differs_and_what_is_missing_is_said(tmp_path: Path) -> None:
     longer = {"preset": "lab", "trial": 60.0, "drain": 0.1}
     done = compare(quickstart(tmp_path / "a"), run(tmp_path / "b", 231e3, timing=longer))

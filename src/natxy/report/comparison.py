@@ -71,16 +71,14 @@ def unmatched(comparison: Comparison) -> Iterator[str]:
 
 def _row(compared: Compared, names: Mapping[Key, str]) -> tuple[str, ...]:
     unit, summary = compared.figure.unit, compared.summary
-    median = spread = wording.ABSENT
+    median = wording.ABSENT
     if summary:
         median = summary.shown_median(lambda value: wording.quantity(value, unit))
-    if compared.spread is not None:
-        spread = wording.quantity(compared.spread, unit)
     return (
         names[key(compared.experiment)] + headlines.non_rfc(compared.experiment),
         str(compared.run + 1),
         median,
-        spread,
+        compared.shown_spread(lambda value: wording.quantity(value, unit)) or wording.ABSENT,
         str(summary.count if summary else 0),
         _difference(compared),
         compared.exceeds.value if compared.exceeds else "",

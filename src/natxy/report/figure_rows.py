@@ -16,13 +16,14 @@ from natxy.results.statistics import Summary
 Cell = str | int | float | None
 Row = dict[str, Cell]
 
-_STATISTICS: Final[dict[str, Callable[[Summary], float]]] = {
-    "median": lambda summary: summary.median,
-    "mean": lambda summary: summary.mean,
-    "p1": lambda summary: summary.p1,
-    "p99": lambda summary: summary.p99,
-    "minimum": lambda summary: summary.minimum,
-    "maximum": lambda summary: summary.maximum,
+# `repr` loses no digit.
+_STATISTICS: Final[dict[str, Callable[[Summary], str | None]]] = {
+    "median": lambda summary: summary.shown_median(repr),
+    "mean": lambda summary: summary.shown_mean(repr),
+    "p1": lambda summary: summary.shown(summary.p1, repr),
+    "p99": lambda summary: summary.shown(summary.p99, repr),
+    "minimum": lambda summary: summary.shown(summary.minimum, repr),
+    "maximum": lambda summary: summary.shown(summary.maximum, repr),
 }
 _SETTINGS: Final = {
     "frame_size": "frame_size_bytes", "directions": "directions", "cores": "cores", "connections": "connections",
@@ -57,17 +58,20 @@ def comparison_rows(comparison: Comparison) -> Iterator[Row]:
     coordinates = dict.fromkeys(field for (first, *_) in comparison.figures for field in first.experiment.cell)
     for compared in (one for group in comparison.figures for one in group):
         experiment, figure = compared.experiment, compared.figure
-        bound, median = _shown(compared.summary, "median") if compared.summary else (None, None)
+        summary = compared.summary
+        bound, median = _bounded(summary.shown_median(repr) if summary else None)
+        spread_bound, spread = _bounded(compared.shown_spread(repr))
         yield {
             **_named(experiment),
             **{f"cell {field}": experiment.cell.get(field) for field in coordinates},
             "figure": figure.name,
             "unit": figure.unit.value,
             "run": compared.run + 1,
-            "repetitions": compared.summary.count if compared.summary else 0,
+            "repetitions": summary.count if summary else 0,
             "median_bound": bound,
             "median": median,
-            "spread": compared.spread,
+            "spread_bound": spread_bound,
+            "spread": spread,
             "difference": compared.difference,
             "difference_percent": compared.difference_percent,
             "difference_bound": compared.bound.strip(),
@@ -101,27 +105,22 @@ def _named(experiment: ExperimentRecord) -> Row:
 
 def _statistics(summary: Summary | None) -> Row:
     row: Row = {}
-    for name in _STATISTICS:
-        row[f"{name}_bound"], row[name] = _shown(summary, name) if summary else (None, None)
+    for name, shown in _STATISTICS.items():
+        row[f"{name}_bound"], row[name] = _bounded(shown(summary) if summary else None)
     deviation = summary and summary.shown_deviation(repr)
     row["standard_deviation"] = float(deviation) if deviation else None
-    row["dispersion_bound"], row["dispersion"] = _dispersion(summary) if summary else (None, None)
+    row["dispersion_bound"], row["dispersion"] = _bounded(_dispersion(summary) if summary else None)
     return row
 
 
-def _shown(summary: Summary, name: str) -> tuple[str, float]:
-    """The bound, empty where the value is none, and the value; of `< X` that is X."""
-    value = _STATISTICS[name](summary)
-    shown = summary.shown_median(repr) if name == "median" else summary.shown(value, repr)
-    return _bounded(shown)
-
-
-def _dispersion(summary: Summary) -> tuple[str, float] | tuple[None, None]:
+def _dispersion(summary: Summary) -> str:
     """(maximum − minimum) / median."""
-    shown = summary.shown_dispersion(lambda ratio: "" if ratio is None else repr(ratio))
-    return _bounded(shown) if shown else (None, None)
+    return summary.shown_dispersion(lambda ratio: "" if ratio is None else repr(ratio))
 
 
-def _bounded(shown: str) -> tuple[str, float]:
+def _bounded(shown: str | None) -> tuple[str, float] | tuple[None, None]:
+    """The bound, empty where the value is none, and the value; of `< X` that is X. None of both where nothing is."""
+    if not shown:
+        return None, None
     *bound, number = shown.split(" ")
     return "".join(bound), float(number)

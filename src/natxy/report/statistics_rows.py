@@ -74,6 +74,8 @@ def _statistic(summary: Summary | None, pick: _Pick, unit: str) -> str:
         return wording.ABSENT
     if pick is _MEDIAN[1]:
         return summary.shown_median(lambda value: wording.quantity(value, unit))
+    if pick is _MEAN[1]:
+        return summary.shown_mean(lambda value: wording.quantity(value, unit)) or wording.ABSENT
     return wording.statistic(summary, pick(summary), unit)
 
 

@@ -9,7 +9,7 @@ needs no assumption on how results are distributed, and errs on the side of "no 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
@@ -56,6 +56,12 @@ class Compared:
     difference_percent: float | None = None
     exceeds: Exceeds | None = None
     bound: str = ""
+
+    def shown_spread(self, show: Callable[[float], str]) -> str | None:
+        """As a bound where a search's limits cut off an end; None without a spread and where they did both."""
+        if self.summary is None or self.spread is None:
+            return None
+        return self.summary.shown_spread(self.spread, show)
 
 
 @dataclass(frozen=True)

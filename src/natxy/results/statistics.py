@@ -32,7 +32,7 @@ class Headline(NamedTuple):
 @dataclass(frozen=True)
 class Summary:
     """Of `count` repetitions. `dispersion` is (maximum − minimum) / |median|; None where the median is 0.
-    `standard_deviation` is the sample's, None of a single value.
+    `standard_deviation` is the sample's. Of a single value both are None.
 
     `at_least_from`: statistics from this value on are lower bounds. `at_most_to`: up to this value, upper bounds.
     `below`: where a search found nothing, which counts as 0, the lowest rate it tried.
@@ -65,6 +65,16 @@ class Summary:
         """The median of an even count is a bound where one of its two values is, also without being one of them."""
         return f"≥ {show(self.median)}" if self.median_is_at_least else self.shown(self.median, show)
 
+    def shown_mean(self, show: Callable[[float], str]) -> str | None:
+        """Any value that is a bound makes the mean one; None where they are bounds of both kinds. What a search did not
+        find counts as 0, so that the truth is not lower."""
+        if not self.mean and self.below is not None:
+            return f"< {show(self.below)}"
+        is_at_least = self.at_least_from is not None or self.below is not None
+        if self.at_most_to is not None:
+            return None if is_at_least else f"≤ {show(self.mean)}"
+        return f"≥ {show(self.mean)}" if is_at_least else show(self.mean)
+
     def shown_deviation(self, show: Callable[[float], str]) -> str | None:
         """None where nothing can be said of it: of a single value, or where any is a bound."""
         bounds = (self.at_least_from, self.at_most_to, self.below)
@@ -74,10 +84,19 @@ class Summary:
 
     def shown_dispersion(self, show: Callable[[float | None], str]) -> str:
         """Nothing can be said of it where both ends are bounds."""
-        if self.dispersion is None or (self.at_least_from is not None and self.below is not None):
-            return show(None)
-        bound = "≥ " if self.at_least_from is not None else "≤ " if self.below is not None else ""
-        return bound + show(self.dispersion)
+        bound = self._spread_bound
+        return show(None) if self.dispersion is None or bound is None else bound + show(self.dispersion)
+
+    def shown_spread(self, spread: float, show: Callable[[float], str]) -> str | None:
+        """`spread`, maximum − minimum or more; None where both ends are bounds."""
+        bound = self._spread_bound
+        return None if bound is None else bound + show(spread)
+
+    @property
+    def _spread_bound(self) -> str | None:
+        if self.at_least_from is not None:
+            return "≥ " if self.below is None else None
+        return "" if self.below is None else "≤ "
 
 
 class Ratio(NamedTuple):
@@ -129,7 +148,7 @@ def summarize(values: Sequence[float]) -> Summary | None:
         minimum=min(values),
         maximum=max(values),
         count=len(values),
-        dispersion=(max(values) - min(values)) / abs(median) if median else None,
+        dispersion=(max(values) - min(values)) / abs(median) if median and len(values) > 1 else None,
         standard_deviation=statistics.stdev(values) if len(values) > 1 else None,
     )
 

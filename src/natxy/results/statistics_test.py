@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.results.statistics import Headline, percentile, summarize, summarize_headlines
+from natxy.results.statistics import Headline, percentile, summarize, summarize_bounded, summarize_headlines
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,40 @@ def test_the_standard_deviation_is_the_samples_and_none_of_bounds() -> None:
     assert deviation(Headline(2, 2, 3)) is None
     assert deviation(Headline(2, 2, 3), Headline(6, 6, None)) is None
     assert deviation(Headline(0, None, 1), Headline(6, 6, 7)) is None
+
+
+@pytest.mark.parametrize(
+    ("headlines", "mean", "spread"),
+    [
+        ([Headline(400, 400, 410), Headline(500, 500, 510)], "450", "100"),
+        # The true mean is between 200 and 205.
+        ([NOTHING, Headline(400, 400, 410)], "≥ 200", "≤ 400"),
+        ([Headline(500, 500, 510), REACHED], "≥ 550", "≥ 100"),
+        ([NOTHING, REACHED], "≥ 300", None),
+        ([NOTHING, NOTHING], "< 10", "≤ 0"),
+    ],
+)
+def test_a_bound_makes_mean_and_spread_one(headlines: list[Headline], mean: str, spread: str | None) -> None:
+    summary = summarize_headlines(headlines)
+    assert summary is not None
+    assert summary.shown_mean(lambda value: f"{value:g}") == mean
+    assert summary.shown_spread(summary.maximum - summary.minimum, lambda value: f"{value:g}") == spread
+
+
+def test_a_mean_of_upper_bounds_is_one_and_none_of_both_kinds() -> None:
+    def mean(*values: tuple[float, int]) -> str | None:
+        summary = summarize_bounded(values)
+        assert summary is not None
+        return summary.shown_mean(lambda value: f"{value:g}")
+
+    assert mean((2, -1), (4, 0)) == "≤ 3"
+    assert mean((2, -1), (4, 1)) is None
+
+
+def test_a_single_value_has_no_dispersion() -> None:
+    single = summarize([5.0])
+    assert single is not None
+    assert single.dispersion is None
 
 
 @pytest.mark.parametrize("percent", [0, -1, 101])
