@@ -176,3 +176,17 @@ def test_tries_that_the_tester_spoilt_are_told_apart(tmp_path: Path, monkeypatch
     assert experiment(tmp_path / "run").reason.startswith(
         "phase 1 at 1 kcps failed in 2 of 3 tries, the others were invalid: lower `phase1_rate`"
     )
+
+
+def test_one_failed_phase_1_among_tries_that_the_tester_spoilt_is_the_testers_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every_other = every_second()
+    Phase1(monkeypatch, lambda seed: not every_other(seed))
+    at_20k = plan_of("latency", GATEWAY, phase2=True, max_invalid=TRIES)
+    slow = at_20k.testbed.model_copy(update={"tester_limit": 5000.0})
+    assert run_plan(at_20k.model_copy(update={"testbed": slow}), tmp_path / "run", RunListener()) == 3
+    limited = experiment(tmp_path / "run")
+    assert limited.state == State.TESTER_LIMIT
+    assert ": 3 tries, 2 invalid; the last: " in limited.reason
+    assert "phase1_rate" not in limited.reason

@@ -37,8 +37,10 @@ class TrialKeeper:
         """A step may have several trials, each with its own rate: names the one that the tester failed in."""
         trial = self._last_invalid
         assert trial is not None
+        invalid = "all" if limit.invalid == limit.tries else str(limit.invalid)
         return (
-            f"tester limit reached in {trial.title}: {limit.tries} tries, all invalid; the last: {trial.result.reason}"
+            f"tester limit reached in {trial.title}: {limit.tries} tries, {invalid} invalid; the last: "
+            f"{trial.result.reason}"
         )
 
     def check_forwarding(self, result: ProcedureResult) -> None:

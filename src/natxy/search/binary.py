@@ -84,7 +84,7 @@ class _Run:
         try:
             outcome = try_rate(self._measure, Attempt(self._steps, 1, rate, self._lower, self._upper), tries)
         except TesterLimitReached as limit:
-            raise TesterLimitReached(rate, tries, self._passed, self._failed) from limit
+            raise TesterLimitReached(rate, tries, limit.invalid, self._passed, self._failed) from limit
         if outcome == Outcome.PASS:
             self._passed = rate
         else:

@@ -53,21 +53,28 @@ class SearchResult:
 
 
 class TesterLimitReached(TesterLimitError):
-    """Every try at `rate` was invalid; a search ends without a result (`lower_bound` passed, where known)."""
+    """No try at `rate` decided anything, most of them, `invalid`, by the tester's fault; a search ends without a result
+    (`lower_bound` passed, where known)."""
 
     def __init__(
-        self, rate: float, tries: int, lower_bound: float | None = None, upper_bound: float | None = None
+        self,
+        rate: float,
+        tries: int,
+        invalid: int,
+        lower_bound: float | None = None,
+        upper_bound: float | None = None,
     ) -> None:
-        super().__init__(f"all {tries} tries of the step at {rate:.6g} per second were invalid")
+        super().__init__(f"{invalid} of {tries} tries of the step at {rate:.6g} per second were invalid")
         self.rate = rate
         self.tries = tries
+        self.invalid = invalid
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
 
 
 class NeverPrepared(NatxyError):
-    """No try at `rate` decided anything, `unprepared` of them for want of what it takes; what is searched has no
-    result."""
+    """No try at `rate` decided anything, `unprepared` of them, at least half, for want of what it takes; what is
+    searched has no result."""
 
     def __init__(self, rate: float, tries: int, unprepared: int) -> None:
         super().__init__(f"{unprepared} of {tries} tries of the step at {rate:.6g} per second could not be prepared")
@@ -77,14 +84,15 @@ class NeverPrepared(NatxyError):
 
 
 def try_rate(measure: Measure, first: Attempt, tries: int) -> Outcome:
-    """Measures until an outcome decides; after `tries` that didn't, NeverPrepared where any of them was unprepared,
-    else TesterLimitReached."""
+    """Measures until an outcome decides; after `tries` that didn't, TesterLimitReached where most were invalid, else
+    NeverPrepared."""
     unprepared = 0
     for retry in range(1, tries + 1):
         outcome = measure(replace(first, retry=retry))
         if outcome in (Outcome.PASS, Outcome.FAIL):
             return outcome
         unprepared += outcome == Outcome.UNPREPARED
-    if unprepared:
-        raise NeverPrepared(first.rate, tries, unprepared)
-    raise TesterLimitReached(first.rate, tries)
+    invalid = tries - unprepared
+    if invalid > unprepared:
+        raise TesterLimitReached(first.rate, tries, invalid)
+    raise NeverPrepared(first.rate, tries, unprepared)

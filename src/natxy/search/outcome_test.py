@@ -26,14 +26,19 @@ def test_what_decides_nothing_is_tried_again(decided: Outcome) -> None:
     assert tried(UNPREPARED, INVALID, decided) == (decided, [1, 2, 3])
 
 
-def test_tries_that_are_all_invalid_are_the_testers_limit() -> None:
-    with pytest.raises(TesterLimitReached):
-        tried(INVALID, INVALID, INVALID, PASS)
+@pytest.mark.parametrize(
+    ("outcomes", "invalid"),
+    [((INVALID,) * 3, 3), ((UNPREPARED, INVALID, INVALID), 2), ((INVALID, UNPREPARED, INVALID), 2)],
+)
+def test_tries_that_are_mostly_invalid_are_the_testers_limit(outcomes: tuple[Outcome, ...], invalid: int) -> None:
+    with pytest.raises(TesterLimitReached, match=f"{invalid} of 3 tries") as caught:
+        tried(*outcomes, PASS)
+    assert caught.value.invalid == invalid
 
 
 @pytest.mark.parametrize(
     ("outcomes", "unprepared"),
-    [((UNPREPARED,) * 3, 3), ((UNPREPARED, INVALID, INVALID), 1), ((INVALID, UNPREPARED, INVALID), 1)],
+    [((UNPREPARED,) * 3, 3), ((UNPREPARED, INVALID, UNPREPARED), 2), ((INVALID, UNPREPARED, UNPREPARED), 2)],
 )
 def test_tries_that_could_not_be_prepared_are_not_the_testers_limit(
     outcomes: tuple[Outcome, ...], unprepared: int
