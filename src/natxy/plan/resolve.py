@@ -81,7 +81,7 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
         allow_public_destinations=plan.allow_public_destinations,
         published=plan.published,
         experiments=kept,
-        deviations=_deviations(plan.testbed, kept),
+        deviations=[*_deviations(plan.testbed, kept), *_without_baseline(experiments, kept)],
     )
 
 
@@ -210,6 +210,18 @@ def _resolve_mlrsearch(search: Search, own: ExperimentPlan, timing: Timing, loca
     if problem:
         raise PlanProblems([Problem((*location, problem[0]), problem[1])])
     return search.model_copy(update={"goal": goal})
+
+
+def _without_baseline(experiments: list[Experiment], kept: list[Experiment]) -> list[str]:
+    names = {experiment.name for experiment in kept}
+    left_out: dict[str, list[str]] = {}
+    for experiment in experiments:
+        if experiment.name in names and experiment.baseline and experiment.baseline not in names:
+            left_out.setdefault(experiment.baseline, []).append(experiment.name)
+    return [
+        f"{', '.join(own)}: the plan compares with {baseline}, which `--only` leaves out; name it too for the ratio."
+        for baseline, own in left_out.items()
+    ]
 
 
 def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment]:

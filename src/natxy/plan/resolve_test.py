@@ -154,6 +154,7 @@ def test_only_keeps_what_a_phase_1_rate_comes_from() -> None:
     plan = resolve(plan_of(FORWARDING, RATE, PHASE2), only=["phase2"])
     assert [experiment.name for experiment in plan.experiments] == ["rate", "phase2"]
     assert plan.experiments[1].baseline is None
+    assert plan.deviations[-1].startswith("phase2: the plan compares with forwarding, which `--only` leaves out")
 
 
 def test_only_names_what_there_is() -> None:

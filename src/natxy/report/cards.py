@@ -86,11 +86,13 @@ def _sweep_card(sweep: Sweep) -> Card:
         headlines.headline(cell).replace(" ", "\N{NO-BREAK SPACE}") for cell in ordered[:1] + ordered[-1:]
     )
     without = len(sweep.cells) - len(measured)
-    counted = f"medians of {len(measured)} cells" + (f", {without} without result" if without else "")
+    counted = f"lowest and highest of the medians of {len(measured)} cells" + (
+        f", {without} without result" if without else ""
+    )
     fields = " × ".join(wording.field(field) for field in sweep.fields)
     return Card(
         title=sweep.title,
-        value=" – ".join(shown),
+        value=" to ".join(shown),
         rate_kind=f"{headlines.kind(first)}; over {fields}",
         spread=counted,
         state=first.state.value,
