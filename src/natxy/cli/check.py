@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.errors import DutError
 from natxy.lab.plan_programs import looks_here, missing_programs

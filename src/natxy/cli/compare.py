@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError

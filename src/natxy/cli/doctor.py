@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.errors import DutError
 from natxy.lab.finding import Finding

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from types import FrameType
 from typing import Final
@@ -24,6 +26,11 @@ _stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 def reported_errors() -> Iterator[None]:
     try:
         yield
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        # `natxy export … | head`: whoever read has enough. What is left is not flushed at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit from error
     except NatxyError as error:
         _stderr.print("natxy:", style="bold red", end=" ")
         _stderr.print(str(error), markup=False)

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,3 +101,13 @@ def test_what_cannot_be_done_is_exit_2(folder: Path, tmp_path: Path) -> None:
     assert export(tmp_path, "csv").exit_code == 2
     assert export(folder, "xml").exit_code == 2
     assert export(folder, "csv", "--output", tmp_path / "no" / "such").exit_code == 2
+
+
+@pytest.mark.parametrize("verb", ["export RUN --format csv", "report RUN --format csv", "report RUN", "list gateways"])
+def test_a_closed_pipe_is_no_error(folder: Path, verb: str) -> None:
+    command = [sys.executable, "-m", "natxy", *(str(folder) if word == "RUN" else word for word in verb.split())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == ("", 0)

@@ -6,9 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final
 
+import rich.console
 import typer
-from rich.console import Console
 
+from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors, warn
 from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError
@@ -69,7 +70,7 @@ def _write_charts(reader: RunReader, form: ChartFormat, output: Path | None) -> 
         typer.echo(file)
 
 
-def show(folder: Path, console: Console, *, list_deviations: bool = True) -> None:
+def show(folder: Path, console: rich.console.Console, *, list_deviations: bool = True) -> None:
     """PlanError when `folder` holds no run."""
     reader = RunReader(folder)
     console.print(terminal.render(reader, list_deviations=list_deviations))

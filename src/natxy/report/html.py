@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from natxy.engine.messages import Verdict
 from natxy.plan.units import format_duration
@@ -99,6 +100,11 @@ def write_report(run_dir: Path) -> Path:
     return report
 
 
+def _coded(text: str) -> Markup:
+    """What stands between backticks, as in messages for a terminal, is code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
 def render(reader: RunReader) -> str:
     run = reader.run
     environment = Environment(
@@ -108,6 +114,7 @@ def render(reader: RunReader) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["coded"] = _coded
     style = resources.files("natxy.report").joinpath("templates/report.css").read_text(encoding="utf-8")
     verdicts = [placed.trial.verdict for placed in every_trial(run)]
     compared = list(gateways_charts(run))
