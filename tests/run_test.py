@@ -132,11 +132,13 @@ def test_an_engine_that_dies_in_a_trial_is_reported(tmp_path: Path) -> None:
     with trial_under_way(tmp_path) as process:
         (engine,) = engines_of(process.pid)
         os.kill(engine, signal.SIGKILL)
-        _, errors = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=20)
     assert process.returncode == 5
-    assert "natxy-engine ended during trial.run (signal 9)" in errors
+    died = "natxy-engine ended during trial.run (signal 9)"
+    assert died in output
     assert namespaces_of(process.pid) == []
-    assert RunReader(tmp_path / "out").run.experiments[0].state == State.FAILED
+    experiment = RunReader(tmp_path / "out").run.experiments[0]
+    assert (experiment.state, died in (experiment.reason or "")) == (State.FAILED, True)
 
 
 RESETS = """
