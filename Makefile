@@ -23,7 +23,7 @@ help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 setup: packages .venv/.installed engine ## everything that measuring needs: Debian packages, .venv, natxy-engine
-	@$(if $(filter setup,$(MAKECMDGOALS)),echo "Ready. Next: make demo, or .venv/bin/natxy doctor to look at this machine",:)
+	@$(if $(filter setup,$(MAKECMDGOALS)),echo "Ready. Next: make demo. To look at this machine: .venv/bin/natxy doctor",:)
 
 setup-dev: setup packages-dev ## and what tests and lint need besides
 
