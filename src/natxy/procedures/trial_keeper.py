@@ -15,7 +15,7 @@ from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import FinishedTrial
 from natxy.procedures.listener import RunListener
 from natxy.results.pcap import PcapWriter
-from natxy.results.records import Purpose, TrialKind
+from natxy.results.records import Purpose, TransferRecord, TrialKind
 from natxy.results.store import RunStore
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 
@@ -87,15 +87,10 @@ class TrialKeeper:
 
     def transferred(self, number: int, started_at: str, test: TcpTest, found: Mapping[str, Transfer]) -> None:
         for direction, transfer in found.items():
-            self._store.add_transfer(
-                self.repetition_id,
-                number=number,
-                direction=direction,
-                started_at=started_at,
-                duration_s=test.duration_s,
-                goodput_bps=transfer.goodput_bps,
-                retransmits=transfer.retransmits,
+            record = TransferRecord(
+                number, direction, started_at, test.duration_s, transfer.goodput_bps, transfer.retransmits
             )
+            self._store.add_transfer(self.repetition_id, record)
 
     def replayed(self, trial: FinishedTrial) -> None:
         if trial.attempt.rate == self._lowest_rate:

@@ -29,7 +29,7 @@ from natxy.results.records import (
     TrialRecord,
 )
 from natxy.results.selftest import SelfTest
-from natxy.results.store import RESULTS_FILE
+from natxy.results.store import RESULTS_FILE, SCHEMA
 from natxy.results.tester import Tester
 
 _DIED: Final = "natxy was killed"
@@ -51,9 +51,13 @@ class RunReader:
             )
         try:
             with closing(_connect(file)) as db:
+                _check_columns(db)
                 self.run: RunRecord = _read_run(db)
         except (sqlite3.DatabaseError, LookupError, ValueError) as error:
-            raise PlanError(f"{file} is no natxy run, or one of another version of natxy: {error}") from error
+            raise PlanError(
+                f"{file} is no natxy run, or another version of natxy wrote it: read it with that version, or measure "
+                f"again with the plan.yaml beside it. What does not fit: {error}"
+            ) from error
 
     def experiment(self, name: str) -> ExperimentRecord:
         """KeyError when the run has none of that name."""
@@ -72,6 +76,22 @@ def _connect(file: Path) -> sqlite3.Connection:
     db = sqlite3.connect(f"{file.resolve().as_uri()}?{options}", uri=True)
     db.row_factory = sqlite3.Row
     return db
+
+
+def _check_columns(db: sqlite3.Connection) -> None:
+    """LookupError unless they are those that `RunStore` writes; sqlite3.DatabaseError where there is no run at all."""
+    (written_by,) = db.execute("SELECT max(natxy_version) FROM run").fetchone()
+    with closing(sqlite3.connect(":memory:")) as written_now:
+        written_now.executescript(SCHEMA)
+        expected, found = _columns(written_now), _columns(db)
+    if different := sorted(expected ^ found):
+        raise LookupError(f"natxy {written_by} wrote it and had other columns: {', '.join(different)}")
+
+
+def _columns(db: sqlite3.Connection) -> set[str]:
+    tables = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    columns = "SELECT ? || '.' || name FROM pragma_table_info(?)"
+    return {column for (table,) in tables for (column,) in db.execute(columns, (table, table))}
 
 
 def _read_run(db: sqlite3.Connection) -> RunRecord:

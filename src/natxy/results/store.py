@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +20,7 @@ from natxy.dut.owner import Owner
 from natxy.engine.messages import TrialResult
 from natxy.plan.models import CellValue
 from natxy.results.curves import CURVES, Curve
-from natxy.results.records import Purpose, RunState, State, TrialKind
+from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind
 from natxy.results.selftest import SelfTest
 from natxy.results.tester import Tester
 
@@ -263,29 +264,10 @@ class RunStore:
             result_json=result.model_copy(update={"samples": []}).model_dump_json(),
         )
 
-    def add_transfer(
-        self,
-        repetition_id: int,
-        *,
-        number: int,
-        direction: str,
-        started_at: str,
-        duration_s: float,
-        goodput_bps: float,
-        retransmits: int,
-    ) -> None:
+    def add_transfer(self, repetition_id: int, transfer: TransferRecord) -> None:
         """One direction of one test between hosts."""
         self._extend_session()
-        self._insert(
-            "transfer",
-            repetition_id=repetition_id,
-            number=number,
-            direction=direction,
-            started_at=started_at,
-            duration_s=duration_s,
-            goodput_bps=goodput_bps,
-            retransmits=retransmits,
-        )
+        self._insert("transfer", repetition_id=repetition_id, **asdict(transfer))
 
     def _insert(self, table: str, **values: str | float | None) -> int:
         marks = ", ".join("?" for _ in values)

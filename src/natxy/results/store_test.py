@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import sqlite3
 import struct
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from natxy.plan.units import Unit
 from natxy.results.curves import Axis, Curve
 from natxy.results.pcap import PcapWriter
 from natxy.results.reader import RunReader
-from natxy.results.records import Purpose, RunState, State, TrialKind
+from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp
 from natxy.search.outcome import Outcome
 
@@ -245,8 +246,48 @@ def test_a_procedure_of_another_version_is_a_plan_error(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     add_experiment(store, "forwarding", [], procedure="forgotten")
     store.close()
-    with pytest.raises(PlanError, match="another version of natxy: 'forgotten'"):
+    with pytest.raises(PlanError, match=r"another version of natxy .*'forgotten'"):
         RunReader(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        ("ALTER TABLE trial DROP COLUMN tester_drops", "trial.tester_drops"),
+        ("ALTER TABLE trial ADD COLUMN forgotten TEXT", "trial.forgotten"),
+        ("DROP TABLE transfer", "transfer.direction"),
+    ],
+)
+def test_a_run_with_other_columns_is_a_plan_error_that_says_what_to_do(
+    tmp_path: Path, change: str, difference: str
+) -> None:
+    store = new_store(tmp_path)
+    add_trial(store, store.start_repetition(add_experiment(store, "forwarding", []), 1), 1, 500)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / RESULTS_FILE)) as db:
+        db.execute(change)
+    with pytest.raises(PlanError, match=rf"measure again .* natxy 0 wrote it .*{difference}"):
+        RunReader(tmp_path)
+
+
+def test_a_result_of_another_form_is_a_plan_error(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    add_trial(store, store.start_repetition(add_experiment(store, "forwarding", []), 1), 1, 500)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / RESULTS_FILE, isolation_level=None)) as db:
+        db.execute("UPDATE trial SET result_json = '{}'")
+    with pytest.raises(PlanError, match="another version of natxy"):
+        RunReader(tmp_path)
+
+
+def test_transfers_are_read_as_they_were_stored(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    repetition = store.start_repetition(add_experiment(store, "goodput", [], procedure="tcp-goodput"), 1)
+    transfers = [TransferRecord(1, side, timestamp(), 2.5, 1e9, 3) for side in ("left", "right")]
+    for transfer in transfers:
+        store.add_transfer(repetition, transfer)
+    store.close()
+    assert RunReader(tmp_path).run.experiments[0].repetitions[0].transfers == transfers
 
 
 def test_only_finished_repetitions_count(tmp_path: Path) -> None:
