@@ -144,6 +144,14 @@ def test_unfit_interface(tmp_path: Path, sshds: Mapping[str, Sshd], old: str, ne
     assert message in done.stderr
 
 
+def test_a_host_that_cannot_be_reached(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
+    sshds[LEFT].process.terminate()
+    sshds[LEFT].process.wait(timeout=10)
+    done = natxy_run(tmp_path, sshds)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "a host failed: the left host: ssh root@gateway: " in " ".join(done.stdout.split())
+
+
 def test_a_host_without_iperf3(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
     bare = tmp_path / "bin"
     bare.mkdir()

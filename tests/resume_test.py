@@ -17,13 +17,15 @@ from typing import Any, Final
 
 import pytest
 
-from natxy.errors import DutError, EngineDiedError, PlanError
+from natxy.errors import DutError, EngineDiedError, HostError, PlanError
+from natxy.hosts.simulated import SimulatedHosts
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
 from natxy.procedures.bench import FinishedTrial
 from natxy.procedures.listener import RunListener
 from natxy.procedures.runner import PLAN_FILE, resume_plan, run_plan
+from natxy.report import states
 from natxy.results.ownership import sole_owner
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState, State
@@ -197,6 +199,23 @@ def test_a_gateway_that_forwarded_nothing_is_measured_anew(tmp_path: Path) -> No
     assert resume_plan(deaf, tmp_path / "run", listener) == 4
     assert listener.trials > 0
     assert RunReader(tmp_path / "run").run.experiments[0].values == []
+
+
+def test_a_host_that_failed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise HostError("iperf3 failed on the left machine")
+
+    own = {"name": "tcp", "procedure": "tcp-goodput", "gateway": "simulated"}
+    goodput = resolve(Plan.model_validate(PLAN | {"repeat": 2, "experiments": [own, own | {"name": "other"}]}))
+    with monkeypatch.context() as patched:
+        patched.setattr(SimulatedHosts, "transfer", fails)
+        assert run_plan(goodput, tmp_path / "run", RunListener()) == 3
+    failed = RunReader(tmp_path / "run").run
+    assert [each.state for each in failed.experiments] == [State.HOST_FAILED] * 2
+    assert [each.state for each in failed.experiments[0].repetitions] == [State.HOST_FAILED]
+    assert states.incomplete(failed)[0][1] == "a host failed: iperf3 failed on the left machine"
+    assert resume_plan(goodput, tmp_path / "run", RunListener()) == 0
+    assert [len(each.values) for each in RunReader(tmp_path / "run").run.experiments] == [2, 2]
 
 
 def test_what_cannot_be_resumed_is_said(tmp_path: Path) -> None:

@@ -20,8 +20,10 @@ class TesterLimitError(NatxyError):
     exit_code = 3
 
 
-class HostError(TesterLimitError):
-    """A host in the tester's place could not measure; says nothing of the DUT."""
+class HostError(NatxyError):
+    """A host in the tester's place could not be reached or could not measure; says nothing of the DUT."""
+
+    exit_code = 3
 
 
 class DutError(NatxyError):

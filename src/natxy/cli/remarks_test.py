@@ -14,6 +14,7 @@ from rich.console import Console
 
 from natxy.cli.watch import LiveWatch, PlainWatch
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.models import SimulatedTestbedConfig
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
 from natxy.procedures.base import ProcedureResult
@@ -59,7 +60,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
         "table-capacity", {"initial_connections": 1000, "search": SEARCH, "alpha": 0.5}, FULL, False,
         "at no rate were all 1,000 initial connections kept",
     ),
-    ("tcp-goodput", {"best_of": 2, "directions": "forward"}, {}, True, "the best of "),
+    ("tcp-goodput", {"best_of": 20, "directions": "forward"}, {}, True, "the tests of a repetition differ"),
 ]  # fmt: skip
 
 
@@ -67,7 +68,10 @@ def plan(procedure: str, given: dict[str, Any], gateway: dict[str, Any], repeat:
     own = DECLARATIONS[procedure].model_fields.keys() & given.keys()
     asked = {"name": procedure} | {field: given[field] for field in own}
     others = {field: given[field] for field in given.keys() - own}
-    return resolve(plan_of({"name": "x", "procedure": asked, "repeat": repeat} | others, **gateway))
+    resolved = resolve(plan_of({"name": "x", "procedure": asked, "repeat": repeat} | others, **gateway))
+    if DECLARATIONS[procedure].between_hosts:
+        return resolved.model_copy(update={"testbed": SimulatedTestbedConfig(kind="simulated", noise=0.5)})
+    return resolved
 
 
 def told(procedure: ResolvedPlan, folder: Path) -> tuple[int, RunRecord, list[str]]:

@@ -21,8 +21,8 @@ def resume(folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's f
     """Go on with a run that was killed, interrupted or failed, and report it.
 
     No trial that can be used is measured again: the recorded ones lead the search back to where it was. Experiments
-    that failed, were skipped or have repetitions without a result are tried again. Exit codes are those of `natxy run`;
-    2 when there is nothing to resume.
+    that failed, be it for a host, were skipped or have repetitions without a result are tried again. Exit codes are
+    those of `natxy run`; 2 when there is nothing to resume.
     """
     console = Console()
     with reported_errors(), one_interrupt():

@@ -29,7 +29,7 @@ from natxy.results.store import RESULTS_FILE
 _WHY: Final = {
     EngineDiedError.exit_code: "the engine died; `natxy resume` measures again what it was measuring",
     PlanError.exit_code: "a gateway does not fit what the plan asks of it",
-    TesterLimitError.exit_code: "the tester was too slow for a result",
+    TesterLimitError.exit_code: "the tester was too slow for a result, or a host in its place failed",
     DutError.exit_code: "a gateway failed, is not installed or gave no result, or an experiment needed another's "
     "result in vain",
 }
@@ -50,9 +50,9 @@ def run(
     """Measure what a plan asks and report it.
 
     Exit codes: 0 done; 2 bad plan, also where only one experiment's gateway turned out not to fit it; 3 the tester was
-    too slow for a result; 4 a gateway could not be reached, set up or reset or forwards nothing, a repetition ended
-    without a result, or an experiment was skipped because the one it builds on has none; 5 the engine died; 130
-    interrupted, with everything kept that was measured.
+    too slow for a result, or a host in its place failed; 4 a gateway could not be reached, set up or reset or forwards
+    nothing, a repetition ended without a result, or an experiment was skipped because the one it builds on has none; 5
+    the engine died; 130 interrupted, with everything kept that was measured.
     """
     console = Console()
     with reported_errors(), one_interrupt():

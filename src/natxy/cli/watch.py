@@ -31,7 +31,12 @@ from natxy.search.outcome import Attempt
 REFRESH_S: Final = 0.4
 
 _VERDICT_STYLE: Final = {"pass": "green", "fail": "red", "invalid": "yellow"}
-_STATE_STYLE: Final = {State.DONE: "green", State.TESTER_LIMIT: "yellow", State.SKIPPED: "yellow"}
+_STATE_STYLE: Final = {
+    State.DONE: "green",
+    State.TESTER_LIMIT: "yellow",
+    State.HOST_FAILED: "yellow",
+    State.SKIPPED: "yellow",
+}
 
 
 class TimeLeft:

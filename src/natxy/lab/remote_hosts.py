@@ -14,7 +14,7 @@ from natxy.dut.machine import MachineSysctls
 from natxy.dut.ssh import SshTransport
 from natxy.dut.transport import Transport
 from natxy.engine.messages import Side
-from natxy.errors import PlanError
+from natxy.errors import DutError, HostError, PlanError
 from natxy.hosts.iperf3 import Host
 from natxy.lab.dut_place import DutPlace
 from natxy.lab.host_link import link_addresses, linked_host
@@ -79,8 +79,11 @@ class HostsTestbed:
                 interface = self._locations[side].interface
                 link: LinkAddresses = getattr(addresses, side.value)
                 address = getattr(addresses, f"{side}_hosts").first
-                _check_free(side, transport, interface, link, address)
-                stack.enter_context(linked_host(transport, interface, link, address, self._mtu))
+                try:
+                    _check_free(side, transport, interface, link, address)
+                    stack.enter_context(linked_host(transport, interface, link, address, self._mtu))
+                except DutError as error:
+                    raise HostError(f"the {side} host: {error}; the gateway is not to blame") from error
                 hosts[side] = Host(transport, address)
             yield hosts
 

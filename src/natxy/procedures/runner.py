@@ -12,7 +12,15 @@ from typing import Final
 
 from natxy import __version__
 from natxy.dut.base import TableNeed
-from natxy.errors import DutError, EngineDiedError, GatewayMissingError, NatxyError, PlanError, TesterLimitError
+from natxy.errors import (
+    DutError,
+    EngineDiedError,
+    GatewayMissingError,
+    HostError,
+    NatxyError,
+    PlanError,
+    TesterLimitError,
+)
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.loop import LoopConfig
 from natxy.procedures.base import ProcedureResult
@@ -46,8 +54,8 @@ _MEASURED: Final = {*_ENDED, State.NO_RESULT}
 def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     """Measures everything and returns the exit code: 0, or the first of these that an experiment ended with: 5 when
     the engine died, 2 when its gateway's table doesn't fit the plan, 4 when a DUT could not be reached, set up or
-    reset, or when a repetition ended without a result, 3 when the tester was too slow for a result, 4 when it was
-    skipped for want of another's result.
+    reset, or when a repetition ended without a result, 3 when the tester was too slow for a result or a host in its
+    place failed, 4 when it was skipped for want of another's result.
 
     `folder` is made where it isn't there; PlanError when it isn't empty or cannot be written. Other errors, and
     Ctrl-C, end the run with an exception: what was measured until then is kept. A run that measured nothing takes back
@@ -165,6 +173,7 @@ class _Run:
             (State.FAILED, DutError.exit_code),
             (State.NO_RESULT, DutError.exit_code),
             (State.TESTER_LIMIT, TesterLimitError.exit_code),
+            (State.HOST_FAILED, HostError.exit_code),
             (State.SKIPPED, DutError.exit_code),
         )
         return next((code for state, code in worst_first if state in self._states), 0)
@@ -210,8 +219,8 @@ class _Run:
     # --- one experiment
 
     def _experiment(self, workbench: Workbench, experiment: Experiment, experiment_id: int) -> None:
-        """TesterLimitError, DutError and an engine that dies end the experiment, everything else the run; so does a
-        second engine in a row."""
+        """TesterLimitError, HostError, DutError and an engine that dies end the experiment, everything else the run; so
+        does a second engine in a row."""
         self._listener.experiment_started(experiment)
         before = self._before.get(experiment.name)
         if before and (before.state in _ENDED or self._is_relied_on(before)):
@@ -224,6 +233,9 @@ class _Run:
             state, reason = self._measure(workbench, experiment, experiment_id, headlines)
         except TesterLimitError as error:
             state, reason = State.TESTER_LIMIT, str(error)
+        except HostError as error:
+            state, reason = State.HOST_FAILED, str(error)
+            workbench.discard()
         except GatewayMissingError as error:
             state, reason = State.SKIPPED, str(error)
         except DutError as error:
@@ -368,6 +380,9 @@ class _Run:
             raise TesterLimitError(reason) from limit
         except KeyboardInterrupt:
             self._store.finish_repetition(repetition_id, State.INTERRUPTED, reason="interrupted")
+            raise
+        except HostError as error:
+            self._store.finish_repetition(repetition_id, State.HOST_FAILED, reason=str(error))
             raise
         except Exception as error:
             self._store.finish_repetition(repetition_id, State.FAILED, reason=str(error))

@@ -6,6 +6,7 @@ There are no trials of the engine's here: a repetition that was cut short starts
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from natxy.hosts.interface import TcpTest, Transfer
@@ -13,11 +14,12 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig, line_goodput_bps
 from natxy.plan.terms import Family
-from natxy.plan.units import Unit, format_quantity
 from natxy.procedures.base import Procedure, ProcedureResult
 from natxy.procedures.bench import Bench
 from natxy.search.outcome import Attempt
 
+# Of the best test.
+NOTED_SPREAD: Final = 0.3
 _IP_HEADER_BYTES: Final = {Family.IPV4: 20, Family.IPV6: 40}
 
 
@@ -33,7 +35,6 @@ class TcpGoodput(Procedure):
             tests.append(bench.transfer(number, test))
             bench.sleep(bench.experiment.timing.settle)
         totals = [_total_bps(transfers) for transfers in tests]
-        shown = [format_quantity(total, Unit.BPS) for total in totals]
         best = max(tests, key=_total_bps)
         return ProcedureResult(
             figures={
@@ -42,7 +43,7 @@ class TcpGoodput(Procedure):
                 **{f"goodput_{name}": transfer.goodput_bps for name, transfer in best.items()},
                 **{f"retransmits_{name}": transfer.retransmits for name, transfer in best.items()},
             },
-            remark=f"the best of {', '.join(shown)}" if len(shown) > 1 else "",
+            remark=_spread(totals),
         )
 
     def expected_steps(self, experiment: Experiment) -> int:
@@ -70,6 +71,16 @@ def _test(experiment: Experiment) -> TcpTest:
 
 def _total_bps(transfers: dict[str, Transfer]) -> float:
     return sum(transfer.goodput_bps for transfer in transfers.values())
+
+
+def _spread(totals_bps: Sequence[float]) -> str:
+    """The best of some tests says nothing of how far apart they were."""
+    if max(totals_bps) - min(totals_bps) <= NOTED_SPREAD * max(totals_bps):
+        return ""
+    return (
+        f"the tests of a repetition differ by more than {100 * NOTED_SPREAD:.0f} %: other work may disturb the hosts; "
+        "measure again without it"
+    )
 
 
 def _line_share(experiment: Experiment, goodput_bps: float, directions: int) -> dict[str, float]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from natxy.plan.models import Directions
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
@@ -31,7 +32,7 @@ def goodput_tables(run: RunRecord) -> list[Table]:
         for asked, experiments in alike.items()
         if len(experiments) > 1
         for rows in [_rows(experiments, names)]
-        for unit, cell in (("Mbit/s", _goodput), ("% of the line's", _line_share), ("% of the baseline", _ratio))
+        for unit, cell in _SHOWN
         if (table := _table(f"TCP goodput of hosts and gateway together, {unit}: {asked}", rows, cell)).rows
     ]
 
@@ -70,6 +71,18 @@ def _goodput(experiment: ExperimentRecord) -> str | None:
     return wording.statistic(experiment.statistics, experiment.statistics.median, Unit.BPS)
 
 
+def _range(experiment: ExperimentRecord) -> str | None:
+    """Of all tests, their directions added, in Mbit/s; None where there was one."""
+    totals_bps: dict[tuple[int, int], float] = {}
+    for repetition in experiment.repetitions:
+        for transfer in repetition.transfers if repetition.measured else ():
+            test = repetition.number, transfer.number
+            totals_bps[test] = totals_bps.get(test, 0.0) + transfer.goodput_bps
+    if len(totals_bps) < 2:
+        return None
+    return " – ".join(wording.number(bound(totals_bps.values()) / 1e6) for bound in (min, max))
+
+
 def _line_share(experiment: ExperimentRecord) -> str | None:
     shares = experiment.figure_statistics.get("line_share")
     return f"{shares.median:.0f}" if shares else None
@@ -78,3 +91,11 @@ def _line_share(experiment: ExperimentRecord) -> str | None:
 def _ratio(experiment: ExperimentRecord) -> str | None:
     share = experiment.baseline_ratio_percent
     return None if share is None else f"{share:.0f}"
+
+
+_SHOWN: Final[tuple[tuple[str, _Cell], ...]] = (
+    ("Mbit/s", _goodput),
+    ("lowest – highest test, Mbit/s", _range),
+    ("% of the line's", _line_share),
+    ("% of the baseline", _ratio),
+)

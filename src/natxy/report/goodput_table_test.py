@@ -8,6 +8,7 @@ from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
 from natxy.procedures.listener import RunListener
 from natxy.procedures.runner import run_plan
+from natxy.report import states
 from natxy.report.goodput_table import goodput_tables
 from natxy.report.tables import Table
 from natxy.results.reader import RunReader
@@ -28,7 +29,7 @@ def gateway(forwarding_fps: float) -> dict[str, Any]:
 
 
 def test_a_row_a_gateway_and_a_column_for_each_way(tmp_path: Path) -> None:
-    goodputs, line, baseline = tables(
+    goodputs, tests, line, baseline = tables(
         tmp_path,
         {"name": "v6", "gateway": gateway(150_000), "family": "ipv6"},
         {"name": "nat64", "gateway": gateway(150_000), "translation": "nat64"},
@@ -44,6 +45,10 @@ def test_a_row_a_gateway_and_a_column_for_each_way(tmp_path: Path) -> None:
     assert goodputs.rows == (
         (fast, "1,158.4", "1,158.4"), (f"{fast}: Once more", "–", "1,158.4"), (slow, "–", "579.2"),
     )  # fmt: skip
+    assert tests.title == (
+        "TCP goodput of hosts and gateway together, lowest – highest test, Mbit/s: forward, 1 flow, best of 3"
+    )
+    assert tests.rows[0] == (fast, "1,158 – 1,158", "1,158 – 1,158")
     assert line.rows == ((fast, "125", "125"), (f"{fast}: Once more", "–", "125"), (slow, "–", "62"))
     assert baseline.rows == ((slow, "50"),)
     assert [column.title for column in baseline.columns] == ["Gateway", "NAT64"]
@@ -77,6 +82,21 @@ def test_gateways_of_one_driver_are_kept_apart_and_nat_has_a_column_of_its_own(t
     )
     assert baseline_shares.rows == (("iptables, masquerade, own", "56"),)
     assert [column.title for column in baseline_shares.columns] == ["Gateway", "NAT44"]
+
+
+def test_tests_that_are_far_apart_are_shown_and_remarked_once(tmp_path: Path) -> None:
+    ways: list[dict[str, Any]] = [
+        {"name": family, "gateway": gateway(150_000), "family": family} for family in ("ipv4", "ipv6")
+    ]
+    goodputs, tests, *_ = tables(tmp_path, *ways, testbed={"kind": "simulated", "noise": 0.9}, seed=3)
+    run = RunReader(tmp_path / "run").run
+    for column, experiment in enumerate(run.experiments, 1):
+        totals = [transfer.goodput_bps / 1e6 for transfer in experiment.repetitions[0].transfers]
+        assert len(totals) == 3
+        assert goodputs.rows[0][column] == f"{max(totals):,.1f}"
+        assert tests.rows[0][column] == f"{min(totals):,.0f} – {max(totals):,.0f}"
+    (remark,) = states.remarks(run)
+    assert remark.startswith("ipv4, ipv6: the tests of a repetition differ by more than 30 %")
 
 
 def test_a_single_experiment_needs_no_table(tmp_path: Path) -> None:

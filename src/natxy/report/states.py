@@ -13,6 +13,7 @@ STATE_WORDS: Final = {
     State.DONE: "done",
     State.NO_RESULT: "no result",
     State.TESTER_LIMIT: "tester limit reached",
+    State.HOST_FAILED: "a host failed",
     State.FAILED: "failed",
     State.SKIPPED: "skipped",
     State.INTERRUPTED: "interrupted",

@@ -30,14 +30,16 @@ class RunState(StrEnum):
 
 class State(StrEnum):
     """Of an experiment or a repetition. `no_result`: measured to the end, but there is no headline, of an experiment
-    not in all its repetitions. `tester_limit` says nothing of the DUT; `failed` is the DUT that could not be reached,
-    set up or reset, or forwards nothing; `skipped` needed a result that is missing."""
+    not in all its repetitions. `tester_limit` and `host_failed`, a host in the tester's place, say nothing of the DUT;
+    `failed` is the DUT that could not be reached, set up or reset, or forwards nothing; `skipped` needed a result that
+    is missing."""
 
     PENDING = "pending"
     RUNNING = "running"
     DONE = "done"
     NO_RESULT = "no_result"
     TESTER_LIMIT = "tester_limit"
+    HOST_FAILED = "host_failed"
     FAILED = "failed"
     SKIPPED = "skipped"
     INTERRUPTED = "interrupted"
