@@ -2,6 +2,7 @@
 """What all tests share."""
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ settings.load_profile("natxy")
 _MEMORY = Path("/dev/shm")
 if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK):
     os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
+
+# A shell starts what it puts in the background deaf to Ctrl-C, and so would be what the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
