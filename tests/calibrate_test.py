@@ -11,19 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from natxy.calibration.case import INVALID, Case, Reading, readings
-from natxy.calibration.plan import Wiring, calibration_plan, cases
+from natxy.calibration.case import INVALID, Reading, Standing
+from natxy.calibration.measure import measure
+from natxy.calibration.plan import Wiring, cases
 from natxy.calibration.scale import Scale
-from natxy.calibration.stall import stall_engine
-from natxy.engine.messages import Progress
+from natxy.calibration.stall import StallingListener
 from natxy.errors import NatxyError
 from natxy.lab.engine_program import find_engine, find_reference
-from natxy.plan.experiment import Experiment
-from natxy.procedures.listener import RunListener
 from natxy.procedures.registry import PROCEDURES
-from natxy.procedures.runner import run_plan
-from natxy.results.reader import RunReader
-from natxy.results.records import TrialKind
 
 
 def programs_are_built() -> bool:
@@ -41,52 +36,18 @@ pytestmark = [
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="tester and gateway need a core each"),
 ]
 
-SCALE = Scale(rate_fps=10_000, trial_s=0.3, connections=2000, width=1 / 20)
-# A moment in which the machine has something else to do is in the gateway's or the tester's longest delays.
-OF_A_MOMENT = ("Worst case", "PDV, ", "Largest", "Smallest", "Reset time by time stamps")
-
-
-class Stalls(RunListener):
-    """Stops the engine in the trials of the experiments named."""
-
-    def __init__(self, names: set[str]) -> None:
-        self._names = names
-        self._name = ""
-
-    def experiment_started(self, experiment: Experiment) -> None:
-        self._name = experiment.name
-
-    def progress(self, kind: TrialKind, progress: Progress) -> None:
-        if self._name in self._names:
-            stall_engine()
-
-
-def measured(chosen: list[Case], folder: Path) -> dict[str, list[Reading]]:
-    """By the case's name."""
-    listener = Stalls({case.name for case in chosen if case.stalled})
-    run_plan(calibration_plan(chosen, SCALE, Wiring.MEMIF), folder, listener)
-    reader = RunReader(folder)
-    return {case.name: list(readings(case, reader.experiment(case.name))) for case in chosen}
-
-
-def is_wrong(reading: Reading) -> bool:
-    return not reading.ok and not reading.remark and not any(word in reading.what for word in OF_A_MOMENT)
+SCALE = Scale(rate_fps=50_000, trial_s=0.2, connections=2000, width=1 / 20)
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
-    folder = tmp_path_factory.mktemp("calibration")
-    by_case = measured(list(cases(SCALE)), folder / "run")
-    # The machine may have had something else to do; what is wrong twice is wrong.
-    doubtful = [case for case in cases(SCALE) if any(map(is_wrong, by_case[case.name]))]
-    if doubtful:
-        by_case |= measured(doubtful, folder / "again")
-    return [reading for of_case in by_case.values() for reading in of_case]
+    chosen = cases(SCALE)
+    return measure(chosen, SCALE, Wiring.MEMIF, tmp_path_factory.mktemp("calibration"), StallingListener(chosen))
 
 
 def test_what_is_measured_is_true(found: list[Reading]) -> None:
-    """A tester that the machine is too busy for says so."""
-    assert [reading for reading in found if is_wrong(reading)] == []
+    """A machine with something else to do may disturb some of it each time."""
+    assert [reading for reading in found if reading.standing == Standing.WRONG] == []
     assert len([reading for reading in found if reading.ok]) > len(found) / 2
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import select
 import socket
@@ -101,7 +102,20 @@ class Bed:
 
     def send(self, side: str, *frames: Packet) -> None:
         for frame in frames:
-            self._sockets[side].send(bytes(frame))
+            self._send(side, bytes(frame))
+
+    def _send(self, side: str, frame: bytes) -> None:
+        """The kernel's queue between veth ends is every lab's on this core: there may be no room for a moment."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                self._sockets[side].send(frame)
+            except OSError as error:
+                if error.errno != errno.ENOBUFS or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.001)
+            else:
+                return
 
     def received(self, side: str, count: int, wanted: Callable[[Packet], bool] = lambda frame: True) -> list[Packet]:
         """`count` frames that arrive, within some seconds, and those that come with them."""
@@ -293,6 +307,17 @@ def test_what_it_cannot_forward_is_dropped_and_counted(bed: Bed) -> None:
     assert bed.through("left", *packets, count=0) == []
     dropped = bed.counters("left")["dropped"]
     assert (dropped["ttl"], dropped["foreign"], dropped["malformed"]) == (1, 2, 2)
+
+
+def test_its_longest_pause_is_one_that_frames_waited_in(bed: Bed) -> None:
+    bed.apply()
+    time.sleep(0.1)
+    bed.call("gateway.exactness", reset=True)
+    # It naps while nothing comes.
+    time.sleep(0.1)
+    assert bed.call("gateway.exactness")["longest_pause_ns"] == 0
+    bed.through("left", udp("10.0.0.2", "198.19.0.2"))
+    assert bed.call("gateway.exactness", reset=True)["longest_pause_ns"] > 0
 
 
 def test_frames_of_no_connection_stay_outside(bed: Bed) -> None:

@@ -81,8 +81,12 @@ void Forwarder::loop() {
     look(Side::right);
     if (!line_.empty()) release(now_ticks());
     // On a small machine whoever prepares the next trial needs this core.
-    if (line_.empty() && now_ticks() - frame_at_ > clock_.ticks(kIdleAfter_s)) std::this_thread::sleep_for(kNap);
+    if (resting(now_ticks())) std::this_thread::sleep_for(kNap);
   }
+}
+
+bool Forwarder::resting(std::uint64_t now) const {
+  return line_.empty() && now > frame_at_ + clock_.ticks(kIdleAfter_s);
 }
 
 /// Frames that came since the last look count as having come evenly, so that neither a pause of this core nor fetching
@@ -95,8 +99,8 @@ void Forwarder::look(Side side) {
   }
   const std::uint64_t now = now_ticks();
   const std::uint64_t before = std::exchange(link.looked_at, now);
+  if (count > 0 || !resting(before)) exactness_.longest_pause = std::max(exactness_.longest_pause, now - before);
   if (count > 0) frame_at_ = now;
-  exactness_.longest_pause = std::max(exactness_.longest_pause, now - before);
   for (std::size_t i = 0; i < count; ++i) take(side, fetched_[i], before + (now - before) * (i + 1) / count);
   flush(side);
   if (gateway_ == nullptr) return;

@@ -21,7 +21,7 @@ namespace natxy::reference {
 
 /// How exactly the truth was kept.
 struct Exactness {
-  std::uint64_t longest_pause = 0;  // in ticks, between two looks at a port
+  std::uint64_t longest_pause = 0;  // in ticks, between two looks at a port while frames flow
   Histogram lateness;               // in ticks, of frames that were delayed
 };
 
@@ -70,6 +70,7 @@ class Forwarder {
   };
 
   void loop();
+  [[nodiscard]] bool resting(std::uint64_t now) const;
   void look(Side side);
   void take(Side side, rte_mbuf* buffer, std::uint64_t arrival);
   bool serve_neighbor(Side side, const rte_mbuf* buffer);

@@ -32,6 +32,13 @@ Json write_counters(const Counters& counters, std::size_t delayed, const Receive
 
 void nothing_more(const Json& params) { FieldReader(params, "").finish(); }
 
+bool read_reset(const Json& params) {
+  FieldReader reader(params, "");
+  const bool reset = reader.flag("reset", false);
+  reader.finish();
+  return reset;
+}
+
 }  // namespace
 
 Server::Server(const Eal& eal, std::vector<unsigned> worker_cores, const TscRate& tsc, LineChannel& channel,
@@ -72,6 +79,7 @@ Json Server::dispatch(const std::string& method, const Json& params) {
     return Json::object();
   }
   if (method == "gateway.counters") return counters(params);
+  if (method == "gateway.exactness") return exactness(params);
   if (method == "table.clear") {
     nothing_more(params);
     return clear();
@@ -133,9 +141,7 @@ Json Server::clear() {
 }
 
 Json Server::counters(const Json& params) {
-  FieldReader reader(params, "");
-  const bool reset = reader.flag("reset", false);
-  reader.finish();
+  const bool reset = read_reset(params);
   Json result = Json::object();
   with_gateway([&](Gateway& gateway) {
     for (const auto& port : ports_) {
@@ -145,11 +151,20 @@ Json Server::counters(const Json& params) {
           write_counters(counters, forwarder_->delayed(side), port->drops());
       if (reset) counters = {};
     }
+  });
+  return result;
+}
+
+Json Server::exactness(const Json& params) {
+  const bool reset = read_reset(params);
+  Json result;
+  with_gateway([&](const Gateway&) {
     Exactness& exactness = forwarder_->exactness();
     const Histogram& lateness = exactness.lateness;
-    result["longest_pause_ns"] = clock_.nanoseconds(exactness.longest_pause);
-    result["lateness_p999_ns"] = lateness.count() > 0 ? clock_.nanoseconds(lateness.percentile(0.999)) : 0;
-    result["lateness_max_ns"] = lateness.count() > 0 ? clock_.nanoseconds(lateness.max()) : 0;
+    const bool any = lateness.count() > 0;
+    result = {{"longest_pause_ns", clock_.nanoseconds(exactness.longest_pause)},
+              {"lateness_p999_ns", any ? clock_.nanoseconds(lateness.percentile(0.999)) : 0},
+              {"lateness_max_ns", any ? clock_.nanoseconds(lateness.max()) : 0}};
     if (reset) exactness = {};
   });
   return result;

@@ -33,6 +33,7 @@ class Server {
   void apply(const Json& params);
   Json clear();
   Json counters(const Json& params);
+  Json exactness(const Json& params);
   void fall_silent(double duration_s, bool restart);
   /// Has `action` done between frames with the gateway there is.
   void with_gateway(const std::function<void(Gateway&)>& action);

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final
 
 from natxy.calibration.scale import MAX_PAUSE_S
 from natxy.engine.messages import Verdict
 from natxy.plan.units import Unit, format_duration
-from natxy.results.records import ExperimentRecord, TrialKind, TrialRecord
+from natxy.results.records import ExperimentRecord, State, TrialKind, TrialRecord
 
 COUNTS: Final = {
     "received": "frames received",
@@ -23,21 +25,36 @@ COUNTS: Final = {
 _IN: Final = {TrialKind.PHASE1: " in phase 1", TrialKind.VALIDATE: " in the validation", TrialKind.TRAFFIC: ""}
 # Of experiments whose trials the tester spoils itself.
 INVALID: Final = "spoiled trials that are invalid"
+_SECOND: Final = {Unit.NS: 1e-9, Unit.SECONDS: 1.0}
+
+
+class Standing(StrEnum):
+    """`disturbed`: not as it should be, and a pause of a core that was measured is why."""
+
+    OK = "ok"
+    DISTURBED = "disturbed"
+    WRONG = "wrong"
 
 
 @dataclass(frozen=True)
 class Expected:
     """What is true of the gateway, or follows from it. A tester may measure so much below and above, for the reason
-    `why`."""
+    `why`. Pauses of a core up to `bears_pause_s` are no reason to measure anything else."""
 
     truth: float
     why: str
     below: float = 0.0
     above: float = 0.0
+    bears_pause_s: float = MAX_PAUSE_S
+
+    def excess(self, measured: float) -> float:
+        """How far it is from what is allowed."""
+        error = measured - self.truth
+        return max(0.0, error - self.above, -error - self.below)
 
 
-def within(truth: float, tolerance: float, why: str) -> Expected:
-    return Expected(truth, why, tolerance, tolerance)
+def within(truth: float, tolerance: float, why: str, bears_pause_s: float = MAX_PAUSE_S) -> Expected:
+    return Expected(truth, why, tolerance, tolerance, bears_pause_s)
 
 
 def exactly(truth: float, why: str = "counted") -> Expected:
@@ -70,9 +87,22 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Pauses:
+    """The longest of each core, and the longest that a frame may have waited for both, in seconds."""
+
+    tester_s: float = 0.0
+    gateway_s: float = 0.0
+    both_s: float = 0.0
+
+    def __str__(self) -> str:
+        tester, gateway = format_duration(self.tester_s), format_duration(self.gateway_s)
+        return f"the tester's core paused for up to {tester}, the gateway's for up to {gateway}"
+
+
+@dataclass(frozen=True)
 class Reading:
-    """What one figure or count of a case turned out to be; `measured` is None without a result. `remark`: why it may
-    not be as it should be."""
+    """What one figure or count of a case turned out to be; `measured` is None without a result, of which `reason`
+    tells. `pauses`: of the trials that it is from."""
 
     case: str
     procedure: str
@@ -80,7 +110,8 @@ class Reading:
     unit: Unit
     expected: Expected
     measured: float | None
-    remark: str = ""
+    pauses: Pauses = Pauses()
+    reason: str = ""
 
     @property
     def error(self) -> float | None:
@@ -88,45 +119,64 @@ class Reading:
 
     @property
     def ok(self) -> bool:
+        return self.standing == Standing.OK
+
+    @property
+    def standing(self) -> Standing:
+        """A time is off by no more than what a pause added to it; of anything else no more can be said than that a
+        pause was longer than it bears."""
+        pause_s = self.pauses.both_s
+        excess = math.inf if self.measured is None else self.expected.excess(self.measured)
         # Figures are sums and quotients of floating point.
-        rounding = 1e-9 * abs(self.expected.truth)
-        error = self.error
-        return error is not None and -self.expected.below - rounding <= error <= self.expected.above + rounding
+        if excess <= 1e-9 * abs(self.expected.truth):
+            return Standing.OK
+        second = _SECOND.get(self.unit)
+        too_far = self.measured is not None and second is not None and excess * second > pause_s
+        return Standing.WRONG if too_far or pause_s <= self.expected.bears_pause_s else Standing.DISTURBED
+
+    @property
+    def remark(self) -> str:
+        """Why it may not be as it should be."""
+        return "; ".join(filter(None, (self.reason, str(self.pauses) if self.standing == Standing.DISTURBED else "")))
 
 
 def readings(case: Case, record: ExperimentRecord) -> Iterator[Reading]:
     """Of figures, the median of the repetitions."""
-    remark = record.reason or _paused(record)
+    trials = [trial for repetition in record.repetitions for trial in repetition.trials]
+    valid = [trial for trial in trials if trial.verdict != Verdict.INVALID]
+    pauses = _pauses(valid)
+    spoiling = _pauses(trials) if record.state == State.TESTER_LIMIT else Pauses()
+
+    def reading(what: str, unit: Unit, expected: Expected, measured: float | None) -> Reading:
+        during = spoiling if measured is None else pauses
+        what = f"{case.title}: {what}"
+        return Reading(case.name, case.procedure, what, unit, expected, measured, during, record.reason)
+
     titles = {figure.name: figure for figure in record.declaration.figures}
     for name, expected in case.figures.items():
         summary = record.figure_statistics.get(name)
         figure = titles[name]
-        measured = summary.median if summary else None
-        yield _reading(case, figure.title, Unit(figure.unit), expected, measured, remark)
-    trials = [trial for repetition in record.repetitions for trial in repetition.trials]
+        yield reading(figure.title, Unit(figure.unit), expected, summary.median if summary else None)
     for (kind, name), expected in case.counts.items():
-        valid = [trial for trial in trials if trial.kind == kind and trial.verdict != Verdict.INVALID]
-        count = float(getattr(valid[-1], name)) if valid else None
-        yield _reading(case, COUNTS[name] + _IN[kind], Unit.FRAMES, expected, count, remark)
+        counted = [trial for trial in valid if trial.kind == kind]
+        count = float(getattr(counted[-1], name)) if counted else None
+        yield reading(COUNTS[name] + _IN[kind], Unit.FRAMES, expected, count)
     if case.stalled:
-        yield _reading(case, INVALID, Unit.PERCENT, exactly(100), _invalid_percent(trials), remark)
+        yield reading(INVALID, Unit.PERCENT, _ALL, 100 * (len(trials) - len(valid)) / len(trials) if trials else None)
 
 
-def _invalid_percent(trials: list[TrialRecord]) -> float | None:
-    if not trials:
-        return None
-    return 100 * sum(trial.verdict == Verdict.INVALID for trial in trials) / len(trials)
+# The tester is stopped for longer than any pause.
+_ALL: Final = Expected(100, "counted", bears_pause_s=math.inf)
 
 
-def _paused(record: ExperimentRecord) -> str:
-    """Why a reading may be wrong that the tester itself thinks nothing of."""
-    trials = [trial for repetition in record.repetitions for trial in repetition.trials]
-    valid = [trial.result for trial in trials if trial.verdict != Verdict.INVALID]
-    longest_s = max((stream.pacing.max_pause_ns for each in valid for stream in each.streams), default=0) / 1e9
-    if longest_s <= MAX_PAUSE_S:
-        return ""
-    return f"the machine was busy: the tester's core paused for {format_duration(longest_s)}"
+def _pauses(trials: Sequence[TrialRecord]) -> Pauses:
+    of_each = [_of_both(trial) for trial in trials]
+    if not of_each:
+        return Pauses()
+    tester_s, gateway_s = map(max, zip(*of_each, strict=True))
+    return Pauses(tester_s, gateway_s, max(map(sum, of_each)))
 
 
-def _reading(case: Case, what: str, unit: Unit, expected: Expected, measured: float | None, remark: str) -> Reading:
-    return Reading(case.name, case.procedure, f"{case.title}: {what}", unit, expected, measured, remark)
+def _of_both(trial: TrialRecord) -> tuple[float, float]:
+    tester_s = max(stream.pacing.max_pause_ns for stream in trial.result.streams) / 1e9
+    return tester_s, trial.gateway_pause_s or 0.0

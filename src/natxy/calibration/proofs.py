@@ -13,6 +13,8 @@ from natxy.results.records import TrialKind
 
 LOST_EVERY: Final = 100
 DUPLICATED_EVERY: Final = 10
+# The gateway's, of a frame that no other overtakes.
+LONGEST_HOLD_S: Final = 0.1
 WRONG_EVERY: Final = 50
 # What the gateway counts goes on from trial to trial.
 _WHY_COUNT: Final = "a trial may begin anywhere in a direction's sequence"
@@ -35,6 +37,7 @@ def proofs(scale: Scale) -> Iterator[Case]:
     yield _traffic(
         scale, "reordering", "Reordering", {"reorder": {"every": WRONG_EVERY}},
         {"reordered": _of_both(wrong), "lost": exactly(0)},
+        timing={"drain": 2 * LONGEST_HOLD_S},
     )  # fmt: skip
     rate_cps = scale.connections_cps
     yield Case(
@@ -72,9 +75,11 @@ def _wrong_ports(scale: Scale, frames: int, wrong: int) -> Case:
     )  # fmt: skip
 
 
-def _traffic(scale: Scale, name: str, title: str, faults: dict[str, Any], counts: dict[str, Expected]) -> Case:
+def _traffic(
+    scale: Scale, name: str, title: str, faults: dict[str, Any], counts: dict[str, Expected], **experiment: Any
+) -> Case:
     return Case(
-        name, title, {"forward": faults, "reverse": faults}, _at(scale.delays_fps),
+        name, title, {"forward": faults, "reverse": faults}, _at(scale.delays_fps) | experiment,
         counts={(TrialKind.TRAFFIC, each): expected for each, expected in counts.items()},
     )  # fmt: skip
 

@@ -29,6 +29,11 @@ class Scale:
         return self.rate_fps / 5
 
     @property
+    def moment_s(self) -> float:
+        """Of trials that any pause of a core spoils: the shorter, the likelier is one without."""
+        return self.trial_s / 4
+
+    @property
     def connections_cps(self) -> float:
         return self.rate_fps / 2
 

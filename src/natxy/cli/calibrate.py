@@ -7,26 +7,24 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 
-from natxy.calibration.case import Case, Reading, readings
+from natxy.calibration.case import Case, Reading, Standing
+from natxy.calibration.measure import measure
 from natxy.calibration.plan import SCALES, Wiring, calibration_plan, cases
-from natxy.calibration.stall import stall_engine
+from natxy.calibration.stall import StallingListener
 from natxy.cli.errors import one_interrupt, reported_errors
 from natxy.cli.run import prepare, say_how_to_go_on
-from natxy.engine.messages import Progress
 from natxy.errors import TesterLimitError
 from natxy.plan.experiment import Experiment
 from natxy.plan.units import Unit, format_quantity
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
 from natxy.report.tables import Column, Table, to_rich
-from natxy.results.reader import RunReader
-from natxy.results.records import TrialKind
 from natxy.results.store import RESULTS_FILE
+
+_NOT_OK: Final = {Standing.DISTURBED: "Disturbed each time", Standing.WRONG: "Not true"}
 
 
 def calibrate(
@@ -45,7 +43,10 @@ def calibrate(
     The gateway is natxy-reference on this machine. A tolerance is what the search's width, the clock and the limits of
     a valid trial leave open.
 
-    Exit codes: 0 all that was measured is true; 3 something is not, or could not be measured; others as `natxy run`.
+    What a pause of the tester's or the gateway's core disturbed is measured again, a few times.
+
+    Exit codes: 0 all that was measured is true; 3 something is not, could not be measured, or was disturbed each time;
+    others as `natxy run`.
     """
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
     with reported_errors(), one_interrupt():
@@ -54,16 +55,13 @@ def calibrate(
         plan = calibration_plan(chosen, scale, wiring)
         prepare(plan)
         folder = output or Path("runs") / f"{plan.name}-{datetime.now():%Y%m%d-%H%M%S}"
-        watch = _Watch(chosen, console)
+        watch = _Watch(chosen, console, folder)
         try:
-            # What ended without a result is a row that is not as it should be.
-            run_plan(plan, folder, watch)
+            found = measure(chosen, scale, wiring, folder, watch)
         except BaseException:
-            if (folder / RESULTS_FILE).exists():
-                say_how_to_go_on(folder, console)
+            if (watch.folder / RESULTS_FILE).exists():
+                say_how_to_go_on(watch.folder, console)
             raise
-        reader = RunReader(folder)
-        found = [reading for case in chosen for reading in readings(case, reader.experiment(case.name))]
     if as_json:
         typer.echo(json.dumps([_object(reading) for reading in found], indent=2, ensure_ascii=False))
     else:
@@ -72,29 +70,27 @@ def calibrate(
         raise typer.Exit(TesterLimitError.exit_code)
 
 
-class _Watch(RunListener):
-    """A line an experiment; stops the engine where a case says so."""
+class _Watch(StallingListener):
+    """A line an experiment. `folder`: of the run that is under way."""
 
-    def __init__(self, chosen: Sequence[Case], console: Console) -> None:
-        self._titles = {case.name: case.title for case in chosen}
-        self._stalled = {case.name for case in chosen if case.stalled}
+    def __init__(self, chosen: Sequence[Case], console: Console, folder: Path) -> None:
+        super().__init__(chosen)
         self._console = console
+        self._count = len(chosen)
         self._number = 0
-        self._name = ""
+        self._again = False
+        self.folder = folder
 
     def run_started(self, folder: Path) -> None:
+        self._again = folder != self.folder
+        self.folder = folder
         self._console.print(f"results: {folder}", markup=False)
 
     def experiment_started(self, experiment: Experiment) -> None:
+        super().experiment_started(experiment)
         self._number += 1
-        self._name = experiment.name
-        title = self._titles[experiment.name]
-        self._console.print(f"{self._number}/{len(self._titles)} {title}, {experiment.procedure.name}", markup=False)
-
-    def progress(self, kind: TrialKind, progress: Progress) -> None:
-        # Once a trial, after its beginning and well before its end.
-        if self._name in self._stalled and 0 < progress.sent < 0.7 * progress.planned:
-            stall_engine()
+        which = "again, because a core paused:" if self._again else f"{self._number}/{self._count}"
+        self._console.print(f"{which} {experiment.title}, {experiment.procedure.name}", markup=False)
 
 
 def _show(found: Sequence[Reading], folder: Path, console: Console) -> None:
@@ -105,14 +101,13 @@ def _show(found: Sequence[Reading], folder: Path, console: Console) -> None:
     console.print(to_rich(Table("Calibration", columns, tuple(_row(reading) for reading in found))))
     for why in dict.fromkeys(reading.expected.why for reading in found):
         console.print(f"• {why}", markup=False)
-    wrong = [reading for reading in found if not reading.ok]
-    for reading in wrong:
-        remark = f" ({reading.remark})" if reading.remark else ""
-        console.print(f"Not true: {reading.procedure}, {reading.what}{remark}", markup=False)
-    console.print(
-        f"{len(found) - len(wrong)} of {len(found)} as they should be. `natxy report {folder}` shows the trials.",
-        markup=False,
-    )
+    for standing, word in _NOT_OK.items():
+        for reading in found:
+            if reading.standing == standing:
+                remark = f" ({reading.remark})" if reading.remark else ""
+                console.print(f"{word}: {reading.procedure}, {reading.what}{remark}", markup=False)
+    ok = sum(reading.ok for reading in found)
+    console.print(f"{ok} of {len(found)} as they should be. `natxy report {folder}` shows the trials.", markup=False)
 
 
 def _row(reading: Reading) -> tuple[str, ...]:
@@ -123,7 +118,7 @@ def _row(reading: Reading) -> tuple[str, ...]:
         _shown(expected.truth, reading.unit),
         "–" if reading.measured is None else _shown(reading.measured, reading.unit),
         "–" if error is None else _difference(error, reading),
-        "ok" if reading.ok else "WRONG",
+        "WRONG" if reading.standing == Standing.WRONG else reading.standing,
         _allowed(reading),
     )
 
@@ -161,5 +156,8 @@ def _object(reading: Reading) -> dict[str, Any]:
         "allowed": [-expected.below, expected.above],
         "why": expected.why,
         "ok": reading.ok,
+        "standing": reading.standing,
+        "tester_pause_s": reading.pauses.tester_s,
+        "gateway_pause_s": reading.pauses.gateway_s,
         "remark": reading.remark,
     }

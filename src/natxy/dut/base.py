@@ -137,6 +137,11 @@ class Gateway(ABC, Generic[ConfigT]):
         """Has these of the DUT's cores do all packet work (with `Capability.SET_CORES`)."""
         raise DutError(f"{self.name} claims to set its cores, but its driver cannot: it needs a `set_cores`")
 
+    def pause_s(self) -> float | None:
+        """For how long at most it had done nothing with the frames that came, since it was last asked or its table
+        cleared, because its core was taken from it; None when the driver cannot tell."""
+        return None
+
     def count(self) -> int | None:
         """Entries in the connection tracking table; None when the driver cannot tell (no `Capability.COUNT`)."""
         return None

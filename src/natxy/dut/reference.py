@@ -92,6 +92,10 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
     def count(self) -> int | None:
         return self._running.count_connections() if self.config.keeps_connections else None
 
+    def pause_s(self) -> float | None:
+        exactness = self._running.take_exactness()
+        return max(exactness.longest_pause_ns, exactness.lateness_max_ns) / 1e9
+
     def describe(self) -> DutDescription:
         info = self._running.info()
         settings = {"core": ", ".join(map(str, info.worker_cores)), "DPDK": info.dpdk}

@@ -126,6 +126,19 @@ class TableCount(Message):
     connections: int
 
 
+class ExactnessRequest(Message):
+    reset: bool
+
+
+class Exactness(Message):
+    """How exactly the gateway kept its truth since it was last reset. `longest_pause_ns`: between two looks at a port
+    while frames flow. The others: how late frames left that it had delayed."""
+
+    longest_pause_ns: int
+    lateness_p999_ns: int
+    lateness_max_ns: int
+
+
 class ReferenceClient:
     """Starts the program with `argv`; its stderr goes to `log_path`, which need not stay: errors quote it.
 
@@ -157,6 +170,10 @@ class ReferenceClient:
 
     def count_connections(self) -> int:
         return self._call("table.count", None, TableCount).connections
+
+    def take_exactness(self) -> Exactness:
+        """And resets it."""
+        return self._call("gateway.exactness", ExactnessRequest(reset=True), Exactness)
 
     def close(self) -> None:
         """Within 2 s. Can be called twice."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.engine.reference import GatewayRestart, ReferenceClient
+from natxy.engine.reference import Exactness, GatewayRestart, ReferenceClient
 from natxy.errors import DutError
 
 PRELUDE = """
@@ -55,6 +55,17 @@ def test_a_table_that_is_emptied_and_counted(tmp_path: Path) -> None:
     with reference(tmp_path, script) as client:
         assert client.clear_table(quiet_s=1).cleared == 7
         assert client.count_connections() == 0
+
+
+def test_its_exactness_is_taken_and_begins_anew(tmp_path: Path) -> None:
+    script = """
+        request = receive()
+        assert (request["method"], request["params"]) == ("gateway.exactness", {"reset": True})
+        send(id=request["id"], result={"longest_pause_ns": 7, "lateness_p999_ns": 8, "lateness_max_ns": 9})
+        receive()
+        """
+    with reference(tmp_path, script) as client:
+        assert client.take_exactness() == Exactness(longest_pause_ns=7, lateness_p999_ns=8, lateness_max_ns=9)
 
 
 def test_a_death_is_told_in_its_own_words_and_without_a_log_that_will_be_gone(tmp_path: Path) -> None:

@@ -32,12 +32,15 @@ KIND_WORDS: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validatio
 
 @dataclass(frozen=True)
 class FinishedTrial:
+    """`gateway_pause_s`: for how long at most the gateway's core was taken from it; None where nobody knows."""
+
     attempt: Attempt
     kind: TrialKind
     purpose: Purpose
     rate_fps: float
     started_at: str
     result: TrialResult
+    gateway_pause_s: float | None = None
 
     @property
     def title(self) -> str:
@@ -119,7 +122,9 @@ class Bench:
             return recorded
         started_at = timestamp()
         result = run(self._seed(attempt, kind), self.observer.progress(kind))
-        self.observer.finished(FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result))
+        with self.gateway() as gateway:
+            pause_s = gateway.pause_s()
+        self.observer.finished(FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result, pause_s))
         return result
 
     def transfer(self, number: int, test: TcpTest) -> dict[str, Transfer]:

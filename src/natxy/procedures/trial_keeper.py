@@ -80,6 +80,7 @@ class TrialKeeper:
             rate_fps=trial.rate_fps,
             started_at=trial.started_at,
             result=trial.result,
+            gateway_pause_s=trial.gateway_pause_s,
         )
         self._foreign.add(trial.result.samples)
         self.replayed(trial)

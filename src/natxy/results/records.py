@@ -61,7 +61,8 @@ class Purpose(StrEnum):
 @dataclass(frozen=True)
 class TrialRecord:
     """One engine trial. `number` is the step of the search, `attempt` counts its retries from 1, `step_rate` is
-    the rate searched; `rate_fps` is the rate of this trial's streams, each."""
+    the rate searched; `rate_fps` is the rate of this trial's streams, each. `gateway_pause_s`: for how long at most the
+    gateway's core was taken from it; None where nobody knows."""
 
     id: int
     number: int
@@ -87,6 +88,7 @@ class TrialRecord:
     stale: int
     tester_drops: int
     result: TrialResult
+    gateway_pause_s: float | None = None
 
     @property
     def failed_to_prepare(self) -> bool:

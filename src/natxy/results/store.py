@@ -56,7 +56,7 @@ CREATE TABLE trial (
     started_at TEXT NOT NULL, duration_s REAL NOT NULL, planned INTEGER NOT NULL, sent INTEGER NOT NULL,
     unsent INTEGER NOT NULL, received INTEGER NOT NULL, lost INTEGER NOT NULL, duplicate INTEGER NOT NULL,
     reordered INTEGER NOT NULL, corrupt INTEGER NOT NULL, misrouted INTEGER NOT NULL, stale INTEGER NOT NULL,
-    tester_drops INTEGER NOT NULL, result_json TEXT NOT NULL
+    tester_drops INTEGER NOT NULL, gateway_pause_s REAL, result_json TEXT NOT NULL
 ) STRICT;
 CREATE INDEX trial_of_repetition ON trial (repetition_id);
 CREATE TABLE transfer (
@@ -241,6 +241,7 @@ class RunStore:
         rate_fps: float,
         started_at: str,
         result: TrialResult,
+        gateway_pause_s: float | None = None,
     ) -> int:
         self._extend_session()
         return self._insert(
@@ -260,6 +261,7 @@ class RunStore:
             **{column: sum(getattr(stream, column) for stream in result.streams) for column in _SUMS},
             stale=result.stale,
             tester_drops=sum(port.missed + port.no_buffer + port.kernel_drops for port in result.ports),
+            gateway_pause_s=gateway_pause_s,
             # The samples are kept as frames in foreign.pcap.
             result_json=result.model_copy(update={"samples": []}).model_dump_json(),
         )

@@ -57,6 +57,7 @@ def add_trial(
         rate_fps=rate,
         started_at=timestamp(),
         result=result,
+        gateway_pause_s=0.004 if number == 2 else None,
     )
     return result
 
@@ -107,6 +108,7 @@ def test_what_is_stored_is_read(tmp_path: Path) -> None:
     assert (first.verdict, second.verdict) == (Verdict.PASS, Verdict.FAIL)
     assert (second.sent, second.received, second.lost) == (1000, 500, failed.streams[0].lost)
     assert second.tester_drops == 7
+    assert (first.gateway_pause_s, second.gateway_pause_s) == (None, 0.004)
 
 
 def test_a_cell_keeps_its_sweep_and_the_order_of_its_coordinates(tmp_path: Path) -> None:
