@@ -89,8 +89,8 @@ fuzz: setup-dev ## every libFuzzer target for FUZZ_SECONDS (60), as many at once
 
 bench: setup-dev ## the engine's speed by part and beside testpmd, and what each search costs
 	meson test -C build/engine --benchmark --verbose
-	ninja -C build/engine --quiet task_bench
-	.venv/bin/python tests/peer_benchmark.py
+	ninja -C build/engine --quiet task_bench phase1_bench drain.so
+	.venv/bin/python -m tests.peer_benchmark
 	.venv/bin/python tests/search_benchmark.py
 
 docs: setup ## regenerate what is made from code, and the tables of the last `make bench`

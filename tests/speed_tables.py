@@ -28,6 +28,19 @@ def pacing_rows() -> Iterable[str]:
         yield f"| `{result['name']}` | " + " | ".join(f"{value:,}" for value in values) + " |"
 
 
+def phase1_rows() -> Iterable[str]:
+    yield "| | connections | first frame due after | of 1,000 connections | delays booked | bytes a connection |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for result in json.loads((MEASURED / "phase1.json").read_text()):
+        yield (
+            f"| {result['name']} | {result['connections']:,} | {result['start_ms']:.1f} ms "
+            f"| {result['start_of_few_ms']:.1f} ms | {result['delays']:,} | {result['bytes_per_connection']:.2f} |"
+        )
+
+
+TABLES: Final = {"ratios": ratio_rows, "pacing": pacing_rows, "phase1": phase1_rows}
+
+
 def put(page: str, name: str, rows: Iterable[str]) -> str:
     """`page` with `rows` between the comments of that name."""
     text = "\n".join(rows)
@@ -37,6 +50,8 @@ def put(page: str, name: str, rows: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
-    if (MEASURED / "ratios.json").exists():
-        page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(put(put(page, "ratios", ratio_rows()), "pacing", pacing_rows()), encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
+    for name, rows in TABLES.items():
+        if (MEASURED / f"{name}.json").exists():
+            page = put(page, name, rows())
+    PAGE.write_text(page, encoding="utf-8")

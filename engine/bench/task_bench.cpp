@@ -2,13 +2,17 @@
 #include <fmt/format.h>
 #include <rte_cycles.h>
 #include <rte_eth_ring.h>
+#include <rte_launch.h>
 #include <rte_ring.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <ctime>
 #include <functional>
 #include <map>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,8 +22,9 @@
 #include "port/port.hpp"
 #include "trial/receiver.hpp"
 #include "trial/sender.hpp"
+#include "trial/worker.hpp"
 
-// What a core can send, answer or receive when nothing but the engine's own tasks limits it: the very tasks that a
+// What cores can send, answer or receive when nothing but the engine's own tasks limits them: the very tasks that a
 // trial runs, on a port that costs next to nothing or on one that is named. Prints one line of JSON: frames per second.
 namespace natxy {
 namespace {
@@ -67,10 +72,12 @@ FrameTemplate<F> smallest_template() {
   return FrameTemplate<F>({smallest_frame(F), 64, false, kMac, kMac, 0, kRunId});
 }
 
-/// On what a sender runs, and for how long.
+/// On what senders run, and for how long.
 struct Bed {
   double seconds = 0;
-  std::string device;  // empty: one that throws away what it is given
+  std::vector<unsigned> workers;  // DPDK's ids
+  std::string device;             // empty: one that throws away what it is given
+  std::optional<unsigned> drain;  // DPDK's id of who fetches what the device hands back
 };
 
 /// Some drivers connect to their other side after they are opened.
@@ -78,44 +85,89 @@ void wait_for_link(const Port& port) {
   for (int tries = 0; tries < 500 && !port.link_up(); ++tries) rte_delay_us_sleep(10'000);
 }
 
-Sender::Setup setup_of(const Schedule& schedule) {
+Sender::Setup setup_of(const Schedule& schedule, Series slice = {0, 1}) {
   const Clock clock = the_clock();
   return {{0},
           Turns(schedule.frames(), 0),
           schedule.start(),
           schedule,
-          {0, 1},
+          slice,
           schedule.start() + clock.ticks(kLongest_s),
           clock.hz(),
           clock.hz()};
 }
 
-template <Family F>
-double send_fps(std::unique_ptr<FlowSource<F>> flows, const Bed& bed) {
+/// A trial's worker, and how long it had its core.
+struct TimedWorker {
+  Worker worker;
+  double seconds = 0;
+
+  static int run(void* self) {
+    auto& timed = *static_cast<TimedWorker*>(self);
+    const double before = own_seconds();
+    Worker::run(&timed.worker);
+    timed.seconds = own_seconds() - before;
+    return 0;
+  }
+};
+
+/// Fetches what comes back on the senders' port, on a core of its own.
+struct Drain {
+  const Port& port;
+  const std::atomic<bool>& stop;
+
+  static int run(void* self) {
+    const auto& drain = *static_cast<Drain*>(self);
+    std::array<rte_mbuf*, kBurst> frames;
+    while (!drain.stop) {
+      const std::size_t count = drain.port.receive(0, frames);
+      rte_pktmbuf_free_bulk(frames.data(), static_cast<unsigned>(count));
+    }
+    return 0;
+  }
+};
+
+/// Of all workers together, each with a queue of the port and its share of the frames.
+template <Family F, class MakeFlows>
+double send_fps(const Bed& bed, const MakeFlows& make_flows) {
   PortOptions options;
   options.side = Side::left;
   options.device = bed.device.empty() ? kNowhere : bed.device;
   options.medium = Medium::loop;
+  options.queues = static_cast<unsigned>(bed.workers.size());
   const Port port(options);
   wait_for_link(port);
-  const Clock clock = the_clock();
-  const Schedule schedule(now_ticks(), kManyFrames, kUnreachable_fps, clock.hz());
-  Sender sender(port, 0, std::make_unique<StreamFrames<F>>(smallest_template<F>(), std::move(flows)),
-                setup_of(schedule));
-  const double before = own_seconds();
-  double taken = 0;
-  while (taken < bed.seconds) {
-    for (int i = 0; i < 1000; ++i) sender.poll();
-    taken = own_seconds() - before;
+  std::atomic<bool> stop = false;
+  const Schedule schedule(now_ticks(), kManyFrames, kUnreachable_fps, the_clock().hz());
+  std::vector<TimedWorker> workers(bed.workers.size());
+  for (std::uint16_t queue = 0; queue < workers.size(); ++queue) {
+    Worker& worker = workers[queue].worker;
+    worker.stop = &stop;
+    worker.first_in_line = true;
+    worker.senders.push_back(
+        std::make_unique<Sender>(port, queue, std::make_unique<StreamFrames<F>>(smallest_template<F>(), make_flows()),
+                                 setup_of(schedule, {queue, workers.size()})));
   }
-  return static_cast<double>(sender.sent_so_far()) / taken;
+  Drain drain{port, stop};
+  if (bed.drain) rte_eal_remote_launch(Drain::run, &drain, *bed.drain);
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    rte_eal_remote_launch(TimedWorker::run, &workers[i], bed.workers[i]);
+  }
+  rte_delay_us_sleep(static_cast<unsigned>(1e6 * bed.seconds));
+  stop = true;
+  rte_eal_mp_wait_lcore();
+  double fps = 0;
+  for (const TimedWorker& timed : workers) {
+    fps += static_cast<double>(timed.worker.senders.front()->sent_so_far()) / timed.seconds;
+  }
+  return fps;
 }
 
 template <Family F>
 double send(const Variation& variation, bool enumerated, const Bed& bed) {
   const auto space = space_of<F>(variation);
-  if (enumerated) return send_fps<F>(std::make_unique<EnumeratedFlows<F>>(space), bed);
-  return send_fps<F>(std::make_unique<RandomFlows<F>>(space), bed);
+  if (enumerated) return send_fps<F>(bed, [&] { return std::make_unique<EnumeratedFlows<F>>(space); });
+  return send_fps<F>(bed, [&] { return std::make_unique<RandomFlows<F>>(space); });
 }
 
 /// With connections 0 to `connections` - 1 of `space`.
@@ -137,7 +189,7 @@ template <Family F>
 double respond(std::uint64_t connections, const Bed& bed) {
   const auto table = filled_table(space_of<F>({true, true}), connections);
   const Cycle cycle(connections, Order::pseudorandom, 1);
-  return send_fps<F>(std::make_unique<ReplyFlows<F>>(*table, cycle), bed);
+  return send_fps<F>(bed, [&] { return std::make_unique<ReplyFlows<F>>(*table, cycle); });
 }
 
 /// Frames of one stream, handed over by a ring; only the receiver's own work is timed.
@@ -289,22 +341,34 @@ int main(int argc, char** argv) {
   natxy::add_cases<natxy::Family::ipv6>(cases, "ipv6");
   natxy::add_pacing_cases(cases);
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  const bool complete = arguments.size() == 3 || arguments.size() == 4;
+  const bool complete = arguments.size() >= 3 && arguments.size() <= 5;
   natxy::Bed bed;
   if (complete) {
     const std::string& given = arguments[2];
     std::from_chars(given.data(), given.data() + given.size(), bed.seconds);
   }
-  if (arguments.size() == 4) bed.device = arguments[3];
   const auto chosen = complete ? cases.find(arguments[0]) : cases.end();
   if (chosen == cases.end() || bed.seconds <= 0) {
-    fmt::print(stderr, "usage: task_bench CASE CPU SECONDS [DEVICE]\n");
+    fmt::print(stderr, "usage: task_bench CASE CPU[,CPU…] SECONDS [DEVICE [CPU]]\n");
+    fmt::print(stderr, "the last CPU fetches what the device hands back, as net_ring does\n");
     for (const auto& [name, run] : cases) fmt::print(stderr, "  {}\n", name);
     return 2;
   }
+  if (arguments.size() >= 4) bed.device = arguments[3];
   natxy::EalOptions options;
-  options.main_core = static_cast<unsigned>(std::stoul(arguments[1]));
+  std::istringstream cpus(arguments[1]);
+  for (std::string cpu; std::getline(cpus, cpu, ',');) {
+    options.worker_cores.push_back(static_cast<unsigned>(std::stoul(cpu)));
+  }
+  // While workers run, the main thread sleeps.
+  options.main_core = options.worker_cores.front();
+  if (arguments.size() == 5) options.worker_cores.push_back(static_cast<unsigned>(std::stoul(arguments[4])));
   const natxy::Eal eal(options);
+  bed.workers = eal.workers();
+  if (arguments.size() == 5) {
+    bed.drain = bed.workers.back();
+    bed.workers.pop_back();
+  }
   fmt::print("{{\"name\": \"{}\", {}}}\n", chosen->first, chosen->second(bed));
   return 0;
 }

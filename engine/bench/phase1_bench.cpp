@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "trial/ring_bed.hpp"
+
+// What a phase 1 of very many connections costs before its first frame and in memory: the trial itself, from one port
+// to the other over a ring. Prints a line of JSON for each family.
+namespace natxy {
+namespace {
+
+constexpr std::uint64_t kFew = 1'000;
+constexpr std::uint64_t kMany = 100'000'000;
+constexpr std::uint64_t kWarmUp = 1'000'000;
+constexpr double kRate_fps = 10e6;
+
+std::uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t size = 0;
+  std::uint64_t resident = 0;
+  file >> size >> resident;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// Two ports of which each receives what the other sends.
+std::vector<std::unique_ptr<Port>> joined_ports() {
+  std::array<rte_ring*, 2> rings{};
+  for (std::size_t i = 0; i < rings.size(); ++i) {
+    rings.at(i) = rte_ring_create(fmt::format("wire{}", i).c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+  }
+  std::vector<std::unique_ptr<Port>> ports;
+  for (const Side side : {Side::left, Side::right}) {
+    const auto i = static_cast<std::size_t>(side);
+    rte_eth_from_rings(fmt::format("end{}", i).c_str(), &rings.at(i), 1, &rings.at(1 - i), 1, 0);
+    PortOptions options;
+    options.side = side;
+    options.device = fmt::format("net_ring_end{}", i);
+    options.medium = Medium::loop;
+    ports.push_back(std::make_unique<Port>(options));
+  }
+  return ports;
+}
+
+Neighbors known_gateway(Family family) {
+  LinkNeighbor link;
+  link.gateway = *parse_address(family == Family::ipv4 ? "198.18.0.1" : "2001:2::1");
+  link.gateway_mac = kGatewayMac;
+  return Neighbors({link});
+}
+
+struct Cost {
+  double start_ms = 0;  // from the request until the first frame is due
+  std::uint64_t established = 0;
+  std::uint64_t delays = 0;  // booked, one by one
+  std::uint64_t bytes = 0;   // by which the process has grown
+};
+
+Cost phase1_cost(Family family, std::uint64_t connections, std::span<const std::unique_ptr<Port>> ports,
+                 const Eal& environment) {
+  TrialSpec spec = phase1(family, connections);
+  spec.streams.front().flows = flows(family, 50'000, 2'000);
+  spec.streams.front().rate_fps = kRate_fps;
+  const Neighbors neighbors = known_gateway(family);
+  const Clock clock{rte_get_tsc_hz()};
+  Connections table;
+  Cost cost;
+  const std::uint64_t before = resident_bytes();
+  const std::uint64_t asked = now_ticks();
+  const auto report = run_trial(spec, {ports, neighbors, environment.workers(), true, clock}, table,
+                                [&](const TrialProgress& progress) {
+                                  if (cost.start_ms == 0 && progress.elapsed_s > 0) {
+                                    cost.start_ms = 1e3 * (clock.seconds(now_ticks() - asked) - progress.elapsed_s);
+                                  }
+                                  return true;
+                                });
+  cost.bytes = resident_bytes() - before;
+  cost.established = report.established;
+  cost.delays = report.streams.front().delay.count();
+  return cost;
+}
+
+}  // namespace
+}  // namespace natxy
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    fmt::print(stderr, "usage: phase1_bench CPU CONTROL-CPU\n");
+    return 2;
+  }
+  natxy::EalOptions options;
+  options.worker_cores = {static_cast<unsigned>(std::stoul(argv[1]))};
+  options.main_core = static_cast<unsigned>(std::stoul(argv[2]));
+  const natxy::Eal environment(options);
+  const auto ports = natxy::joined_ports();
+  for (const natxy::Family family : {natxy::Family::ipv4, natxy::Family::ipv6}) {
+    const auto cost = [&](std::uint64_t connections) {
+      return natxy::phase1_cost(family, connections, ports, environment);
+    };
+    cost(natxy::kWarmUp);  // the ports' buffers are in memory from now on
+    const natxy::Cost few = cost(natxy::kFew);
+    const natxy::Cost many = cost(natxy::kMany);
+    fmt::print("{{\"name\": \"{}\", \"connections\": {}, \"start_ms\": {:.1f}, \"start_of_few_ms\": {:.1f}, ",
+               family == natxy::Family::ipv4 ? "IPv4" : "IPv6", many.established, many.start_ms, few.start_ms);
+    fmt::print("\"delays\": {}, \"bytes_per_connection\": {:.2f}}}\n", many.delays,
+               static_cast<double>(many.bytes) / static_cast<double>(many.established));
+  }
+  return 0;
+}
