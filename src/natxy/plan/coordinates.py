@@ -55,7 +55,7 @@ def in_words(path: Path, label: str) -> str:
 
 def _main(item: object) -> str:
     if not isinstance(item, Mapping):
-        return str(item).lower() if isinstance(item, bool) else str(item)
+        return str(item).lower() if item is None or isinstance(item, bool) else str(item)
     given = (item[key] for key in _MAIN if isinstance(item.get(key), str | int | float))
     return str(next(given, "")) or " ".join(f"{key}={value}" for key, value in _flat(item))
 

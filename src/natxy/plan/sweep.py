@@ -107,31 +107,46 @@ def _rows(cell: Cell) -> Iterator[Cell]:
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         text = "expected a list of mappings: the fields that change together, such as {connections: 1M, alpha: 0.5}"
         raise PlanProblems([Problem(cell.origin(("sweep",)), text)])
-    leaves = [{path: labels((value,))[0] for path, value in _leaves(row)} for row in rows]
-    common = set.intersection(*(set(each.items()) for each in leaves))
-    swept = [[(path, label) for path, label in each.items() if (path, label) not in common] for each in leaves]
-    first_tells = len({tuple(each[:1]) for each in swept}) == len(rows)
-    for number, (row, own) in enumerate(zip(rows, swept, strict=True)):
+    below = {name: value for name, value in _mapping(cell.fields).items() if name != "sweep"}
+    combined = [_laid_over(below, row) for row in rows]
+    labelled = {path: labels([_value(fields, path) for fields in combined]) for path in _common_paths(rows)}
+    swept = {path: own for path, own in labelled.items() if len(set(own)) > 1}
+    first_tells = bool(swept) and len(set(next(iter(swept.values())))) == len(rows)
+    for number, (row, fields) in enumerate(zip(rows, combined, strict=True)):
         coordinates = [
-            Coordinate(path, None, label, told=not (first_tells and place)) for place, (path, label) in enumerate(own)
+            Coordinate(path, None, own[number], told=not (first_tells and place))
+            for place, (path, own) in enumerate(swept.items())
         ]
         yield replace(
             cell,
-            fields=_laid_over({name: value for name, value in _mapping(cell.fields).items() if name != "sweep"}, row),
+            fields=fields,
             coordinates=(*cell.coordinates, *coordinates),
             row=row,
             row_number=number,
         )
 
 
-def _leaves(fields: Fields, path: Path = ()) -> Iterator[tuple[Path, object]]:
+def _common_paths(rows: Sequence[Fields]) -> list[Path]:
+    """Of every value in any of them; of a mapping as a whole where another row has a plain value."""
+    paths = dict.fromkeys(path for row in rows for path in _leaves(row))
+    return [path for path in paths if not any(path[:length] in paths for length in range(1, len(path)))]
+
+
+def _leaves(fields: Fields, path: Path = ()) -> Iterator[Path]:
     """Lists are swept on their own."""
     for name, value in fields.items():
         here = (*path, str(name))
         if isinstance(value, Mapping):
             yield from _leaves(value, here)
         elif not isinstance(value, list):
-            yield here, value
+            yield here
+
+
+def _value(fields: object, path: Path) -> object:
+    """None where nothing is said of it."""
+    for name in path:
+        fields = fields.get(name) if isinstance(fields, Mapping) else None
+    return fields
 
 
 def _laid_over(base: object, fields: Fields) -> Fields:

@@ -206,6 +206,18 @@ def test_rows_are_combined_with_lists_and_called_by_all_when_the_first_does_not_
     assert names(plan) == [f"rate/connections={count},repeat={repeat}" for count in (10, 20) for repeat in (2, 3)]
 
 
+def test_all_rows_have_the_same_coordinates_whatever_each_says(tmp_path: Path) -> None:
+    rows = """  sweep:
+    - {gateway: simulated, loss_tolerance: {reverse: 0.01%}, connections: 100}
+    - {gateway: {driver: simulated, clear_time: 1s}, loss_tolerance: null}"""
+    plan = load(tmp_path, swept(*RATE, "  connections: 10", rows))
+    assert [each.cell for each in plan.experiments] == [
+        {"gateway": "simulated", "loss_tolerance": "reverse=0.01%", "connections": 100},
+        {"gateway": "simulated clear_time=1s", "loss_tolerance": "none", "connections": 10},
+    ]
+    assert len(set(names(plan))) == 2
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
