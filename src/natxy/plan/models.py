@@ -312,8 +312,8 @@ class ExperimentPlan(PlanModel):
     repeat: Annotated[int, Field(ge=1, le=10_000)] | None = None
     max_invalid: Annotated[int, Field(ge=1, le=100)] = Field(
         default=3,
-        description="tries of one step that decide nothing: most of them invalid, they end the experiment as `tester "
-        "limit reached`; else, where phase 1 failed, they end the repetition without a result",
+        description="tries of one step that decide nothing: half of them or more invalid, they end the experiment as "
+        "`tester limit reached`; else, where phase 1 failed, they end the repetition without a result",
     )
     timing: Annotated[TimingPlan, Shorthand("preset")] = TimingPlan()
 

@@ -54,8 +54,8 @@ _MEASURED: Final = {*_ENDED, State.NO_RESULT}
 def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     """Measures everything and returns the exit code: 0, or the first of these that an experiment ended with: 5 when
     the engine died, 2 when its gateway's table doesn't fit the plan, 4 when a DUT could not be reached, set up or
-    reset, or when a repetition ended without a result, 3 when the tester was too slow for a result or a host in its
-    place failed, 4 when it was skipped for want of another's result.
+    reset, 3 when the tester was too slow for a result or a host in its place failed, 4 when a repetition ended without
+    a result, or when it was skipped for want of another's result.
 
     `folder` is made where it isn't there; PlanError when it isn't empty or cannot be written. Other errors, and
     Ctrl-C, end the run with an exception: what was measured until then is kept. A run that measured nothing takes back
@@ -131,7 +131,7 @@ class _Run:
         self._before = {experiment.name: experiment for experiment in before.experiments} if before else {}
         self._foreign = PcapWriter(folder / FOREIGN_FILE)
         self._medians: dict[str, float] = {}
-        self._states: list[State] = []
+        self._states: dict[str, State] = {}
         self._last_engine_died = False
         self._any_engine_died = False
         self._unfit = False
@@ -171,12 +171,13 @@ class _Run:
             return PlanError.exit_code
         worst_first = (
             (State.FAILED, DutError.exit_code),
-            (State.NO_RESULT, DutError.exit_code),
+            # What disturbs the tester of a lab disturbs its gateway as well.
             (State.TESTER_LIMIT, TesterLimitError.exit_code),
             (State.HOST_FAILED, HostError.exit_code),
+            (State.NO_RESULT, DutError.exit_code),
             (State.SKIPPED, DutError.exit_code),
         )
-        return next((code for state, code in worst_first if state in self._states), 0)
+        return next((code for state, code in worst_first if state in self._states.values()), 0)
 
     def _record_plan(self) -> dict[str, int]:
         if self._before:
@@ -264,7 +265,7 @@ class _Run:
         )
 
     def _ended(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
-        self._states.append(state)
+        self._states[experiment.name] = state
         if state in _MEASURED:
             self._last_engine_died = False
         # A failed experiment's median may yet change when the run is resumed.
@@ -302,7 +303,9 @@ class _Run:
     def _missing_result(self, experiment: Experiment) -> str:
         for field, rate in experiment.known_rates.items():
             if rate.given_by(self._medians) is None:
-                return f"its {field} is a share of {rate.experiment!r}, which has no result"
+                limited = self._states.get(rate.experiment or "") == State.TESTER_LIMIT
+                why = ": the tester's limit was reached" if limited else ""
+                return f"its {field} is a share of {rate.experiment!r}, which has no result{why}"
         return ""
 
     def _rates(self, experiment: Experiment) -> dict[str, float | None]:

@@ -177,7 +177,15 @@ def test_an_experiment_without_its_phase_1_rate_is_skipped(tmp_path: Path) -> No
     code, run = measure(tmp_path / "run", FORWARDING, RATE, PHASE2, testbed={"tester_limit": "100k"})
     assert code == 3
     assert run.experiments[2].state == State.SKIPPED
-    assert "'rate', which has no result" in run.experiments[2].reason
+    assert run.experiments[2].reason.endswith("'rate', which has no result: the tester's limit was reached")
+
+
+def test_a_tester_that_fell_short_leaves_the_gateway_without_blame(tmp_path: Path) -> None:
+    never_prepared = PHASE2 | {"phase1_rate": "100k", "baseline": None}
+    full, too_slow = {"table_capacity": 19_999}, {"tester_limit": "200k"}
+    code, run = measure(tmp_path / "run", FORWARDING, never_prepared, gateway=full, testbed=too_slow)
+    assert [experiment.state for experiment in run.experiments] == [State.TESTER_LIMIT, State.NO_RESULT]
+    assert code == 3
 
 
 def test_a_run_with_a_skipped_experiment_is_no_success(tmp_path: Path) -> None:

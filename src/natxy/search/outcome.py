@@ -53,8 +53,8 @@ class SearchResult:
 
 
 class TesterLimitReached(TesterLimitError):
-    """No try at `rate` decided anything, most of them, `invalid`, by the tester's fault; a search ends without a result
-    (`lower_bound` passed, where known)."""
+    """No try at `rate` decided anything, at least half of them, `invalid`, by the tester's fault; a search ends without
+    a result (`lower_bound` passed, where known)."""
 
     def __init__(
         self,
@@ -73,8 +73,8 @@ class TesterLimitReached(TesterLimitError):
 
 
 class NeverPrepared(NatxyError):
-    """No try at `rate` decided anything, `unprepared` of them, at least half, for want of what it takes; what is
-    searched has no result."""
+    """No try at `rate` decided anything, `unprepared` of them, most, for want of what it takes; what is searched has
+    no result."""
 
     def __init__(self, rate: float, tries: int, unprepared: int) -> None:
         super().__init__(f"{unprepared} of {tries} tries of the step at {rate:.6g} per second could not be prepared")
@@ -84,8 +84,8 @@ class NeverPrepared(NatxyError):
 
 
 def try_rate(measure: Measure, first: Attempt, tries: int) -> Outcome:
-    """Measures until an outcome decides; after `tries` that didn't, TesterLimitReached where most were invalid, else
-    NeverPrepared."""
+    """Measures until an outcome decides; after `tries` that didn't, TesterLimitReached where at least half were
+    invalid, else NeverPrepared."""
     unprepared = 0
     for retry in range(1, tries + 1):
         outcome = measure(replace(first, retry=retry))
@@ -93,6 +93,6 @@ def try_rate(measure: Measure, first: Attempt, tries: int) -> Outcome:
             return outcome
         unprepared += outcome == Outcome.UNPREPARED
     invalid = tries - unprepared
-    if invalid > unprepared:
+    if invalid >= unprepared:
         raise TesterLimitReached(first.rate, tries, invalid)
     raise NeverPrepared(first.rate, tries, unprepared)

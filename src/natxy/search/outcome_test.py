@@ -28,11 +28,14 @@ def test_what_decides_nothing_is_tried_again(decided: Outcome) -> None:
 
 @pytest.mark.parametrize(
     ("outcomes", "invalid"),
-    [((INVALID,) * 3, 3), ((UNPREPARED, INVALID, INVALID), 2), ((INVALID, UNPREPARED, INVALID), 2)],
-)
-def test_tries_that_are_mostly_invalid_are_the_testers_limit(outcomes: tuple[Outcome, ...], invalid: int) -> None:
-    with pytest.raises(TesterLimitReached, match=f"{invalid} of 3 tries") as caught:
-        tried(*outcomes, PASS)
+    [
+        ((INVALID,) * 3, 3), ((UNPREPARED, INVALID, INVALID), 2), ((INVALID, UNPREPARED, INVALID), 2),
+        ((INVALID, UNPREPARED), 1), ((UNPREPARED, INVALID, INVALID, UNPREPARED), 2),
+    ],
+)  # fmt: skip
+def test_tries_of_which_half_are_invalid_are_the_testers_limit(outcomes: tuple[Outcome, ...], invalid: int) -> None:
+    with pytest.raises(TesterLimitReached, match=f"{invalid} of {len(outcomes)} tries") as caught:
+        tried(*outcomes, PASS, tries=len(outcomes))
     assert caught.value.invalid == invalid
 
 
