@@ -51,10 +51,15 @@ def check(
 
 def describe(plan: ResolvedPlan) -> Iterator[str]:
     yield f"{plan.name}: {plan.description}" if plan.description else plan.name
-    for number, (name, group) in enumerate(groupby(plan.experiments, lambda each: each.sweep or each.name), 1):
+    before = 0
+    for name, group in groupby(plan.experiments, lambda each: each.sweep or each.name):
         cells = [*group]
+        first, before = before + 1, before + len(cells)
         yield ""
-        yield f"{number}. {name}: {f'{len(cells)} cells' if cells[0].sweep else cells[0].title}"
+        if cells[0].sweep:
+            yield f"{first}-{before}. {name}: a sweep of {len(cells)} experiments"
+        else:
+            yield f"{first}. {name}: {cells[0].title}"
         for line in _of_sweep(plan, cells) if cells[0].sweep else _lines(cells[0]):
             yield f"   {line}"
     yield ""

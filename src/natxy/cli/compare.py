@@ -28,9 +28,9 @@ def compare_runs(
 ) -> None:
     """Compare the experiments that runs have in common, each run with the first.
 
-    Experiments are the same when their names, procedures and cells are. A difference exceeds the spread when the
+    Experiments are the same when their names, procedures and cells are. A run differs from the first when their
     medians differ by more than the wider of the two spreads: maximum − minimum of the repetitions, or the last bracket
-    of a search where that is wider.
+    of a search where that is wider. One repetition has no spread.
     """
     with reported_errors():
         if len(folders) < 2:

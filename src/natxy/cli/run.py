@@ -29,8 +29,8 @@ from natxy.results.store import RESULTS_FILE
 _WHY: Final = {
     EngineDiedError.exit_code: "the engine died; `natxy resume` measures again what it was measuring",
     PlanError.exit_code: "a gateway does not fit what the plan asks of it",
-    TesterLimitError.exit_code: "the tester was too slow for a result, or a host in its place failed, which says nothing "
-    "of the gateway; what to do about a slow tester is in docs/how-to/invalid-trials.md",
+    TesterLimitError.exit_code: "the tester was too slow for a result, or a host in its place failed, which says "
+    "nothing of the gateway; what to do about a slow tester is in docs/how-to/invalid-trials.md",
     DutError.exit_code: "a gateway failed, is not installed or gave no result, or an experiment needed another's "
     "result in vain",
 }

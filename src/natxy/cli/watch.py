@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from natxy.engine.messages import Progress, Verdict
+from natxy.hosts.interface import Transfer
 from natxy.interrupts import interrupts_held_back
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.procedures.base import Figure
+from natxy.plan.procedures.per_direction import applies
 from natxy.plan.units import Unit, format_duration, format_quantity
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import KIND_WORDS, FinishedTrial
@@ -52,7 +55,8 @@ class TimeLeft:
         self._measured_s = 0.0
         self._measured: tuple[str, int, int] | None = None
 
-    def trial_finished(self, experiment: Experiment, repetition: int, step: int) -> None:
+    def step_finished(self, experiment: Experiment, repetition: int, step: int) -> None:
+        """A trial of it, or a test between hosts."""
         if self._measured != (measured := (experiment.name, repetition, step)):
             self._measured = measured
             self._measured_s += self._expected_s[experiment.name] / (experiment.repeat * expected_steps(experiment))
@@ -96,6 +100,9 @@ class PlainWatch(RunListener):
             f"{trial.result.verdict} ({trial.result.reason}); sent {sent}, received {received}"
         )
 
+    def test_finished(self, number: int, found: Mapping[str, Transfer]) -> None:
+        self._say(f"  test {number}: {_transfers(found)}")
+
     def repetition_finished(self, number: int, result: ProcedureResult) -> None:
         assert self._experiment is not None
         self._say(f"  repetition {number}: {_result(result, self._experiment)}")
@@ -123,7 +130,7 @@ class LiveWatch(RunListener):
         self._kind = TrialKind.TRAFFIC
         self._progress: Progress | None = None
         self._last = Text("")
-        self._trials = self._invalid = 0
+        self._trials = self._invalid = self._tests = 0
 
     def __enter__(self) -> LiveWatch:
         self._live.__enter__()
@@ -154,13 +161,20 @@ class LiveWatch(RunListener):
 
     def trial_finished(self, trial: FinishedTrial) -> None:
         assert self._experiment
-        self._time_left.trial_finished(self._experiment, self._repetition, trial.attempt.number)
+        self._time_left.step_finished(self._experiment, self._repetition, trial.attempt.number)
         self._trials += 1
         self._invalid += trial.result.verdict == Verdict.INVALID
         self._last = Text(
             f"{trial.title}: {trial.result.verdict}, {trial.result.reason}",
             style=_VERDICT_STYLE[trial.result.verdict],
         )
+        self._show()
+
+    def test_finished(self, number: int, found: Mapping[str, Transfer]) -> None:
+        assert self._experiment
+        self._time_left.step_finished(self._experiment, self._repetition, number)
+        self._tests += 1
+        self._last = Text(_transfers(found))
         self._show()
 
     def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
@@ -199,21 +213,34 @@ class LiveWatch(RunListener):
             bracket = f", between {format_quantity(attempt.lower, unit)} and {format_quantity(attempt.upper, unit)}"
         retry = f", try {attempt.retry}" if attempt.retry > 1 else ""
         rows.add_row("repetition", f"{self._repetition}/{experiment.repeat}")
-        rows.add_row(
-            "search" if bracket else "", f"step {attempt.number}/~{expected_steps(experiment)}{retry}{bracket}"
-        )
-        rows.add_row("rate", _quantity(attempt.rate, unit))
+        if experiment.procedure.between_hosts:
+            rows.add_row("test", f"{attempt.number}/{expected_steps(experiment)}")
+        else:
+            rows.add_row(
+                "search" if bracket else "", f"step {attempt.number}/~{expected_steps(experiment)}{retry}{bracket}"
+            )
+            rows.add_row("rate", _quantity(attempt.rate, unit))
         if progress:
             lost = max(0, progress.sent - progress.received)
             counted = (
                 f"sent {progress.sent:,} of {progress.planned:,}, received {progress.received:,}, missing {lost:,}"
             )
             rows.add_row(KIND_WORDS[self._kind], counted)
-        rows.add_row("last trial", self._last)
-        rows.add_row("trials", f"{self._trials:,}, {self._invalid:,} of them invalid")
+        rows.add_row(f"last {'test' if experiment.procedure.between_hosts else 'trial'}", self._last)
+        if self._trials or not experiment.procedure.between_hosts:
+            rows.add_row("trials", f"{self._trials:,}, {self._invalid:,} of them invalid")
+        if self._tests:
+            rows.add_row("tests", f"{self._tests:,} between hosts")
         left_s = self._time_left.seconds(experiment, self._repetition, attempt.number)
         rows.add_row("time left", f"about {format_duration(max(1, round(left_s)))}")
         return rows
+
+
+def _transfers(found: Mapping[str, Transfer]) -> str:
+    return ", ".join(
+        f"{direction} {format_quantity(transfer.goodput_bps, Unit.BPS)} ({transfer.retransmits:,} retransmissions)"
+        for direction, transfer in found.items()
+    )
 
 
 def _quantity(value: float, unit: Unit) -> str:
@@ -232,7 +259,7 @@ def _result(result: ProcedureResult, experiment: Experiment) -> str:
     at_least = "at least " if result.lower_bound is not None and result.upper_bound is None else ""
     shown = []
     for figure in figures:
-        if figure.name not in result.figures:
+        if figure.name not in result.figures or not applies(figure, experiment.directions):
             continue
         value = result.figures[figure.name]
         name = f"{figure.title} " if len(figures) > 1 else ""

@@ -4,15 +4,17 @@ from __future__ import annotations
 import io
 import re
 import signal
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from natxy.cli.watch import LiveWatch, TimeLeft
+from natxy.cli.watch import LiveWatch, PlainWatch, TimeLeft
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
 from natxy.procedures.estimate import estimate_s, expected_steps
+from natxy.procedures.runner import run_plan
 
 
 class Clock:
@@ -59,6 +61,20 @@ def test_an_echoed_ctrl_c_finds_room_in_the_last_line(plan: ResolvedPlan) -> Non
     assert max(map(len, lines)) == 78
 
 
+def test_tests_between_hosts_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("natxy.cli.watch.REFRESH_S", 0.0)
+    tests = {"name": "x", "procedure": "tcp-goodput", "gateway": "simulated", "directions": "forward", "repeat": 2}
+    plan = resolve(Plan.model_validate({"name": "p", "testbed": {"kind": "simulated"}, "experiments": [tests]}))
+    plain, live = io.StringIO(), io.StringIO()
+    run_plan(plan, tmp_path / "plain", PlainWatch(plan, Console(file=plain)))
+    assert plain.getvalue().count("  test 3: forward 3.861 Gbit/s") == 2
+    watch = LiveWatch(plan, Console(file=live, force_terminal=True, width=80))
+    with watch:
+        run_plan(plan, tmp_path / "live", watch)
+    assert "6 between hosts" in live.getvalue()
+    assert "invalid" not in live.getvalue()
+
+
 @pytest.fixture
 def sweep(monkeypatch: pytest.MonkeyPatch) -> tuple[ResolvedPlan, Clock]:
     """Four cells of the same length on a real testbed, and the time."""
@@ -78,7 +94,7 @@ def test_time_left_is_that_of_all_cells_and_shrinks(sweep: tuple[ResolvedPlan, C
             for step in range(1, expected_steps(experiment) + 1):
                 shown.append(left.seconds(experiment, repetition, step))
                 clock.now_s += 2 * estimate_s(plan) / (4 * experiment.repeat * expected_steps(experiment))
-                left.trial_finished(experiment, repetition, step)
+                left.step_finished(experiment, repetition, step)
         left.experiment_finished(experiment)
     assert shown[0] == pytest.approx(estimate_s(plan))
     assert shown[1] == pytest.approx(2 * estimate_s(plan), rel=0.01)

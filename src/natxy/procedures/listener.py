@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from natxy.engine.messages import Progress
+from natxy.hosts.interface import Transfer
 from natxy.plan.experiment import Experiment
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import FinishedTrial
@@ -28,6 +30,9 @@ class RunListener:
     def progress(self, kind: TrialKind, progress: Progress) -> None: ...
 
     def trial_finished(self, trial: FinishedTrial) -> None: ...
+
+    def test_finished(self, number: int, found: Mapping[str, Transfer]) -> None:
+        """Test `number` of a repetition, between hosts; `found` by direction."""
 
     def repetition_finished(self, number: int, result: ProcedureResult) -> None: ...
 

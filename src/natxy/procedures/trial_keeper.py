@@ -92,6 +92,7 @@ class TrialKeeper:
                 number, direction, started_at, test.duration_s, transfer.goodput_bps, transfer.retransmits
             )
             self._store.add_transfer(self.repetition_id, record)
+        self._listener.test_finished(number, found)
 
     def replayed(self, trial: FinishedTrial) -> None:
         if trial.attempt.rate == self._lowest_rate:

@@ -46,11 +46,10 @@ def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
     summary = experiment.statistics
     spread = ""
     if summary is not None:
-        measured = "1 repetition" if summary.count == 1 else f"median of {summary.count}"
         lowest, highest = (wording.statistic(summary, v, experiment.unit) for v in (summary.minimum, summary.maximum))
         # The headline may be in another power of ten.
         unit = f" {wording.unit(experiment.unit)}" if experiment.unit == Unit.NS else ""
-        spread = f"{measured} ({lowest} to {highest}{unit})"
+        spread = "1 repetition" if summary.count == 1 else f"median of {summary.count} ({lowest} to {highest}{unit})"
     return Card(
         title=experiment.title,
         value=headlines.headline(experiment),
@@ -86,7 +85,7 @@ def _sweep_card(sweep: Sweep) -> Card:
         headlines.headline(cell).replace(" ", "\N{NO-BREAK SPACE}") for cell in ordered[:1] + ordered[-1:]
     )
     without = len(sweep.cells) - len(measured)
-    counted = f"lowest and highest of the medians of {len(measured)} cells" + (
+    counted = f"lowest and highest of the medians of {len(measured)} experiments" + (
         f", {without} without result" if without else ""
     )
     fields = " × ".join(wording.field(field) for field in sweep.fields)

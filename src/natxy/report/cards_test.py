@@ -21,5 +21,5 @@ def test_a_sweep_has_one_card_for_all_its_cells(tmp_path: Path) -> None:
     assert len(found) == 8
     value = found["Linux IPv4 forwarding"].value
     assert value.replace("\N{NO-BREAK SPACE}", " ") == "181.2 kfps to ≥ 400 kfps"
-    assert found["Connection rate"].spread == "lowest and highest of the medians of 4 cells, 1 without result"
+    assert found["Connection rate"].spread == "lowest and highest of the medians of 4 experiments, 1 without result"
     assert found["Addresses and ports"].rate_kind.endswith("over IP addresses × Source ports")

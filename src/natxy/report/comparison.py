@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from natxy.report import headlines, wording
 from natxy.report.tables import Column, Table
-from natxy.results.compare import Compared, Comparison, Key, key
+from natxy.results.compare import Compared, Comparison, Exceeds, Key, key
 from natxy.results.records import ExperimentRecord
 
 _COLUMNS = (
@@ -17,8 +18,15 @@ _COLUMNS = (
     Column("Spread", numeric=True),
     Column("N", numeric=True),
     Column("Difference", numeric=True),
-    Column("Exceeds the spread"),
+    Column("Verdict"),
 )
+
+_VERDICTS: Final = {
+    Exceeds.YES: "differs",
+    Exceeds.NO: "within spread",
+    Exceeds.ONE_REPETITION: "one repetition",
+    Exceeds.BOUND: "a bound",
+}
 
 
 def figures(comparison: Comparison) -> list[Table]:
@@ -81,7 +89,7 @@ def _row(compared: Compared, names: Mapping[Key, str]) -> tuple[str, ...]:
         compared.shown_spread(lambda value: wording.quantity(value, unit)) or wording.ABSENT,
         str(summary.count if summary else 0),
         _difference(compared),
-        compared.exceeds.value if compared.exceeds else "",
+        _VERDICTS[compared.exceeds] if compared.exceeds else "",
     )
 
 

@@ -41,7 +41,8 @@ def _markdown(table: Table) -> str:
     head = [_markdown_text(column.title) for column in table.columns]
     lines = [head, rule, *(_markdown_row(table, row) for row in table.rows)]
     body = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-    return f"**{_markdown_text(table.title)}**\n\n{body}\n"
+    note = f"\n{_markdown_text(table.note)}\n" if table.note else ""
+    return f"**{_markdown_text(table.title)}**\n\n{body}\n{note}"
 
 
 def _markdown_row(table: Table, row: Sequence[str]) -> list[str]:
@@ -68,6 +69,7 @@ def _latex(table: Table) -> str:
         *(rf"{' & '.join(_latex_row(table, row))} \\" for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
+        *([rf"\par\smallskip\footnotesize {_latex_text(table.note)}"] if table.note else []),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"

@@ -19,6 +19,9 @@ _LEGEND_LINE: Final = 20
 # Of kernels, whose rates cannot be compared.
 _INKS: Final = (Ink.BRACKET, Ink.INVALID, Ink.MUTED)
 _ROOM: Final = 1.25
+_LABEL_LIMIT: Final = 340
+_LETTER_WIDTH: Final = 7
+_LEAST_BARS_WIDTH: Final = 240
 
 
 def gateways_charts(run: RunRecord) -> Iterator[Chart]:
@@ -55,7 +58,7 @@ def _chart(procedure: str, rows: list[Row], compared: SideBySide) -> Chart:
     experiments = (row.experiments[procedure] for row in compared.rows if procedure in row.experiments)
     headline = next(experiments).declaration.headline()
     unit = Unit(headline.unit)
-    y: Spec = {"field": "gateway", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 340}}
+    y: Spec = {"field": "gateway", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": _LABEL_LIMIT}}
     # The longest bar leaves room for its number.
     most = _ROOM * max(float(row["maximum"]) for row in rows)
     scale: Spec = {"zero": True, **({"domainMax": most} if most else {})}
@@ -68,7 +71,8 @@ def _chart(procedure: str, rows: list[Row], compared: SideBySide) -> Chart:
         encoding={"y": y, "x": x},
     )
     description = f"{headline.title} of {len(rows)} gateways, median and spread"
-    return Chart(f"00-gateways-{procedure}", headline.title, description, spec)
+    labels = min(_LABEL_LIMIT, _LETTER_WIDTH * max(len(row["gateway"]) for row in rows))
+    return Chart(f"00-gateways-{procedure}", headline.title, description, spec, labels + _LEAST_BARS_WIDTH)
 
 
 def _bars(unit: Unit, kernels: list[str]) -> Spec:

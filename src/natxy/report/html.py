@@ -47,14 +47,13 @@ REPORT_FILE: Final = "report.html"
 
 @dataclass(frozen=True)
 class ExperimentPage:
-    """`in_trials`: it is measured in trials of the engine, not by hosts."""
+    """`trials`: every one of the engine's, or every test between hosts."""
 
     name: str
     title: str
     result: str
     reason: str
     charts: list[Chart]
-    in_trials: bool
     trials: Table
 
 
@@ -186,14 +185,14 @@ def _page(experiment: ExperimentRecord) -> ExperimentPage:
             ": a bound, since of a search that it counts no rate failed, so that the gateway may do more than the "
             "search's maximum, or none passed"
         )
+    between_hosts = experiment.declaration.between_hosts
     return ExperimentPage(
         name=experiment.name,
         title=experiment.title,
         result=result,
         reason=experiment.reason,
         charts=list(experiment_charts(experiment)),
-        in_trials=not experiment.declaration.between_hosts,
-        trials=results_tables.trials(experiment),
+        trials=(results_tables.host_tests if between_hosts else results_tables.trials)(experiment),
     )
 
 

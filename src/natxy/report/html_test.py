@@ -91,7 +91,7 @@ def test_a_sweep_is_one_table_one_chart_and_one_chapter(tmp_path: Path) -> None:
     text = re.sub(r"\s+", " ", page.text)
     for expected in (
         "Relative scale-up", "Degradation", "Throughput ratio (to the baseline)", "The same in all of them",
-        "NAT44 rate: Maximum connection establishment rate against CPU cores", "medians of 4 cells, 1 without result",
+        "NAT44 rate: Maximum connection establishment rate against CPU cores", "medians of 4 experiments, 1 without",
     ):  # fmt: skip
         assert expected in text, expected
     chapters = [name for name in page.ids if name in {"forward", "rate", "many", "sizes", "alpha", "spread", "latency"}]

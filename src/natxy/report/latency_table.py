@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from natxy.plan.procedures.per_direction import STREAMS
@@ -18,8 +18,11 @@ _TITLE: Final = "Typical (TL) and worst case latency (WCL), medians, ms"
 
 def latency_tables(run: RunRecord) -> Iterator[Table]:
     """One, or none where no latency was measured."""
-    rows = tuple((experiment.title, *_cells(experiment)) for experiment in run.experiments if _has_both(experiment))
-    titles = (f"{short} {stream}" for stream in STREAMS for short in _FIGURES.values())
+    measured = [experiment for experiment in run.experiments if _has_both(experiment)]
+    directions = {experiment.settings.get("directions") for experiment in measured}
+    streams = [stream for stream in STREAMS if directions - {*STREAMS} or stream in directions]
+    titles = (f"{short} {stream}" for stream in streams for short in _FIGURES.values())
+    rows = tuple((experiment.title, *_cells(experiment, streams)) for experiment in measured)
     if rows:
         yield Table(_TITLE, (Column("Experiment"), *(Column(title, numeric=True) for title in titles)), rows)
 
@@ -39,8 +42,8 @@ def _has_both(experiment: ExperimentRecord) -> bool:
     return set(_FIGURES) <= {figure.name for figure in experiment.declaration.figures}
 
 
-def _cells(experiment: ExperimentRecord) -> Iterator[str]:
-    for stream in STREAMS:
+def _cells(experiment: ExperimentRecord, streams: Sequence[str]) -> Iterator[str]:
+    for stream in streams:
         for name in _FIGURES:
             summary = experiment.figure_statistics.get(f"{name}_{stream}")
             yield summary.shown_median(lambda v: wording.quantity(v, Unit.NS)) if summary else wording.ABSENT

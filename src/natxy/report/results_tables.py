@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from natxy.engine.messages import Verdict
 from natxy.plan.procedures import DECLARATIONS
-from natxy.plan.units import format_duration
+from natxy.plan.units import Unit, format_duration
 from natxy.report import headlines, narrow, states, sweep_tables, wording
 from natxy.report.background_table import background_tables
 from natxy.report.capacity_table import capacity_table
 from natxy.report.conditions import conditions
 from natxy.report.goodput_table import goodput_tables
 from natxy.report.latency_table import latency_tables
-from natxy.report.statistics_rows import MEDIAN, aggregate_rows, further_rows, statistics_rows
+from natxy.report.statistics_rows import MEDIAN, aggregate_rows, further_rows, percentiles_note, statistics_rows
 from natxy.report.tables import Column, Table
 from natxy.report.walk import every_trial, trials_of
 from natxy.results.records import ExperimentRecord, RunRecord, State
@@ -79,6 +79,19 @@ def trials(experiment: ExperimentRecord) -> Table:
     return Table("Every trial", tuple(Column(title, title in numeric) for title in columns), rows)
 
 
+def host_tests(experiment: ExperimentRecord) -> Table:
+    columns = ("Rep.", "Test", "Direction", "Duration", "Goodput, Mbit/s", "Retransmissions")
+    rows = tuple(
+        (
+            str(repetition.number), str(transfer.number), transfer.direction, format_duration(transfer.duration_s),
+            wording.quantity(transfer.goodput_bps, Unit.BPS), f"{transfer.retransmits:,}",
+        )
+        for repetition in experiment.repetitions
+        for transfer in repetition.transfers
+    )  # fmt: skip
+    return Table("Every test", tuple(Column(title, title != "Direction") for title in columns), rows)
+
+
 def _step(step: int, attempt: int) -> str:
     return str(step) if attempt == 1 else f"{step}, attempt {attempt}"
 
@@ -95,16 +108,31 @@ def _kinds(run: RunRecord) -> list[tuple[str, list[ExperimentRecord]]]:
 
 def _overview(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
     compared = any(experiment.baseline for experiment in experiments)
-    names = [*narrow.STATISTICS, *(["base"] if compared else [])]
+    summaries = [experiment.statistics for experiment in experiments if experiment.statistics]
+    percentiles = any(not summary.percentiles_are_extremes for summary in summaries)
+    names = [*(narrow.STATISTICS if percentiles else narrow.SPREAD), *(["base"] if compared else [])]
     columns = (Column("Experiment"), *(Column(name, numeric=True) for name in names))
-    return Table(title, columns, tuple(_overview_row(experiment)[: len(columns)] for experiment in experiments))
+    shown = narrow.statistics if percentiles else narrow.spread
+    rows = (
+        (
+            name + ("" if experiment.state is State.DONE else f" ({states.state(experiment)})"),
+            *shown(experiment),
+            narrow.tight(headlines.baseline_ratio(experiment)),
+        )
+        for name, experiment in zip(_short_titles(experiments), experiments, strict=True)
+    )
+    return Table(title, columns, tuple(row[: len(columns)] for row in rows))
 
 
-def _overview_row(experiment: ExperimentRecord) -> tuple[str, ...]:
-    name = experiment.title
-    if experiment.state is not State.DONE:
-        name += f" ({states.state(experiment)})"
-    return name, *narrow.statistics(experiment), narrow.tight(headlines.baseline_ratio(experiment))
+def _short_titles(experiments: Sequence[ExperimentRecord]) -> Iterator[str]:
+    """Below `NAT connections`, `NAT connections, validated` is `… validated`."""
+    whole = ""
+    for title in (experiment.title for experiment in experiments):
+        if whole and title.startswith(f"{whole}, "):
+            yield f"… {title.removeprefix(f'{whole}, ')}"
+        else:
+            whole = title
+            yield title
 
 
 def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
@@ -121,4 +149,4 @@ def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
     if any(experiment.baseline for experiment in experiments):
         rows.append(("Median relative to the baseline", *map(headlines.baseline_ratio, experiments)))
     columns = (Column(""), *(Column(experiment.title, numeric=True) for experiment in experiments))
-    return Table(title, columns, tuple(rows), frozenset({MEDIAN}))
+    return Table(title, columns, tuple(rows), frozenset({MEDIAN}), percentiles_note(experiments))

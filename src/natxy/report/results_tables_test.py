@@ -9,7 +9,7 @@ from natxy.report import results_tables
 from natxy.report.tables import Table
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from tests.sample_runs import SampleRun, Sought, quickstart
+from tests.sample_runs import SampleRun, Sought, measured_latency, quickstart
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,25 @@ def test_a_ratio_that_is_unknown_is_absent_and_none_without_a_baseline(run: RunR
     assert list(column(results_tables.overview(RunReader(fast.end()).run)[0], "base").values()) == ["", "–"]
 
 
+def test_a_title_that_goes_on_where_the_one_above_ended_is_shortened(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path)
+    titles = ("NAT", "NAT, validated", "NAT, many addresses", "NATs", "NAT, again")
+    for number, title in enumerate(titles):
+        sample.experiment(f"e{number}", Sought(1e5), title=title)
+    overview = results_tables.overview(RunReader(sample.end()).run)[0]
+    assert [row[0] for row in overview.rows] == ["NAT", "… validated", "… many addresses", "NATs", "NAT, again"]
+
+
+@pytest.mark.parametrize(("repeat", "shown"), [(99, False), (100, True)])
+def test_percentiles_stand_where_they_are_more_than_extremes(tmp_path: Path, repeat: int, *, shown: bool) -> None:
+    sample = SampleRun(tmp_path)
+    sample.experiment("one", Sought(1e5), title="One", repeat=repeat)
+    run = RunReader(sample.end()).run
+    overview, table = results_tables.overview(run)[0], results_tables.rfc_form(run)[0]
+    assert ("p99" in [column.title for column in overview.columns]) == shown
+    assert ("99th percentile" in column(table, "One"), bool(table.note)) == (True, not shown)
+
+
 def test_invalid_trials_are_listed_with_their_reason(run: RunRecord) -> None:
     rows = results_tables.undecided_trials(run).rows
     assert [row[0] for row in rows] == ["forward"] * 3 + ["limited"] * 3
@@ -119,3 +138,12 @@ def test_one_direction_has_no_aggregate(tmp_path: Path) -> None:
     table = results_tables.rfc_form(RunReader(sample.end()).run)[0]
     assert "Median, aggregate of both directions" not in column(table, "One way")
     assert column(table, "One way")["Directions"] == "one: initiator to responder"
+
+
+def test_nothing_is_said_of_a_direction_in_which_nothing_was_sent(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path)
+    measured_latency(sample, "one", 31_000, title="One way", directions="reverse")
+    figures, latencies = results_tables.rfc_form(RunReader(sample.end()).run)
+    assert [label for label in column(figures, "One way") if "forward" in label.split(", ")] == []
+    assert "Typical latency, reverse, ms, median" in column(figures, "One way")
+    assert [column.title for column in latencies.columns] == ["Experiment", "TL reverse", "WCL reverse"]

@@ -45,7 +45,7 @@ def search_chart(steps: Sequence[SearchStep], *, name: str, title: str, unit: st
     rate = {"type": "quantitative", "title": unit, "axis": {"format": "~s"}, "scale": scale}
     across = {
         "type": "quantitative",
-        "title": "steps in the order they were tried, repetition by repetition",
+        "title": "steps in their order",
         "axis": {"labels": False, "grid": False},
         "scale": {"domain": [-0.5, max(len(steps), 1) - 0.5], "nice": False},
     }
@@ -105,7 +105,7 @@ def _marks(steps: Sequence[SearchStep], rate: Spec, across: Spec) -> Spec:
                 channel: {
                     "field": "outcome",
                     "scale": {"domain": list(looks), "range": values},
-                    "legend": {"title": None, "columns": len(looks)},
+                    "legend": {"title": None, "columns": 2},
                 }
                 for channel, values in scales.items()
             },

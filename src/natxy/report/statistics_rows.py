@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from natxy.plan.procedures.per_direction import applies
 from natxy.report import headlines, states, wording
 from natxy.results.records import ExperimentRecord
-from natxy.results.statistics import Summary
+from natxy.results.statistics import LEAST_FOR_PERCENTILES, Summary
 
 Row = tuple[str, ...]
 
@@ -47,6 +48,14 @@ def statistics_rows(experiments: Sequence[ExperimentRecord]) -> list[Row]:
     return rows
 
 
+def percentiles_note(experiments: Sequence[ExperimentRecord]) -> str:
+    """What RFC 9693 §4.10 asks for says nothing new of a few repetitions; empty where it does."""
+    summaries = [experiment.statistics for experiment in experiments if experiment.statistics]
+    if not summaries or not all(summary.percentiles_are_extremes for summary in summaries):
+        return ""
+    return f"Of fewer than {LEAST_FOR_PERCENTILES} repetitions the 1st percentile is the minimum, the 99th the maximum."
+
+
 def further_rows(experiments: Sequence[ExperimentRecord], *, extremes: bool = False) -> Iterator[Row]:
     """The medians of what is measured besides the headline, or the means where these are asked for; their extremes on
     demand. What applies to none of them is left out."""
@@ -55,7 +64,8 @@ def further_rows(experiments: Sequence[ExperimentRecord], *, extremes: bool = Fa
         picks += [(label.lower(), pick) for label, pick in _EXTREMES]
     for figure in dict.fromkeys(figure for experiment in experiments for figure in experiment.declaration.figures[1:]):
         summaries = [experiment.figure_statistics.get(figure.name) for experiment in experiments]
-        if not any(figure.name in repetition.figures for e in experiments for repetition in e.repetitions):
+        sent = [e for e in experiments if applies(figure, e.settings.get("directions"))]
+        if not any(figure.name in repetition.figures for e in sent for repetition in e.repetitions):
             continue
         for label, pick in picks:
             values = (_statistic(summary, pick, figure.unit) for summary in summaries)

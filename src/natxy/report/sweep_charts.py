@@ -52,7 +52,7 @@ def sweep_chart(sweep: Sweep, *, name: str) -> Chart | None:
     words = wording.field(sweep.fields[index])
     title = f"{sweep.title}: {headline.title} against {words}"
     width = 0 if numeric else _CATEGORY_WIDTH * len(sweep.cells)
-    return Chart(name, title, f"{title}, median and spread of {len(rows)} cells", spec, width)
+    return Chart(name, title, f"{title}, median and spread of {len(rows)} experiments", spec, width)
 
 
 def _axis(sweep: Sweep) -> int:

@@ -9,7 +9,14 @@ from typing import Final
 
 from natxy.report import headlines, narrow, states, wording
 from natxy.report.conditions import conditions
-from natxy.report.statistics_rows import MEDIAN, Row, aggregate_rows, further_rows, statistics_rows
+from natxy.report.statistics_rows import (
+    MEDIAN,
+    Row,
+    aggregate_rows,
+    further_rows,
+    percentiles_note,
+    statistics_rows,
+)
 from natxy.report.tables import Column, Table
 from natxy.results.computed import Computed, computed
 from natxy.results.records import RunRecord, State
@@ -63,7 +70,8 @@ def tables(group: SweepGroup, columns: Mapping[int, Computed]) -> tuple[Table, T
     medians = frozenset(row[0] for row in rows if row[0].endswith(MEDIAN))
     (first, *values), *others = rows
     head = (Column(first), *(Column(value, numeric=True) for value in values))
-    table = Table(title, head, tuple(others), medians)
+    note = percentiles_note([cell for sweep in group.sweeps for cell in sweep.cells])
+    table = Table(title, head, tuple(others), medians, note)
     common = Table(f"{title}: the same in all of them", (Column(""), Column("Value", numeric=True)), tuple(same))
     return table.transposed() if group.sweeps[0].stands_in_rows else table, common
 

@@ -27,12 +27,13 @@ class Column:
 @dataclass(frozen=True)
 class Table:
     """Every row has a cell for every column; cells are plain text, never markup. `emphasis`: the first cells of the
-    rows that matter most."""
+    rows that matter most. `note`: a sentence to stand below."""
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     emphasis: frozenset[str] = frozenset()
+    note: str = ""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -44,7 +45,7 @@ class Table:
         head = (Column(self.columns[0].title, numeric=True), *(Column(row[0], numeric=True) for row in self.rows))
         columns = zip(*(row[1:] for row in self.rows), strict=True)
         rows = tuple((column.title, *cells) for column, cells in zip(self.columns[1:], columns, strict=True))
-        return Table(self.title, head, rows)
+        return Table(self.title, head, rows, note=self.note)
 
 
 def to_rich(table: Table) -> RenderableType:

@@ -19,8 +19,9 @@ from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord,
 from natxy.results.statistics import Summary
 
 RULE: Final = (
-    "A difference exceeds the spread when the medians differ by more than the wider of the two spreads: maximum − "
-    "minimum of the repetitions, or the last bracket of a search where that is wider."
+    "A run differs from the first when their medians differ by more than the wider of the two spreads: maximum − "
+    "minimum of the repetitions, or the last bracket of a search where that is wider. A difference within the spread "
+    "may be chance. One repetition has no spread: measure more, three at least, to know."
 )
 
 # They only name what is compared.

@@ -7,7 +7,10 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+# Below it the 1st percentile is the minimum and the 99th the maximum.
+LEAST_FOR_PERCENTILES: Final = 100
 
 
 class Headline(NamedTuple):
@@ -51,6 +54,10 @@ class Summary:
     median_is_at_least: bool = False
     at_most_to: float | None = None
     below: float | None = None
+
+    @property
+    def percentiles_are_extremes(self) -> bool:
+        return self.count < LEAST_FOR_PERCENTILES
 
     def shown(self, value: float, show: Callable[[float], str]) -> str:
         """`value`, one of these statistics, as a bound where the search's limits cut it off."""

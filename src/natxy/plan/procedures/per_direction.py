@@ -13,5 +13,10 @@ STREAMS: Final = ("forward", "reverse")
 BACKGROUND_STREAMS: Final = tuple(f"{stream} background" for stream in STREAMS)
 
 
+def applies(figure: Figure, directions: str | None) -> bool:
+    """Not to the figures of a direction in which nothing is sent; `directions` as in the plan."""
+    return directions not in STREAMS or not set(figure.name.split("_")) & (set(STREAMS) - {directions})
+
+
 def per_direction(name: str, title: str, unit: Unit) -> tuple[Figure, ...]:
     return tuple(Figure(f"{name}_{stream}", f"{title}, {stream}", unit) for stream in STREAMS)
