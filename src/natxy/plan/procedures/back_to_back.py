@@ -56,7 +56,7 @@ class BackToBackConfig(MaximumRate):
 
     def deviations(self, experiment: Experiment) -> list[str]:
         return [
-            *off_throughput(experiment, "The buffer time of back-to-back frames is corrected by", "RFC 9004 §5.4"),
+            *off_throughput(experiment, "The buffer time of back-to-back frames is corrected by", "RFC 9004 §6.4"),
             *below_line(experiment, self.maximum_rate, "Back-to-back frames are sent at", "RFC 2544 §26.4"),
         ]
 

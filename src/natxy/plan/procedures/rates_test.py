@@ -16,7 +16,7 @@ TAKERS = [
     ("single-tag-latency", "RFC 2544 §26.2"),
     ("pdv", "RFC 8219 §7.3.1"),
     ("ipdv", "RFC 8219 §7.3.2"),
-    ("back-to-back", "RFC 9004 §5.4"),
+    ("back-to-back", "RFC 9004 §6.4"),
     ("system-recovery", "RFC 2544 §26.5"),
     ("reset", "RFC 6201"),
 ]
