@@ -16,7 +16,7 @@ HPP := $(shell find engine -name '*.hpp')
 TIDY := $(patsubst engine/%.cpp,build/tidy/%.ok,$(filter-out engine/fuzz/%,$(CPP)))
 
 .PHONY: help setup setup-dev packages packages-dev packages-jool engine jool demo test lint lint-python lint-engine format \
-	sanitize fuzz bench docs clean
+	sanitize tsan fuzz bench docs clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -74,6 +74,12 @@ sanitize: setup-dev ## the engine's tests, and trials through a lab, under Addre
 	ninja -C build/engine-sanitize --quiet natxy-engine
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 NATXY_ENGINE=build/engine-sanitize/natxy-engine \
 		.venv/bin/pytest -q tests/frames_test.py -k "both_phases"
+
+# DPDK's libraries are not instrumented: what passes between threads by their rings would all look like races.
+tsan: setup-dev ## what threads of the engine share without DPDK between them, under ThreadSanitizer
+	@[ -f build/engine-tsan/build.ninja ] || \
+		meson setup build/engine-tsan engine --buildtype=debugoptimized -Db_sanitize=thread
+	meson test -C build/engine-tsan --print-errorlogs state/state_table
 
 fuzz: setup-dev ## every libFuzzer target for FUZZ_SECONDS (60), as many at once as there are cores
 	@[ -f build/engine-fuzz/build.ninja ] || \

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 namespace natxy {
 namespace {
 
@@ -33,6 +36,30 @@ TYPED_TEST(StateTables, AResetForgetsAll) {
   EXPECT_TRUE(table.record(3, {1, 2, 3, 4}));
   table.reset(100);
   EXPECT_FALSE(table.is_established(3));
+}
+
+TYPED_TEST(StateTables, DifferentConnectionsMayBeRecordedAtOnce) {
+  constexpr std::uint64_t kConnections = 100'000;
+  TypeParam table;
+  table.reset(kConnections);
+  std::atomic<std::uint64_t> fresh = 0;
+  const auto record = [&](std::uint64_t first) {
+    std::uint64_t mine = 0;
+    // Neighbours in memory belong to different threads.
+    for (std::uint64_t i = first; i < kConnections; i += 2) {
+      if (table.record(i, {static_cast<std::uint32_t>(i), 7, static_cast<std::uint16_t>(first), 9})) ++mine;
+    }
+    fresh += mine;
+  };
+  std::thread odd(record, 1);
+  record(0);
+  odd.join();
+  EXPECT_EQ(fresh, kConnections);
+  for (std::uint64_t i = 0; i < kConnections; ++i) {
+    ASSERT_TRUE(table.is_established(i));
+    ASSERT_EQ(table.at(i).source, i);
+    ASSERT_EQ(table.at(i).source_port, i % 2);
+  }
 }
 
 TYPED_TEST(StateTables, AnEnormousTableCostsNothingUntilUsed) {
