@@ -7,17 +7,13 @@ import os
 import platform
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from types import TracebackType
-from typing import Self
 
-from natxy.dut.base import DutInterfaces
-from natxy.dut.machine import MachineSysctls
 from natxy.dut.owner import Owner
-from natxy.dut.transport import LocalTransport, Transport
+from natxy.dut.transport import LocalTransport
 from natxy.engine.messages import PortSpec, Side
 from natxy.hosts.iperf3 import Host
+from natxy.lab.cabled import CabledTestbed
 from natxy.lab.cores import CoreAssignment, assign_cores
-from natxy.lab.dut_place import DutPlace
 from natxy.lab.engine_program import find_engine
 from natxy.lab.host_namespaces import host_namespaces
 from natxy.lab.interfaces import disturbing_offloads
@@ -28,13 +24,13 @@ from natxy.plan.experiment import Addresses
 from natxy.plan.hardware import HardwareConfig
 
 
-class HardwareTestbed:
+class HardwareTestbed(CabledTestbed):
     """The `Testbed` of `kind: hardware`. The kernel is kept silent on the interfaces that the tester sends from."""
 
     def __init__(self, config: HardwareConfig, mtu: int = USUAL_MTU) -> None:
+        super().__init__(config.dut)
         self._config = config
         self._mtu = mtu
-        self._machine = MachineSysctls()
         self._ports = TesterPorts(
             {Side.LEFT: config.left, Side.RIGHT: config.right},
             self._machine,
@@ -42,34 +38,10 @@ class HardwareTestbed:
             queues=config.queues,
             mtu=mtu,
         )
-        self._stack = ExitStack()
-        self._dut = DutPlace(config.dut, self._machine)
         self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
 
-    @property
-    def gateway_cores(self) -> tuple[int, ...]:
-        return self._dut.cores
-
-    @property
-    def transport(self) -> Transport:
-        return self._dut.transport
-
-    @property
-    def interfaces(self) -> DutInterfaces:
-        return self._dut.interfaces
-
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            stack.callback(self._machine.release_all)
-            self._ports.take()
-            stack.enter_context(self._dut)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+    def _take_ends(self, stack: ExitStack) -> None:
+        self._ports.take()
 
     def engine_argv(self) -> list[str]:
         workers = ",".join(map(str, self.cores.tester))
@@ -86,9 +58,6 @@ class HardwareTestbed:
             "tester cores": ", ".join(map(str, self.cores.tester)),
             "control core": str(self.cores.main),
         }
-
-    def dut_description(self) -> dict[str, str]:
-        return self._dut.description()
 
     def port_description(self) -> dict[str, str]:
         return self._ports.description()

@@ -6,17 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_interface
-from types import TracebackType
-from typing import Self
 
-from natxy.dut.base import DutInterfaces
-from natxy.dut.machine import MachineSysctls
 from natxy.dut.ssh import SshTransport
 from natxy.dut.transport import Transport
 from natxy.engine.messages import Side
 from natxy.errors import DutError, HostError, PlanError
 from natxy.hosts.iperf3 import Host
-from natxy.lab.dut_place import DutPlace
+from natxy.lab.cabled import CabledTestbed
 from natxy.lab.host_link import link_addresses, linked_host
 from natxy.lab.interfaces import disturbing_offloads
 from natxy.plan.addresses import USUAL_MTU, IPAddress, LinkAddresses
@@ -24,49 +20,22 @@ from natxy.plan.experiment import Addresses
 from natxy.plan.hardware import HostLocation, HostsConfig
 
 
-class HostsTestbed:
+class HostsTestbed(CabledTestbed):
     """The `Testbed` of `kind: hosts`."""
 
     def __init__(self, config: HostsConfig, mtu: int = USUAL_MTU) -> None:
+        super().__init__(config.dut)
         self._locations: dict[Side, HostLocation] = {Side.LEFT: config.left, Side.RIGHT: config.right}
         self._transports = {side: SshTransport(location.ssh) for side, location in self._locations.items()}
         self._mtu = mtu
-        self._machine = MachineSysctls()
-        self._dut = DutPlace(config.dut, self._machine)
-        self._stack = ExitStack()
 
-    @property
-    def gateway_cores(self) -> tuple[int, ...]:
-        return self._dut.cores
-
-    @property
-    def transport(self) -> Transport:
-        return self._dut.transport
-
-    @property
-    def interfaces(self) -> DutInterfaces:
-        return self._dut.interfaces
-
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            stack.callback(self._machine.release_all)
-            for transport in self._transports.values():
-                stack.enter_context(transport)
-            stack.enter_context(self._dut)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+    def _take_ends(self, stack: ExitStack) -> None:
+        for transport in self._transports.values():
+            stack.enter_context(transport)
 
     def description(self) -> dict[str, str]:
         interfaces = {f"{side} host's interface": place.interface for side, place in self._locations.items()}
         return {"testbed": "two hosts, cabled to the DUT"} | interfaces
-
-    def dut_description(self) -> dict[str, str]:
-        return self._dut.description()
 
     def deviations(self) -> list[str]:
         return []

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DUT of a testbed of real machines: reached by ssh, in a network namespace, or this machine itself."""
+"""A testbed of real machines, and its DUT: reached by ssh, in a network namespace, or this machine itself."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
@@ -14,23 +15,27 @@ from natxy.dut.transport import LocalTransport, NetnsTransport, Transport
 from natxy.plan.hardware import DutLocation
 
 
-class DutPlace:
-    """Within it the DUT can be reached. `cores`: those in service, none where they are not the DUT's alone."""
+class CabledTestbed(ABC):
+    """Within it the DUT can be reached. `gateway_cores`: those of the DUT in service, none where they are not its
+    alone."""
 
-    def __init__(self, location: DutLocation, machine: MachineSysctls) -> None:
-        self.transport = _transport(location, machine)
-        self.interfaces = DutInterfaces(left=location.left, right=location.right)
-        self.cores: tuple[int, ...] = ()
+    def __init__(self, dut: DutLocation) -> None:
+        self._machine = MachineSysctls()
         self._stack = ExitStack()
+        self.transport = _transport(dut, self._machine)
+        self.interfaces = DutInterfaces(left=dut.left, right=dut.right)
+        self.gateway_cores: tuple[int, ...] = ()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
+            stack.callback(self._machine.release_all)
+            self._take_ends(stack)
             if isinstance(self.transport, SshTransport):
                 stack.enter_context(self.transport)
                 # What a killed run took out of service.
                 self.transport.hot_plug.give_back()
                 stack.callback(self.transport.hot_plug.give_back)
-                self.cores = self.transport.hot_plug.cores()
+                self.gateway_cores = self.transport.hot_plug.cores()
             self._stack = stack.pop_all()
         return self
 
@@ -39,10 +44,14 @@ class DutPlace:
     ) -> None:
         self._stack.close()
 
-    def description(self) -> dict[str, str]:
+    @abstractmethod
+    def _take_ends(self, stack: ExitStack) -> None:
+        """Makes ready what is at the ends of the DUT's links; `stack` gives it back."""
+
+    def dut_description(self) -> dict[str, str]:
         return {
             "machine": f"{self.transport.describe()}, interfaces {self.interfaces.left} and {self.interfaces.right}",
-            "cores": ", ".join(map(str, self.cores)) or "unknown: set by the DUT itself",
+            "cores": ", ".join(map(str, self.gateway_cores)) or "unknown: set by the DUT itself",
         }
 
 
