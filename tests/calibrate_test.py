@@ -41,7 +41,7 @@ SCALE = Scale(rate_fps=50_000, trial_s=0.2, connections=2000, width=1 / 20)
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
-    chosen = cases(SCALE)
+    chosen = cases(Wiring.MEMIF, SCALE)
     return measure(chosen, SCALE, Wiring.MEMIF, tmp_path_factory.mktemp("calibration"), StallingListener(chosen))
 
 

@@ -36,17 +36,24 @@ def test_every_procedure_has_a_truth(procedure: str) -> None:
 @pytest.mark.parametrize("wiring", Wiring)
 def test_a_calibration_is_a_plan(wiring: Wiring) -> None:
     scale = SCALES[wiring]
-    chosen = cases(scale)
+    chosen = cases(wiring, scale)
     plan = calibration_plan(chosen, scale, wiring)
     assert [experiment.name for experiment in plan.experiments] == [case.name for case in chosen]
     assert all(isinstance(experiment.gateway, ReferenceConfig) for experiment in plan.experiments)
 
 
 def test_a_part_of_it_by_procedure_and_by_name() -> None:
-    assert {case.procedure for case in cases(SCALE, ["latency"])} == {"latency"}
-    assert [case.name for case in cases(SCALE, ["duplicates"])] == ["duplicates"]
+    assert {case.procedure for case in cases(Wiring.MEMIF, SCALE, ["latency"])} == {"latency"}
+    assert [case.name for case in cases(Wiring.MEMIF, SCALE, ["duplicates"])] == ["duplicates"]
     with pytest.raises(PlanError, match="nothing to calibrate named 'latenzy'; there are: throughput, "):
-        cases(SCALE, ["latenzy"])
+        cases(Wiring.MEMIF, SCALE, ["latenzy"])
+
+
+def test_delays_have_no_truth_where_the_kernel_is_part_of_them() -> None:
+    over_veth = {case.procedure for case in cases(Wiring.VETH, SCALES[Wiring.VETH])}
+    assert over_veth == {*BY_FRAMES} - {"latency", "single-tag-latency", "pdv", "ipdv"}
+    with pytest.raises(PlanError, match="Not over veth pairs: latency, "):
+        cases(Wiring.VETH, SCALES[Wiring.VETH], ["pdv"])
 
 
 def lost(frames: int, sent_fps: float, passed_fps: float, depth: int) -> int:

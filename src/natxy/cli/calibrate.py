@@ -14,7 +14,7 @@ from rich.console import Console
 
 from natxy.calibration.case import Case, Reading, Standing
 from natxy.calibration.measure import measure
-from natxy.calibration.plan import SCALES, Wiring, calibration_plan, cases
+from natxy.calibration.plan import SCALES, WHY_NOT, Wiring, calibration_plan, cases
 from natxy.calibration.stall import StallingListener
 from natxy.cli.errors import one_interrupt, reported_errors
 from natxy.cli.run import prepare, say_how_to_go_on
@@ -51,7 +51,7 @@ def calibrate(
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
     with reported_errors(), one_interrupt():
         scale = SCALES[wiring]
-        chosen = cases(scale, only or ())
+        chosen = cases(wiring, scale, only or ())
         plan = calibration_plan(chosen, scale, wiring)
         prepare(plan)
         folder = output or Path("runs") / f"{plan.name}-{datetime.now():%Y%m%d-%H%M%S}"
@@ -66,6 +66,8 @@ def calibrate(
         typer.echo(json.dumps([_object(reading) for reading in found], indent=2, ensure_ascii=False))
     else:
         _show(found, folder, console)
+        if wiring == Wiring.VETH:
+            console.print(WHY_NOT, markup=False)
     if not all(reading.ok for reading in found):
         raise typer.Exit(TesterLimitError.exit_code)
 
