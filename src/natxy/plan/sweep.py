@@ -180,7 +180,8 @@ def _first_list(fields: object, path: Path = ()) -> tuple[Path, Sequence[Any]] |
         return None
     for name, value in fields.items():
         here = (*path, str(name))
-        if isinstance(value, list) and here in SWEPT:
+        # What takes a single value in one gateway may be a list of commands in another.
+        if isinstance(value, list) and here in SWEPT and not any(isinstance(item, list) for item in value):
             return here, value
         if found := _first_list(value, here):
             return found

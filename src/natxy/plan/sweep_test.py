@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.loading import load_plan
-from natxy.plan.loading_test import errors_of, load
+from natxy.plan.loading_test import REPOSITORY, errors_of, load
 
 HEAD = """\
 name: swept
@@ -53,6 +53,14 @@ def test_a_list_makes_an_experiment_of_each_value(tmp_path: Path) -> None:
         ("forwarding", {"frame_size": 1518}),
         (None, {}),
     ]
+
+
+def test_commands_are_no_sweep_though_another_gateway_takes_a_single_word_there(tmp_path: Path) -> None:
+    documented = (REPOSITORY / "docs/reference/gateways.md").read_text()
+    example = documented.partition("as the tests run it in a lab:\n\n```yaml\n")[2].partition("```")[0]
+    text = swept(*RATE, "  connections: 1k", *(f"  {line}" for line in example.splitlines()))
+    (experiment,) = load(tmp_path, text.replace("simulated}", "lab}").replace("  gateway: simulated\n", "")).experiments
+    assert experiment.gateway.model_dump()["clear"] == [["conntrack", "-F"]]
 
 
 def test_several_lists_make_the_cross_product_and_the_first_varies_slowest(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from natxy.report import headlines, wording
 from natxy.report.tables import Column, Table
 from natxy.results.compare import Compared, Comparison, Exceeds, Key, key
 from natxy.results.records import ExperimentRecord
+from natxy.results.sweeps import shared_fields
 
 _COLUMNS = (
     Column("Experiment"),
@@ -49,7 +50,7 @@ def _names(experiments: Sequence[ExperimentRecord]) -> dict[Key, str]:
         cells.setdefault(experiment.sweep or "", []).append(experiment)
     names = {}
     for sweep, own in cells.items():
-        fields = list(own[0].cell)
+        fields = shared_fields(own)
         differing = [field for field in fields if len({experiment.cell[field] for experiment in own}) > 1] or fields
         for experiment in own:
             place = wording.cell(differing, experiment.cell)

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from natxy.plan.loading import load_plan
+from natxy.procedures.listener import RunListener
+from natxy.procedures.runner import run_plan
 from natxy.report import results_tables, sweep_tables
 from natxy.report.tables import Table
 from natxy.results.reader import RunReader
@@ -24,6 +28,20 @@ def table(run: RunRecord, title: str) -> Table:
 
 def rows(table: Table) -> dict[str, tuple[str, ...]]:
     return {row[0]: row[1:] for row in table.rows}
+
+
+def test_rows_that_give_different_fields_stand_by_those_that_all_have(tmp_path: Path) -> None:
+    experiment = {
+        "name": "rate", "gateway": "simulated", "procedure": "throughput", "repeat": 1,
+        "search": {"min_rate": "1k", "max_rate": "200k", "error": "1k"},
+        "sweep": [{"ttl": 64, "loss_tolerance": {"reverse": "1%"}}, {"ttl": 32, "loss_tolerance": None}],
+    }  # fmt: skip
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(json.dumps({"name": "p", "testbed": {"kind": "simulated"}, "experiments": [experiment]}))
+    run_plan(load_plan(plan), tmp_path / "run", RunListener())
+    run = RunReader(tmp_path / "run").run
+    (measured, *_) = sweep_tables.sweep_tables(run)
+    assert [column.title for column in measured.columns] == ["Ttl", "64", "32"]
 
 
 def test_sweeps_over_cores_stand_in_one_table_as_in_the_papers(run: RunRecord) -> None:

@@ -72,9 +72,14 @@ def as_number(coordinate: CellValue) -> int | float | None:
     return None if isinstance(coordinate, bool | str) else coordinate
 
 
+def shared_fields(cells: Sequence[ExperimentRecord]) -> list[str]:
+    """Those that all of them have: rows of a sweep may each give others besides."""
+    return [field for field in cells[0].cell if all(field in cell.cell for cell in cells)]
+
+
 def _fields(cells: Sequence[ExperimentRecord]) -> tuple[str, ...]:
     fields: list[str] = []
-    for field in cells[0].cell:
+    for field in shared_fields(cells):
         before = [tuple(cell.cell[each] for each in fields) for cell in cells]
         after = {(*place, cell.cell[field]) for place, cell in zip(before, cells, strict=True)}
         if not fields or len(after) > len(set(before)):
