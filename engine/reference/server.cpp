@@ -41,19 +41,12 @@ bool read_reset(const Json& params) {
 
 }  // namespace
 
-Server::Server(const Eal& eal, std::vector<unsigned> worker_cores, const TscRate& tsc, LineChannel& channel,
-               const std::atomic<bool>& quit)
-    : eal_{eal},
-      worker_cores_{std::move(worker_cores)},
-      tsc_{tsc},
-      channel_{channel},
-      rpc_{channel},
-      quit_{quit},
-      clock_{tsc.hz} {}
+Server::Server(const Environment& environment)
+    : environment_{environment}, rpc_{environment.channel}, clock_{environment.tsc.hz} {}
 
 void Server::serve() {
-  while (!quit_ && !channel_.closed()) {
-    const auto line = channel_.read_line(kIdleInterval_ms);
+  while (!environment_.quit && !environment_.channel.closed()) {
+    const auto line = environment_.channel.read_line(kIdleInterval_ms);
     if (!line) continue;
     rpc_.handle(*line, [this](const std::string& method, const Json& params) { return dispatch(method, params); });
   }
@@ -62,7 +55,7 @@ void Server::serve() {
 Json Server::dispatch(const std::string& method, const Json& params) {
   if (method == "engine.info") {
     nothing_more(params);
-    return program_info("natxy-reference", eal_, worker_cores_, tsc_);
+    return program_info("natxy-reference", environment_);
   }
   if (method == "ports.open") return open(params);
   if (method == "ports.close") {
@@ -101,15 +94,15 @@ Json Server::open(const Json& params) {
   Json opened = open_ports(params, ports_, rpc_);
   BySide<Port*> ports{};
   for (const auto& port : ports_) of(ports, port->options().side) = port.get();
-  forwarder_ = std::make_unique<Forwarder>(ports, clock_, eal_.workers_apart());
-  rte_eal_remote_launch(&Forwarder::run, forwarder_.get(), eal_.workers().front());
+  forwarder_ = std::make_unique<Forwarder>(ports, clock_, environment_.eal.workers_apart());
+  rte_eal_remote_launch(&Forwarder::run, forwarder_.get(), environment_.eal.workers().front());
   return opened;
 }
 
 void Server::close() {
   if (forwarder_) {
     forwarder_->stop();
-    rte_eal_wait_lcore(eal_.workers().front());
+    rte_eal_wait_lcore(environment_.eal.workers().front());
     forwarder_.reset();
   }
   ports_.clear();
@@ -186,7 +179,8 @@ void Server::with_gateway(const std::function<void(Gateway&)>& action) {
 
 void Server::wait_until(std::uint64_t ticks) {
   constexpr double spin_s = 200e-6;  // sleeping is not more exact than that
-  for (std::uint64_t now = now_ticks(); now < ticks && !quit_ && !channel_.closed(); now = now_ticks()) {
+  for (std::uint64_t now = now_ticks(); now < ticks && !environment_.quit && !environment_.channel.closed();
+       now = now_ticks()) {
     const double left_s = clock_.seconds(ticks - now);
     if (left_s > spin_s) std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.1, left_s - spin_s)));
   }

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <vector>
 
 #include "pace/clock.hpp"
-#include "pace/tsc.hpp"
-#include "port/eal.hpp"
 #include "reference/forwarder.hpp"
 #include "rpc/json_rpc.hpp"
 #include "rpc/open_ports.hpp"
+#include "rpc/program.hpp"
 
 namespace natxy::reference {
 
@@ -18,8 +15,7 @@ namespace natxy::reference {
 /// meanwhile.
 class Server {
  public:
-  Server(const Eal& eal, std::vector<unsigned> worker_cores, const TscRate& tsc, LineChannel& channel,
-         const std::atomic<bool>& quit);
+  explicit Server(const Environment& environment);
   ~Server() { close(); }
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -39,12 +35,8 @@ class Server {
   void with_gateway(const std::function<void(Gateway&)>& action);
   void wait_until(std::uint64_t ticks);
 
-  const Eal& eal_;
-  std::vector<unsigned> worker_cores_;
-  TscRate tsc_;
-  LineChannel& channel_;
+  Environment environment_;
   JsonRpc rpc_;
-  const std::atomic<bool>& quit_;
   Clock clock_;
   Ports ports_;
   std::unique_ptr<Forwarder> forwarder_;

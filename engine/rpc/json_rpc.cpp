@@ -1,36 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/json_rpc.hpp"
 
-#include <rte_cycles.h>
-#include <rte_version.h>
-
-#include <cmath>
 #include <new>
 
 #include "port/port.hpp"
-#include "version.hpp"
 
 namespace natxy {
 
-namespace {
-double thousandths(double value) { return std::round(value * 1000) / 1000; }
-}  // namespace
-
 RpcError no_method(const std::string& method) { return {kMethodNotFound, "there is no method " + method}; }
-
-Json program_info(const char* name, const Eal& eal, const std::vector<unsigned>& worker_cores, const TscRate& tsc) {
-  return {
-      {"name", name},
-      {"version", kVersion},
-      {"protocol", kProtocolVersion},
-      {"dpdk", rte_version()},
-      {"compiler", kCompiler},
-      {"worker_cores", worker_cores},
-      {"hugepages", eal.uses_hugepages()},
-      {"tsc_hz", tsc.hz},
-      {"tsc_error_ppm", thousandths((static_cast<double>(rte_get_tsc_hz()) / static_cast<double>(tsc.hz) - 1) * 1e6)},
-      {"tsc_uncertainty_ppm", thousandths(tsc.uncertainty_ppm)}};
-}
 
 void JsonRpc::handle(const std::string& line, const Dispatch& dispatch) {
   const Json request = Json::parse(line, nullptr, false);

@@ -4,10 +4,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
-#include "pace/tsc.hpp"
-#include "port/eal.hpp"
 #include "rpc/line_channel.hpp"
 
 namespace natxy {
@@ -38,9 +35,6 @@ class RpcError : public std::runtime_error {
 };
 
 RpcError no_method(const std::string& method);
-
-/// The result of `engine.info`.
-Json program_info(const char* name, const Eal& eal, const std::vector<unsigned>& worker_cores, const TscRate& tsc);
 
 /// The envelope of JSON-RPC 2.0: takes requests apart, sends results and errors.
 class JsonRpc {

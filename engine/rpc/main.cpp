@@ -4,9 +4,6 @@
 
 int main(int argc, char** argv) {
   return natxy::run_program({"natxy-engine", "docs/reference/rpc.md",
-                             [](const natxy::Eal& eal, const std::vector<unsigned>& worker_cores,
-                                const natxy::TscRate& tsc, natxy::LineChannel& channel, const std::atomic<bool>& quit) {
-                               natxy::Server(eal, worker_cores, tsc, channel, quit).serve();
-                             }},
+                             [](const natxy::Environment& environment) { natxy::Server(environment).serve(); }},
                             argc, argv);
 }

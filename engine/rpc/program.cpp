@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 #include <getopt.h>
+#include <rte_cycles.h>
 #include <rte_version.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -60,6 +62,8 @@ void raise_group_priority() {
   }
 }
 
+double thousandths(double value) { return std::round(value * 1000) / 1000; }
+
 struct Options {
   EalOptions eal;
   bool show_version = false;
@@ -103,6 +107,21 @@ Options parse_options(int argc, char** argv) {
 
 }  // namespace
 
+Json program_info(const char* name, const Environment& environment) {
+  const TscRate& tsc = environment.tsc;
+  return {
+      {"name", name},
+      {"version", kVersion},
+      {"protocol", kProtocolVersion},
+      {"dpdk", rte_version()},
+      {"compiler", kCompiler},
+      {"worker_cores", environment.worker_cores},
+      {"hugepages", environment.eal.uses_hugepages()},
+      {"tsc_hz", tsc.hz},
+      {"tsc_error_ppm", thousandths((static_cast<double>(rte_get_tsc_hz()) / static_cast<double>(tsc.hz) - 1) * 1e6)},
+      {"tsc_uncertainty_ppm", thousandths(tsc.uncertainty_ppm)}};
+}
+
 int run_program(const Program& program, int argc, char** argv) {
   Options options;
   try {
@@ -129,7 +148,7 @@ int run_program(const Program& program, int argc, char** argv) {
     const ClockSample before = sample_clocks();
     const Eal eal(options.eal);
     LineChannel channel(STDIN_FILENO, messages);
-    program.serve(eal, options.eal.worker_cores, calibrate_tsc(before), channel, quit);
+    program.serve({eal, options.eal.worker_cores, calibrate_tsc(before), channel, quit});
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", program.name, error.what());
     return 1;

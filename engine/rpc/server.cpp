@@ -16,26 +16,19 @@ constexpr double kAskInterval_s = 0.1;
 
 }  // namespace
 
-Server::Server(const Eal& eal, std::vector<unsigned> worker_cores, const TscRate& tsc, LineChannel& channel,
-               const std::atomic<bool>& quit)
-    : eal_{eal},
-      worker_cores_{std::move(worker_cores)},
-      tsc_{tsc},
-      channel_{channel},
-      rpc_{channel},
-      quit_{quit},
-      clock_{tsc.hz} {}
+Server::Server(const Environment& environment)
+    : environment_{environment}, rpc_{environment.channel}, clock_{environment.tsc.hz} {}
 
 void Server::serve() {
-  if (!eal_.uses_hugepages()) rpc_.log("info", "no free hugepages: buffers are in ordinary memory");
-  while (!quit_ && !channel_.closed()) {
+  if (!environment_.eal.uses_hugepages()) rpc_.log("info", "no free hugepages: buffers are in ordinary memory");
+  while (!environment_.quit && !environment_.channel.closed()) {
     if (!waiting_.empty()) {
       const std::string line = std::move(waiting_.front());
       waiting_.pop_front();
       handle(line);
       continue;
     }
-    if (const auto line = channel_.read_line(ports_.empty() ? 200 : kIdleInterval_ms)) handle(*line);
+    if (const auto line = environment_.channel.read_line(ports_.empty() ? 200 : kIdleInterval_ms)) handle(*line);
     serve_neighbors();
   }
 }
@@ -59,7 +52,7 @@ void Server::handle(const std::string& line) {
 Json Server::dispatch(const std::string& method, const Json& params) {
   if (method == "engine.info") {
     FieldReader(params, "").finish();
-    return program_info("natxy-engine", eal_, worker_cores_, tsc_);
+    return program_info("natxy-engine", environment_);
   }
   if (method == "ports.open") {
     neighbors_ = {};
@@ -85,8 +78,8 @@ Json Server::resolve_neighbors(const Json& params) {
   neighbors_ = Neighbors(std::move(request.links));
   const std::uint64_t deadline = now_ticks() + clock_.ticks(request.timeout_s);
   std::uint64_t ask_at = 0;
-  while (!neighbors_.resolved() && now_ticks() < deadline && !quit_ && !channel_.closed()) {
-    while (const auto line = channel_.read_line(0)) waiting_.push_back(*line);
+  while (!neighbors_.resolved() && now_ticks() < deadline && !environment_.quit && !environment_.channel.closed()) {
+    while (const auto line = environment_.channel.read_line(0)) waiting_.push_back(*line);
     if (now_ticks() >= ask_at) {
       for (const auto& port : ports_) neighbors_.ask(*port);
       ask_at = now_ticks() + clock_.ticks(kAskInterval_s);
@@ -113,22 +106,23 @@ Json Server::run(const TrialRequest& request) {
   if (ports_.empty()) throw TrialError("no port is open; call ports.open first");
   trial_aborted_ = false;
   progress_due_ = now_ticks();
-  const TrialReport report = run_trial(request.spec, {ports_, neighbors_, eal_.workers(), eal_.workers_apart(), clock_},
-                                       connections_, [this](const TrialProgress& progress) { return watch(progress); });
+  const TrialReport report = run_trial(
+      request.spec, {ports_, neighbors_, environment_.eal.workers(), environment_.eal.workers_apart(), clock_},
+      connections_, [this](const TrialProgress& progress) { return watch(progress); });
   return write_trial(request, report, clock_);
 }
 
 bool Server::watch(const TrialProgress& progress) {
-  while (const auto line = channel_.read_line(0)) {
+  while (const auto line = environment_.channel.read_line(0)) {
     const Json request = Json::parse(*line, nullptr, false);
     if (request.is_object() && request.contains("method") && request["method"] == "trial.abort") trial_aborted_ = true;
     waiting_.push_back(*line);
   }
   if (now_ticks() >= progress_due_) {
     progress_due_ += clock_.ticks(kProgressInterval_s);
-    channel_.write({{"jsonrpc", "2.0"}, {"method", "progress"}, {"params", write_progress(progress)}});
+    environment_.channel.write({{"jsonrpc", "2.0"}, {"method", "progress"}, {"params", write_progress(progress)}});
   }
-  return !trial_aborted_ && !quit_ && !channel_.closed();
+  return !trial_aborted_ && !environment_.quit && !environment_.channel.closed();
 }
 
 void Server::serve_neighbors() {

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <string>
-#include <vector>
 
 #include "pace/clock.hpp"
-#include "pace/tsc.hpp"
-#include "port/eal.hpp"
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
 #include "rpc/json_rpc.hpp"
-#include "rpc/line_channel.hpp"
 #include "rpc/messages.hpp"
 #include "rpc/open_ports.hpp"
+#include "rpc/program.hpp"
 
 namespace natxy {
 
@@ -22,8 +18,7 @@ namespace natxy {
 /// and neighbour solicitations.
 class Server {
  public:
-  Server(const Eal& eal, std::vector<unsigned> worker_cores, const TscRate& tsc, LineChannel& channel,
-         const std::atomic<bool>& quit);
+  explicit Server(const Environment& environment);
 
   void serve();
 
@@ -35,12 +30,8 @@ class Server {
   void serve_neighbors();
   bool watch(const TrialProgress& progress);
 
-  const Eal& eal_;
-  std::vector<unsigned> worker_cores_;
-  TscRate tsc_;
-  LineChannel& channel_;
+  Environment environment_;
   JsonRpc rpc_;
-  const std::atomic<bool>& quit_;
   Clock clock_;
   Ports ports_;
   Neighbors neighbors_;
