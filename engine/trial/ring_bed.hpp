@@ -120,6 +120,14 @@ class RingBed {
     if (rte_ring_enqueue(wires_.at(index(towards)).to_tester.at(queue), copy) != 0) rte_pktmbuf_free(copy);
   }
 
+  /// A tester whose cores have other work fetches frames late; no drain is long enough for that.
+  void await_reception() const {
+    const auto waits = [](rte_ring* ring) { return rte_ring_empty(ring) == 0; };
+    for (const Wire& wire : wires_) {
+      while (std::ranges::any_of(wire.to_tester, waits)) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+
   /// The link of a port is up or down from now on.
   void set_link(Side side, bool up) const {
     std::uint16_t id = 0;
@@ -175,14 +183,6 @@ class RingBed {
         }
         rte_pktmbuf_free(frame);
       }
-    }
-  }
-
-  /// A tester whose cores have other work fetches frames late; no drain is long enough for that.
-  void await_reception() const {
-    const auto waits = [](rte_ring* ring) { return rte_ring_empty(ring) == 0; };
-    for (const Wire& wire : wires_) {
-      while (std::ranges::any_of(wire.to_tester, waits)) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }
 

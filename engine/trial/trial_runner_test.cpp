@@ -66,12 +66,16 @@ TEST_P(Trials, ASilenceIsMeasured) {
   int count = 0;
   bed.treat = [&](Side, Bytes) {
     ++count;
+    if (count == 6001) {
+      // Where tester and gateway wait for their cores, all frames may have come here at once.
+      bed.await_reception();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
     return count > 1000 && count <= 6000 ? 0 : 1;
   };
   const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 8000)}));
   const Clock clock{rte_get_tsc_hz()};
-  // A gateway that waits for its core carries frames together, which shortens the silence; a tester that is late
-  // lengthens it.
+  // Frames that are carried together shorten the silence; a tester that is late lengthens it.
   EXPECT_GT(clock.seconds(report.streams[0].silence), 0.001);
   EXPECT_EQ(report.streams[0].lost, (LostRange{1000, 5999}));
 }
