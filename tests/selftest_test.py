@@ -42,6 +42,10 @@ def test_a_tester_learns_its_limits_and_later_runs_know_them(tmp_path: Path) -> 
     assert found.receive_fps > 10_000
     assert found.least_delay_ns is not None
     assert all(each.median_ns <= each.p99_ns <= each.p999_ns <= each.max_ns for each in found.pacing)
+    for each in found.pacing:
+        bounds = [bound_ns for bound_ns, _ in each.histogram]
+        assert bounds == sorted(bounds)
+        assert sum(frames for _, frames in each.histogram) == round(each.rate_fps)
     assert "Without a frame lost or late" in done.stderr
     [file] = (tmp_path / "natxy" / "selftest").iterdir()
     assert SelfTest.model_validate_json(file.read_text()) == found

@@ -168,6 +168,7 @@ TEST(Messages, AResultCarriesEveryCounter) {
   report.streams[0].sent = 10;
   report.streams[0].received = 8;
   report.streams[0].delay.record(1000);
+  report.streams[0].pacing.lateness.record(7);
   report.ports.resize(2);
   report.ports[1].foreign[FrameKind::arp] = 2;
   report.samples.push_back({Side::right, FrameKind::tcp, 5, {0xDE, 0xAD, 0xBE, 0xEF}});
@@ -179,6 +180,7 @@ TEST(Messages, AResultCarriesEveryCounter) {
   EXPECT_EQ(json["streams"][0]["lost"], 2);
   EXPECT_EQ(json["streams"][0]["delay"]["median_ns"], 1000);
   EXPECT_EQ(json["streams"][0]["delay"]["histogram"][0][1], 1);
+  EXPECT_EQ(json["streams"][0]["pacing"]["histogram"], Json::parse("[[7, 1]]"));
   EXPECT_EQ(json["ports"][1]["foreign"]["arp"], 2);
   EXPECT_EQ(json["samples"][0]["data_base64"], "3q2+7w==");
   EXPECT_TRUE(json["established"].is_null());

@@ -30,7 +30,15 @@ std::string base64(const std::vector<std::uint8_t>& bytes) {
   return text;
 }
 
-Json write_pacing(const PacingReport& pacing, const Clock& clock) {
+Json write_histogram(const Histogram& histogram, const Clock& clock) {
+  Json buckets = Json::array();
+  histogram.for_each([&](std::uint64_t bound, std::uint64_t count) {
+    buckets.push_back(Json::array({clock.nanoseconds(bound), count}));
+  });
+  return buckets;
+}
+
+Json write_pacing(const PacingReport& pacing, const Clock& clock, bool with_histogram) {
   return {{"median_ns", clock.nanoseconds(pacing.lateness.percentile(0.5))},
           {"p99_ns", clock.nanoseconds(pacing.lateness.percentile(0.99))},
           {"p999_ns", clock.nanoseconds(pacing.lateness.percentile(0.999))},
@@ -39,28 +47,21 @@ Json write_pacing(const PacingReport& pacing, const Clock& clock) {
           {"max_pause_ns", clock.nanoseconds(pacing.max_pause)},
           {"paused_ns", clock.nanoseconds(pacing.paused)},
           {"refused", pacing.refused},
-          {"blocked_ns", clock.nanoseconds(pacing.blocked)}};
+          {"blocked_ns", clock.nanoseconds(pacing.blocked)},
+          {"histogram", with_histogram ? write_histogram(pacing.lateness, clock) : Json()}};
 }
 
 Json write_delay(const Histogram& delay, const Clock& clock, bool with_histogram) {
   if (delay.count() == 0) return nullptr;
-  Json json = {{"count", delay.count()},
-               {"min_ns", clock.nanoseconds(delay.min())},
-               {"max_ns", clock.nanoseconds(delay.max())},
-               {"mean_ns", delay.mean() * 1e9 / static_cast<double>(clock.hz())},
-               {"median_ns", clock.nanoseconds(delay.percentile(0.5))},
-               {"p1_ns", clock.nanoseconds(delay.percentile(0.01))},
-               {"p99_ns", clock.nanoseconds(delay.percentile(0.99))},
-               {"p999_ns", clock.nanoseconds(delay.percentile(0.999))},
-               {"histogram", nullptr}};
-  if (with_histogram) {
-    Json buckets = Json::array();
-    delay.for_each([&](std::uint64_t bound, std::uint64_t count) {
-      buckets.push_back(Json::array({clock.nanoseconds(bound), count}));
-    });
-    json["histogram"] = std::move(buckets);
-  }
-  return json;
+  return {{"count", delay.count()},
+          {"min_ns", clock.nanoseconds(delay.min())},
+          {"max_ns", clock.nanoseconds(delay.max())},
+          {"mean_ns", delay.mean() * 1e9 / static_cast<double>(clock.hz())},
+          {"median_ns", clock.nanoseconds(delay.percentile(0.5))},
+          {"p1_ns", clock.nanoseconds(delay.percentile(0.01))},
+          {"p99_ns", clock.nanoseconds(delay.percentile(0.99))},
+          {"p999_ns", clock.nanoseconds(delay.percentile(0.999))},
+          {"histogram", with_histogram ? write_histogram(delay, clock) : Json()}};
 }
 
 Json write_ipdv(const SignedHistogram& ipdv, const Clock& clock) {
@@ -103,7 +104,7 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"beyond_window", stream.beyond_window},
           {"intended_rate_fps", spec.rate_fps},
           {"offered_rate_fps", stream.offered_rate_fps},
-          {"pacing", write_pacing(stream.pacing, clock)},
+          {"pacing", write_pacing(stream.pacing, clock, with_histogram)},
           {"delay", write_delay(stream.delay, clock, with_histogram)},
           {"ipdv", write_ipdv(stream.ipdv, clock)},
           {"tagged_delays_ns", write_tagged(spec, stream, clock)},

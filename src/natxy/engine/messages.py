@@ -266,7 +266,8 @@ class TrialLimits(Message):
 
 
 class TrialRequest(Message):
-    """`drain_s`: how long after the last frame residual frames are waited for (RFC 2544 §23: 2 s)."""
+    """`drain_s`: how long after the last frame residual frames are waited for (RFC 2544 §23: 2 s). `delay_histogram`:
+    of delays, and of how late frames left."""
 
     streams: Annotated[list[StreamSpec], Field(min_length=1, max_length=8)]
     seed: Annotated[int, Field(ge=0, lt=2**64)]
@@ -335,6 +336,7 @@ class Pacing(Message):
     blocked_ns: int = Field(
         default=0, description="how long frames waited for the port to take them, since the sender was last on schedule"
     )
+    histogram: list[tuple[int, int]] | None = Field(default=None, description="(upper bound in ns, frames)")
 
 
 class DelaySummary(Message):

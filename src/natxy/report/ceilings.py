@@ -39,7 +39,7 @@ def tester_limited(run: RunRecord, experiment: ExperimentRecord) -> str:
         return ""
     return (
         f"tester-limited? {percent(100 * share.share)} of the {format_rate(share.ceiling_fps, 'frames/s')} that this "
-        "tester passes without a gateway"
+        "tester passes without a gateway: the gateway may be faster"
     )
 
 

@@ -41,13 +41,14 @@ class Ceiling(_Model):
 
 
 class PacingError(_Model):
-    """Of every frame's actual minus due time."""
+    """Of every frame's actual minus due time. `histogram`: (upper bound in ns, frames); none of an older natxy."""
 
     rate_fps: float
     median_ns: int
     p99_ns: int
     p999_ns: int
     max_ns: int
+    histogram: list[tuple[int, int]] = []
 
 
 class SelfTest(_Model):

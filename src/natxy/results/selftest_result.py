@@ -64,4 +64,5 @@ def _pacing(experiment: ExperimentRecord) -> PacingError:
         p99_ns=best.p99_ns,
         p999_ns=best.p999_ns,
         max_ns=best.max_ns,
+        histogram=best.histogram or [],
     )
