@@ -102,10 +102,10 @@ int main(int argc, char** argv) {
     cost(natxy::kWarmUp);  // the ports' buffers are in memory from now on
     const natxy::Cost few = cost(natxy::kFew);
     const natxy::Cost many = cost(natxy::kMany);
-    fmt::print("{{\"name\": \"{}\", \"connections\": {}, \"start_ms\": {:.1f}, \"start_of_few_ms\": {:.1f}, ",
+    fmt::print(R"({{"name": "{}", "connections": {}, "start_ms": {:.1f}, "start_of_few_ms": {:.1f}, )",
                family == natxy::Family::ipv4 ? "IPv4" : "IPv6", many.established, many.start_ms, few.start_ms);
-    fmt::print("\"delays\": {}, \"bytes_per_connection\": {:.2f}}}\n", many.delays,
-               static_cast<double>(many.bytes) / static_cast<double>(many.established));
+    fmt::print("{}\n", fmt::format(R"("delays": {}, "bytes_per_connection": {:.2f}}})", many.delays,
+                                   static_cast<double>(many.bytes) / static_cast<double>(many.established)));
   }
   return 0;
 }

@@ -140,13 +140,13 @@ double send_fps(const Bed& bed, const MakeFlows& make_flows) {
   std::atomic<bool> stop = false;
   const Schedule schedule(now_ticks(), kManyFrames, kUnreachable_fps, the_clock().hz());
   std::vector<TimedWorker> workers(bed.workers.size());
-  for (std::uint16_t queue = 0; queue < workers.size(); ++queue) {
-    Worker& worker = workers[queue].worker;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    Worker& worker = workers[i].worker;
     worker.stop = &stop;
     worker.first_in_line = true;
-    worker.senders.push_back(
-        std::make_unique<Sender>(port, queue, std::make_unique<StreamFrames<F>>(smallest_template<F>(), make_flows()),
-                                 setup_of(schedule, {queue, workers.size()})));
+    worker.senders.push_back(std::make_unique<Sender>(
+        port, static_cast<std::uint16_t>(i), std::make_unique<StreamFrames<F>>(smallest_template<F>(), make_flows()),
+        setup_of(schedule, {i, workers.size()})));
   }
   Drain drain{port, stop};
   if (bed.drain) rte_eal_remote_launch(Drain::run, &drain, *bed.drain);
