@@ -23,7 +23,7 @@ from natxy.errors import DutError, PlanError
 from natxy.lab.base import EngineTestbed
 from natxy.lab.namespaces import LabNamespaces, other_labs, remove_stale_labs, stale_labs
 from natxy.lab.netns import NetnsLab
-from natxy.lab.probe import probe_machine
+from natxy.lab.probe import THIS_MACHINE, probe_machines
 from natxy.plan.addresses import AddressPlan, LinkAddresses
 from natxy.plan.gateways import CommandConfig, GatewayConfig, IptablesConfig, LinuxForwardConfig, NftablesConfig
 from natxy.plan.gateways.iptables import IptablesBackend, IptablesTarget
@@ -145,7 +145,7 @@ class TestLab:
             process.kill()
         assert LabNamespaces(owner) in stale_labs()
         assert owner not in other_labs()
-        (left,) = (finding.value for finding in probe_machine() if finding.name == "left by killed runs")
+        (left,) = (finding.value for finding in probe_machines()[THIS_MACHINE] if finding.name == "left by killed runs")
         assert LabNamespaces(owner).dut in left
         assert f"nf_conntrack_max as changed by process {owner.pid}" in left
         removed = remove_stale_labs()

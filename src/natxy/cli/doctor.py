@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.table import Table
@@ -14,15 +16,20 @@ from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.errors import DutError
 from natxy.lab.finding import Finding
-from natxy.lab.probe import probe_machine
+from natxy.lab.plan_programs import missing_programs
+from natxy.lab.probe import THIS_MACHINE, probe_machines
+from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.loading import load_plan
 
-_MARKS = {True: Text("ok", style="green"), False: Text("missing", style="red"), None: Text("note", style="yellow")}
+_MARKS: Final = {True: Text("ok", "green"), False: Text("missing", "bold red"), None: Text("note", "yellow")}
+# Longer names break; what was found is what needs the room.
+_NAME_WIDTH: Final = 27
 
 
 def doctor(
     plan: Annotated[
-        Path | None, typer.Argument(help="A plan: look at its testbed's cores and ports too.", show_default=False)
+        Path | None,
+        typer.Argument(help="A plan: look at its testbed too, also at what is behind ssh.", show_default=False),
     ] = None,
 ) -> None:
     """Say whether this machine can measure, what of it would bias a result, and what to do about either.
@@ -30,16 +37,56 @@ def doctor(
     Exit codes: 0 it can; 2 bad plan; 4 something is missing.
     """
     with reported_errors():
-        findings = probe_machine(load_plan(plan).testbed if plan else None)
-        Console().print(_table(findings))
-        if any(finding.ok is False for finding in findings):
+        resolved = load_plan(plan) if plan else None
+        found = probe_machines(resolved)
+        console = Console(highlight=False)
+        for machine, findings in found.items():
+            console.print(Text(machine, "bold"))
+            console.print(_table(findings))
+            console.print()
+        console.print(_summary(found, resolved), markup=False)
+        if any(finding.ok is False for findings in found.values() for finding in findings):
             raise typer.Exit(DutError.exit_code)
 
 
-def _table(findings: list[Finding]) -> Table:
-    table = Table("")
-    for title in ("what", "found", "to mend it"):
-        table.add_column(title, overflow="fold")
+def _table(findings: Sequence[Finding]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=max(len(mark) for mark in _MARKS.values()))
+    table.add_column(overflow="fold", width=min(_NAME_WIDTH, max(len(finding.name) for finding in findings)))
+    table.add_column(overflow="fold")
     for finding in findings:
-        table.add_row(_MARKS[finding.ok], finding.name, finding.value, finding.remedy or "")
+        value = Text(finding.value)
+        if finding.remedy:
+            value.append(f"\n→ {finding.remedy}", "dim")
+        table.add_row(_MARKS[finding.ok], Text(finding.name), value)
     return table
+
+
+def _summary(found: Mapping[str, Sequence[Finding]], plan: ResolvedPlan | None) -> str:
+    who = "This machine" if [*found] == [THIS_MACHINE] else "These machines"
+    every = [finding for findings in found.values() for finding in findings]
+    count = Counter(finding.ok for finding in every)
+    counts = f"{count[True]} ok, {count[None]} note{'s' if count[None] != 1 else ''}, {count[False]} missing"
+    if count[False]:
+        lacking = [
+            finding.name if machine == THIS_MACHINE else f"{finding.name} ({machine.partition(',')[0]})"
+            for machine, findings in found.items()
+            for finding in findings
+            if finding.ok is False
+        ]
+        return f"{who} can measure: nothing yet, for want of {', '.join(lacking)} ({counts})."
+    return f"{who} can measure: {_measurable(every, plan)} ({counts})."
+
+
+def _measurable(every: Sequence[Finding], plan: ResolvedPlan | None) -> str:
+    if plan is None:
+        names = {finding.name.removeprefix("gateway "): finding.ok for finding in every if "gateway " in finding.name}
+        return _but([*names], [name for name, ok in names.items() if not ok], "gateways in a lab")
+    skipped = {name for names in missing_programs(plan).values() for name in names}
+    return _but([each.name for each in plan.experiments], sorted(skipped), f"experiments of {plan.name}")
+
+
+def _but(every: Sequence[str], skipped: Sequence[str], what: str) -> str:
+    if not skipped:
+        return f"all {len(every)} {what}"
+    return f"{len(every) - len(skipped)} of {len(every)} {what}, all but {', '.join(skipped)}"

@@ -22,7 +22,7 @@ class CabledTestbed(ABC):
     def __init__(self, dut: DutLocation) -> None:
         self._machine = MachineSysctls()
         self._stack = ExitStack()
-        self.transport = _transport(dut, self._machine)
+        self.transport = dut_transport(dut, self._machine)
         self.interfaces = DutInterfaces(left=dut.left, right=dut.right)
         self.gateway_cores: tuple[int, ...] = ()
 
@@ -55,7 +55,7 @@ class CabledTestbed(ABC):
         }
 
 
-def _transport(location: DutLocation, machine: MachineSysctls) -> Transport:
+def dut_transport(location: DutLocation, machine: MachineSysctls) -> Transport:
     if location.ssh:
         return SshTransport(location.ssh)
     return NetnsTransport(location.namespace, machine) if location.namespace else LocalTransport(machine)

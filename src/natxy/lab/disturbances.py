@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of this machine would bias a result: the second half of `natxy doctor`. Everything here only looks."""
+"""What of a machine would bias a result: the second half of `natxy doctor`. Everything here only looks."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from natxy.dut.machine import MachineSysctls
+from natxy.dut.transport import LocalTransport, Transport
 from natxy.errors import NatxyError
 from natxy.lab.cores import assign_cores, lab_cores
 from natxy.lab.cpu import cpu_flags, is_virtual_machine
-from natxy.lab.finding import Finding, read_text, unless
+from natxy.lab.finding import Finding, read_text, read_there, unless
 from natxy.lab.interfaces import probe_interfaces
 from natxy.lab.namespaces import other_labs
 from natxy.plan.hardware import HardwareConfig
@@ -27,9 +29,19 @@ _MOST_ENTRIES_A_BUCKET: Final = 4
 
 
 def probe_disturbances(testbed: TestbedConfig | None = None) -> list[Finding]:
-    """`testbed`: of the plan that is to be measured; None: that of a lab, which a plan without one has."""
-    ports = probe_interfaces(testbed) if isinstance(testbed, HardwareConfig) else []
-    return [*_cores(testbed or LabConfig()), *(finding for probe in _PROBES for finding in probe()), *ports]
+    """Of this machine. `testbed`: of the plan that is to be measured; None: that of a lab, which a plan without one
+    has."""
+    here = LocalTransport(MachineSysctls())
+    return [
+        *_cores(testbed or LabConfig()),
+        *_clock(),
+        *power_saving(here),
+        *_hypervisor(),
+        load(here),
+        *_other_runs(),
+        connection_table(here),
+        *(probe_interfaces(testbed, here) if isinstance(testbed, HardwareConfig) else []),
+    ]
 
 
 def _cores(testbed: TestbedConfig) -> list[Finding]:
@@ -86,22 +98,23 @@ def _clock() -> list[Finding]:
     return [Finding("invariant TSC", steady or None, "yes" if steady else "no", unless(steady, remedy))]
 
 
-def _frequency() -> list[Finding]:
+def power_saving(machine: Transport) -> list[Finding]:
     elsewhere = "fix the cores' frequency in the firmware, or on the virtual machine's host"
-    governors = {read_text(path) or "unreadable" for path in CPUS.glob("cpu*/cpufreq/scaling_governor")}
+    asked = f"cat {CPUS}/cpu*/cpufreq/scaling_governor"
+    governors = {*machine.run(["sh", "-c", asked], check=False).stdout.split()}
     if not governors:
         governor = Finding("frequency scaling", None, "unknown: not visible here", elsewhere)
     else:
         fixed = governors == {"performance"}
         remedy = unless(fixed, "cpupower frequency-set -g performance")
         governor = Finding("frequency scaling", fixed or None, f"governor {', '.join(sorted(governors))}", remedy)
-    return [governor, _boost(elsewhere)]
+    return [governor, _boost(machine, elsewhere)]
 
 
-def _boost(elsewhere: str) -> Finding:
+def _boost(machine: Transport, elsewhere: str) -> Finding:
     """One driver's file says that it is off, the others' that it is on."""
     for file, off in (("intel_pstate/no_turbo", "1"), ("cpufreq/boost", "0")):
-        if (state := read_text(CPUS / file)) is not None:
+        if (state := read_there(CPUS / file, machine)) is not None:
             remedy = f"a core is faster while it is cool: echo {off} > {CPUS / file}"
             is_off = state == off
             return Finding("boost", is_off or None, "off" if is_off else "on", unless(is_off, remedy))
@@ -132,11 +145,11 @@ def _hypervisor() -> list[Finding]:
     ]
 
 
-def _load() -> list[Finding]:
-    minute = os.getloadavg()[0]
+def load(machine: Transport) -> Finding:
+    minute = float((read_there("/proc/loadavg", machine) or "nan").split()[0])
     idle = minute < _QUIET_LOAD
     remedy = unless(idle, "end other work on this machine before measuring")
-    return [Finding("load", idle or None, f"{minute:.2f} (mean of the last minute)", remedy)]
+    return Finding("load", idle or None, f"{minute:.2f} (mean of the last minute)", remedy)
 
 
 def _other_runs() -> list[Finding]:
@@ -149,26 +162,16 @@ def _other_runs() -> list[Finding]:
     return [Finding("other natxy runs", not others or None, found, remedy)]
 
 
-def _conntrack_table() -> list[Finding]:
+def connection_table(machine: Transport) -> Finding:
     entries, buckets = (
-        int(read_text(f"/proc/sys/net/netfilter/nf_conntrack_{name}") or 0) for name in ("max", "buckets")
+        int(read_there(f"/proc/sys/net/netfilter/nf_conntrack_{name}", machine) or 0) for name in ("max", "buckets")
     )
     if not entries:
-        return [Finding("connection tracking", False, "not available", "modprobe nf_conntrack")]
+        return Finding("connection tracking", None, "not there; for nftables and iptables", "modprobe nf_conntrack")
     roomy = entries >= _USUAL_ENTRIES and entries <= _MOST_ENTRIES_A_BUCKET * buckets
     remedy = unless(roomy, "set `conntrack_max` and `hash_size` of the plan's gateways; a run gives them back")
     value = f"at most {entries} entries, {buckets} hash buckets"
-    return [Finding("connection tracking", roomy or None, value, remedy)]
-
-
-_PROBES: Sequence[Callable[[], list[Finding]]] = (
-    _clock,
-    _frequency,
-    _hypervisor,
-    _load,
-    _other_runs,
-    _conntrack_table,
-)
+    return Finding("connection tracking", roomy or None, value, remedy)
 
 
 def _listed(cores: Sequence[int]) -> str:

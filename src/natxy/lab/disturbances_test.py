@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from natxy.dut.machine import MachineSysctls
+from natxy.dut.transport import LocalTransport
 from natxy.lab import disturbances
-from natxy.lab.disturbances import probe_disturbances
+from natxy.lab.disturbances import connection_table, probe_disturbances
 from natxy.lab.finding import Finding
 from natxy.plan.hardware import HardwareConfig
 from natxy.plan.models import LabConfig, SimulatedTestbedConfig, TestbedConfig
@@ -95,11 +97,12 @@ def test_a_dut_on_this_machine_may_share_cores(cpus: Path, ssh: str | None, expe
 
 
 @pytest.mark.parametrize(
-    ("entries", "buckets", "expected"), [(262144, 262144, True), (65536, 65536, None), (1_048_576, 65536, None)]
+    ("entries", "buckets", "expected"),
+    [(262144, 262144, True), (65536, 65536, None), (1_048_576, 65536, None), (0, 0, None)],
 )
 def test_small_connection_tables(
     monkeypatch: pytest.MonkeyPatch, entries: int, buckets: int, expected: bool | None
 ) -> None:
-    sizes = {"max": entries, "buckets": buckets}
-    monkeypatch.setattr(disturbances, "read_text", lambda path: str(sizes.get(str(path).rpartition("_")[2], "")))
-    assert disturbances._conntrack_table()[0].ok is expected
+    sizes = {"max": str(entries), "buckets": str(buckets)}
+    monkeypatch.setattr(disturbances, "read_there", lambda path, _: sizes[path.rpartition("_")[2]])
+    assert connection_table(LocalTransport(MachineSysctls())).ok is expected

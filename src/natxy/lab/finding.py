@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from natxy.dut.transport import Transport
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -28,3 +30,9 @@ def read_text(path: Path | str) -> str | None:
         return Path(path).read_text().strip()
     except OSError:
         return None
+
+
+def read_there(path: Path | str, transport: Transport) -> str | None:
+    """`read_text` of the machine that the transport leads to."""
+    done = transport.run(["cat", str(path)], check=False)
+    return done.stdout.strip() if done.returncode == 0 else None

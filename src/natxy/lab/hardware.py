@@ -88,7 +88,7 @@ class HardwareTestbed(CabledTestbed):
             "Both hosts are one machine, the tester, and share its cores, so TCP itself may be what limits the goodput."
         ]
         for side, interface in self._ports.interfaces.items():
-            if disturbing := disturbing_offloads(interface):
+            if disturbing := disturbing_offloads(interface, LocalTransport(self._machine)):
                 sentences.append(
                     f"The {side} host's interface {interface} has {', '.join(disturbing)} on: the card makes or "
                     "merges segments for it."

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from typing import Final
 
+from pydantic import TypeAdapter
+
+from natxy.dut.linux import LinuxGateway
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
 from natxy.lab.guest_files import find_guest
@@ -15,6 +19,8 @@ from natxy.plan.gateways import GatewayConfig
 from natxy.plan.hardware import HardwareConfig, HostsConfig
 from natxy.plan.loop import LoopConfig
 from natxy.plan.models import SimulatedTestbedConfig
+
+_CONFIG: Final[TypeAdapter[GatewayConfig]] = TypeAdapter(GatewayConfig)
 
 
 def looks_here(plan: ResolvedPlan) -> bool:
@@ -31,7 +37,7 @@ def missing_programs(plan: ResolvedPlan) -> dict[str, list[str]]:
     lacking: dict[str, list[str]] = {}
     for experiment in plan.experiments if looks_here(plan) else ():
         gateway = experiment.gateway
-        lines = [f"{gateway.driver}: {reason}" for reason in _why_not(gateway)]
+        lines = [f"{gateway.driver}: {reason}" for reason in why_not(gateway)]
         here = not isinstance(plan.testbed, HostsConfig)
         if experiment.procedure.between_hosts and here and not shutil.which("iperf3"):
             lines.append(f"{experiment.procedure.name}: iperf3 is not installed: apt install iperf3")
@@ -40,7 +46,17 @@ def missing_programs(plan: ResolvedPlan) -> dict[str, list[str]]:
     return lacking
 
 
-def _why_not(gateway: GatewayConfig) -> Iterator[str]:
+def lab_gateways() -> list[GatewayConfig]:
+    """Of each driver that a lab can set up, as it is by default."""
+    return [
+        _CONFIG.validate_python({"driver": name})
+        for name, driver in GATEWAYS.items()
+        if issubclass(driver, LinuxGateway)
+    ]
+
+
+def why_not(gateway: GatewayConfig) -> Iterator[str]:
+    """`map646 is not installed: ...`: what keeps it from being measured on this machine, with what to do about it."""
     try:
         if runs_in_guest(gateway):
             find_guest()

@@ -12,6 +12,7 @@ import shutil
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.transport import run_program
@@ -21,16 +22,29 @@ from natxy.lab.engine_program import find_engine
 from natxy.lab.finding import Finding, read_text, unless
 from natxy.lab.guest_files import find_guest
 from natxy.lab.namespaces import stale_labs
-from natxy.plan.models import TestbedConfig
+from natxy.lab.places import probe_places
+from natxy.lab.plan_programs import lab_gateways, looks_here, why_not
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.hardware import HostsConfig
 
 _AF_XDP = 44  # <linux/socket.h>; Python has no name for it.
 _OLDEST_KERNEL = (5, 11)  # Older ones count BPF maps against RLIMIT_MEMLOCK, and AF_XDP fails at the usual limit.
 
 
-def probe_machine(testbed: TestbedConfig | None = None) -> list[Finding]:
-    """Looks at the machine natxy runs on, for measuring on `testbed` (None: in a lab). Raises nothing: what cannot be
-    found out is a finding too."""
-    return [*(finding for probe in _PROBES for finding in probe()), *probe_disturbances(testbed)]
+THIS_MACHINE: Final = "this machine"
+
+
+def probe_machines(plan: ResolvedPlan | None = None) -> dict[str, list[Finding]]:
+    """Looks at the machine natxy runs on, and at those that `plan` needs besides (None: a lab is measured in): what was
+    found, by the machine. Raises nothing: what cannot be found out is a finding too."""
+    if plan and isinstance(plan.testbed, HostsConfig) and plan.testbed.is_elsewhere:
+        return probe_places(plan)
+    here = [
+        *(finding for probe in _PROBES for finding in probe()),
+        *_gateways(plan),
+        *probe_disturbances(plan.testbed if plan else None),
+    ]
+    return {THIS_MACHINE: here, **(probe_places(plan) if plan else {})}
 
 
 def _root() -> list[Finding]:
@@ -69,7 +83,7 @@ def _dpdk_drivers() -> list[Finding]:
     for driver in ("af_xdp", "af_packet"):
         found = any(next(folder.glob(f"librte_net_{driver}.so*"), None) for folder in folders)
         remedy = unless(found, "apt install librte-net-af-xdp23 librte-net-af-packet23")
-        findings.append(Finding(f"DPDK driver net_{driver}", found, "installed" if found else "missing", remedy))
+        findings.append(Finding(f"DPDK driver net_{driver}", found, "installed" if found else "not installed", remedy))
     return findings
 
 
@@ -78,31 +92,39 @@ def _programs() -> list[Finding]:
         "ip": (["-V"], "iproute2"),
         "ethtool": (["--version"], "ethtool"),
         "sysctl": (["--version"], "procps"),
-        "nft": (["--version"], "nftables"),
-        "conntrack": (["--version"], "conntrack"),
     }
     findings = []
     for program, (arguments, package) in wanted.items():
         if shutil.which(program):
             findings.append(Finding(program, True, run_program([program, *arguments], check=False).stdout.strip()))
         else:
-            findings.append(Finding(program, False, "missing", f"apt install {package}"))
+            findings.append(Finding(program, False, "not installed", f"apt install {package}"))
     return findings
 
 
-def _gateways() -> list[Finding]:
-    """Programs that only one gateway needs."""
-    findings = []
-    for program, package in (("iptables-nft", "iptables"), ("iptables-legacy", "iptables"), ("tayga", "tayga")):
-        found = shutil.which(program)
-        remedy = f"apt install {package}, to measure it"
-        findings.append(Finding(program, bool(found) or None, found or "missing", unless(bool(found), remedy)))
-    return findings
+def _gateways(plan: ResolvedPlan | None) -> list[Finding]:
+    """The plan's that would run here, or all that a lab can have."""
+    if plan is None:
+        wanted = lab_gateways()
+    else:
+        wanted = [experiment.gateway for experiment in plan.experiments] if looks_here(plan) else []
+    against: dict[str, dict[str, None]] = {}
+    for gateway in wanted:
+        against.setdefault(gateway.driver, {}).update(dict.fromkeys(why_not(gateway)))
+    return [
+        Finding(
+            f"gateway {driver}",
+            not reasons or None,
+            f"skipped: {'; '.join(reasons)}" if reasons else "can be measured",
+            unless(not reasons, "needed only to measure it"),
+        )
+        for driver, reasons in against.items()
+    ]
 
 
 def _iperf3() -> list[Finding]:
     if not shutil.which("iperf3"):
-        return [Finding("iperf3", None, "missing; for tcp-goodput", "apt install iperf3")]
+        return [Finding("iperf3", None, "not installed; tcp-goodput is skipped", "apt install iperf3")]
     return [Finding("iperf3", True, run_program(["iperf3", "--version"], check=False).stdout.splitlines()[0])]
 
 
@@ -153,7 +175,6 @@ _PROBES: Sequence[Callable[[], list[Finding]]] = (
     _engine,
     _dpdk_drivers,
     _programs,
-    _gateways,
     _iperf3,
     _namespaces,
     _af_xdp,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from natxy.dut.machine import MachineSysctls
-from natxy.dut.transport import run_program
+from natxy.dut.transport import LocalTransport, run_program
 from natxy.engine.messages import PortMedium, PortSpec, Side
 from natxy.errors import PlanError
 from natxy.lab.interfaces import INTERFACES, disturbing_offloads
@@ -63,7 +63,7 @@ class TesterPorts:
     def deviations(self) -> list[str]:
         sentences = []
         for interface in self.interfaces.values():
-            if disturbing := disturbing_offloads(interface):
+            if disturbing := disturbing_offloads(interface, LocalTransport(self._machine)):
                 sentences.append(f"The tester's interface {interface} has {', '.join(disturbing)} on.")
             if _medium(TesterPort(interface=interface)) == PortMedium.VETH:
                 sentences.append(f"The tester's interface {interface} is one of software; it has no line rate.")
