@@ -245,9 +245,13 @@ template <Family F>
 class RecordAround final : public ArrivalCheck {
  public:
   explicit RecordAround(StateTable<F>& table) : table_{table} {}
-  bool accept(std::uint64_t sequence, const Classified& frame) override {
-    table_.record(sequence % table_.size(), frame.tuple<F>());
-    return true;
+  void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) override {
+    std::uint64_t entry = arrivals.front().sequence % table_.size();
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+      accepted[i] = true;
+      table_.record(entry, arrivals[i].frame->tuple<F>());
+      if (++entry == table_.size()) entry = 0;
+    }
   }
 
  private:

@@ -29,18 +29,22 @@ class Cycle {
   /// The connections of the frames of `sequences`, as many as `connections` has room for.
   void at(const Series& sequences, std::span<std::uint64_t> connections) const {
     wrap(sequences, size_, connections);
+    place(connections);
+  }
+  /// Turns any frames' numbers into their connections.
+  void of(std::span<std::uint64_t> sequences) const {
+    for (std::uint64_t& sequence : sequences) sequence %= size_;
+    place(sequences);
+  }
+
+ private:
+  void place(std::span<std::uint64_t> connections) const {
     if (permutation_) (*permutation_)(connections);
     if (order_ == Order::decreasing) {
       for (std::uint64_t& connection : connections) connection = size_ - 1 - connection;
     }
   }
-  [[nodiscard]] std::uint64_t at(std::uint64_t sequence) const {
-    std::uint64_t connection = 0;
-    at({sequence, 1}, {&connection, 1});
-    return connection;
-  }
 
- private:
   std::uint64_t size_;
   Order order_;
   std::optional<Permutation> permutation_;

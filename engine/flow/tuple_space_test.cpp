@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -122,17 +123,34 @@ TEST(TupleSpace, ASpaceTooLargeToNumberCanStillBeDrawnFrom) {
   EXPECT_FALSE(drawn(space, 1) == drawn(space, 2));
 }
 
+std::uint64_t place(const Cycle& cycle, std::uint64_t sequence) {
+  std::uint64_t connection = sequence;
+  cycle.of({&connection, 1});
+  return connection;
+}
+
 TEST(Cycle, GoesRoundInItsOrder) {
   const Cycle up(3, Order::increasing, 0);
   const Cycle down(3, Order::decreasing, 0);
   const Cycle any(1000, Order::pseudorandom, 8);
-  EXPECT_EQ(up.at(4), 1U);
-  EXPECT_EQ(down.at(4), 1U);
-  EXPECT_EQ(down.at(3), 2U);
+  EXPECT_EQ(place(up, 4), 1U);
+  EXPECT_EQ(place(down, 4), 1U);
+  EXPECT_EQ(place(down, 3), 2U);
   std::set<std::uint64_t> seen;
-  for (std::uint64_t i = 1000; i < 2000; ++i) seen.insert(any.at(i));
+  for (std::uint64_t i = 1000; i < 2000; ++i) seen.insert(place(any, i));
   EXPECT_EQ(seen.size(), 1000U);
-  EXPECT_EQ(any.at(5), any.at(1005));
+  EXPECT_EQ(place(any, 5), place(any, 1005));
+}
+
+TEST(Cycle, GivesASeriesWhatItGivesItsNumbers) {
+  for (const Order order : {Order::increasing, Order::decreasing, Order::pseudorandom}) {
+    const Cycle cycle(1000, order, 8);
+    for (const std::uint64_t first : {0U, 970U, 123'456U}) {
+      std::array<std::uint64_t, 40> connections{};
+      cycle.at({first, 3}, connections);
+      for (std::size_t i = 0; i < connections.size(); ++i) EXPECT_EQ(connections.at(i), place(cycle, first + 3 * i));
+    }
+  }
 }
 
 }  // namespace

@@ -27,9 +27,6 @@ void store_raw(std::uint8_t* to, T value) {
 inline std::uint16_t load_be16(const std::uint8_t* from) { return __builtin_bswap16(load_raw<std::uint16_t>(from)); }
 inline std::uint32_t load_be32(const std::uint8_t* from) { return __builtin_bswap32(load_raw<std::uint32_t>(from)); }
 inline std::uint64_t load_be64(const std::uint8_t* from) { return __builtin_bswap64(load_raw<std::uint64_t>(from)); }
-inline std::uint64_t load_be48(const std::uint8_t* from) {
-  return (std::uint64_t{load_be16(from)} << 32) | load_be32(from + 2);
-}
 inline uint128 load_be128(const std::uint8_t* from) { return (uint128{load_be64(from)} << 64) | load_be64(from + 8); }
 
 inline void store_be16(std::uint8_t* to, std::uint16_t value) { store_raw(to, __builtin_bswap16(value)); }

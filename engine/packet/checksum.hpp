@@ -11,10 +11,18 @@
 // does not care for byte order, so no word is swapped, and a whole 32- or 48-bit value at an even offset adds as one.
 namespace natxy {
 
-/// One's complement sum of `length` bytes, not yet folded. An odd last byte counts as the first of a word.
+/// One's complement sum of `length` bytes, not yet folded: below 2^35 for any frame, so that several add up. An odd
+/// last byte counts as the first of a word.
 inline std::uint64_t checksum_of(const std::uint8_t* data, std::size_t length) {
-  std::uint64_t sum = 0;
-  for (; length >= 4; data += 4, length -= 4) sum += load_raw<std::uint32_t>(data);
+  uint128 words = 0;
+  for (; length >= 8; data += 8, length -= 8) words += load_raw<std::uint64_t>(data);
+  const auto low = static_cast<std::uint64_t>(words);
+  std::uint64_t sum = (low >> 32) + (low & 0xFFFFFFFF) + static_cast<std::uint64_t>(words >> 64);
+  if (length >= 4) {
+    sum += load_raw<std::uint32_t>(data);
+    data += 4;
+    length -= 4;
+  }
   if (length >= 2) {
     sum += load_raw<std::uint16_t>(data);
     data += 2;
@@ -44,6 +52,9 @@ inline std::uint16_t fold(std::uint64_t sum) {
   half = (half >> 16) + (half & 0xFFFF);
   return static_cast<std::uint16_t>(half);
 }
+
+/// Whether bytes that hold their own checksum add up to ones alone. `sum` is of some that aren't all zero.
+inline bool is_intact(std::uint64_t sum) { return sum % 0xFFFF == 0; }
 
 /// The IPv4 header's checksum word, ready to be stored raw.
 inline std::uint16_t ip_checksum(std::uint64_t sum) { return static_cast<std::uint16_t>(~fold(sum)); }

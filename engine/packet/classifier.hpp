@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "packet/address.hpp"
+#include "packet/bytes.hpp"
+#include "packet/headers.hpp"
 #include "packet/signature.hpp"
 
 namespace natxy {
@@ -48,24 +50,31 @@ inline constexpr std::size_t kFrameKinds = static_cast<std::size_t>(FrameKind::c
 
 std::string_view name_of(FrameKind kind);
 
+/// A judged frame. What it carries is read from the frame itself, which has to be there still.
 struct Classified {
   FrameKind kind = FrameKind::malformed;
   Family family = Family::ipv4;
   // Of `test` and `corrupt_test` only:
-  Signature signature;
-  uint128 source = 0;
-  uint128 destination = 0;
-  std::uint16_t source_port = 0;
-  std::uint16_t destination_port = 0;
   std::uint16_t payload_bytes = 0;  // of the UDP datagram
+  const std::uint8_t* ip = nullptr;
+  const std::uint8_t* udp = nullptr;
 
+  bool operator==(const Classified&) const = default;
+
+  [[nodiscard]] Signature signature() const { return load_signature(udp + kUdpBytes); }
   template <Family F>
   [[nodiscard]] Tuple<F> tuple() const {
-    return {static_cast<Address<F>>(source), static_cast<Address<F>>(destination), source_port, destination_port};
+    if constexpr (F == Family::ipv4) {
+      return {load_be32(ip + 12), load_be32(ip + 16), load_be16(udp), load_be16(udp + 2)};
+    } else {
+      return {load_be128(ip + 8), load_be128(ip + 24), load_be16(udp), load_be16(udp + 2)};
+    }
   }
 };
 
 /// Classifies a frame (without its FCS) that anybody may have sent: reads nothing outside `frame`.
 Classified classify(std::span<const std::uint8_t> frame);
+/// The same of a burst, and fast for intact test frames; `judged` is as long as `frames`.
+void classify(std::span<const std::span<const std::uint8_t>> frames, std::span<Classified> judged);
 
 }  // namespace natxy

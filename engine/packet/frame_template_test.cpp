@@ -51,10 +51,10 @@ void expect_round_trip(std::size_t size) {
       ASSERT_EQ(seen.kind, FrameKind::test) << size;
       ASSERT_EQ(seen.family, F);
       ASSERT_EQ(seen.tuple<F>(), tuples.get(i));
-      ASSERT_EQ(seen.signature.stream, 3);
-      ASSERT_EQ(seen.signature.run_id, 0xABCD);
-      ASSERT_EQ(seen.signature.sequence, sequences.at(i));
-      ASSERT_EQ(seen.signature.time, time);
+      ASSERT_EQ(seen.signature().stream, 3);
+      ASSERT_EQ(seen.signature().run_id, 0xABCD);
+      ASSERT_EQ(seen.signature().sequence, sequences.at(i));
+      ASSERT_EQ(seen.signature().time, time);
       ASSERT_EQ(std::count(frames[i] + frame.length(), frames[i] + frame.length() + guard, 0xEE), guard);
     }
   }

@@ -10,13 +10,21 @@
 
 namespace natxy {
 
-/// Judges (and in phase 1 remembers) the four-tuple of a distinct frame of one stream. A gateway may rewrite a
-/// connection's first frame as it likes, but every later one has to be rewritten in the same way.
+/// A frame of a stream as it came in.
+struct Arrival {
+  std::uint64_t sequence;
+  std::uint64_t time;  // when it was made
+  const Classified* frame;
+};
+
+/// Judges (and in phase 1 remembers) the four-tuples of frames of one stream. A gateway may rewrite a connection's
+/// first frame as it likes, but every later one has to be rewritten in the same way.
 class ArrivalCheck {
  public:
   virtual ~ArrivalCheck() = default;
-  /// False if the four-tuple of `frame`, which is of the family that its stream arrives with, is not one of its stream.
-  virtual bool accept(std::uint64_t sequence, const Classified& frame) = 0;
+  /// Which four-tuples of `arrivals`, at most kBurst and of the family that their stream arrives with, are their
+  /// stream's.
+  virtual void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) = 0;
 };
 
 /// Phase 1: the state table learns whatever tuple connection `sequence` arrives with (RFC 9693 §4.1).
@@ -24,23 +32,37 @@ template <Family F>
 class RecordConnection final : public ArrivalCheck {
  public:
   explicit RecordConnection(StateTable<F>& table) : table_{table} {}
-  bool accept(std::uint64_t sequence, const Classified& frame) override {
-    if (sequence >= table_.size()) return false;
-    table_.record(sequence, frame.tuple<F>());
-    return true;
+  void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) override {
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+      accepted[i] = arrivals[i].sequence < table_.size();
+      if (accepted[i]) table_.record(arrivals[i].sequence, arrivals[i].frame->tuple<F>());
+    }
   }
 
  private:
   StateTable<F>& table_;
 };
 
+/// The connections of `arrivals` in the order of `cycle`.
+inline std::span<std::uint64_t> connections_of(std::span<const Arrival> arrivals, const Cycle& cycle,
+                                               Lanes<std::uint64_t>& connections) {
+  for (std::size_t i = 0; i < arrivals.size(); ++i) connections[i] = arrivals[i].sequence;
+  const auto used = std::span(connections).first(arrivals.size());
+  cycle.of(used);
+  return used;
+}
+
 /// Phase 2 at the responder: the tuple of phase 1 again, else the DUT has made another connection.
 template <Family F>
 class SameConnection final : public ArrivalCheck {
  public:
   SameConnection(const StateTable<F>& table, const Cycle& cycle) : table_{table}, cycle_{cycle} {}
-  bool accept(std::uint64_t sequence, const Classified& frame) override {
-    return table_.at(cycle_.at(sequence)) == frame.tuple<F>();
+  void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) override {
+    Lanes<std::uint64_t> connections;
+    for (const std::uint64_t connection : connections_of(arrivals, cycle_, connections)) table_.prefetch(connection);
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+      accepted[i] = table_.at(connections[i]) == arrivals[i].frame->tuple<F>();
+    }
   }
 
  private:
@@ -53,8 +75,13 @@ template <Family F>
 class ReplyOfConnection final : public ArrivalCheck {
  public:
   ReplyOfConnection(const TupleSpace<F>& offered, const Cycle& cycle) : offered_{offered}, cycle_{cycle} {}
-  bool accept(std::uint64_t sequence, const Classified& frame) override {
-    return offered_.at(cycle_.at(sequence)).swapped() == frame.tuple<F>();
+  void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) override {
+    Lanes<std::uint64_t> connections;
+    TupleLanes<F> tuples;
+    offered_.at(connections_of(arrivals, cycle_, connections), tuples);
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+      accepted[i] = tuples.get(i).swapped() == arrivals[i].frame->tuple<F>();
+    }
   }
 
  private:

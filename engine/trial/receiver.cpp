@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trial/receiver.hpp"
 
-#include <rte_prefetch.h>
-
 #include <algorithm>
 
 namespace natxy {
@@ -33,13 +31,17 @@ Receiver::Books::Books(const Stream& stream)
 }
 
 /// Of a distinct frame.
-void Receiver::Books::arrive(std::uint64_t sequence, std::uint64_t ticks, std::uint64_t now) {
+void Receiver::Books::arrive(std::uint64_t sequence, std::uint64_t ticks) {
   delay.record(ticks);
   if (variation) variation->arrive(sequence, ticks);
   if (tagged && sequence >= tagged->first && (sequence - tagged->first) % tagged->stride == 0) {
     const std::uint64_t index = (sequence - tagged->first) / tagged->stride;
     if (index < tagged->count) tagged_delays[index] = ticks;
   }
+}
+
+/// Of the time before distinct frames that arrive now.
+void Receiver::Books::note_silence(std::uint64_t now) {
   if (last_arrival != 0 && now - last_arrival > silence) {
     silence = now - last_arrival;
     silence_start = last_arrival;
@@ -48,68 +50,91 @@ void Receiver::Books::arrive(std::uint64_t sequence, std::uint64_t ticks, std::u
 }
 
 void Receiver::poll() {
-  std::array<rte_mbuf*, kBatch> frames;
-  const std::size_t count = port_.receive(queue_, frames);
+  std::array<rte_mbuf*, kBurst> buffers;
+  const std::size_t count = port_.receive(queue_, buffers);
   if (count == 0) return;
   const std::uint64_t now = now_ticks();
+  std::array<std::span<const std::uint8_t>, kBurst> frames;
   for (std::size_t i = 0; i < count; ++i) {
-    take({rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len}, now);
+    frames[i] = {rte_pktmbuf_mtod(buffers[i], const std::uint8_t*), buffers[i]->data_len};
   }
-  rte_pktmbuf_free_bulk(frames.data(), static_cast<unsigned>(count));
+  take(std::span(frames).first(count), now);
+  rte_pktmbuf_free_bulk(buffers.data(), static_cast<unsigned>(count));
 }
 
-void Receiver::take(std::span<const std::uint8_t> frame, std::uint64_t now) {
-  const Classified classified = classify(frame);
-  if (classified.kind != FrameKind::test && classified.kind != FrameKind::corrupt_test) {
-    take_foreign(frame, classified.kind, now);
-    return;
+void Receiver::take(std::span<const std::span<const std::uint8_t>> frames, std::uint64_t now) {
+  classify(frames, judged_);
+  // Frames of one stream that follow each other are booked together.
+  std::array<Arrival, kBurst> arrivals;
+  std::size_t waiting = 0;
+  Reception* waiting_for = nullptr;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const Classified& judged = judged_[i];
+    if (judged.kind != FrameKind::test && judged.kind != FrameKind::corrupt_test) {
+      take_foreign(frames[i], judged.kind, now);
+      continue;
+    }
+    const Signature signature = judged.signature();
+    if (signature.run_id != run_id_ || signature.stream >= receptions_.size()) {
+      ++stale_;
+      continue;
+    }
+    Reception& reception = receptions_[signature.stream];
+    if (judged.kind == FrameKind::corrupt_test || judged.payload_bytes != reception.stream.payload_bytes) {
+      ++reception.counts.corrupt;
+      take_foreign(frames[i], FrameKind::corrupt_test, now);
+      continue;
+    }
+    if (!reception.books || judged.family != reception.stream.family || signature.sequence >= reception.stream.frames) {
+      ++reception.counts.misrouted;
+      continue;
+    }
+    if (&reception != waiting_for) {
+      if (waiting > 0) book(*waiting_for, std::span(arrivals).first(waiting), now);
+      waiting = 0;
+      waiting_for = &reception;
+    }
+    arrivals[waiting++] = {signature.sequence, signature.time, &judged};
   }
-  const bool known = classified.signature.stream < receptions_.size();
-  if (classified.signature.run_id != run_id_ || !known) {
-    ++stale_;
-    return;
-  }
-  Reception& reception = receptions_[classified.signature.stream];
-  if (classified.kind == FrameKind::corrupt_test || classified.payload_bytes != reception.stream.payload_bytes) {
-    ++reception.counts.corrupt;
-    take_foreign(frame, FrameKind::corrupt_test, now);
-    return;
-  }
-  take_test(reception, classified, now);
+  if (waiting > 0) book(*waiting_for, std::span(arrivals).first(waiting), now);
 }
 
-void Receiver::take_test(Reception& reception, const Classified& frame, std::uint64_t now) {
+void Receiver::book(Reception& reception, std::span<const Arrival> arrivals, std::uint64_t now) {
   Counts& counts = reception.counts;
-  const std::uint64_t sequence = frame.signature.sequence;
-  if (!reception.books || frame.family != reception.stream.family || sequence >= reception.stream.frames) {
-    ++counts.misrouted;
-    return;
-  }
-  if (reception.stream.check && !reception.stream.check->accept(sequence, frame)) {
-    ++counts.misrouted;
-    return;
-  }
   Books& books = *reception.books;
-  switch (books.window.arrive(sequence)) {
-    case SequenceWindow::Arrival::duplicate:
-      ++counts.duplicate;
-      return;
-    case SequenceWindow::Arrival::beyond_window:
-      ++counts.beyond_window;
-      return;
-    case SequenceWindow::Arrival::distinct_reordered:
-      ++counts.reordered;
-      break;
-    case SequenceWindow::Arrival::distinct:
-      break;
+  Lanes<bool> accepted;
+  if (reception.stream.check) {
+    reception.stream.check->accept(arrivals, accepted);
+  } else {
+    accepted.fill(true);
   }
-  ++counts.received;
-  received_.add(1);
-  books.arrive(sequence, (now - frame.signature.time) & kMask48, now);
-  if (now >= start_) {
-    const std::size_t second = std::min((now - start_) / clock_.hz(), kSeriesSeconds - 1);
-    ++books.per_second[second];
+  std::uint64_t distinct = 0;
+  for (std::size_t i = 0; i < arrivals.size(); ++i) {
+    if (!accepted[i]) {
+      ++counts.misrouted;
+      continue;
+    }
+    switch (books.window.arrive(arrivals[i].sequence)) {
+      case SequenceWindow::Arrival::duplicate:
+        ++counts.duplicate;
+        continue;
+      case SequenceWindow::Arrival::beyond_window:
+        ++counts.beyond_window;
+        continue;
+      case SequenceWindow::Arrival::distinct_reordered:
+        ++counts.reordered;
+        break;
+      case SequenceWindow::Arrival::distinct:
+        break;
+    }
+    ++distinct;
+    books.arrive(arrivals[i].sequence, (now - arrivals[i].time) & kMask48);
   }
+  if (distinct == 0) return;
+  counts.received += distinct;
+  received_.add(distinct);
+  books.note_silence(now);
+  if (now >= start_) books.per_second[std::min((now - start_) / clock_.hz(), kSeriesSeconds - 1)] += distinct;
 }
 
 void Receiver::take_foreign(std::span<const std::uint8_t> frame, FrameKind kind, std::uint64_t now) {

@@ -40,13 +40,13 @@ class Receiver final : public Task {
   void report(TrialReport& trial, PortReport& port) const;
 
  private:
-  static constexpr std::size_t kBatch = 64;
   static constexpr std::size_t kMostSamples = 8;
   static constexpr std::size_t kMostSampleBytes = 256;
 
   struct Books {
     explicit Books(const Stream& stream);
-    void arrive(std::uint64_t sequence, std::uint64_t delay, std::uint64_t now);
+    void arrive(std::uint64_t sequence, std::uint64_t delay);
+    void note_silence(std::uint64_t now);
 
     SequenceWindow window;
     Histogram delay;
@@ -72,8 +72,8 @@ class Receiver final : public Task {
     std::optional<Books> books;
   };
 
-  void take(std::span<const std::uint8_t> frame, std::uint64_t now);
-  void take_test(Reception& reception, const Classified& frame, std::uint64_t now);
+  void take(std::span<const std::span<const std::uint8_t>> frames, std::uint64_t now);
+  void book(Reception& reception, std::span<const Arrival> arrivals, std::uint64_t now);
   void take_foreign(std::span<const std::uint8_t> frame, FrameKind kind, std::uint64_t now);
 
   const Port& port_;
@@ -86,6 +86,7 @@ class Receiver final : public Task {
   Counter received_;
   std::uint64_t stale_ = 0;
   std::array<std::uint64_t, kFrameKinds> foreign_{};
+  std::array<Classified, kBurst> judged_;  // of this burst
   /// Kept where nothing has to be allocated while traffic runs.
   struct Sample {
     FrameKind kind;
