@@ -54,7 +54,7 @@ void AddressSet<F>::place(std::span<const std::uint32_t> numbers, AddressLanes<F
   Lanes<std::uint64_t> bases;
   Lanes<std::uint32_t> values;
   std::ranges::copy(numbers, bases.begin());
-  values_.divide(std::span(bases).first(numbers.size()), values);
+  values_.divide(std::span(bases).first(numbers.size()), values, std::uint64_t{1} << 32);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const Address<F> value = min_ + values[i];
     addresses.set(i, bases_[bases[i]] | (value << low_bit_));

@@ -12,34 +12,47 @@ class Divisor {
  public:
   /// `value` from 1 to 2^32.
   explicit Divisor(std::uint64_t value)
-      : value_{static_cast<std::int64_t>(value)}, reciprocal_{(1 - 0x1p-50) / static_cast<double>(value)} {}
+      : value_{static_cast<std::int64_t>(value)},
+        reciprocal_below_{(1 - 0x1p-50) / static_cast<double>(value)},
+        reciprocal_above_{(1 + 0x1p-51) / static_cast<double>(value)} {}
 
   [[nodiscard]] std::uint64_t value() const { return static_cast<std::uint64_t>(value_); }
 
-  /// Replaces each of `dividends`, all below 2^62, by its quotient; `remainders` are as many.
-  void divide(std::span<std::uint64_t> dividends, std::span<std::uint32_t> remainders) const {
+  /// Replaces each of `dividends`, all below `bound`, which is at most 2^62, by its quotient; `remainders` are as many.
+  void divide(std::span<std::uint64_t> dividends, std::span<std::uint32_t> remainders, std::uint64_t bound) const {
+    if (bound <= kExactBelow) {
+      for (std::size_t i = 0; i < dividends.size(); ++i) {
+        auto rest = static_cast<std::int64_t>(dividends[i]);
+        dividends[i] = static_cast<std::uint64_t>(take(rest, reciprocal_above_));
+        remainders[i] = static_cast<std::uint32_t>(rest);
+      }
+      return;
+    }
     for (std::size_t i = 0; i < dividends.size(); ++i) {
-      // The reciprocal is a little too small, by more than all roundings: no step takes away too much. The first leaves
-      // less than two divisors and 2^13, the second less than two divisors.
+      // The smaller reciprocal is too small by more than all roundings, so that it never takes too much. It leaves less
+      // than two divisors and 2^13.
       auto rest = static_cast<std::int64_t>(dividends[i]);
-      std::int64_t quotient = take(rest);
-      quotient += take(rest);
-      const bool once_more = rest >= value_;
-      dividends[i] = static_cast<std::uint64_t>(quotient + (once_more ? 1 : 0));
-      remainders[i] = static_cast<std::uint32_t>(rest - (once_more ? value_ : 0));
+      const std::int64_t most = take(rest, reciprocal_below_);
+      dividends[i] = static_cast<std::uint64_t>(most + take(rest, reciprocal_above_));
+      remainders[i] = static_cast<std::uint32_t>(rest);
     }
   }
 
  private:
+  // Up to here the greater reciprocal's quotients are exact: with all roundings they are too great, but by less than
+  // 2^-50 of themselves, which is less than what a quotient that isn't whole lacks to the next whole one.
+  static constexpr std::uint64_t kExactBelow = std::uint64_t{1} << 50;
+
   /// Takes a number of divisors from `rest`: all that fit, or nearly.
-  [[nodiscard]] std::int64_t take(std::int64_t& rest) const {
-    const auto times = static_cast<std::int64_t>(static_cast<double>(rest) * reciprocal_);
+  [[nodiscard]] std::int64_t take(std::int64_t& rest, double reciprocal) const {
+    const auto times = static_cast<std::int64_t>(static_cast<double>(rest) * reciprocal);
     rest -= times * value_;
     return times;
   }
 
   std::int64_t value_;
-  double reciprocal_;
+  double reciprocal_below_;
+  double reciprocal_above_;
 };
 
 }  // namespace natxy

@@ -49,7 +49,7 @@ void TupleSpace<F>::at(std::span<const std::uint64_t> numbers, TupleLanes<F>& tu
         for (std::size_t i = 0; i < count; ++i) digits[field][i] = static_cast<std::uint32_t>(rest[i]);
         continue;
       }
-      size.divide(std::span(rest).first(count), digits[field]);
+      size.divide(std::span(rest).first(count), digits[field], size_);
     }
   };
   if (!only_permuted_) split(true);
@@ -93,7 +93,7 @@ void TupleSpace<F>::random(const Series& sequences, std::size_t count, TupleLane
     if (is_permuted(field)) continue;
     Lanes<std::uint64_t> rounds;
     for (std::size_t i = 0; i < count; ++i) rounds[i] = sequences.at(i);
-    sizes_[field].divide(std::span(rounds).first(count), values[field]);
+    sizes_[field].divide(std::span(rounds).first(count), values[field], kMostTuples);
     for (std::size_t i = 0; i < count; ++i) values[field][i] = counted(ranges_[field], values[field][i]);
   }
   compose(values, count, tuples);

@@ -32,16 +32,15 @@ inline std::uint64_t checksum_of(const std::uint8_t* data, std::size_t length) {
   return sum;
 }
 
-/// Sums of the 16-bit words of numbers: of what stands in memory as big-endian fields at even offsets, but for the
-/// order of each word's two bytes.
-constexpr std::uint32_t words_of(std::uint32_t value) { return (value >> 16) + (value & 0xFFFF); }
-constexpr std::uint32_t words_of(std::uint64_t value) {
-  return words_of(static_cast<std::uint32_t>(value >> 32)) + words_of(static_cast<std::uint32_t>(value));
-}
-/// As `fold`, of at most 2^16 words.
-constexpr std::uint16_t fold_words(std::uint32_t sum) {
+/// The sum of a number's halves: congruent to that of the 16-bit words that it has as a big-endian field at an even
+/// offset, but for the order of each word's two bytes.
+constexpr std::uint64_t halves_of(std::uint64_t value) { return (value >> 32) + (value & 0xFFFFFFFF); }
+/// As `fold`, in steps that compilers make vector instructions of.
+constexpr std::uint64_t fold_halves(std::uint64_t sum) {
+  sum = (sum >> 32) + (sum & 0xFFFFFFFF);
   sum = (sum >> 16) + (sum & 0xFFFF);
-  return static_cast<std::uint16_t>((sum >> 16) + sum);
+  sum = (sum >> 16) + (sum & 0xFFFF);
+  return ((sum >> 16) + sum) & 0xFFFF;
 }
 
 inline std::uint16_t fold(std::uint64_t sum) {
@@ -60,7 +59,10 @@ inline bool is_intact(std::uint64_t sum) { return sum % 0xFFFF == 0; }
 inline std::uint16_t ip_checksum(std::uint64_t sum) { return static_cast<std::uint16_t>(~fold(sum)); }
 
 /// In UDP and ICMPv6 a computed 0 is sent as 0xFFFF, in both families (RFC 768, RFC 8200 §8.1).
-constexpr std::uint16_t never_zero(std::uint16_t checksum) { return checksum == 0 ? 0xFFFF : checksum; }
+template <class T>
+constexpr T never_zero(T checksum) {
+  return checksum == 0 ? 0xFFFF : checksum;
+}
 inline std::uint16_t udp_checksum(std::uint64_t sum) { return never_zero(ip_checksum(sum)); }
 
 }  // namespace natxy

@@ -34,7 +34,7 @@ TEST(Checksum, ExampleOfRfc1071) {
   EXPECT_EQ(fold(checksum_of(bytes.data(), bytes.size())), __builtin_bswap16(0xDDF2));
 }
 
-TEST(Checksum, TheWordsOfFieldsAddUpToTheSumOfTheirBytes) {
+TEST(Checksum, TheHalvesOfFieldsAddUpToTheSumOfTheirBytes) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 1000; ++i) {
     std::vector<std::uint8_t> bytes(12);
@@ -42,15 +42,17 @@ TEST(Checksum, TheWordsOfFieldsAddUpToTheSumOfTheirBytes) {
     const std::uint64_t half = random();
     store_be32(bytes.data(), v4);
     store_be64(bytes.data() + 4, half);
-    EXPECT_EQ(fold(checksum_of(bytes.data(), 12)), __builtin_bswap16(fold_words(words_of(v4) + words_of(half))));
+    EXPECT_EQ(__builtin_bswap16(fold(checksum_of(bytes.data(), 12))), fold_halves(v4 + halves_of(half)));
   }
 }
 
-TEST(Checksum, ManyWordsFold) {
-  EXPECT_EQ(fold_words(0), 0);
-  EXPECT_EQ(fold_words(0x1FFFF), 1);
-  EXPECT_EQ(fold_words(0xFFFFFFFF), 0xFFFF);
-  EXPECT_EQ(fold_words(0xFFFF0001), 1);
+TEST(Checksum, ManyHalvesFold) {
+  EXPECT_EQ(fold_halves(0), 0);
+  EXPECT_EQ(fold_halves(0x1FFFF), 1);
+  EXPECT_EQ(fold_halves(0xFFFFFFFF), 0xFFFF);
+  EXPECT_EQ(fold_halves(0xFFFF0001), 1);
+  EXPECT_EQ(fold_halves(0x1'FFFF'FFFF), 1);
+  EXPECT_EQ(fold_halves(~std::uint64_t{0}), 0xFFFF);
 }
 
 TEST(Checksum, ZeroIsSentAsAllOnesInUdpOnly) {

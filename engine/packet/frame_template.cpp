@@ -37,7 +37,7 @@ FrameTemplate<F>::FrameTemplate(const FrameFormat& format) {
   store_signature(udp + kUdpBytes, {format.stream, format.run_id, 0, 0});
   udp_sum_ =
       kProtocolUdp + static_cast<std::uint32_t>(udp_length) + __builtin_bswap16(fold(checksum_of(udp, udp_length)));
-  for (std::size_t word = 0; word < kWords; ++word) constant_[word] = load_be64(bytes_.data() + kWordsAt + 8 * word);
+  for (std::size_t word = 0; word < kWords; ++word) constant_[word] = load_be64(bytes_.data() + place(word));
 }
 
 template class FrameTemplate<Family::ipv4>;

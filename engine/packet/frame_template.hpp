@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "packet/checksum.hpp"
 #include "packet/headers.hpp"
 #include "packet/signature.hpp"
+#include "packet/transpose.hpp"
 
 namespace natxy {
 
@@ -43,15 +46,18 @@ class FrameTemplate {
   /// Writes whole frames, at most kBurst; their sequence numbers and `time` below 2^48.
   void write(std::span<std::uint8_t* const> frames, const TupleLanes<F>& tuples, const Series& sequences,
              std::uint64_t time) const {
-    std::array<Lanes<std::uint64_t>, kWords> image;
-    const std::uint32_t udp_sum = udp_sum_ + natxy::words_of(time);
+    Image image;
+    const Words constant = constant_;  // which the stores can't change
+    const std::uint64_t udp_sum = udp_sum_ + natxy::halves_of(time);
     for (std::size_t i = 0; i < frames.size(); ++i) {
       const std::uint64_t sequence = sequences.at(i);
-      const std::uint32_t addresses = words_of(tuples.source, i) + words_of(tuples.destination, i);
-      const std::uint32_t rest = tuples.source_port[i] + tuples.destination_port[i] + natxy::words_of(sequence);
-      Words words = constant_;
+      const std::uint64_t source_port = tuples.source_port[i];
+      const std::uint64_t destination_port = tuples.destination_port[i];
+      const std::uint64_t addresses = halves_of(tuples.source, i) + halves_of(tuples.destination, i);
+      const std::uint64_t rest = source_port + destination_port + natxy::halves_of(sequence);
+      Words words = constant;
       if constexpr (F == Family::ipv4) {
-        put<kIp + 10, 2>(words, static_cast<std::uint16_t>(~fold_words(header_sum_ + addresses)));
+        put<kIp + 10, 2>(words, fold_halves(header_sum_ + addresses) ^ 0xFFFF);
         put<kIp + 12, 4>(words, tuples.source.values[i]);
         put<kIp + 16, 4>(words, tuples.destination.values[i]);
       } else {
@@ -60,67 +66,95 @@ class FrameTemplate {
         put<kIp + 24, 8>(words, tuples.destination.high[i]);
         put<kIp + 32, 8>(words, tuples.destination.low[i]);
       }
-      put<kUdp, 2>(words, tuples.source_port[i]);
-      put<kUdp + 2, 2>(words, tuples.destination_port[i]);
-      put<kUdp + 6, 2>(words, never_zero(static_cast<std::uint16_t>(~fold_words(udp_sum + addresses + rest))));
+      put<kUdp, 2>(words, source_port);
+      put<kUdp + 2, 2>(words, destination_port);
+      put<kUdp + 6, 2>(words, never_zero(fold_halves(udp_sum + addresses + rest) ^ 0xFFFF));
       put<kUdp + kUdpBytes + kSequenceOffset, 6>(words, sequence);
       put<kUdp + kUdpBytes + kTimeOffset, 6>(words, time);
-      for (std::size_t word = 0; word < kWords; ++word) image[word][i] = __builtin_bswap64(words[word]);
+      for (std::size_t word = kHead; word < kWords; ++word) image[word - kHead][i] = __builtin_bswap64(words[word]);
     }
-    const std::span<const std::uint8_t> bytes = bytes_;  // which the stores can't change
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-      copy_constant(bytes, frames[i]);
-      for (std::size_t word = 0; word < kWords; ++word) store_raw(frames[i] + kWordsAt + 8 * word, image[word][i]);
+    if (bytes_.size() > kEnd) {
+      for (std::uint8_t* frame : frames) copy_rest(bytes_, frame);
     }
+    const std::size_t in_fours = frames.size() / 4 * 4;
+    for (std::size_t i = 0; i < in_fours; i += 4) {
+      store_four(constant, image, i, frames.subspan(i).template first<4>());
+    }
+    for (std::size_t i = in_fours; i < frames.size(); ++i) store_one(constant, image, i, frames[i]);
   }
 
  private:
   static constexpr std::size_t kIp = kEthernetBytes;
   static constexpr std::size_t kUdp = kIp + ip_bytes(F);
   static constexpr std::size_t kEnd = kUdp + kUdpBytes + kSignatureBytes;
-  // All that varies, and a little that doesn't, as whole words up to the end of the signature: a few long stores a
-  // frame instead of one for each field.
-  static constexpr std::size_t kWords = F == Family::ipv4 ? 5 : 8;
-  static constexpr std::size_t kWordsAt = kEnd - 8 * kWords;
+  // A frame up to the end of its signature as whole words, stored by fours: long stores, and few of them.
+  static constexpr std::size_t kWords = F == Family::ipv4 ? 8 : 10;
+  static constexpr std::size_t kHead = F == Family::ipv4 ? 3 : 2;  // of these, where nothing varies
   using Words = std::array<std::uint64_t, kWords>;
+  using Image = std::array<Lanes<std::uint64_t>, kWords - kHead>;
+
+  /// Where a word stands. IPv4's 60 bytes are no multiple of 8: its second four begin within the first.
+  static constexpr std::size_t place(std::size_t word) {
+    return 8 * word - (F == Family::ipv4 && word >= 4 ? 8 * kWords - kEnd : 0);
+  }
+  static_assert(place(kWords - 1) + 8 == kEnd);
 
   /// Adds the big-endian field of `kBytes` at `kAt` to what is zero there.
-  template <std::size_t kAt, std::size_t kBytes>
+  template <std::size_t kAt, std::size_t kBytes, std::size_t kWord = 0>
   static void put(Words& words, std::uint64_t value) {
-    constexpr std::size_t kWord = (kAt - kWordsAt) / 8;
-    constexpr std::size_t kFieldEnd = (kAt - kWordsAt) % 8 + kBytes;
-    if constexpr (kFieldEnd <= 8) {
-      words[kWord] |= value << 8 * (8 - kFieldEnd);
-    } else {
-      words[kWord] |= value >> 8 * (kFieldEnd - 8);
-      words[kWord + 1] |= value << 8 * (16 - kFieldEnd);
+    constexpr std::size_t kFieldEnd = kAt + kBytes;
+    constexpr std::size_t kWordEnd = place(kWord) + 8;
+    if constexpr (kFieldEnd > kWordEnd && kAt < kWordEnd) {
+      words[kWord] |= value >> 8 * (kFieldEnd - kWordEnd);
+    } else if constexpr (kFieldEnd > place(kWord) && kFieldEnd <= kWordEnd) {
+      words[kWord] |= value << 8 * (kWordEnd - kFieldEnd);
     }
+    if constexpr (kWord + 1 < kWords) put<kAt, kBytes, kWord + 1>(words, value);
   }
 
-  static std::uint32_t words_of(const AddressLanes<Family::ipv4>& addresses, std::size_t i) {
-    return natxy::words_of(addresses.values[i]);
+  static std::uint64_t halves_of(const AddressLanes<Family::ipv4>& addresses, std::size_t i) {
+    return addresses.values[i];
   }
-  static std::uint32_t words_of(const AddressLanes<Family::ipv6>& addresses, std::size_t i) {
-    return natxy::words_of(addresses.high[i]) + natxy::words_of(addresses.low[i]);
+  static std::uint64_t halves_of(const AddressLanes<Family::ipv6>& addresses, std::size_t i) {
+    return natxy::halves_of(addresses.high[i]) + natxy::halves_of(addresses.low[i]);
   }
 
-  /// What stands before and after the words, in pieces of one size, the last one over the end of the one before: no
-  /// piece needs a call to find its length. Some reach into the words' place, which are written later.
-  static void copy_constant(std::span<const std::uint8_t> bytes, std::uint8_t* frame) {
-    std::memcpy(frame, bytes.data(), kPiece);
-    if (bytes.size() == kEnd) return;
+  /// Of four frames, the words from `kWord` on.
+  template <std::size_t kWord = 0>
+  static void store_four(const Words& head, const Image& image, std::size_t first,
+                         std::span<std::uint8_t* const, 4> frames) {
+    constexpr std::size_t kCount = std::min<std::size_t>(4, kWords - kWord);
+    std::array<FourWords, kCount> rows{};
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (kWord + i < kHead) {
+        rows[i] += __builtin_bswap64(head[kWord + i]);
+      } else {
+        std::memcpy(&rows[i], &image[kWord + i - kHead][first], sizeof rows[i]);
+      }
+    }
+    const auto columns = transposed(rows);
+    for (std::size_t i = 0; i < 4; ++i) store_raw(frames[i] + place(kWord), columns[i]);
+    if constexpr (kWord + kCount < kWords) store_four<kWord + kCount>(head, image, first, frames);
+  }
+
+  static void store_one(const Words& head, const Image& image, std::size_t lane, std::uint8_t* frame) {
+    for (std::size_t word = 0; word < kHead; ++word) store_be64(frame + place(word), head[word]);
+    for (std::size_t word = kHead; word < kWords; ++word) store_raw(frame + place(word), image[word - kHead][lane]);
+  }
+
+  /// What stands behind the signature, in pieces of one size, the last one over the end of the one before: no piece
+  /// needs a call to find its length. It may reach into the words, which are written later.
+  static void copy_rest(std::span<const std::uint8_t> bytes, std::uint8_t* frame) {
+    constexpr std::size_t kPiece = 32;
     const std::size_t last = bytes.size() - kPiece;
     for (std::size_t done = kEnd; done < last; done += kPiece) std::memcpy(frame + done, bytes.data() + done, kPiece);
     std::memcpy(frame + last, bytes.data() + last, kPiece);
   }
 
-  static constexpr std::size_t kPiece = 32;
-  static_assert(kWordsAt <= kPiece && kPiece <= smallest_frame(F) - kFcsBytes);
-
   std::vector<std::uint8_t> bytes_;
-  Words constant_{};              // of `bytes_`, where the words stand
-  std::uint32_t header_sum_ = 0;  // IPv4 header without addresses and checksum
-  std::uint32_t udp_sum_ = 0;     // pseudo-header, UDP header and payload without what varies
+  Words constant_{};
+  std::uint64_t header_sum_ = 0;  // IPv4 header without addresses and checksum
+  std::uint64_t udp_sum_ = 0;     // pseudo-header, UDP header and payload without what varies
 };
 
 extern template class FrameTemplate<Family::ipv4>;
