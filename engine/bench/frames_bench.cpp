@@ -6,6 +6,7 @@
 #include "flow/mix.hpp"
 #include "measure/histogram.hpp"
 #include "measure/sequence_window.hpp"
+#include "packet/checksum.hpp"
 #include "packet/classifier.hpp"
 #include "packet/frame_template.hpp"
 #include "trial/flow_source.hpp"
@@ -92,6 +93,16 @@ void template_write(benchmark::State& state) {
 }
 BENCHMARK(template_write<Family::ipv4>);
 BENCHMARK(template_write<Family::ipv6>);
+
+void checksum(benchmark::State& state) {
+  const std::vector<std::uint8_t> bytes(static_cast<std::size_t>(state.range(0)), 0xAB);
+  const std::uint8_t* data = bytes.data();
+  while (state.KeepRunning()) {
+    benchmark::DoNotOptimize(data);
+    benchmark::DoNotOptimize(udp_checksum(checksum_of(data, bytes.size())));
+  }
+}
+BENCHMARK(checksum)->ArgName("bytes")->Arg(38)->Arg(1480);
 
 template <Family F>
 void classifier(benchmark::State& state) {
