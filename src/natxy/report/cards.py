@@ -80,10 +80,10 @@ def _sweep_card(sweep: Sweep) -> Card:
     first = sweep.cells[0]
     measured = [cell for cell in sweep.cells if cell.statistics]
     ordered = sorted(measured, key=lambda cell: cell.statistics.median if cell.statistics else 0)
-    # A number stays with its unit.
-    shown = dict.fromkeys(
-        headlines.headline(cell).replace(" ", "\N{NO-BREAK SPACE}") for cell in ordered[:1] + ordered[-1:]
-    )
+    shown = [*dict.fromkeys(headlines.headline(cell) for cell in ordered[:1] + ordered[-1:])]
+    if len(shown) > 1:
+        # A number stays with its unit.
+        shown = [value.replace(" ", "\N{NO-BREAK SPACE}") for value in shown]
     without = len(sweep.cells) - len(measured)
     counted = f"lowest and highest of the medians of {len(measured)} experiments" + (
         f", {without} without result" if without else ""
