@@ -34,6 +34,7 @@ defaults:
   loss_tolerance: {reverse: 1%}
 experiments:
   - {name: siit, gateway: jool-siit, translation: siit, procedure: throughput}
+  - {name: siit46, gateway: jool-siit, translation: nat46, procedure: throughput, loss_tolerance: 1%}
   - {name: rate, translation: nat64, procedure: validated-connection-rate, connections: 2k}
   - {name: emptying, translation: nat64, procedure: tear-down-rate, connections: 20k, phase1_rate: 10k, search: null,
      loss_tolerance: null}
@@ -47,10 +48,10 @@ def test_both_translators_are_measured_and_described(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    siit, rate, emptying, nat46 = RunReader(tmp_path / "out").run.experiments
-    assert [each.state for each in (siit, rate, emptying, nat46)] == [State.DONE] * 4
+    siit, siit46, rate, emptying, nat46 = RunReader(tmp_path / "out").run.experiments
+    assert [each.state for each in (siit, siit46, rate, emptying, nat46)] == [State.DONE] * 5
     # Far below what Jool does: the search's highest rate passes.
-    assert (siit.values, rate.values, nat46.values) == ([4000.0], [4000.0], [4000.0])
+    assert (siit.values, siit46.values, rate.values, nat46.values) == ([4000.0],) * 4
     assert emptying.values[0] is not None
     assert rate.dut is not None
     assert rate.dut["version"].startswith("Jool 4.")

@@ -86,13 +86,13 @@ def test_more_bindings_than_are_reasonable() -> None:
         gateway(JoolConfig(), translation).apply()
 
 
-def test_siit_maps_addresses() -> None:
+@pytest.mark.parametrize("kind", [TranslationKind.SIIT, TranslationKind.NAT46])
+def test_siit_maps_addresses_from_either_side(kind: TranslationKind) -> None:
     mapping = AddressMapping(ipv4=IPv4Network("198.18.0.2/32"), ipv6=IPv6Network("2001:2::2/128"))
-    translation = Translation(
-        kind=TranslationKind.SIIT, prefix=PREFIX, pool=IPv4Network("198.19.0.1/32"), mappings=(mapping,)
-    )
+    translation = Translation(kind=kind, prefix=PREFIX, pool=IPv4Network("198.19.0.1/32"), mappings=(mapping,))
     told = json.loads(gateway(JoolSiitConfig(), translation).configuration())  # type: ignore[attr-defined]
     assert told["eamt"] == [{"ipv6 prefix": "2001:2::2/128", "ipv4 prefix": "198.18.0.2/32"}]
+    assert told["global"]["pool6"] == str(PREFIX)
     assert told["global"]["rfc6791v4-prefix"] == "198.19.0.1/32"
 
 

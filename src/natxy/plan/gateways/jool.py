@@ -29,11 +29,11 @@ class JoolConfig(KernelModel):
 
 
 class JoolSiitConfig(KernelModel):
-    """Jool's stateless translation (RFC 7915) by explicit address mappings (RFC 7757)."""
+    """Jool's stateless translation (RFC 7915): SIIT, or NAT46 without connections."""
 
     module: ClassVar[str | None] = "jool_siit"
     driver: Literal["jool-siit"] = "jool-siit"
 
     @property
     def translations(self) -> frozenset[TranslationKind | None]:
-        return frozenset({TranslationKind.SIIT})
+        return frozenset({TranslationKind.SIIT, TranslationKind.NAT46})
