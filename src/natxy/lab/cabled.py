@@ -3,50 +3,40 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from contextlib import ExitStack
-from types import TracebackType
-from typing import Self
+from abc import abstractmethod
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.ssh import SshTransport
 from natxy.dut.transport import LocalTransport, NetnsTransport, Transport
+from natxy.lab.built import BuiltTestbed
 from natxy.plan.hardware import DutLocation
 
 
-class CabledTestbed(ABC):
+class CabledTestbed(BuiltTestbed):
     """Within it the DUT can be reached. `gateway_cores`: those of the DUT in service, none where they are not its
     alone."""
 
     def __init__(self, dut: DutLocation) -> None:
+        super().__init__()
         self._machine = MachineSysctls()
-        self._stack = ExitStack()
         self.transport = dut_transport(dut, self._machine)
         self.interfaces = DutInterfaces(left=dut.left, right=dut.right)
         self.gateway_cores: tuple[int, ...] = ()
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            stack.callback(self._machine.release_all)
-            self._take_ends(stack)
-            if isinstance(self.transport, SshTransport):
-                stack.enter_context(self.transport)
-                # What a killed run took out of service.
-                self.transport.hot_plug.give_back()
-                stack.callback(self.transport.hot_plug.give_back)
-                self.gateway_cores = self.transport.hot_plug.cores()
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+    def _build(self) -> None:
+        self._stack.callback(self._machine.release_all)
+        self._take_ends()
+        if isinstance(self.transport, SshTransport):
+            self._stack.enter_context(self.transport)
+            # What a killed run took out of service.
+            self.transport.hot_plug.give_back()
+            self._stack.callback(self.transport.hot_plug.give_back)
+            self.gateway_cores = self.transport.hot_plug.cores()
 
     @abstractmethod
-    def _take_ends(self, stack: ExitStack) -> None:
-        """Makes ready what is at the ends of the DUT's links; `stack` gives it back."""
+    def _take_ends(self) -> None:
+        """Makes ready what is at the ends of the DUT's links."""
 
     def dut_description(self) -> dict[str, str]:
         return {

@@ -51,10 +51,5 @@ class GuestLab(NetnsLab):
     def _start_dut(self) -> None:
         for interface in (self.interfaces.left, self.interfaces.right):
             self._dut.run(["ip", "link", "set", interface, "promisc", "on"])
+        self._stack.callback(self._guest.stop)
         self._guest.start()
-
-    def _tear_down(self) -> None:
-        try:
-            self._guest.stop()
-        finally:
-            super()._tear_down()

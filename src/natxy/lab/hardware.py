@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from natxy.dut.owner import Owner
 from natxy.dut.transport import LocalTransport
@@ -40,7 +40,7 @@ class HardwareTestbed(CabledTestbed):
         )
         self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
 
-    def _take_ends(self, stack: ExitStack) -> None:
+    def _take_ends(self) -> None:
         self._ports.take()
 
     def engine_argv(self) -> list[str]:

@@ -6,16 +6,14 @@ from __future__ import annotations
 import os
 import platform
 import tempfile
-from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.owner import Owner
 from natxy.dut.transport import NetnsTransport
 from natxy.engine.messages import PortMedium, PortSpec, Side
-from natxy.interrupts import interrupts_held_back
+from natxy.lab.built import BuiltTestbed
 from natxy.lab.cores import CoreAssignment, assign_cores
 from natxy.lab.engine_program import find_engine
 from natxy.lab.namespaces import LabNamespaces
@@ -34,16 +32,15 @@ _MEDIA: Final = {
 _MEMIF_ROLES: Final = {Side.LEFT: "server", Side.RIGHT: "client"}
 
 
-class LoopTestbed:
-    """A context manager: entering joins the ports, leaving removes everything. On a machine that `prepare_machine` has
-    seen to."""
+class LoopTestbed(BuiltTestbed):
+    """The `Testbed` of `kind: loop`, on a machine that `prepare_machine` has seen to."""
 
     def __init__(self, config: LoopConfig, mtu: int = USUAL_MTU) -> None:
+        super().__init__()
         self._config = config
         self._mtu = mtu
         self._machine = MachineSysctls()
         self._namespaces = LabNamespaces(Owner.current())
-        self._stack = ExitStack()
         self._folder = Path()
         self._cabled: TesterPorts | None = None
         if config.left and config.right:
@@ -51,26 +48,17 @@ class LoopTestbed:
             self._cabled = TesterPorts(ports, self._machine, io=config.io, queues=config.queues, mtu=mtu)
         self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            stack.callback(self._machine.release_all)
-            if self._cabled:
-                self._cabled.take()
-            elif self._config.medium == "veth":
-                if self._config.io == "af_xdp":
-                    self._machine.hold(*AF_XDP_SEND_BUFFER)
-                stack.callback(self._namespaces.remove)
-                self._join()
-            else:
-                self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="natxy-")))
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with interrupts_held_back():
-            self._stack.close()
+    def _build(self) -> None:
+        self._stack.callback(self._machine.release_all)
+        if self._cabled:
+            self._cabled.take()
+        elif self._config.medium == "veth":
+            if self._config.io == "af_xdp":
+                self._machine.hold(*AF_XDP_SEND_BUFFER)
+            self._stack.callback(self._namespaces.remove)
+            self._join()
+        else:
+            self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="natxy-")))
 
     def engine_argv(self) -> list[str]:
         workers = ",".join(map(str, self.cores.tester))

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import platform
-from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
-from typing import Self
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.transport import LocalTransport, Transport
 from natxy.engine.messages import PortMedium, PortSpec, Side
+from natxy.lab.built import BuiltTestbed
 from natxy.lab.cores import CoreAssignment, lab_cores
 from natxy.lab.cpu import is_virtual_machine
 from natxy.lab.engine_program import find_engine
@@ -21,28 +19,20 @@ from natxy.plan.addresses import USUAL_MTU
 from natxy.plan.models import MemifConfig
 
 
-class MemifTestbed:
+class MemifTestbed(BuiltTestbed):
     """The `Testbed` of `kind: memif`. The gateway opens its ends first; the engine connects to them."""
 
     gateway_cores: tuple[int, ...] = ()
 
     def __init__(self, config: MemifConfig, mtu: int = USUAL_MTU) -> None:
+        super().__init__()
         self._mtu = mtu
-        self._stack = ExitStack()
         self._sockets = Path()
         self.cores: CoreAssignment = lab_cores(config)
         self.transport: Transport = LocalTransport(MachineSysctls(), self.cores.dut)
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            self._sockets = Path(stack.enter_context(TemporaryDirectory(prefix="natxy-memif-")))
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+    def _build(self) -> None:
+        self._sockets = Path(self._stack.enter_context(TemporaryDirectory(prefix="natxy-memif-")))
 
     @property
     def interfaces(self) -> DutInterfaces:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.links import LinuxLinks
@@ -21,7 +20,7 @@ from natxy.dut.rps import steer
 from natxy.dut.transport import NetnsTransport, Transport
 from natxy.engine.messages import PortMedium, PortSpec, Side
 from natxy.hosts.iperf3 import Host
-from natxy.interrupts import interrupts_held_back
+from natxy.lab.built import BuiltTestbed
 from natxy.lab.cores import CoreAssignment, lab_cores
 from natxy.lab.cpu import is_virtual_machine
 from natxy.lab.engine_program import find_engine
@@ -56,7 +55,7 @@ _DUT_SYSCTLS = {
 }
 
 
-class NetnsLab:
+class NetnsLab(BuiltTestbed):
     """The `Testbed` of `kind: lab`. One at a time in a process, on a machine that `prepare_machine` has seen to.
 
     `dut_cores`: how many the gateway gets where the plan doesn't say which.
@@ -67,6 +66,7 @@ class NetnsLab:
     _dut_macs: ClassVar[Mapping[Side, str]] = DUT_MACS
 
     def __init__(self, config: LabConfig, addresses: AddressPlan, dut_cores: int = 1) -> None:
+        super().__init__()
         self._config = config
         self._addresses = addresses
         self._machine = MachineSysctls()
@@ -77,25 +77,17 @@ class NetnsLab:
         # A gateway in user space is a program that is started like any other, and stays where it was started.
         self._dut = NetnsTransport(self._namespaces.dut, self._machine, self.cores.dut)
 
-    def __enter__(self) -> Self:
-        try:
-            if self._config.io == "af_xdp":
-                self._machine.hold(*AF_XDP_SEND_BUFFER)
-            self._namespaces.add(self._namespaces.tester, self._namespaces.dut)
-            self._set_sysctls()
-            for side in Side:
-                self._cable(side)
-            self._start_dut()
-            self._set_links()
-        except BaseException:
-            self._tear_down()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._tear_down()
+    def _build(self) -> None:
+        self._stack.callback(self._machine.release_all)
+        if self._config.io == "af_xdp":
+            self._machine.hold(*AF_XDP_SEND_BUFFER)
+        self._stack.callback(self._namespaces.remove)
+        self._namespaces.add(self._namespaces.tester, self._namespaces.dut)
+        self._set_sysctls()
+        for side in Side:
+            self._cable(side)
+        self._start_dut()
+        self._set_links()
 
     @property
     def transport(self) -> Transport:
@@ -228,13 +220,6 @@ class NetnsLab:
 
     def _set_links(self) -> None:
         LinuxLinks(self.transport, self.interfaces, self._addresses).apply()
-
-    def _tear_down(self) -> None:
-        with interrupts_held_back():
-            try:
-                self._namespaces.remove()
-            finally:
-                self._machine.release_all()
 
 
 def _listed(cores: tuple[int, ...]) -> str:

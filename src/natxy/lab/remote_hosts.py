@@ -29,9 +29,9 @@ class HostsTestbed(CabledTestbed):
         self._transports = {side: SshTransport(location.ssh) for side, location in self._locations.items()}
         self._mtu = mtu
 
-    def _take_ends(self, stack: ExitStack) -> None:
+    def _take_ends(self) -> None:
         for transport in self._transports.values():
-            stack.enter_context(transport)
+            self._stack.enter_context(transport)
 
     def description(self) -> dict[str, str]:
         interfaces = {f"{side} host's interface": place.interface for side, place in self._locations.items()}
