@@ -21,7 +21,7 @@ from natxy.lab.namespaces import LabNamespaces
 from natxy.lab.tester_ports import TesterPorts
 from natxy.plan.addresses import USUAL_MTU
 from natxy.plan.experiment import Addresses
-from natxy.plan.hardware import HardwareConfig
+from natxy.plan.hardware import HardwareConfig, LinkSetUp
 
 
 class HardwareTestbed(CabledTestbed):
@@ -63,9 +63,13 @@ class HardwareTestbed(CabledTestbed):
         return self._ports.description()
 
     def deviations(self) -> list[str]:
-        if self._config.dut.ssh is None:
-            return ["Tester and DUT are one machine: they share its memory, its caches and maybe its cores."]
-        return []
+        dut, shared = self._config.dut, "share its memory, its caches and maybe its cores."
+        if dut.ssh:
+            return []
+        if dut.addresses == LinkSetUp.KEEP and not dut.namespace:
+            # The user's commands may reach another one.
+            return [f"The DUT's commands ran on the tester's machine. If it is the DUT too, the two {shared}"]
+        return [f"Tester and DUT are one machine: they {shared}"]
 
     def port_deviations(self) -> list[str]:
         return self._ports.deviations()
