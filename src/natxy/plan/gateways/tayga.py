@@ -13,16 +13,14 @@ from natxy.plan.gateways.conntrack import ConntrackModel
 from natxy.plan.terms import TranslationKind
 
 Core = Annotated[int, Field(ge=0)]
-_CORE = "of the DUT, for Tayga's one thread; any of the DUT's when not given"
+_CORE = "of the DUT, for Tayga's one thread; any of the DUT's if not given"
 
 
 class TaygaConfig(GatewayModel):
     """Tayga alone: SIIT, or NAT46 without connections."""
 
     driver: Literal["tayga"] = "tayga"
-    core: Core | None = Field(
-        default=None, description="of the DUT, for Tayga's one thread; any of the DUT's if not given"
-    )
+    core: Core | None = Field(default=None, description=_CORE)
 
     @property
     def translations(self) -> frozenset[TranslationKind | None]:
@@ -33,9 +31,7 @@ class TaygaNetfilterConfig(ConntrackModel):
     """Stateful NAT64: Tayga gives each IPv6 host an IPv4 address of `hosts`, and nftables maps these to the pool."""
 
     driver: Literal["tayga-netfilter"] = "tayga-netfilter"
-    core: Core | None = Field(
-        default=None, description="of the DUT, for Tayga's one thread; any of the DUT's if not given"
-    )
+    core: Core | None = Field(default=None, description=_CORE)
     hosts: IPv4Network = Field(
         default=IPv4Network("172.16.0.0/12"), description="what IPv6 hosts are between Tayga and nftables"
     )
