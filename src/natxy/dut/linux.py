@@ -12,7 +12,7 @@ from typing import ClassVar
 from natxy.dut.base import ConfigT, DutDescription, DutInterfaces, Gateway
 from natxy.dut.conntrack import ConntrackTable
 from natxy.dut.links import LinuxLinks
-from natxy.dut.rps import steer, steered_to
+from natxy.dut.rps import napi_in_threads, steer, steered_to
 from natxy.dut.transport import CoreSwitch, PowerSwitch, Transport
 from natxy.errors import DutError
 from natxy.plan.addresses import AddressPlan
@@ -105,6 +105,8 @@ class LinuxGateway(Gateway[ConfigT]):
             settings["cores in service"] = ", ".join(map(str, self.transport.hot_plug.cores()))
         if mask := steered_to(self.transport, self.interfaces):
             settings["rps_cpus"] = mask
+        if threaded := napi_in_threads(self.transport, self.interfaces):
+            settings["threaded NAPI"] = ", ".join(threaded)
         if self.table:
             settings |= self.table.describe()
         return DutDescription(self.name, self.version(), settings, self.configuration())

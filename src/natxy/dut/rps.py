@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receive packet steering: on which cores a Linux kernel does the work of the frames that an interface receives."""
+"""On which cores a Linux kernel does the work of the frames that an interface receives: receive packet steering."""
 
 from __future__ import annotations
 
@@ -39,6 +39,15 @@ def steered_to(transport: Transport, interfaces: DutInterfaces) -> str:
     """The mask in force, in the kernel's words; empty for a kernel of one core, which has none."""
     queues = _queues(transport, interfaces.left)
     return transport.run(["cat", f"{queues[0]}/rps_cpus"], check=False).stdout.strip() if queues else ""
+
+
+def napi_in_threads(transport: Transport, interfaces: DutInterfaces) -> list[str]:
+    """The interfaces whose frames are fetched by threads, which the scheduler places (threaded NAPI)."""
+    return [
+        interface
+        for interface in (interfaces.left, interfaces.right)
+        if transport.run(["cat", f"/sys/class/net/{interface}/threaded"], check=False).stdout.strip() == "1"
+    ]
 
 
 def cpu_mask(cores: Iterable[int]) -> str:
