@@ -39,7 +39,7 @@ test: setup-dev jool ## GoogleTest, pytest with the namespace smoke tests, lint;
 	$(MAKE) --no-print-directory lint || failed="$$failed lint"; \
 	meson test -C build/engine --no-rebuild --print-errorlogs || failed="$$failed engine"; \
 	.venv/bin/pytest --junit-xml=build/pytest.xml || failed="$$failed pytest"; \
-	.venv/bin/python tests/count.py build/engine/meson-logs/testlog.junit.xml build/pytest.xml > build/counts \
+	.venv/bin/python -m tools.count build/engine/meson-logs/testlog.junit.xml build/pytest.xml > build/counts \
 		|| failed="$$failed counts"; \
 	if [ -n "$$failed" ]; then echo "make test: failed:$$failed"; fi; \
 	cat build/counts; \
@@ -96,14 +96,14 @@ fuzz: setup-dev ## every libFuzzer target for FUZZ_SECONDS (60), as many at once
 bench: setup-dev ## the engine's speed by part and beside testpmd, and what each search costs
 	meson test -C build/engine --benchmark --verbose
 	ninja -C build/engine --quiet task_bench phase1_bench drain.so
-	.venv/bin/python -m tests.peer_benchmark
-	.venv/bin/python tests/search_benchmark.py
+	.venv/bin/python -m tools.peer_benchmark
+	.venv/bin/python -m tools.search_benchmark
 
 docs: setup ## regenerate what is made from code, and the tables of the last `make bench`
 	@mkdir -p docs/reference
 	.venv/bin/python -m natxy.plan.schema > docs/reference/plan.schema.json
 	.venv/bin/python -m natxy.engine.schema > docs/reference/rpc.schema.json
-	.venv/bin/python tests/speed_tables.py
+	.venv/bin/python -m tools.speed_tables
 
 clean: ## remove everything that was built; measured runs stay
 	rm -rf build .venv

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.count import Count, count, main
+from tools.count import Count, count, main
 
 JUNIT = """<testsuites><testsuite>
 <testcase name="a"/><testcase name="b"><skipped message="no root"/></testcase>

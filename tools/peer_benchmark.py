@@ -25,8 +25,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from tests.testpmd import FIRST, forwarding, stopped_fps
-from tests.wirings import Wiring, net_memif, net_ring, veth
+from tools.testpmd import FIRST, forwarding, stopped_fps
+from tools.wirings import Wiring, net_memif, net_ring, veth
 
 TASKS: Final = Path("build/engine/task_bench")
 PHASE1: Final = Path("build/engine/phase1_bench")

@@ -17,7 +17,7 @@ from typing import Final
 from natxy.lab.loop import LoopTestbed
 from natxy.lab.namespaces import prepare_machine
 from natxy.plan.loop import LoopConfig
-from tests.testpmd import forwarding
+from tools.testpmd import forwarding
 
 DRAIN: Final = Path("build/engine/drain.so")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the figures of a run of plans/quickstart.yaml into the README, so that none is typed in: `python -m
-tests.readme_result RUN`."""
+tools.readme_result RUN`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from natxy.report import wording
 from natxy.report.walk import every_trial
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
-from tests.speed_tables import put
+from tools.speed_tables import put
 
 PAGE: Final = Path("README.md")
 _TRAFFIC: Final = {"": "", "-addresses": ", many addresses"}

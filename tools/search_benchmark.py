@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each search costs for the same truth and the same width, on the simulated engine.
 
-`python tests/search_benchmark.py` prints a Markdown table: means over random throughputs, RFC 2544's trials of 60 s.
+`python -m tools.search_benchmark` prints a Markdown table: means over random throughputs, RFC 2544's trials of 60 s.
 The model loses exactly what is above its limit, which no real gateway does: the loss is the best of hints.
 """
 
