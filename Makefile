@@ -16,7 +16,7 @@ HPP := $(shell find engine -name '*.hpp')
 TIDY := $(patsubst engine/%.cpp,build/tidy/%.ok,$(filter-out engine/fuzz/%,$(CPP)))
 
 .PHONY: help setup setup-dev packages packages-dev packages-jool engine jool demo test lint lint-python lint-engine format \
-	sanitize tsan fuzz bench docs clean
+	sanitize tsan fuzz bench profile docs clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -99,7 +99,11 @@ bench: setup-dev ## the engine's speed by part and beside testpmd, and what each
 	.venv/bin/python -m tools.peer_benchmark
 	.venv/bin/python -m tools.search_benchmark
 
-docs: setup ## regenerate what is made from code, and the tables of the last `make bench`
+profile: setup ## where the cycles of the engine's tasks go, by Debian's linux-perf
+	ninja -C build/engine --quiet task_bench
+	.venv/bin/python -m tools.cycles
+
+docs: setup ## regenerate what is made from code, and the tables of the last `make bench` and `make profile`
 	@mkdir -p docs/reference
 	.venv/bin/python -m natxy.plan.schema > docs/reference/plan.schema.json
 	.venv/bin/python -m natxy.engine.schema > docs/reference/rpc.schema.json

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine's tasks against DPDK's own testpmd, side by side, and what they cost besides: `make bench`.
 
-Machines are shared and their speed drifts, so the two take turns, every round gives one ratio, and seconds are those
-that the thread had the core. The ratios go to build/bench/ratios.json as a list of {name, ratio_median, ratio_min,
-ratio_max, goal}, how late frames left to build/bench/pacing.json as a list of {name, median_ns, p99_ns, p999_ns,
-max_ns}, what a phase 1 of 100 million connections costs to build/bench/phase1.json. `make docs` makes tables of them.
+Machines are shared and their speed drifts: of every two tasks testpmd has its turn right before and right after them,
+ratios are to the mean of these two, and seconds are those that the thread had the core. The ratios go to
+build/bench/ratios.json as a list of {name, ratio_median, ratio_min, ratio_max, goal}, how late frames left to
+build/bench/pacing.json, what a phase 1 of 100 million connections costs to build/bench/phase1.json, and where and how
+all that was measured to build/bench/conditions.json. `make docs` makes tables of them.
 """
 
 from __future__ import annotations
@@ -12,28 +13,31 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from tools.testpmd import FIRST, forwarding, stopped_fps
-from tools.wirings import Wiring, net_memif, net_ring, veth
+from natxy.results.machine import describe_machine
+from tools.bench_programs import PHASE1, printed, task
+from tools.speed_tables import MEASURED, below_goal
+from tools.testpmd import Testpmd
+from tools.wirings import Way, endless, net_memif, net_ring, nowhere, veth
 
-TASKS: Final = Path("build/engine/task_bench")
-PHASE1: Final = Path("build/engine/phase1_bench")
-MEASURED: Final = Path("build/bench")
 SECONDS: Final = 0.5
 ROUNDS: Final = 5
 FAMILIES: Final = ("ipv4", "ipv6")
+# Whoever can send twice as much with two cores is limited by neither memory nor what cores share.
+SCALED: Final = "send-addresses-ports-ipv4"
+RATES: Final = ("10k", "100k", "1M")
+# Of what 99.9 % are to stay below, ns: as trials send, and the simplest way.
+PACED: Final[Mapping[str, int | None]] = {"paced": 1000, "spun": None}
 
 
 @dataclass(frozen=True)
@@ -42,103 +46,116 @@ class Ratio:
     goal: float
 
 
-# A task, and what testpmd does beside it.
-COMPARED: Final = [
-    (f"{name}-{family}", peer, goal)
-    for name, peer, goal in (
-        ("send-fixed", "txonly", 1.5),
-        ("send-ports", "txonly", 1.5),
-        ("send-addresses-ports", "txonly", 1.5),
-        ("send-enumerated", "txonly", 1.5),
-        ("respond-4M", "txonly", 1.0),
-        ("respond-100M", "txonly", 1.0),
-        ("receive", "rxonly", 0.5),
-        ("receive-learn-4M", "rxonly", 0.5),
-    )
-    for family in FAMILIES
-]
+@dataclass(frozen=True)
+class Compared:
+    """A task, what testpmd does beside it, and what share of that to reach."""
 
-# siitperf's receiver, rreceive, got 19 million frames a second where testpmd's rxonly had 109: net_null, 64 bytes over
-# IPv4, one core of a virtual machine as in docs/explanation/speed.md; measured once, apart from all else here.
-SIITPERF_RECEIVES: Final = 19 / 109
-
-# Whoever can send twice as much with two cores is limited by neither memory nor what cores share.
-SCALED: Final = "send-addresses-ports-ipv4"
-PACED: Final = [f"{method}-{rate}" for rate in ("10k", "100k", "1M") for method in ("paced", "spun")]
+    task: str
+    mode: str
+    goal: float
+    way: Way = nowhere
+    over: str = ""
 
 
-def ways(core: int, other: int) -> dict[str, Callable[[int], AbstractContextManager[Wiring]]]:
-    """What there is on this machine besides a port that throws frames away."""
-    across = {"net_ring": net_ring, "net_memif": net_memif} if other != core else {}
-    return across | ({"veth": veth} if os.geteuid() == 0 else {})
+COMPARED: Final = (
+    Compared("send-fixed", "txonly", 1.5),
+    Compared("send-ports", "txonly", 1.5),
+    Compared("send-addresses-ports", "txonly", 1.5),
+    Compared("send-enumerated", "txonly", 1.5),
+    Compared("respond-4M", "txonly", 1.0),
+    Compared("respond-100M", "txonly", 1.0),
+    Compared("receive", "rxonly", 0.5, endless),
+    Compared("receive-learn-4M", "rxonly", 0.5, endless),
+)
+BETWEEN_CORES: Final = (
+    Compared("send-addresses-ports", "txonly", 1.0, net_ring, " over net_ring"),
+    Compared("send-addresses-ports", "txonly", 1.0, net_memif, " over net_memif"),
+)
+AS_ROOT: Final = (Compared("send-addresses-ports", "txonly", 1.0, veth, " over veth"),)
 
 
-def printed(argv: Sequence[str | Path]) -> list[dict[str, Any]]:
-    process = subprocess.run([*FIRST, *argv], capture_output=True, text=True, check=False)
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(map(str, argv))} ended with {process.returncode}:\n{process.stderr}")
-    return [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
+def beside(peer: Callable[[], float], tasks: Mapping[str, Callable[[], float]]) -> Iterator[tuple[str, float]]:
+    """The ratio of each to the peer, which has its turn before and after them: what drifts evenly cancels."""
+    before = peer()
+    measured = {name: run() for name, run in tasks.items()}
+    mean = (before + peer()) / 2
+    return ((name, value / mean) for name, value in measured.items())
 
 
-def task(name: str, *cores: int, wiring: Wiring | None = None) -> dict[str, Any]:
-    """On each of `cores` at once, in one program."""
-    argv: list[str | Path] = [TASKS, name, ",".join(map(str, cores)), str(SECONDS)]
-    if wiring:
-        argv = [*wiring.prefix, *argv, wiring.device, *wiring.arguments]
-    return printed(argv)[0]
+class Bench:
+    """Natxy's tasks and testpmd on `core`; on `other` what commands them, and who receives."""
 
+    def __init__(self, core: int, other: int) -> None:
+        self._cores = [core, other] if other != core else [core]
+        #: What the first run said of its program; it warms the core up too.
+        self.program = task(SCALED, [core], SECONDS)
+        hugepages = self.program["hugepages"]
+        self._testpmd, self._receiver = Testpmd(core, other, hugepages), Testpmd(other, other, hugepages)
 
-def testpmd_fps(mode: str, core: int, control_core: int, wiring: Wiring) -> float:
-    with forwarding(
-        mode, wiring.device, core, control_core, prefix=wiring.prefix, environment=wiring.environment
-    ) as process:
-        time.sleep(SECONDS)
-        return stopped_fps(mode, process)
+    def one_round(self) -> Iterator[tuple[Ratio, float]]:
+        across = BETWEEN_CORES if len(self._cores) > 1 else ()
+        for compared in (*COMPARED, *across, *(AS_ROOT if os.geteuid() == 0 else ())):
+            tasks = [f"{compared.task}-{family}" for family in FAMILIES]
+            for name, ratio in beside(
+                partial(self._testpmd_fps, compared.mode, compared.way),
+                {name: partial(self._task_fps, name, compared.way) for name in tasks},
+            ):
+                yield Ratio(f"{name}{compared.over} / testpmd {compared.mode}", compared.goal), ratio
+        if across:
+            one, both = (partial(self._task_fps, SCALED, nowhere, cores) for cores in (1, 2))
+            for name, ratio in beside(one, {SCALED: both}):
+                yield Ratio(f"{name} on two cores / on one", 2.0), ratio
 
+    def paced(self) -> Iterator[dict[str, Any]]:
+        for rate in RATES:
+            for method, goal_ns in PACED.items():
+                found = task(f"{method}-{rate}", self._cores[:1], SECONDS)
+                yield {key: found[key] for key in ("name", "median_ns", "p99_ns", "p999_ns", "max_ns")} | {
+                    "goal_p999_ns": goal_ns
+                }
 
-def one_round(core: int, other: int) -> Iterator[tuple[Ratio, float]]:
-    peers = {
-        "txonly": testpmd_fps("txonly", core, other, Wiring("net_null0,no-rx=1")),
-        "rxonly": testpmd_fps("rxonly", core, other, Wiring("net_null0")),
-    }
-    for name, peer, goal in COMPARED:
-        ratio = task(name, core)["fps"] / peers[peer]
-        yield Ratio(f"{name} / testpmd {peer}", goal), ratio
-        if name == "receive-ipv4":
-            yield Ratio(f"{name} / siitperf's receiver", 1.0), ratio / SIITPERF_RECEIVES
-    for way, wired in ways(core, other).items():
-        with wired(other) as wiring:
-            peer_fps = testpmd_fps("txonly", core, other, wiring)
-        for family in FAMILIES:
-            name = f"send-addresses-ports-{family}"
-            with wired(other) as wiring:
-                ratio = task(name, core, wiring=wiring)["fps"] / peer_fps
-            yield Ratio(f"{name} over {way} / testpmd txonly", 1.0), ratio
-    if other != core:
-        both = task(SCALED, core, other)["fps"]
-        yield Ratio(f"{SCALED} on two cores / on one", 2.0), both / task(SCALED, core)["fps"]
+    def phase1(self) -> list[dict[str, Any]]:
+        return printed([PHASE1, str(self._cores[0]), str(self._cores[-1])])
+
+    def _testpmd_fps(self, mode: str, way: Way) -> float:
+        with way(self._receiver) as wiring:
+            return self._testpmd.fps(mode, wiring, SECONDS)
+
+    def _task_fps(self, name: str, way: Way, cores: int = 1) -> float:
+        with way(self._receiver) as wiring:
+            result = task(name, self._cores[:cores], SECONDS, wiring)
+        if result["hugepages"] != self.program["hugepages"]:
+            sys.exit("make bench: free hugepages came or went, and testpmd would have others than natxy; start again")
+        return float(result["fps"])
 
 
 def main() -> None:
+    begin = time.monotonic()
     cores = sorted(os.sched_getaffinity(0))
-    core, other = cores[0], cores[-1]
+    bench = Bench(cores[0], cores[-1])
     ratios: dict[Ratio, list[float]] = {}
     lateness: dict[str, list[dict[str, Any]]] = {}
     for _ in track(range(ROUNDS), "natxy and testpmd in turns", console=Console(stderr=True)):
-        for ratio, measured in one_round(core, other):
+        for ratio, measured in bench.one_round():
             ratios.setdefault(ratio, []).append(measured)
-        for name in PACED:
-            lateness.setdefault(name, []).append(task(name, core))
+        for paced in bench.paced():
+            lateness.setdefault(paced["name"], []).append(paced)
     tables = {
         "ratios": [summary(ratio, measured) for ratio, measured in ratios.items()],
-        # Others that take the core away make frames late, never early: the quietest round tells most of the method.
-        "pacing": [min(rounds, key=lambda result: float(result["p999_ns"])) for rounds in lateness.values()],
-        "phase1": printed([PHASE1, str(core), str(other)]),
+        "pacing": [quietest(rounds) for rounds in lateness.values()],
+        "phase1": bench.phase1(),
     }
     MEASURED.mkdir(parents=True, exist_ok=True)
     for name, rows in tables.items():
-        (MEASURED / f"{name}.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        save(name, rows)
         show(name, rows)
+    machine = describe_machine()
+    save(
+        "conditions",
+        {key: machine[key] for key in ("processor", "cores", "kernel")}
+        | {key: bench.program[key] for key in ("compiler", "dpdk", "hugepages")}
+        | {"rounds": ROUNDS, "seconds": SECONDS, "took_s": round(time.monotonic() - begin)},
+    )
 
 
 def summary(ratio: Ratio, measured: Sequence[float]) -> dict[str, Any]:
@@ -151,13 +168,27 @@ def summary(ratio: Ratio, measured: Sequence[float]) -> dict[str, Any]:
     }
 
 
+def quietest(rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Others that take the core away make frames late, never early: the quietest round tells most of the method, and
+    what the loudest had stands beside it."""
+    best = min(rounds, key=lambda found: float(found["p999_ns"]))
+    return best | {"p999_worst_ns": max(found["p999_ns"] for found in rounds)}
+
+
+def save(name: str, what: object) -> None:
+    (MEASURED / f"{name}.json").write_text(json.dumps(what, indent=1) + "\n", encoding="utf-8")
+
+
 def show(title: str, rows: Iterable[dict[str, Any]]) -> None:
     table = Table(title=title)
     for row in rows:
         if not table.columns:
             for column in row:
                 table.add_column(column, justify="left" if column == "name" else "right")
-        table.add_row(*(value if isinstance(value, str) else f"{value:,}" for value in row.values()))
+            table.add_column()
+        values = (value if isinstance(value, str) else "" if value is None else f"{value:,}" for value in row.values())
+        below = below_goal(row)
+        table.add_row(*values, "below its goal" if below else "", style="bold red" if below else "")
     Console().print(table)
 
 

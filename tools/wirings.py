@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways that frames go after a sender has handed them over, the same for natxy and for testpmd.
 
-Each is a context for one sender, because a receiving testpmd may not outlive its sender. They are given the core of who
-receives.
+Each is a context for one sender, because a receiving testpmd may not outlive its sender. Who may receive is
+given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -17,40 +16,43 @@ from typing import Final
 from natxy.lab.loop import LoopTestbed
 from natxy.lab.namespaces import prepare_machine
 from natxy.plan.loop import LoopConfig
-from tools.testpmd import forwarding
+from tools.testpmd import NOWHERE, Testpmd, Wiring
 
 DRAIN: Final = Path("build/engine/drain.so")
 
-
-@dataclass(frozen=True)
-class Wiring:
-    """`prefix`: a command before either sender's. `arguments` are natxy's, `environment` is testpmd's: who fetches what
-    the device hands back."""
-
-    device: str
-    prefix: tuple[str, ...] = ()
-    arguments: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
+Way = Callable[[Testpmd], AbstractContextManager[Wiring]]
 
 
 @contextmanager
-def net_ring(receiver: int) -> Iterator[Wiring]:
+def nowhere(_: Testpmd) -> Iterator[Wiring]:
+    """The port throws away what it is given."""
+    yield NOWHERE
+
+
+@contextmanager
+def endless(_: Testpmd) -> Iterator[Wiring]:
+    """And gives as many frames as are asked for."""
+    yield Wiring("net_null0")
+
+
+@contextmanager
+def net_ring(receiver: Testpmd) -> Iterator[Wiring]:
+    """The other side is a thread on the receiver's core, of the sender's process."""
     device = "net_ring0"
-    drained = {"LD_PRELOAD": str(DRAIN.absolute()), "DRAIN_PORT": device, "DRAIN_CPU": str(receiver)}
-    yield Wiring(device, arguments=(str(receiver),), environment=drained)
+    drained = {"LD_PRELOAD": str(DRAIN.absolute()), "DRAIN_PORT": device, "DRAIN_CPU": str(receiver.core)}
+    yield Wiring(device, arguments=(str(receiver.core),), environment=drained)
 
 
 @contextmanager
-def net_memif(receiver: int) -> Iterator[Wiring]:
-    """The other side is a testpmd that only receives."""
+def net_memif(receiver: Testpmd) -> Iterator[Wiring]:
     with TemporaryDirectory(prefix="natxy-bench-") as folder:
         device = f"net_memif0,id=0,socket={folder}/memif.sock,socket-abstract=no,role="
-        with forwarding("rxonly", device + "server", receiver, receiver):
+        with receiver.forwarding("rxonly", Wiring(device + "server")):
             yield Wiring(device + "client")
 
 
 @contextmanager
-def veth(_: int) -> Iterator[Wiring]:
+def veth(_: Testpmd) -> Iterator[Wiring]:
     """The kernel throws away what arrives at the other end. Needs root."""
     prepare_machine()
     with LoopTestbed(LoopConfig(kind="loop")) as testbed:

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "trial/ring_bed.hpp"
 
@@ -16,6 +18,7 @@ constexpr std::uint64_t kFew = 1'000;
 constexpr std::uint64_t kMany = 100'000'000;
 constexpr std::uint64_t kWarmUp = 1'000'000;
 constexpr double kRate_fps = 10e6;
+constexpr auto kLook = std::chrono::microseconds(20);
 
 std::uint64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
@@ -25,16 +28,22 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Two ports of which each receives what the other sends.
-std::vector<std::unique_ptr<Port>> joined_ports() {
-  std::array<rte_ring*, 2> rings{};
-  for (std::size_t i = 0; i < rings.size(); ++i) {
-    rings.at(i) = rte_ring_create(fmt::format("wire{}", i).c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+/// Each port receives what the other sends.
+using Wires = std::array<rte_ring*, 2>;  // what leaves the right port, and the left
+
+Wires new_wires() {
+  Wires wires{};
+  for (std::size_t i = 0; i < wires.size(); ++i) {
+    wires.at(i) = rte_ring_create(fmt::format("wire{}", i).c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
   }
+  return wires;
+}
+
+std::vector<std::unique_ptr<Port>> joined_ports(Wires& wires) {
   std::vector<std::unique_ptr<Port>> ports;
   for (const Side side : {Side::left, Side::right}) {
     const auto i = static_cast<std::size_t>(side);
-    rte_eth_from_rings(fmt::format("end{}", i).c_str(), &rings.at(i), 1, &rings.at(1 - i), 1, 0);
+    rte_eth_from_rings(fmt::format("end{}", i).c_str(), &wires.at(i), 1, &wires.at(1 - i), 1, 0);
     PortOptions options;
     options.side = side;
     options.device = fmt::format("net_ring_end{}", i);
@@ -51,31 +60,61 @@ Neighbors known_gateway(Family family) {
   return Neighbors({link});
 }
 
+/// Looks some thousand times a second when the worker began to poll and when something was on the wire.
+class Witness {
+ public:
+  Witness(const rte_ring& wire, unsigned worker)
+      : thread_([this, &wire, worker, before = wire.prod.head](const std::stop_token& stop) {
+          const auto wait_while = [&stop](const auto& condition) {
+            while (!stop.stop_requested() && condition()) std::this_thread::sleep_for(kLook);
+            return now_ticks();
+          };
+          polls_at_ = wait_while([&] { return rte_eal_get_lcore_state(worker) != RUNNING; });
+          leaves_at_ = wait_while([&] { return wire.prod.head == before; });
+        }) {}
+
+  struct Seen {
+    std::uint64_t polls_at;   // ticks
+    std::uint64_t leaves_at;  // ticks
+  };
+  /// After the trial.
+  [[nodiscard]] Seen seen() {
+    thread_.request_stop();
+    thread_.join();
+    return {polls_at_, leaves_at_};
+  }
+
+ private:
+  std::uint64_t polls_at_ = 0;
+  std::uint64_t leaves_at_ = 0;
+  std::jthread thread_;
+};
+
 struct Cost {
-  double start_ms = 0;  // from the request until the first frame is due
+  double prepared_ms = 0;     // from the request until the worker polls
+  double first_frame_ms = 0;  // from the request until the first frame has left
   std::uint64_t established = 0;
   std::uint64_t delays = 0;  // booked, one by one
   std::uint64_t bytes = 0;   // by which the process has grown
 };
 
 Cost phase1_cost(Family family, std::uint64_t connections, std::span<const std::unique_ptr<Port>> ports,
-                 const Eal& environment) {
+                 const Wires& wires, const Eal& environment) {
   TrialSpec spec = phase1(family, connections);
   spec.streams.front().flows = flows(family, 50'000, 2'000);
   spec.streams.front().rate_fps = kRate_fps;
   const Neighbors neighbors = known_gateway(family);
   const Clock clock{rte_get_tsc_hz()};
   Connections table;
-  Cost cost;
   const std::uint64_t before = resident_bytes();
   const std::uint64_t asked = now_ticks();
+  Witness witness(*wires.back(), environment.workers().front());
   const auto report = run_trial(spec, {ports, neighbors, environment.workers(), true, clock}, table,
-                                [&](const TrialProgress& progress) {
-                                  if (cost.start_ms == 0 && progress.elapsed_s > 0) {
-                                    cost.start_ms = 1e3 * (clock.seconds(now_ticks() - asked) - progress.elapsed_s);
-                                  }
-                                  return true;
-                                });
+                                [](const TrialProgress&) { return true; });
+  const Witness::Seen seen = witness.seen();
+  Cost cost;
+  cost.prepared_ms = 1e3 * clock.seconds(seen.polls_at - asked);
+  cost.first_frame_ms = 1e3 * clock.seconds(seen.leaves_at - asked);
   cost.bytes = resident_bytes() - before;
   cost.established = report.established;
   cost.delays = report.streams.front().delay.count();
@@ -94,16 +133,20 @@ int main(int argc, char** argv) {
   options.worker_cores = {static_cast<unsigned>(std::stoul(argv[1]))};
   options.main_core = static_cast<unsigned>(std::stoul(argv[2]));
   const natxy::Eal environment(options);
-  const auto ports = natxy::joined_ports();
+  natxy::Wires wires = natxy::new_wires();
+  const auto ports = natxy::joined_ports(wires);
   for (const natxy::Family family : {natxy::Family::ipv4, natxy::Family::ipv6}) {
     const auto cost = [&](std::uint64_t connections) {
-      return natxy::phase1_cost(family, connections, ports, environment);
+      return natxy::phase1_cost(family, connections, ports, wires, environment);
     };
     cost(natxy::kWarmUp);  // the ports' buffers are in memory from now on
     const natxy::Cost few = cost(natxy::kFew);
     const natxy::Cost many = cost(natxy::kMany);
-    fmt::print(R"({{"name": "{}", "connections": {}, "start_ms": {:.1f}, "start_of_few_ms": {:.1f}, )",
-               family == natxy::Family::ipv4 ? "IPv4" : "IPv6", many.established, many.start_ms, few.start_ms);
+    fmt::print(R"({{"name": "{}", "connections": {}, "prepared_ms": {:.1f}, "first_frame_ms": {:.1f}, )",
+               family == natxy::Family::ipv4 ? "IPv4" : "IPv6", many.established, many.prepared_ms,
+               many.first_frame_ms);
+    fmt::print(R"("prepared_of_few_ms": {:.1f}, "first_frame_of_few_ms": {:.1f}, )", few.prepared_ms,
+               few.first_frame_ms);
     fmt::print("{}\n", fmt::format(R"("delays": {}, "bytes_per_connection": {:.2f}}})", many.delays,
                                    static_cast<double>(many.bytes) / static_cast<double>(many.established)));
   }

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <rte_cycles.h>
+#include <rte_launch.h>
+
+#include <atomic>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flow/tuple_space.hpp"
+#include "port/port.hpp"
+#include "trial/sender.hpp"
+#include "trial/worker.hpp"
+
+// For benchmarks: a trial's tasks without a trial around them.
+namespace natxy {
+
+inline constexpr std::uint64_t kManyFrames = kMask48;
+inline constexpr double kUnreachable_fps = 1e9;
+inline constexpr double kLongest_s = 3600;
+inline constexpr double kBeforeStart_s = 0.01;
+inline constexpr unsigned kLook_us = 10'000;
+inline constexpr std::uint16_t kRunId = 1;
+inline constexpr const char* kNowhere = "net_null0,no-rx=1";
+inline constexpr MacAddress kMac = {2, 0, 0, 0, 0, 1};
+
+/// Seconds that this thread has had a core: on a shared machine others take it away now and then.
+inline double own_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+inline Clock the_clock() { return Clock{rte_get_tsc_hz()}; }
+
+/// Which fields of the four-tuple vary from frame to frame.
+struct Variation {
+  bool addresses = false;
+  bool ports = false;
+};
+
+template <Family F>
+TupleSpace<F> space_of(const Variation& variation) {
+  const auto address = [&](Address<F> base) {
+    AddressField<F> field{base, 0, 0, {}};
+    if (variation.addresses) field = {base, F == Family::ipv6 ? 16U : 0U, 16, {2, 65533, Order::pseudorandom}};
+    return field;
+  };
+  const auto port = [&](std::uint32_t min, std::uint32_t max) {
+    return FieldRange{min, variation.ports ? max : min, Order::pseudorandom};
+  };
+  // Addresses and ports together would be more tuples than can be enumerated.
+  const std::uint32_t last_port = variation.addresses ? 1024 + 255 : 65535;
+  return TupleSpace<F>({address(0xC6120000), address(0x0A000000), port(1, 1), port(1024, last_port)}, 1);
+}
+
+template <Family F>
+FrameTemplate<F> smallest_template() {
+  return FrameTemplate<F>({smallest_frame(F), 64, false, kMac, kMac, 0, kRunId});
+}
+
+/// On what senders run, and for how long.
+struct Bed {
+  double seconds = 0;
+  std::vector<unsigned> workers;  // DPDK's ids
+  std::string device;             // empty: one that throws away what it is given
+  std::optional<unsigned> drain;  // DPDK's id of who fetches what the device hands back
+};
+
+/// Some drivers connect to their other side after they are opened.
+inline void wait_for_link(const Port& port) {
+  for (int tries = 0; tries < 500 && !port.link_up(); ++tries) rte_delay_us_sleep(kLook_us);
+}
+
+inline Sender::Setup setup_of(const Schedule& schedule, Series slice = {0, 1}) {
+  const Clock clock = the_clock();
+  return {{0},
+          Turns(schedule.frames(), 0),
+          schedule.start(),
+          schedule,
+          slice,
+          schedule.start() + clock.ticks(kLongest_s),
+          clock.hz(),
+          clock.hz()};
+}
+
+/// Calls `job` on another core.
+template <class Job>
+void launch(Job& job, unsigned lcore) {
+  const auto run = [](void* argument) {
+    (*static_cast<Job*>(argument))();
+    return 0;
+  };
+  rte_eal_remote_launch(run, &job, lcore);
+}
+
+/// A trial's worker, and how long it had its core.
+struct TimedWorker {
+  Worker worker;
+  double seconds = 0;
+
+  TimedWorker(std::unique_ptr<Sender> sender, const std::atomic<bool>& stop) {
+    worker.senders.push_back(std::move(sender));
+    worker.stop = &stop;
+    worker.first_in_line = true;
+  }
+
+  [[nodiscard]] const Sender& sender() const { return *worker.senders.front(); }
+
+  void operator()() {
+    const double before = own_seconds();
+    Worker::run(&worker);
+    seconds = own_seconds() - before;
+  }
+};
+
+}  // namespace natxy

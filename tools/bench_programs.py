@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the engine's benchmark programs and reads what they print."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tools.testpmd import FIRST, NOWHERE, Wiring
+
+TASKS: Final = Path("build/engine/task_bench")
+PHASE1: Final = Path("build/engine/phase1_bench")
+
+
+def printed(argv: Sequence[str | Path]) -> list[dict[str, Any]]:
+    """By a program that goes before all others."""
+    process = subprocess.run([*FIRST, *argv], capture_output=True, text=True, check=False)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(map(str, argv))} ended with {process.returncode}:\n{process.stderr}")
+    return [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
+
+
+def task(name: str, cores: Sequence[int], seconds: float, wiring: Wiring = NOWHERE) -> dict[str, Any]:
+    return printed([*wiring.prefix, *task_argv(name, cores, seconds, wiring)])[0]
+
+
+def task_argv(name: str, cores: Sequence[int], seconds: float, wiring: Wiring = NOWHERE) -> list[str]:
+    """On each of `cores` at once, in one program."""
+    return [str(TASKS), name, ",".join(map(str, cores)), str(seconds), wiring.device, *wiring.arguments]

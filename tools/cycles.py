@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the cycles of the engine's tasks go, by `perf`: `make profile`.
+
+Writes build/bench/cycles.json, a list of {name, cycles: {part: cycles a frame}}, of what runs in user space. Where perf
+is missing or cannot count, it says so and leaves the file as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.progress import track
+
+from tools.bench_programs import printed, task_argv
+from tools.speed_tables import MEASURED, cycle_rows
+
+SECONDS: Final = 2.0
+TASKS: Final = (
+    "send-addresses-ports-ipv4",
+    "send-addresses-ports-ipv6",
+    "send-enumerated-ipv4",
+    "respond-4M-ipv4",
+    "receive-ipv4",
+)
+WORKER: Final = "rte-worker-1"
+REST: Final = "rest"
+# What a function belongs to: the first pattern that is found in "library|function" decides.
+_MAKING: Final = {
+    r"\bFrameTemplate<": "writing the frame: template, fields, two checksums",
+    r"Flows<": "the four-tuple",
+}
+_SENDING: Final = _MAKING | {
+    r"\b(StreamFrames<|Sender::|Worker::)": "buffers from the pool, schedule, clock, lateness",
+    r"^librte_(net_null|mempool|mbuf)": "the port, which gives each buffer back to its pool",
+}
+_RECEIVING: Final = {
+    r"\bclassify\(": "judging it",
+    r"\bReceiver::": "its stream, sequence number and delay",
+    r"^librte_net_ring": "the port",
+    r"^librte_mempool.*enqueue|^librte_mbuf": "giving its buffer back",
+}
+# What the benchmark does to have frames to receive.
+_NO_PART: Final = "|".join((*_MAKING, r"^librte_mempool.*dequeue", r"^task_bench.*\breceive<"))
+
+
+def parts(report: str, name: str, frames: int) -> dict[str, float]:
+    """Cycles a frame by part, of `perf report`'s lines "cycles|thread|library|function"; the greatest first."""
+    receives = name.startswith("receive")
+    belongs = (_RECEIVING if receives else _SENDING).items()
+    total: Counter[str] = Counter()
+    for line in report.splitlines():
+        cycles, _, rest = line.partition("|")
+        thread, _, function = rest.partition("|")
+        if thread.strip() != WORKER or (receives and re.search(_NO_PART, function)):
+            continue
+        found = (part for pattern, part in belongs if re.search(pattern, function))
+        total[next(found, REST)] += int(cycles)
+    return {part: round(cycles / frames, 1) for part, cycles in total.most_common()}
+
+
+def profile(name: str, core: int) -> dict[str, Any]:
+    with TemporaryDirectory(prefix="natxy-profile-") as folder:
+        samples = str(Path(folder) / "samples")
+        record = ["perf", "record", "--quiet", "--event=cycles:u", "--output", samples, "--"]
+        result = printed([*record, *task_argv(name, [core], SECONDS)])[0]
+        report = ["perf", "report", "--stdio", "--input", samples, "-t", "|", "--fields=period,comm,dso,sym"]
+        lines = subprocess.run(report, capture_output=True, text=True, check=True).stdout
+    return {"name": name, "cycles": parts(lines, name, result["frames"])}
+
+
+def why_not() -> str | None:
+    """Why perf cannot count here."""
+    if shutil.which("perf") is None:
+        return "perf is not installed: apt-get install linux-perf"
+    tried = subprocess.run(["perf", "stat", "--event=cycles:u", "true"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0 or "<not supported>" in tried.stderr or "<not counted>" in tried.stderr:
+        return f"perf cannot count cycles on this machine:\n{tried.stderr.strip()}"
+    return None
+
+
+def main() -> None:
+    if reason := why_not():
+        print(f"make profile: skipped: {reason}")
+        return
+    core = min(os.sched_getaffinity(0))
+    profiles = [profile(name, core) for name in track(TASKS, "perf", console=Console(stderr=True))]
+    MEASURED.mkdir(parents=True, exist_ok=True)
+    (MEASURED / "cycles.json").write_text(json.dumps(profiles, indent=1) + "\n", encoding="utf-8")
+    Console().print(Markdown("\n".join(cycle_rows(profiles))))
+
+
+if __name__ == "__main__":
+    main()
