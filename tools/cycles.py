@@ -18,11 +18,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.progress import track
 
 from tools.bench_programs import printed, task_argv
-from tools.speed_tables import MEASURED, cycle_rows
+from tools.speed_tables import MEASURED
 
 SECONDS: Final = 2.0
 TASKS: Final = (
@@ -37,20 +36,20 @@ REST: Final = "rest"
 # What a function belongs to: the first pattern that is found in "library|function" decides.
 _MAKING: Final = {
     r"\bFrameTemplate<": "writing the frame: template, fields, two checksums",
-    r"Flows<": "the four-tuple",
+    r"\b(\w+Flows|TupleSpace|AddressSet|Permutation|Cycle)\b": "the four-tuple",
 }
 _SENDING: Final = _MAKING | {
     r"\b(StreamFrames<|Sender::|Worker::)": "buffers from the pool, schedule, clock, lateness",
-    r"^librte_(net_null|mempool|mbuf)": "the port, which gives each buffer back to its pool",
+    r"^librte_|\b__tls_get_addr": "the port, which gives each buffer back to its pool",
 }
 _RECEIVING: Final = {
-    r"\bclassify\(": "judging it",
+    r"\bclassify\b": "judging it",
     r"\bReceiver::": "its stream, sequence number and delay",
     r"^librte_net_ring": "the port",
-    r"^librte_mempool.*enqueue|^librte_mbuf": "giving its buffer back",
+    r"^librte_|\b__tls_get_addr": "giving its buffer back",
 }
 # What the benchmark does to have frames to receive.
-_NO_PART: Final = "|".join((*_MAKING, r"^librte_mempool.*dequeue", r"^task_bench.*\breceive<"))
+_NO_PART: Final = "|".join((*_MAKING, r"\brte_pktmbuf_alloc", r"\breceive<"))
 
 
 def parts(report: str, name: str, frames: int) -> dict[str, float]:
@@ -96,7 +95,10 @@ def main() -> None:
     profiles = [profile(name, core) for name in track(TASKS, "perf", console=Console(stderr=True))]
     MEASURED.mkdir(parents=True, exist_ok=True)
     (MEASURED / "cycles.json").write_text(json.dumps(profiles, indent=1) + "\n", encoding="utf-8")
-    Console().print(Markdown("\n".join(cycle_rows(profiles))))
+    for found in profiles:
+        print(f"{found['name']}: {sum(found['cycles'].values()):.1f} cycles a frame")
+        for part, cycles in found["cycles"].items():
+            print(f"{cycles:8.1f}  {part}")
 
 
 if __name__ == "__main__":
