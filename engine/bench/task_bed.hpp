@@ -98,6 +98,14 @@ void launch(Job& job, unsigned lcore) {
   rte_eal_remote_launch(run, &job, lcore);
 }
 
+/// Until `lcore` has ended, which takes about `seconds`. This thread may be on the same core and would take it away by
+/// waiting awake, or by looking.
+inline void await(unsigned lcore, double seconds) {
+  rte_delay_us_sleep(static_cast<unsigned>(1e6 * seconds));
+  while (rte_eal_get_lcore_state(lcore) == RUNNING) rte_delay_us_sleep(kLook_us);
+  rte_eal_wait_lcore(lcore);
+}
+
 /// A trial's worker, and how long it had its core.
 struct TimedWorker {
   Worker worker;

@@ -153,7 +153,7 @@ std::string receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& sp
     }
   };
   launch(work, bed.workers.front());
-  rte_eal_mp_wait_lcore();
+  await(bed.workers.front(), bed.seconds);
   const std::uint64_t received = receiver.received_so_far();
   return speed(received, static_cast<double>(received) / busy);
 }
@@ -199,14 +199,16 @@ void add_cases(std::map<std::string, Case>& cases, const std::string& family) {
   add("receive-learn-4M", [](const Bed& bed) { return learn<F>(4'000'000, bed); });
 }
 
+double seconds_of(const Schedule& schedule) {
+  return kBeforeStart_s + the_clock().seconds(schedule.end() - schedule.start());
+}
+
 /// When frames left after they were due, by the engine's way of sending.
 Histogram paced(const Schedule& schedule, const Port& port, std::unique_ptr<FrameSource> frames, unsigned lcore) {
   std::atomic<bool> stop = false;
   TimedWorker worker(std::make_unique<Sender>(port, 0, std::move(frames), setup_of(schedule)), stop);
   launch(worker, lcore);
-  // This thread may share the worker's core and would disturb it by looking.
-  const double seconds = kBeforeStart_s + the_clock().seconds(schedule.end() - schedule.start());
-  rte_delay_us_sleep(static_cast<unsigned>(1e6 * seconds));
+  rte_delay_us_sleep(static_cast<unsigned>(1e6 * seconds_of(schedule)));
   while (!worker.sender().done()) rte_delay_us_sleep(kLook_us);
   stop = true;
   rte_eal_mp_wait_lcore();
@@ -231,7 +233,7 @@ Histogram spun(const Schedule& schedule, const Port& port, std::unique_ptr<Frame
     }
   };
   launch(send_all, lcore);
-  rte_eal_mp_wait_lcore();
+  await(lcore, seconds_of(schedule));
   return lateness;
 }
 
