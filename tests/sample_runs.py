@@ -59,7 +59,8 @@ def settings(**overrides: Any) -> dict[str, Any]:
     return {field: value for field, value in (resolved | overrides).items() if value is not None}
 
 
-def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = "") -> TrialResult:
+def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = "", corrupt: int = 0) -> TrialResult:
+    """`corrupt`: of the lost frames, in each direction."""
     frames = int(rate * TRIAL_S)
     seconds = [int(rate)] * int(TRIAL_S)
     lost = 37 if verdict is Verdict.FAIL else 0
@@ -69,14 +70,14 @@ def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = 
     streams = [
         StreamResult(
             name=name, planned=frames, sent=frames, unsent=0, received=frames - lost, lost=lost, duplicate=0,
-            reordered=0, corrupt=0, misrouted=0, beyond_window=0, intended_rate_fps=rate, offered_rate_fps=rate,
+            reordered=0, corrupt=corrupt, misrouted=0, beyond_window=0, intended_rate_fps=rate, offered_rate_fps=rate,
             pacing=pacing, delay=None, sent_per_second=seconds, received_per_second=seconds,
         )
         for name in ("forward", "reverse")[:directions]
     ]  # fmt: skip
     ports = [
-        PortResult(side=side, missed=0, no_buffer=0, kernel_drops=0, foreign=foreign)
-        for side, foreign in ((Side.LEFT, {"arp": 2}), (Side.RIGHT, {"icmpv6 redirect": 1, "lldp": 0}))
+        PortResult(side=side, missed=0, no_buffer=0, kernel_drops=0, foreign={**foreign, "corrupt_test": corrupt})
+        for side, foreign in ((Side.LEFT, {"arp": 2}), (Side.RIGHT, {"icmpv6_other": 1, "lldp": 0}))
     ]
     cause = {Verdict.PASS: Cause.LOSSLESS, Verdict.FAIL: Cause.LOSS, Verdict.INVALID: Cause.LATE}[verdict]
     told = {

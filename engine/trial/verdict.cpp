@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <string_view>
 
 namespace natxy {
 
@@ -29,6 +31,25 @@ const PortReport* port_of(const TrialReport& report, Side side) {
   return port == report.ports.end() ? nullptr : &*port;
 }
 
+/// With thousands separators.
+std::string grouped(std::uint64_t count) {
+  std::string digits = fmt::to_string(count);
+  for (std::size_t end = digits.size(); end > 3; end -= 3) digits.insert(end - 3, 1, ',');
+  return digits;
+}
+
+std::string frames(std::uint64_t count) { return grouped(count) + (count == 1 ? " frame" : " frames"); }
+
+/// Lost frames, and what arrived of them all the same.
+std::string told(const StreamSpec& spec, const StreamReport& stream, std::string_view remark = "") {
+  const std::uint64_t missing = lost(spec, stream);
+  const std::string loss =
+      fmt::format("{}: {} of {} lost ({:.4f} %){}", spec.name, grouped(missing), frames(spec.frames),
+                  100.0 * static_cast<double>(missing) / static_cast<double>(spec.frames), remark);
+  if (stream.corrupt == 0) return loss;
+  return fmt::format("{}; {} arrived with a wrong checksum or length", loss, grouped(stream.corrupt));
+}
+
 std::uint64_t total(const ReceiveDrops& drops) { return drops.missed + drops.no_buffer + drops.kernel; }
 
 /// Sets the verdict if this stream could not be sent as asked for.
@@ -48,12 +69,12 @@ bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock,
   const bool dut_fetches = port != nullptr && (port->medium == Medium::veth || port->medium == Medium::memif);
   if (blocked && dut_fetches) {
     set(report, Verdict::fail, Cause::back_pressure,
-        fmt::format("{}: the DUT's path took {} of {} frames in time; they waited {:.3f} s for it", asked.name,
-                    stream.sent, asked.frames, blocked_s));
+        fmt::format("{}: the DUT's path took {} of {} in time; they waited {:.3f} s for it", asked.name,
+                    grouped(stream.sent), frames(asked.frames), blocked_s));
   } else if (unsent > 0) {
     set(report, Verdict::invalid, Cause::unsent,
-        fmt::format("{}: {} of {} frames were not sent; the tester cannot keep up with {:.0f} frames/s", asked.name,
-                    unsent, asked.frames, asked.rate_fps));
+        fmt::format("{}: {} of {} were not sent; the tester cannot keep up with {:.0f} frames/s", asked.name,
+                    grouped(unsent), frames(asked.frames), asked.rate_fps));
   } else {
     set(report, Verdict::invalid, Cause::late,
         fmt::format("{}: the last frame left {:.6f} s late, {:.6f} s is allowed; the tester cannot keep up with {:.0f} "
@@ -80,7 +101,7 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
   for (const PortReport& port : report.ports) {
     if (port.rejected == 0) continue;
     set(report, Verdict::invalid, Cause::unsent,
-        fmt::format("the kernel rejected {} frames of port {} that the tester had sent", port.rejected,
+        fmt::format("the kernel rejected {} of port {} that the tester had sent", frames(port.rejected),
                     port.side == Side::left ? "left" : "right"));
     return;
   }
@@ -96,33 +117,30 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     const StreamSpec& asked = spec.streams[i];
     const std::uint64_t missing = lost(asked, report.streams[i]);
     if (missing <= allowed(asked)) continue;
-    const auto too_many = static_cast<double>(missing - allowed(asked));
+    const std::uint64_t too_many = missing - allowed(asked);
     const PortReport* port = port_of(report, opposite(asked.source));
     const auto drops = static_cast<double>(port == nullptr ? 0 : total(port->drops));
-    if (too_many > drops + burst_frames) {
-      set(report, Verdict::fail, Cause::loss,
-          fmt::format("{}: {} of {} frames lost ({:.4f} %)", asked.name, missing, asked.frames,
-                      100.0 * static_cast<double>(missing) / static_cast<double>(asked.frames)));
+    // What arrived corrupt was neither dropped by the tester nor lost to its bursts.
+    const std::uint64_t absent = missing - std::min(missing, report.streams[i].corrupt);
+    if (too_many > absent || static_cast<double>(too_many) > drops + burst_frames) {
+      set(report, Verdict::fail, Cause::loss, told(asked, report.streams[i]));
       return;
     }
     if (drops >= burst_frames) {
       set(report, Verdict::invalid, Cause::tester_drops,
-          fmt::format("{}: {} frames lost, but the tester itself dropped {:.0f} on reception", asked.name, missing,
+          fmt::format("{}: {} lost, but the tester itself dropped {:.0f} on reception", asked.name, frames(missing),
                       drops));
     } else {
       set(report, Verdict::invalid, Cause::paused,
-          fmt::format("{}: {} frames lost, but the tester paused for {:.3f} ms and sent {:.0f} frames in bursts "
-                      "afterwards",
-                      asked.name, missing, clock.seconds(report.streams[i].pacing.paused) * 1e3, burst_frames));
+          fmt::format("{}: {} lost, but the tester paused for {:.3f} ms and sent {} in bursts afterwards", asked.name,
+                      frames(missing), clock.seconds(report.streams[i].pacing.paused) * 1e3,
+                      frames(static_cast<std::uint64_t>(std::ceil(burst_frames)))));
     }
   }
   if (report.cause == Cause::tester_drops || report.cause == Cause::paused) return;
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
-    const std::uint64_t missing = lost(spec.streams[i], report.streams[i]);
-    if (missing == 0) continue;
-    set(report, Verdict::pass, Cause::loss,
-        fmt::format("{}: {} of {} frames lost, which is tolerated", spec.streams[i].name, missing,
-                    spec.streams[i].frames));
+    if (lost(spec.streams[i], report.streams[i]) == 0) continue;
+    set(report, Verdict::pass, Cause::loss, told(spec.streams[i], report.streams[i], ", which is tolerated"));
     return;
   }
   set(report, Verdict::pass, Cause::lossless, "every frame arrived");

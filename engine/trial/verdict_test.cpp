@@ -135,6 +135,38 @@ TEST_F(VerdictTest, LossThatAPauseExplainsIsInvalidAndMoreIsTheDuts) {
   expect(Verdict::fail, Cause::loss);
 }
 
+TEST_F(VerdictTest, WhatArrivedCorruptIsLostAndSaidToHaveArrived) {
+  report.streams[0].received -= 1;
+  report.streams[0].corrupt = 1;
+  expect(Verdict::fail, Cause::loss);
+  EXPECT_EQ(report.reason, "forward: 1 of 100,000 frames lost (0.0010 %); 1 arrived with a wrong checksum or length");
+  spec.streams[0].max_loss_ratio = 0.0001;
+  expect(Verdict::pass, Cause::loss);
+  EXPECT_EQ(report.reason,
+            "forward: 1 of 100,000 frames lost (0.0010 %), which is tolerated; 1 arrived with a wrong checksum or "
+            "length");
+}
+
+TEST_F(VerdictTest, APauseOrOwnDropsExplainNothingThatArrivedCorrupt) {
+  report.streams[0].received -= 1;
+  report.streams[0].corrupt = 1;
+  report.streams[0].pacing.paused = 2'000'000;  // 200 frames
+  report.ports[1].drops.kernel = 5;
+  expect(Verdict::fail, Cause::loss);
+}
+
+TEST_F(VerdictTest, WithinTheToleranceAPauseExplainsTheRest) {
+  spec.streams[0].max_loss_ratio = 0.0001;  // 10 frames
+  report.streams[0].pacing.paused = 2'000'000;
+  report.streams[0].received -= 30;
+  report.streams[0].corrupt = 10;
+  expect(Verdict::invalid, Cause::paused);
+  EXPECT_EQ(report.reason,
+            "forward: 30 frames lost, but the tester paused for 2.000 ms and sent 200 frames in bursts afterwards");
+  report.streams[0].corrupt = 11;  // more than is tolerated, whatever else is missing
+  expect(Verdict::fail, Cause::loss);
+}
+
 TEST_F(VerdictTest, AFailingStreamOutweighsOneSpoiltByAPause) {
   spec.streams.push_back(spec.streams[0]);
   spec.streams[1].source = Side::right;

@@ -97,7 +97,7 @@ class PlainWatch(RunListener):
         retry = f", try {attempt.retry}" if attempt.retry > 1 else ""
         self._say(
             f"  step {attempt.number}{retry}: {trial.title}: "
-            f"{trial.result.verdict} ({trial.result.reason}); sent {sent}, received {received}"
+            f"{trial.result.verdict} ({trial.result.reason}); sent {sent:,}, received {received:,}"
         )
 
     def test_finished(self, number: int, found: Mapping[str, Transfer]) -> None:
@@ -221,10 +221,10 @@ class LiveWatch(RunListener):
             )
             rows.add_row("rate", _quantity(attempt.rate, unit))
         if progress:
-            lost = max(0, progress.sent - progress.received)
-            counted = (
-                f"sent {progress.sent:,} of {progress.planned:,}, received {progress.received:,}, missing {lost:,}"
-            )
+            # The two are not counted at the same instant, and what arrived was sent.
+            sent = max(progress.sent, progress.received)
+            lost = sent - progress.received
+            counted = f"sent {sent:,} of {progress.planned:,}, received {progress.received:,}, missing {lost:,}"
             rows.add_row(KIND_WORDS[self._kind], counted)
         rows.add_row(f"last {'test' if experiment.procedure.between_hosts else 'trial'}", self._last)
         if self._trials or not experiment.procedure.between_hosts:

@@ -290,11 +290,10 @@ class SimulatedEngine:
         for stream, received in streams:
             lost = stream.frames - received
             if lost > stream.max_loss_ratio * stream.frames:
-                return Verdict.FAIL, Cause.LOSS, f"{stream.name}: {lost} of {stream.frames} frames lost"
+                return Verdict.FAIL, Cause.LOSS, _told(stream, lost)
         for stream, received in streams:
             if lost := stream.frames - received:
-                reason = f"{stream.name}: {lost} of {stream.frames} frames lost, which is tolerated"
-                return Verdict.PASS, Cause.LOSS, reason
+                return Verdict.PASS, Cause.LOSS, f"{_told(stream, lost)}, which is tolerated"
         return Verdict.PASS, Cause.LOSSLESS, "every frame arrived"
 
     def _stream_result(self, stream: StreamSpec, received: int) -> StreamResult:
@@ -332,6 +331,10 @@ class SimulatedEngine:
 
 def _arrived(frames: int, loss_ratio: float) -> int:
     return int(frames * (1 - loss_ratio)) if loss_ratio else frames
+
+
+def _told(stream: StreamSpec, lost: int) -> str:
+    return f"{stream.name}: {lost:,} of {stream.frames:,} frames lost ({100 * lost / stream.frames:.4f} %)"
 
 
 def _start_s(stream: StreamSpec) -> float:

@@ -26,6 +26,7 @@ from natxy.report import headlines, results_tables, states, sweep_tables, wordin
 from natxy.report.cards import cards
 from natxy.report.ceilings import self_test_sentence, tester_limits
 from natxy.report.chart import Chart
+from natxy.report.foreign_frames import corrupt_frames, foreign_frames
 from natxy.report.gateways_charts import gateways_charts
 from natxy.report.gateways_table import OTHER_KERNELS, gateways_table
 from natxy.report.live_charts import data_block, script, source_hash
@@ -153,7 +154,8 @@ def render(reader: RunReader) -> str:
         tester_limits=tester_limits(run),
         machine=_flat(run.machine),
         undecided_trials=results_tables.undecided_trials(run),
-        foreign_frames=results_tables.foreign_frames(run),
+        foreign_frames=foreign_frames(run),
+        corrupt_frames=corrupt_frames(run),
         capture=FOREIGN_FILE if (reader.folder / FOREIGN_FILE).is_file() else None,
     )
 

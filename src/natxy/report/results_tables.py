@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from natxy.engine.messages import Verdict
@@ -53,16 +52,6 @@ def undecided_trials(run: RunRecord) -> Table:
         if trial.verdict is Verdict.INVALID or trial.failed_to_prepare
     )  # fmt: skip
     return Table("Trials that decided nothing", tuple(Column(title, title in numeric) for title in columns), rows)
-
-
-def foreign_frames(run: RunRecord) -> Table:
-    total: Counter[tuple[str, str]] = Counter()
-    for _, _, trial in every_trial(run):
-        for port in trial.result.ports:
-            for kind, frames in port.foreign.items():
-                total[port.side.value, kind] += frames
-    rows = tuple((side, kind, f"{frames:,}") for (side, kind), frames in sorted(total.items()) if frames)
-    return Table("Foreign frames", (Column("Port"), Column("Kind"), Column("Frames", numeric=True)), rows)
 
 
 def trials(experiment: ExperimentRecord) -> Table:

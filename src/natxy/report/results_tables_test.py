@@ -117,14 +117,6 @@ def test_invalid_trials_are_listed_with_their_reason(run: RunRecord) -> None:
     )  # fmt: skip
 
 
-def test_foreign_frames_are_added_up_by_port_and_kind(run: RunRecord) -> None:
-    trials = sum(len(r.trials) for e in run.experiments for r in e.repetitions)
-    assert results_tables.foreign_frames(run).rows == (
-        ("left", "arp", f"{2 * trials:,}"),
-        ("right", "icmpv6 redirect", f"{trials:,}"),
-    )
-
-
 def test_every_trial_is_listed_and_a_retry_is_marked(run: RunRecord) -> None:
     forward = run.experiments[0]
     rows = results_tables.trials(forward).rows
