@@ -11,7 +11,7 @@ from typing import Final
 
 from natxy.engine.messages import Verdict
 from natxy.plan.units import format_duration
-from natxy.report import wording
+from natxy.report import headlines, wording
 from natxy.report.walk import every_trial
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
@@ -31,6 +31,9 @@ def result_rows(run: RunRecord) -> Iterator[str]:
         yield f"| Linux forwarding{words} | {_shown(found[f'forwarding{suffix}'])} | | | |"
         cells = (_shown(nat), wording.ratio(nat.baseline_ratio), *rates)
         yield f"| nftables NAT44{words} | " + " | ".join(cells) + " |"
+    if note := headlines.ratios_note(run.experiments):
+        yield ""
+        yield note.replace("*", r"\*")
     verdicts = [placed.trial.verdict for placed in every_trial(run)]
     yield ""
     yield (

@@ -18,10 +18,9 @@ from natxy.lab.interfaces import probe_interfaces
 from natxy.lab.namespaces import other_labs
 from natxy.plan.hardware import HardwareConfig
 from natxy.plan.models import LabConfig, SharedMachine, TestbedConfig
+from natxy.results.machine import NOTICED_STEAL_PERCENT, QUIET_LOAD, MachineLoad
 
 CPUS: Final = Path("/sys/devices/system/cpu")
-_QUIET_LOAD: Final = 0.5
-_NOTICED_STEAL_PERCENT: Final = 1.0
 # What Linux makes of itself on a machine with 4 GB or more.
 _USUAL_ENTRIES: Final = 262_144
 # The kernel's own choice where memory is short; with fewer buckets every look-up walks a list.
@@ -124,13 +123,12 @@ def _boost(machine: Transport, elsewhere: str) -> Finding:
 def _hypervisor() -> list[Finding]:
     if not is_virtual_machine():
         return [Finding("hypervisor", True, "none")]
-    # user nice system idle iowait irq softirq steal, in ticks since boot (proc(5)).
-    ticks = [int(word) for word in (read_text("/proc/stat") or "cpu 0").splitlines()[0].split()[1:9]]
-    if len(ticks) < 8:
+    now = MachineLoad.now()
+    if now.stolen_ticks is None:
         steal = Finding("steal time", None, "unknown: /proc/stat doesn't tell", "ask the host's `top` for it")
     else:
-        percent = 100 * ticks[7] / max(1, sum(ticks))
-        quiet = percent < _NOTICED_STEAL_PERCENT
+        percent = 100 * now.stolen_ticks / max(1, now.all_ticks)
+        quiet = percent < NOTICED_STEAL_PERCENT
         remedy = unless(quiet, "the host takes CPU time away: measure when it is quieter, or on dedicated cores")
         # Many hosts take time and don't say so.
         steal = Finding("steal time", quiet or None, f"{percent:.2f} % since boot, as the host tells it", remedy)
@@ -147,7 +145,7 @@ def _hypervisor() -> list[Finding]:
 
 def load(machine: Transport) -> Finding:
     minute = float((read_there("/proc/loadavg", machine) or "nan").split()[0])
-    idle = minute < _QUIET_LOAD
+    idle = minute < QUIET_LOAD
     remedy = unless(idle, "end other work on this machine before measuring")
     return Finding("load", idle or None, f"{minute:.2f} (mean of the last minute)", remedy)
 

@@ -27,6 +27,7 @@ class Card:
     share_percent: float | None = None
     share: str = ""
     baseline: str = ""
+    share_note: str = ""
     remark: str = ""
     more: tuple[str, ...] = ()
     doubt: str = ""
@@ -60,6 +61,7 @@ def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
         share_percent=experiment.baseline_ratio_percent,
         share=headlines.baseline_ratio(experiment),
         baseline=experiment.baseline.title if experiment.baseline else "",
+        share_note=headlines.ratios_note([experiment]),
         remark=_remark(experiment) if summary else "",
         more=latency_lines(experiment),
         doubt=tester_limited(run, experiment),

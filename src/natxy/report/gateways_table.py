@@ -41,7 +41,8 @@ def gateways_table(run: RunRecord, *, narrow: bool = False) -> Table | None:
         if name in based:
             columns.append(Column("base" if narrow else _BASELINE, numeric=True))
     rows = tuple(_row(row, compared, based, run, narrow=narrow) for row in compared.rows)
-    return Table(f"{TITLE}, medians", tuple(columns), rows)
+    measured = [experiment for row in compared.rows for experiment in row.experiments.values()]
+    return Table(f"{TITLE}, medians", tuple(columns), rows, note=headlines.ratios_note(measured))
 
 
 def label(row: GatewayName) -> str:

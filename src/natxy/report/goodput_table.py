@@ -9,7 +9,7 @@ from typing import Final
 from natxy.plan.models import Directions
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.plan.units import Unit
-from natxy.report import wording
+from natxy.report import headlines, wording
 from natxy.report.gateways_table import label, short_kernel
 from natxy.report.tables import Column, Table
 from natxy.results.gateways import GatewayName, gateway_key, gateway_names, traffic
@@ -63,7 +63,8 @@ def _table(title: str, rows: Sequence[_Row], cell: _Cell) -> Table:
     shown = [(name, {way: text for way, one in row.items() if (text := cell(one))}) for name, row in rows]
     ways = [*dict.fromkeys(way for _, row in shown for way in row)]
     cells = tuple((name, *(row.get(way, wording.ABSENT) for way in ways)) for name, row in shown if row)
-    return Table(title, (Column("Gateway"), *(Column(way, numeric=True) for way in ways)), cells)
+    note = headlines.ratios_note(one for _, row in rows for one in row.values()) if cell is _ratio else ""
+    return Table(title, (Column("Gateway"), *(Column(way, numeric=True) for way in ways)), cells, note=note)
 
 
 def _goodput(experiment: ExperimentRecord) -> str | None:
@@ -89,8 +90,8 @@ def _line_share(experiment: ExperimentRecord) -> str | None:
 
 
 def _ratio(experiment: ExperimentRecord) -> str | None:
-    share = experiment.baseline_ratio_percent
-    return None if share is None else f"{share:.0f}"
+    share = experiment.baseline_ratio
+    return None if share is None else f"{100 * share.value:.0f}{wording.ratio_mark(share)}"
 
 
 _SHOWN: Final[tuple[tuple[str, _Cell], ...]] = (

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from natxy.plan.line import LineTraffic
 from natxy.plan.loss_tolerance import loss_tolerance_of
 from natxy.plan.units import Unit, format_quantity, format_rate
@@ -72,3 +74,8 @@ def _counted(experiment: ExperimentRecord) -> str:
 def baseline_ratio(experiment: ExperimentRecord) -> str:
     """Empty without a baseline."""
     return "" if experiment.baseline is None else wording.ratio(experiment.baseline_ratio)
+
+
+def ratios_note(experiments: Iterable[ExperimentRecord]) -> str:
+    """What marks of their ratios to baselines mean; empty where none has one."""
+    return wording.ratios_note(experiment.baseline_ratio for experiment in experiments)

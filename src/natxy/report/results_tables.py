@@ -110,7 +110,7 @@ def _overview(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
         )
         for name, experiment in zip(_short_titles(experiments), experiments, strict=True)
     )
-    return Table(title, columns, tuple(row[: len(columns)] for row in rows))
+    return Table(title, columns, tuple(row[: len(columns)] for row in rows), note=headlines.ratios_note(experiments))
 
 
 def _short_titles(experiments: Sequence[ExperimentRecord]) -> Iterator[str]:
@@ -138,4 +138,5 @@ def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
     if any(experiment.baseline for experiment in experiments):
         rows.append(("Median relative to the baseline", *map(headlines.baseline_ratio, experiments)))
     columns = (Column(""), *(Column(experiment.title, numeric=True) for experiment in experiments))
-    return Table(title, columns, tuple(rows), frozenset({MEDIAN}), percentiles_note(experiments))
+    table = Table(title, columns, tuple(rows), frozenset({MEDIAN}), percentiles_note(experiments))
+    return table.with_note(headlines.ratios_note(experiments))

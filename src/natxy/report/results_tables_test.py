@@ -139,3 +139,17 @@ def test_nothing_is_said_of_a_direction_in_which_nothing_was_sent(tmp_path: Path
     assert [label for label in column(figures, "One way") if "forward" in label.split(", ")] == []
     assert "Typical latency, reverse, ms, median" in column(figures, "One way")
     assert [column.title for column in latencies.columns] == ["Experiment", "TL reverse", "WCL reverse"]
+
+
+def test_a_ratio_within_the_spread_is_marked_wherever_it_stands(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path)
+    sample.experiment("forward", Sought(200e3), title="Forwarding")
+    sample.experiment("near", Sought(201e3), title="Near", baseline="forward")
+    sample.experiment("far", Sought(100e3), title="Far", baseline="forward")
+    run = RunReader(sample.end()).run
+    table, overview = results_tables.rfc_form(run)[0], results_tables.overview(run)[0]
+    for found, title in ((table, "Median relative to the baseline"), (overview, "Near")):
+        (row,) = (row for row in found.rows if row[0] == title)
+        assert any(cell.endswith(" %*") for cell in row)
+        assert "* The two medians are no further apart than the wider of their spreads" in found.note
+    assert not column(table, "Far")["Median relative to the baseline"].endswith("*")

@@ -80,6 +80,11 @@ def remarks(run: RunRecord) -> list[str]:
     return [f"{', '.join(names)}: {remark}" for remark, names in said.items()]
 
 
+def busy(run: RunRecord) -> str:
+    """Empty of a quiet machine, and where nothing real was sent."""
+    return run.load.remark() if run.tester else ""
+
+
 def _sentence(state: str, reason: str) -> str:
     if not reason:
         return f"{state}."

@@ -70,8 +70,8 @@ def tables(group: SweepGroup, columns: Mapping[int, Computed]) -> tuple[Table, T
     medians = frozenset(row[0] for row in rows if row[0].endswith(MEDIAN))
     (first, *values), *others = rows
     head = (Column(first), *(Column(value, numeric=True) for value in values))
-    note = percentiles_note([cell for sweep in group.sweeps for cell in sweep.cells])
-    table = Table(title, head, tuple(others), medians, note)
+    cells = [cell for sweep in group.sweeps for cell in sweep.cells]
+    table = Table(title, head, tuple(others), medians, percentiles_note(cells)).with_note(headlines.ratios_note(cells))
     common = Table(f"{title}: the same in all of them", (Column(""), Column("Value", numeric=True)), tuple(same))
     return table.transposed() if group.sweeps[0].stands_in_rows else table, common
 
@@ -145,15 +145,9 @@ def overview(run: RunRecord) -> list[Table]:
 
 
 def _overview(sweep: Sweep, columns: Mapping[int, Computed]) -> Table:
-    comparisons = (
-        ("scale-up", _COMPUTED[0][1]),
-        ("rel.", _COMPUTED[1][1]),
-        ("degr.", _COMPUTED[2][1]),
-        ("base", _COMPUTED[3][1]),
-    )
     shown = [
         (title, cells)
-        for title, show in comparisons
+        for title, (_, show) in zip(_NARROW_COMPUTED, _COMPUTED, strict=True)
         if set(cells := [narrow.tight(show(columns[cell.id])) for cell in sweep.cells]) != {wording.ABSENT}
     ]
     head = (
@@ -168,4 +162,5 @@ def _overview(sweep: Sweep, columns: Mapping[int, Computed]) -> Table:
         )
         for index, (cell, place) in enumerate(zip(sweep.cells, sweep.places, strict=True))
     )
-    return Table(f"{sweep.title}: {headlines.kind(sweep.cells[0])}", head, rows)
+    title = f"{sweep.title}: {headlines.kind(sweep.cells[0])}"
+    return Table(title, head, rows, note=headlines.ratios_note(sweep.cells))

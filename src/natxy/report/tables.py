@@ -40,6 +40,10 @@ class Table:
             if len(row) != len(self.columns):
                 raise ValueError(f"table {self.title!r} has {len(self.columns)} columns, a row has {len(row)} cells")
 
+    def with_note(self, sentence: str) -> Table:
+        """Below what stands there already; nothing new without a sentence."""
+        return replace(self, note=" ".join(filter(None, (self.note, sentence))))
+
     def transposed(self) -> Table:
         """Columns as rows; the first column's cells become titles."""
         head = (Column(self.columns[0].title, numeric=True), *(Column(row[0], numeric=True) for row in self.rows))
@@ -106,6 +110,8 @@ class _Fitted:
         yield Text(self._table.title, style="bold")
         for part, widths in fitting(self._table, options.max_width):
             yield _drawn(part, widths)
+        if self._table.note:
+            yield Text(self._table.note, style="dim")
 
 
 def _drawn(table: Table, widths: Sequence[int]) -> rich_table.Table:

@@ -41,6 +41,8 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
         parts.append(Text("Near the tester's own limit:", style="bold yellow"))
         parts.extend(map(_bullet, limits))
     parts.append(Text(f"Run {states.run_state(run)}. {count(run)}"))
+    if busy := states.busy(run):
+        parts.append(Text(busy, style="yellow"))
     if sentence := self_test_sentence(run):
         parts.append(Text(sentence))
     if run.deviations and not list_deviations:

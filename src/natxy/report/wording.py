@@ -11,6 +11,8 @@ from natxy.plan.units import Unit, format_rate
 from natxy.results.statistics import Ratio, Summary
 
 ABSENT: Final = "–"
+_WITHIN_SPREAD: Final = "*"
+_WITHIN_SPREAD_NOTE: Final = "* The two medians are no further apart than the wider of their spreads: it may be chance."
 
 _UNITS: Final = {
     Unit.FPS: "frames/s per direction",
@@ -72,7 +74,19 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 def ratio(value: Ratio | None) -> str:
     """In percent."""
-    return ABSENT if value is None else value.bound + percent(100 * value.value)
+    if value is None:
+        return ABSENT
+    return value.bound + percent(100 * value.value) + ratio_mark(value)
+
+
+def ratio_mark(value: Ratio) -> str:
+    """Empty where the medians are further apart than their spreads, or nobody knows."""
+    return _WITHIN_SPREAD if value.within_spread else ""
+
+
+def ratios_note(ratios: Iterable[Ratio | None]) -> str:
+    """What the mark of some of them means; empty where none has it."""
+    return _WITHIN_SPREAD_NOTE if any(each and each.within_spread for each in ratios) else ""
 
 
 def scale_up(value: Ratio | None) -> str:

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any, Final
 
 from natxy.plan.procedures.base import Figure
-from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
+from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Summary
 
 RULE: Final = (
@@ -108,17 +108,11 @@ def _against_first(figure: Figure, experiments: Sequence[ExperimentRecord]) -> t
 def _of_one_run(figure: Figure, experiment: ExperimentRecord, run: int) -> Compared:
     is_headline = figure == experiment.declaration.headline()
     summary = experiment.statistics if is_headline else experiment.figure_statistics.get(figure.name)
-    spread = None
-    if summary and summary.count > 1:
-        brackets = [_bracket(r) for r in experiment.repetitions if r.state == State.DONE] if is_headline else []
-        spread = max([summary.maximum - summary.minimum, *brackets])
+    if is_headline:
+        spread = experiment.spread
+    else:
+        spread = summary.maximum - summary.minimum if summary and summary.count > 1 else None
     return Compared(figure, experiment, run, summary, spread)
-
-
-def _bracket(repetition: RepetitionRecord) -> float:
-    if repetition.lower_bound is None or repetition.upper_bound is None:
-        return 0.0
-    return repetition.upper_bound - repetition.lower_bound
 
 
 def _difference(first: Compared, other: Compared) -> Compared:

@@ -55,7 +55,8 @@ _RATIOS: Final = ("relative_scale_up", "relative_performance", "degradation", "t
 
 def computed(run: RunRecord) -> dict[int, Computed]:
     """By the experiments' ids."""
-    placed = {cell.id: sweep for sweep in sweeps(run) for cell in sweep.cells}
+    # One cell alone is compared with nothing.
+    placed = {cell.id: sweep for sweep in sweeps(run) for cell in sweep.cells if len(sweep.cells) > 1}
     return {experiment.id: _of(experiment, placed.get(experiment.id)) for experiment in run.experiments}
 
 

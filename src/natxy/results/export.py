@@ -85,7 +85,7 @@ def document(run: RunRecord) -> dict[str, Any]:
         | {"ceiling_share": asdict(share) if (share := ceiling_share(experiment, run.self_test)) else None}
         for experiment in run.experiments
     ]
-    known = {"tester": run.tester, "self_test": run.self_test}
+    known = {"load": run.load, "tester": run.tester, "self_test": run.self_test}
     models = {name: model.model_dump(mode="json") if model else None for name, model in known.items()}
     return _shallow(run) | models | {"experiments": experiments}
 

@@ -7,6 +7,67 @@ import os
 import platform
 import re
 from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+QUIET_LOAD: Final = 0.5
+NOTICED_STEAL_PERCENT: Final = 1.0
+
+
+class MachineLoad(BaseModel):
+    """At a moment. `minute`: mean of the last one, of all processes. Ticks are those of all cores since boot, None
+    where Linux doesn't tell `stolen_ticks`, which a virtual machine's host took away."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    minute: float
+    all_ticks: int
+    stolen_ticks: int | None
+
+    @classmethod
+    def now(cls) -> MachineLoad:
+        """OSError without Linux's /proc."""
+        # user nice system idle iowait irq softirq steal, in ticks since boot (proc(5)).
+        ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+        return cls(minute=os.getloadavg()[0], all_ticks=sum(ticks), stolen_ticks=ticks[7] if len(ticks) > 7 else None)
+
+
+class LoadOfRun(BaseModel):
+    """`sessions`: when the run began and when it ended, for each time that it was under way."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sessions: tuple[tuple[MachineLoad, MachineLoad], ...]
+
+    def facts(self) -> dict[str, str]:
+        if not self.sessions:
+            return {}
+        began, ended = self.sessions[0][0], self.sessions[-1][1]
+        facts = {"load before": f"{began.minute:.2f}", "load at the end": f"{ended.minute:.2f}"}
+        steal = self._steal_percent
+        return facts if steal is None else {**facts, "steal time": f"{steal:.2f} %"}
+
+    def remark(self) -> str:
+        """By the doctor's rule; empty of a machine that was quiet. The load at the end has the run itself in it."""
+        busy = max((began.minute for began, _ in self.sessions), default=0.0)
+        steal = self._steal_percent or 0.0
+        words = [
+            f"its load was {busy:.2f} when the run began" if busy >= QUIET_LOAD else "",
+            f"its host took {steal:.2f} % of the cores' time away" if steal >= NOTICED_STEAL_PERCENT else "",
+        ]
+        told = " and ".join(filter(None, words))
+        return told and f"The machine was busy with other things: {told}. See `natxy doctor`."
+
+    @property
+    def _steal_percent(self) -> float | None:
+        ticks = stolen = 0
+        for began, ended in self.sessions:
+            if began.stolen_ticks is None or ended.stolen_ticks is None:
+                return None
+            ticks += ended.all_ticks - began.all_ticks
+            stolen += ended.stolen_ticks - began.stolen_ticks
+        return 100 * stolen / ticks if ticks > 0 else None
 
 
 def describe_machine() -> dict[str, str]:

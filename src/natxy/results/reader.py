@@ -17,6 +17,7 @@ from natxy.engine.messages import Cause, TrialResult, Verdict
 from natxy.errors import PlanError
 from natxy.plan.procedures import DECLARATIONS
 from natxy.results.curves import CURVES
+from natxy.results.machine import LoadOfRun, MachineLoad
 from natxy.results.records import (
     ExperimentRecord,
     Purpose,
@@ -109,6 +110,7 @@ def _read_run(db: sqlite3.Connection) -> RunRecord:
         started_at=row["started_at"],
         finished_at=row["finished_at"],
         active_s=_active_s(db),
+        load=_load(db),
         state=state,
         plan_yaml=row["plan_yaml"],
         seed=int(row["seed"]),
@@ -127,6 +129,14 @@ def _active_s(db: sqlite3.Connection) -> float:
     sessions = db.execute("SELECT started_at, ended_at FROM session").fetchall()
     moments = ([datetime.fromisoformat(moment) for moment in session] for session in sessions)
     return sum((ended - started).total_seconds() for started, ended in moments)
+
+
+_load_of: Final = MachineLoad.model_validate_json
+
+
+def _load(db: sqlite3.Connection) -> LoadOfRun:
+    sessions = db.execute("SELECT load_before_json, load_after_json FROM session ORDER BY id").fetchall()
+    return LoadOfRun(sessions=tuple((_load_of(before), _load_of(after)) for before, after in sessions))
 
 
 def _ended(experiment: ExperimentRecord) -> ExperimentRecord:

@@ -12,6 +12,7 @@ from natxy.engine.messages import Cause, TrialResult, Verdict
 from natxy.plan.models import CellValue
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.results.curves import Curve
+from natxy.results.machine import LoadOfRun
 from natxy.results.selftest import SelfTest
 from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize_bounded, summarize_headlines
 from natxy.results.tester import Tester
@@ -144,6 +145,13 @@ class RepetitionRecord:
     transfers: list[TransferRecord] = field(default_factory=list)
 
     @property
+    def bracket(self) -> float:
+        """What a search left open; 0 without one."""
+        if self.lower_bound is None or self.upper_bound is None:
+            return 0.0
+        return self.upper_bound - self.lower_bound
+
+    @property
     def measured(self) -> bool:
         """To the end, if only to find that there is no headline."""
         return self.state in (State.DONE, State.NO_RESULT)
@@ -208,7 +216,23 @@ class ExperimentRecord:
     @property
     def baseline_ratio(self) -> Ratio | None:
         """The source papers' throughput ratio, median against median."""
-        return ratio(self.statistics, self.baseline.statistics) if self.baseline else None
+        if self.baseline is None or self.statistics is None or self.baseline.statistics is None:
+            return None
+        found = ratio(self.statistics, self.baseline.statistics)
+        if found is None or found.bound or self.spread is None or self.baseline.spread is None:
+            return found
+        apart = abs(self.statistics.median - self.baseline.statistics.median)
+        return found._replace(within_spread=apart <= max(self.spread, self.baseline.spread))
+
+    @property
+    def spread(self) -> float | None:
+        """Maximum − minimum of the repetitions, or the last bracket of a search where that is wider; None where fewer
+        than two have a result."""
+        summary = self.statistics
+        if summary is None or summary.count < 2:
+            return None
+        brackets = [repetition.bracket for repetition in self.repetitions if repetition.state == State.DONE]
+        return max([summary.maximum - summary.minimum, *brackets])
 
     @property
     def baseline_ratio_percent(self) -> float | None:
@@ -271,6 +295,7 @@ class RunRecord:
     testbed: dict[str, str]
     deviations: list[str]
     machine: dict[str, str]
+    load: LoadOfRun
     tester: Tester | None = None
     self_test: SelfTest | None = None
     experiments: list[ExperimentRecord] = field(default_factory=list)

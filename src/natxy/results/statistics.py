@@ -108,10 +108,11 @@ class Summary:
 
 class Ratio(NamedTuple):
     """A median over another. `bound`: `≤ ` where the other may be higher than measured, `≥ ` where the one may be, `< `
-    where its search found nothing."""
+    where its search found nothing. `within_spread`: the two medians are no further apart than their wider spread."""
 
     value: float
     bound: str = ""
+    within_spread: bool = False
 
 
 def ratio(own: Summary | None, other: Summary | None) -> Ratio | None:

@@ -20,6 +20,7 @@ from natxy.dut.owner import Owner
 from natxy.engine.messages import TrialResult
 from natxy.plan.models import CellValue
 from natxy.results.curves import CURVES, Curve
+from natxy.results.machine import MachineLoad
 from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind
 from natxy.results.selftest import SelfTest
 from natxy.results.tester import Tester
@@ -35,7 +36,8 @@ CREATE TABLE run (
     tester_json TEXT, self_test_json TEXT
 ) STRICT;
 CREATE TABLE session (
-    id INTEGER PRIMARY KEY, started_at TEXT NOT NULL, ended_at TEXT NOT NULL
+    id INTEGER PRIMARY KEY, started_at TEXT NOT NULL, ended_at TEXT NOT NULL,
+    load_before_json TEXT NOT NULL, load_after_json TEXT NOT NULL
 ) STRICT;
 CREATE TABLE experiment (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, gateway TEXT NOT NULL,
@@ -147,11 +149,15 @@ class RunStore:
 
     def _start_session(self) -> None:
         """One for each time that a run is under way; the time between two of them is none of its own."""
-        self._insert("session", started_at=(now := timestamp()), ended_at=now)
+        now, load = timestamp(), MachineLoad.now().model_dump_json()
+        self._insert("session", started_at=now, ended_at=now, load_before_json=load, load_after_json=load)
 
     def _extend_session(self) -> None:
         """One that is killed ends with the last trial that it stored."""
-        self._db.execute("UPDATE session SET ended_at = ? WHERE id = (SELECT max(id) FROM session)", (timestamp(),))
+        self._db.execute(
+            "UPDATE session SET ended_at = ?, load_after_json = ? WHERE id = (SELECT max(id) FROM session)",
+            (timestamp(), MachineLoad.now().model_dump_json()),
+        )
 
     # --- experiments
 
