@@ -30,7 +30,8 @@ def compare_runs(
 
     Experiments are the same when their names, procedures and cells are. A run differs from the first when their
     medians differ by more than the wider of the two spreads: maximum − minimum of the repetitions, or the last bracket
-    of a search where that is wider. One repetition has no spread.
+    of a search where that is wider. One repetition has no spread. Of traffic that is not alike, as of other frame
+    sizes, there is no verdict.
     """
     with reported_errors():
         if len(folders) < 2:
@@ -44,6 +45,8 @@ def compare_runs(
         if differing.rows:
             tables.append(differing)
         if form is not None:
+            if compared.unmatched:
+                tables.append(comparison.unmatched_table(compared))
             typer.echo(printed(form, tables, comparison_rows(compared)), nl=False)
             return
         console = Console()
@@ -56,5 +59,5 @@ def compare_runs(
         for table in tables:
             console.print(to_rich(table))
         for line in comparison.unmatched(compared):
-            say(f"Not in every run: {line}")
+            say(f"{comparison.NOT_IN_EVERY_RUN}: {line}")
         say(RULE)

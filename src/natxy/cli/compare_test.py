@@ -80,6 +80,25 @@ def test_what_differs_and_what_is_missing_is_said(tmp_path: Path) -> None:
     assert "within" in done.output
 
 
+def test_other_traffic_is_not_alike_whatever_the_rates(tmp_path: Path) -> None:
+    first, second = run(tmp_path / "a", 231e3), run(tmp_path / "b", 300e3, family="ipv6", frame_size=84)
+    assert rows(compare(first, second, form="csv"))[1]["exceeds_spread"] == "not alike"
+    assert "not alike: frame_size, family" in compare(first, second).output
+
+
+def test_settings_read_as_in_a_plan(tmp_path: Path) -> None:
+    hosts = {"networks": ["2001:2::/64", "2001:2:1::/64"], "rate": 10000.0, "share": 0.25, "deep": [{"a": True}]}
+    done = compare(run(tmp_path / "a", 231e3), run(tmp_path / "b", 231e3, hosts=hosts), form="markdown")
+    for told in ("2001:2::/64, 2001:2:1::/64 |", "| 10000 |", "| 0.25 |", "| {a: true} |"):
+        assert told in done.output, told
+
+
+def test_tables_say_what_is_not_in_every_run(tmp_path: Path) -> None:
+    done = compare(quickstart(tmp_path / "a"), run(tmp_path / "b", 231e3), form="markdown")
+    assert "**Not in every run**" in done.output
+    assert "| nat44-rate: as connection-rate only in run 1 |" in done.output
+
+
 def test_cells_are_matched_by_sweep_and_coordinates_however_they_were_written(tmp_path: Path) -> None:
     folders = []
     for folder, written, cells in (("a", "400k", (64, 400_000)), ("b", "400000", (400_000, 800_000))):

@@ -26,7 +26,7 @@ from natxy.plan.loop import LoopConfig
 from natxy.plan.models import AddressPreset, ExperimentPlan, LabConfig, Plan, TestbedConfig
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures import takers
-from natxy.plan.terms import Family, Kernel, TranslationKind
+from natxy.plan.terms import TRAFFIC_FIELDS, Family, Kernel, TranslationKind
 from natxy.plan.topology import is_safe
 from natxy.plan.translation_checks import check_translation
 from natxy.plan.units import Unit, format_duration, format_share
@@ -313,7 +313,7 @@ def _check_same_traffic(
     experiment: ExperimentPlan, other: ExperimentPlan, family: Family, at: Location, consequence: str
 ) -> Iterator[Problem]:
     """`family` is the plan's, of experiments that say none."""
-    for field in ("frame_size", "size_convention", "directions", "family"):
+    for field in TRAFFIC_FIELDS:
         own, others = (
             (each.left_family or family if field == "family" else getattr(each, field)) for each in (experiment, other)
         )

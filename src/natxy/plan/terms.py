@@ -31,6 +31,9 @@ class TranslationKind(StrEnum):
 
 IP_HEADER_DIFFERENCE_BYTES: Final = 20
 
+# Results of traffic of which one of these differs say nothing of their gateways side by side.
+TRAFFIC_FIELDS: Final = ("frame_size", "size_convention", "directions", "family")
+
 # More make a message slow to read; a bit field has no such limit.
 MOST_ADDRESSES_LISTED: Final = 65_536
 

@@ -22,6 +22,7 @@ _COLUMNS = (
     Column("Verdict"),
 )
 
+NOT_IN_EVERY_RUN: Final = "Not in every run"
 _VERDICTS: Final = {
     Exceeds.YES: "differs",
     Exceeds.NO: "within spread",
@@ -69,6 +70,10 @@ def settings(comparison: Comparison, runs: int) -> Table:
     return Table("Settings that differ", columns, rows)
 
 
+def unmatched_table(comparison: Comparison) -> Table:
+    return Table(NOT_IN_EVERY_RUN, (Column("Experiment"),), tuple((line,) for line in unmatched(comparison)))
+
+
 def unmatched(comparison: Comparison) -> Iterator[str]:
     """A line for every experiment that is not in all runs."""
     for experiment, runs in comparison.unmatched:
@@ -90,8 +95,14 @@ def _row(compared: Compared, names: Mapping[Key, str]) -> tuple[str, ...]:
         compared.shown_spread(lambda value: wording.quantity(value, unit)) or wording.ABSENT,
         str(summary.count if summary else 0),
         _difference(compared),
-        _VERDICTS[compared.exceeds] if compared.exceeds else "",
+        _verdict(compared),
     )
+
+
+def _verdict(compared: Compared) -> str:
+    if compared.unlike:
+        return f"not alike: {', '.join(compared.unlike)}"
+    return _VERDICTS[compared.exceeds] if compared.exceeds else ""
 
 
 def _difference(compared: Compared) -> str:

@@ -15,13 +15,15 @@ from enum import Enum
 from typing import Any, Final
 
 from natxy.plan.procedures.base import Figure
+from natxy.plan.terms import TRAFFIC_FIELDS
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Summary
 
 RULE: Final = (
     "A run differs from the first when their medians differ by more than the wider of the two spreads: maximum − "
     "minimum of the repetitions, or the last bracket of a search where that is wider. A difference within the spread "
-    "may be chance. One repetition has no spread: measure more, three at least, to know."
+    "may be chance. One repetition has no spread: measure more, three at least, to know. Of traffic that is not alike "
+    "nothing is said."
 )
 
 # They only name what is compared.
@@ -36,6 +38,7 @@ class Exceeds(Enum):
     NO = "no"
     ONE_REPETITION = "one repetition, no spread"
     BOUND = "a median is only a bound"
+    UNLIKE = "not alike"
 
 
 _SIGNS: Final = {1: "≥ ", -1: "≤ ", 0: ""}
@@ -46,7 +49,8 @@ class Compared:
     """One figure in one run. `spread` is as in the rule, None with one repetition. `difference` and
     `difference_percent` are against the first run, None for that itself and where one has no result; the percentage
     also where the first median is 0. `bound` is `≥ ` or `≤ ` where a median is one: what the difference is at least or
-    at most. Two that contradict each other leave none."""
+    at most. Two that contradict each other leave none. `unlike`: what of the traffic is not as in the first run, which
+    leaves nothing to say of the gateways."""
 
     figure: Figure
     experiment: ExperimentRecord
@@ -57,6 +61,7 @@ class Compared:
     difference_percent: float | None = None
     exceeds: Exceeds | None = None
     bound: str = ""
+    unlike: tuple[str, ...] = ()
 
     def shown_spread(self, show: Callable[[float], str]) -> str | None:
         """As a bound where a search's limits cut off an end; None without a spread and where they did both."""
@@ -124,12 +129,15 @@ def _difference(first: Compared, other: Compared) -> Compared:
     if len(bounds) > 1:
         return replace(other, exceeds=Exceeds.BOUND)
     bound = bounds.pop() if bounds else 0
+    settings, others = first.experiment.settings, other.experiment.settings
+    unlike = tuple(field for field in TRAFFIC_FIELDS if settings.get(field) != others.get(field))
     return replace(
         other,
         difference=difference,
         difference_percent=100 * difference / base if base else None,
-        exceeds=_exceeds(first, other, difference, bound),
+        exceeds=Exceeds.UNLIKE if unlike else _exceeds(first, other, difference, bound),
         bound=_SIGNS[bound],
+        unlike=unlike,
     )
 
 
@@ -160,6 +168,17 @@ def _differing(settings: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str | N
 def _flat(settings: object, path: str = "") -> list[tuple[str, str]]:
     """`timing.trial` and its value."""
     if not isinstance(settings, Mapping):
-        return [(path, str(settings))]
+        return [(path, _plain(settings))]
     inner = ((f"{path}.{name}" if path else name, value) for name, value in settings.items())
     return [pair for name, value in inner for pair in _flat(value, name)]
+
+
+def _plain(value: object) -> str:
+    """As in a plan."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() else str(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name}: {_plain(inner)}" for name, inner in value.items()) + "}"
+    return ", ".join(map(_plain, value)) if isinstance(value, list) else str(value)
