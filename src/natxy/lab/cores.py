@@ -43,7 +43,7 @@ def assign_cores(
         missing = sorted(set(wanted or ()) - set(cores))
         if missing:
             raise PlanError(
-                f"{option} names core {missing[0]}, but natxy may run on {_listed(cores)} only: choose from these"
+                f"{option} names core {missing[0]}, but natxy may run on {named_cores(cores)} only: choose from these"
             )
     tester_cores = tuple(tester or _first_besides(cores, dut or ()))
     dut_cores = tuple(_first_besides(cores, tester_cores, dut_count) if dut is None else dut)
@@ -63,5 +63,6 @@ def _first_besides(cores: Sequence[int], taken: Sequence[int], count: int = 1) -
     return [core for core in cores if core not in taken][:count] or list(cores[:1])
 
 
-def _listed(cores: Sequence[int]) -> str:
+def named_cores(cores: Sequence[int]) -> str:
+    """`core 0`, `cores 0, 1`."""
     return "core " + str(cores[0]) if len(cores) == 1 else "cores " + ", ".join(map(str, cores))

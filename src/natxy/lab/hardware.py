@@ -13,7 +13,7 @@ from natxy.dut.transport import LocalTransport
 from natxy.engine.messages import PortSpec, Side
 from natxy.hosts.iperf3 import Host
 from natxy.lab.cabled import CabledTestbed
-from natxy.lab.cores import CoreAssignment, assign_cores
+from natxy.lab.cores import CoreAssignment, assign_cores, named_cores
 from natxy.lab.engine_program import find_engine
 from natxy.lab.host_namespaces import host_namespaces
 from natxy.lab.interfaces import disturbing_offloads
@@ -55,8 +55,8 @@ class HardwareTestbed(CabledTestbed):
         return {
             "testbed": "hardware: the tester's own ports, cabled to the DUT",
             "kernel": f"{platform.system()} {platform.release()} (the tester's)",
-            "tester cores": ", ".join(map(str, self.cores.tester)),
-            "control core": str(self.cores.main),
+            "tester cores": named_cores(self.cores.tester),
+            "control core": named_cores([self.cores.main]),
         }
 
     def port_description(self) -> dict[str, str]:

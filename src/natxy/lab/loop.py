@@ -14,7 +14,7 @@ from natxy.dut.owner import Owner
 from natxy.dut.transport import NetnsTransport
 from natxy.engine.messages import PortMedium, PortSpec, Side
 from natxy.lab.built import BuiltTestbed
-from natxy.lab.cores import CoreAssignment, assign_cores
+from natxy.lab.cores import CoreAssignment, assign_cores, named_cores
 from natxy.lab.engine_program import find_engine
 from natxy.lab.namespaces import LabNamespaces
 from natxy.lab.netns import OFFLOADS_OFF, SILENT_SYSCTLS, TESTER_MACS, veth_device
@@ -22,6 +22,7 @@ from natxy.lab.send_buffer import AF_XDP_SEND_BUFFER
 from natxy.lab.tester_ports import TesterPorts
 from natxy.plan.addresses import USUAL_MTU
 from natxy.plan.loop import LoopConfig
+from natxy.plan.units import counted
 
 _MEDIA: Final = {
     "veth": "the two ends of a veth pair in a network namespace",
@@ -91,9 +92,9 @@ class LoopTestbed(BuiltTestbed):
         return {
             "testbed": f"loop: the tester's ports joined by {_MEDIA[self._config.medium]}; no DUT",
             "kernel": f"{platform.system()} {platform.release()}",
-            "tester cores": ", ".join(map(str, self.cores.tester)),
-            "control core": str(self.cores.main),
-            "i/o": f"net_{io}, {self._config.queues} queue(s) a port",
+            "tester cores": named_cores(self.cores.tester),
+            "control core": named_cores([self.cores.main]),
+            "i/o": f"net_{io}, {counted(self._config.queues, 'queue')} a port",
         } | ports
 
     def _join(self) -> None:

@@ -12,7 +12,7 @@ from natxy.dut.machine import MachineSysctls
 from natxy.dut.transport import LocalTransport, Transport
 from natxy.engine.messages import PortMedium, PortSpec, Side
 from natxy.lab.built import BuiltTestbed
-from natxy.lab.cores import CoreAssignment, lab_cores
+from natxy.lab.cores import CoreAssignment, lab_cores, named_cores
 from natxy.lab.cpu import is_virtual_machine
 from natxy.lab.engine_program import find_engine
 from natxy.plan.addresses import USUAL_MTU
@@ -53,12 +53,12 @@ class MemifTestbed(BuiltTestbed):
         return {
             "testbed": "memif: tester and reference gateway, two programs joined by shared memory",
             "kernel": f"{platform.system()} {platform.release()}",
-            "tester cores": ", ".join(map(str, self.cores.tester)),
-            "control core": str(self.cores.main),
+            "tester cores": named_cores(self.cores.tester),
+            "control core": named_cores([self.cores.main]),
         }
 
     def dut_description(self) -> dict[str, str]:
-        return {"cores": ", ".join(map(str, self.cores.dut))}
+        return {"cores": named_cores(self.cores.dut)}
 
     def port_description(self) -> dict[str, str]:
         return {"i/o": "net_memif"}

@@ -21,7 +21,7 @@ from natxy.dut.transport import NetnsTransport, Transport
 from natxy.engine.messages import PortMedium, PortSpec, Side
 from natxy.hosts.iperf3 import Host
 from natxy.lab.built import BuiltTestbed
-from natxy.lab.cores import CoreAssignment, lab_cores
+from natxy.lab.cores import CoreAssignment, lab_cores, named_cores
 from natxy.lab.cpu import is_virtual_machine
 from natxy.lab.engine_program import find_engine
 from natxy.lab.host_namespaces import host_namespaces
@@ -31,6 +31,7 @@ from natxy.lab.send_buffer import AF_XDP_SEND_BUFFER
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.experiment import Addresses
 from natxy.plan.models import LabConfig
+from natxy.plan.units import counted
 
 TESTER_MACS = {Side.LEFT: "02:00:00:00:00:01", Side.RIGHT: "02:00:00:00:01:01"}
 DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
@@ -120,20 +121,20 @@ class NetnsLab(BuiltTestbed):
             "testbed": "lab: network namespaces and veth pairs on one machine",
             "kernel": f"{platform.system()} {platform.release()}",
             "dut namespace": self._namespaces.dut,
-            "tester cores": _listed(self.cores.tester),
-            "control core": str(self.cores.main),
+            "tester cores": named_cores(self.cores.tester),
+            "control core": named_cores([self.cores.main]),
             "offloads": "checksum, GRO, GSO, TSO and scatter-gather off on all veth ends",
             "net.core.netdev_max_backlog": self._machine.read("net.core.netdev_max_backlog"),
             "net.core.wmem_default": self._machine.read("net.core.wmem_default"),
         }
 
     def dut_description(self) -> dict[str, str]:
-        return {"cores": f"{_listed(self.cores.dut)} (RPS on {self.interfaces.left} and {self.interfaces.right})"}
+        return {"cores": f"{named_cores(self.cores.dut)} (RPS on {self.interfaces.left} and {self.interfaces.right})"}
 
     def port_description(self) -> dict[str, str]:
         return {
             "tester namespace": self._namespaces.tester,
-            "i/o": f"net_{self._config.io} on veth, {self._config.queues} queue(s) a port",
+            "i/o": f"net_{self._config.io} on veth, {counted(self._config.queues, 'queue')} a port",
         }
 
     def deviations(self) -> list[str]:

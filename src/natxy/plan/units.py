@@ -157,6 +157,11 @@ def format_duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
+def counted(count: int, word: str) -> str:
+    """`1 queue`, `2 queues`."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
 def times(count: int) -> str:
     """`once`, `3 times`."""
     return "once" if count == 1 else f"{count:,} times"

@@ -21,6 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from natxy.engine.messages import Verdict
+from natxy.lab.cores import named_cores
 from natxy.plan.units import format_duration
 from natxy.report import headlines, results_tables, states, sweep_tables, wording
 from natxy.report.cards import cards
@@ -233,7 +234,15 @@ def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, str]:
-    return {key: ", ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in values.items()}
+    return {key: _fact(key, value) for key, value in values.items()}
+
+
+def _fact(key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return named_cores(value) if key.endswith("cores") and value else ", ".join(map(str, value))
+    return str(value)
 
 
 def _moment(timestamp: str) -> str:

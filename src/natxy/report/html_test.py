@@ -118,7 +118,7 @@ def test_names_do_not_break_at_their_hyphens(tmp_path: Path) -> None:
 def test_gateways_of_one_configuration_are_described_once(tmp_path: Path) -> None:
     text = Page(write_report(quickstart(tmp_path))).text
     assert text.count("table ip natxy {") == 2
-    assert "NAT44 connection rate, NAT44 validated connection rate, NAT44 throughput" in text
+    assert "NAT44 connection rate; NAT44 validated connection rate; NAT44 throughput" in text
 
 
 @pytest.mark.parametrize("state", list(RunState))
@@ -157,4 +157,4 @@ def test_the_gateway_s_configurations_name_the_cells_that_they_were_measured_in(
     page = re.sub(r"\s+", " ", Page(write_report(sweeps(tmp_path))).text)
     assert "Measured in Connection rate (Connections 200,000)." in page
     # Every cell of these had one configuration.
-    assert "Measured in Linux IPv4 forwarding, Forwarding, Addresses and ports." in page
+    assert "Measured in Linux IPv4 forwarding; Forwarding; Addresses and ports." in page

@@ -75,11 +75,16 @@ def describe_machine() -> dict[str, str]:
         "host": platform.node(),
         "processor": _first(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo")) or platform.machine(),
         "cores": str(os.cpu_count()),
-        "memory": _first(r"^MemTotal:\s*(.+)$", Path("/proc/meminfo")) or "unknown",
+        "memory": _memory(),
         "system": _first(r'^PRETTY_NAME="?([^"\n]+)', Path("/etc/os-release")) or platform.system(),
         "kernel": platform.release(),
         "python": platform.python_version(),
     }
+
+
+def _memory() -> str:
+    kilobytes = _first(r"^MemTotal:\s*(\d+) kB$", Path("/proc/meminfo"))
+    return f"{int(kilobytes) / 2**20:.1f} GiB" if kilobytes else "unknown"
 
 
 def _first(pattern: str, file: Path) -> str | None:
