@@ -13,6 +13,7 @@ from ipaddress import ip_address
 from typing import ClassVar
 
 from natxy.dut.base import TableNeed
+from natxy.dut.table_time import longest_s
 from natxy.dut.transport import Transport
 from natxy.errors import DutError, PlanError
 from natxy.plan.addresses import IPNetwork
@@ -30,7 +31,7 @@ class ConntrackTable:
     managed by; these don't keep a table from being empty.
     """
 
-    flush_timeout_s: ClassVar[float] = 15.0
+    most_flushes: ClassVar[int] = 15
 
     def __init__(
         self,
@@ -70,19 +71,19 @@ class ConntrackTable:
         return int(self._transport.run(["cat", COUNT_PATH]).stdout)
 
     def clear(self) -> None:
-        """Flushes until the table counts 0; DutError when it doesn't within `flush_timeout_s`."""
-        deadline = time.monotonic() + self.flush_timeout_s
-        while True:
-            self._transport.run(["conntrack", "-F"], timeout_s=self.flush_timeout_s)
+        """Flushes until the table counts 0; DutError when it doesn't after `most_flushes`."""
+        # An empty bucket is looked into as well.
+        timeout_s = longest_s(self.count() + self._read("buckets"))
+        for _ in range(self.most_flushes):
+            self._transport.run(["conntrack", "-F"], timeout_s=timeout_s)
             # A frame still on its way can make an entry after the flush: look a while, then flush again.
-            entries = self._wait_empty(min(deadline, time.monotonic() + 1.0))
+            entries = self._wait_empty(time.monotonic() + 1.0, timeout_s)
             if entries == 0:
                 return
-            if time.monotonic() >= deadline:
-                raise DutError(
-                    f"the connection tracking table still holds {entries} entries {self.flush_timeout_s:g} s after "
-                    f"`conntrack -F` ({self._transport.describe()}); is something else sending through the DUT?"
-                )
+        raise DutError(
+            f"the connection tracking table still holds {entries} entries after {self.most_flushes} times "
+            f"`conntrack -F` ({self._transport.describe()}); is something else sending through the DUT?"
+        )
 
     def check(self, need: TableNeed) -> None:
         """PlanError as `Gateway.check` says. Values that the plan doesn't set are read from the DUT."""
@@ -102,17 +103,20 @@ class ConntrackTable:
                     f"{option} to at least {int(need.longest_trial_s) + 1}, or shorten the trials"
                 )
 
-    def _wait_empty(self, deadline: float) -> int:
-        while (entries := self._entries_of_test()) > 0 and time.monotonic() < deadline:
+    def _wait_empty(self, deadline: float, timeout_s: float) -> int:
+        while (entries := self._entries_of_test(timeout_s)) > 0 and time.monotonic() < deadline:
             time.sleep(0.02)
         return entries
 
-    def _entries_of_test(self) -> int:
+    def _entries_of_test(self, timeout_s: float) -> int:
         entries = self.count()
         # To list many takes seconds, and so many are not the DUT's own.
         if not 0 < entries <= _MOST_OF_ITS_OWN:
             return entries
-        listed = [self._transport.run(["conntrack", "-L", "-f", family]).stdout for family in ("ipv4", "ipv6")]
+        listed = [
+            self._transport.run(["conntrack", "-L", "-f", family], timeout_s=timeout_s).stdout
+            for family in ("ipv4", "ipv6")
+        ]
         return sum(map(self._is_of_test, "".join(listed).splitlines()))
 
     def _is_of_test(self, entry: str) -> bool:

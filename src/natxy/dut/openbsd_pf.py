@@ -11,6 +11,7 @@ from typing import Final
 from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway, TableNeed
 from natxy.dut.openbsd_links import OpenbsdLinks
 from natxy.dut.pf_rules import pf_rules
+from natxy.dut.table_time import longest_s
 from natxy.dut.transport import Transport
 from natxy.errors import DutError, PlanError
 from natxy.plan.addresses import AddressPlan
@@ -20,7 +21,6 @@ from natxy.plan.gateways.openbsd_pf import PfClear
 _FORWARDING: Final = ("net.inet.ip.forwarding", "net.inet6.ip6.forwarding")
 _UDP_TIMEOUTS: Final = ("udp.first", "udp.single", "udp.multiple")
 _LINK_UP_S: Final = 10.0
-_FLUSH_S: Final = 120.0
 
 
 class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
@@ -111,11 +111,12 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
     def clear(self) -> None:
         if self.config.clear == PfClear.REBOOT:
             self._reboot()
-        deadline = time.monotonic() + _FLUSH_S
-        self.transport.run(["pfctl", "-F", "states"], timeout_s=_FLUSH_S)
+        timeout_s = longest_s(self.count())
+        deadline = time.monotonic() + timeout_s
+        self.transport.run(["pfctl", "-F", "states"], timeout_s=timeout_s)
         while entries := self.count():
             if time.monotonic() > deadline:
-                raise DutError(f"PF still holds {entries} states {_FLUSH_S:g} s after `pfctl -F states`")
+                raise DutError(f"PF still holds {entries} states {timeout_s:g} s after `pfctl -F states`")
             time.sleep(0.1)
 
     def count(self) -> int:
