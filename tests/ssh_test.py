@@ -13,10 +13,12 @@ import pytest
 from natxy.dut.base import DutInterfaces
 from natxy.dut.hotplug import HotPlug
 from natxy.dut.linux_forward import LinuxForwardGateway
+from natxy.dut.nftables import NftablesGateway
 from natxy.dut.ssh import SshTransport
 from natxy.errors import DutError
-from natxy.plan.gateways import LinuxForwardConfig
-from natxy.plan.hardware import SshTarget
+from natxy.lab.cabled import CabledTestbed
+from natxy.plan.gateways import LinuxForwardConfig, NftablesConfig
+from natxy.plan.hardware import DutLocation, SshTarget
 from tests.lab_frames import IPV4
 from tests.sshd import Sshd, needs_sshd, running_sshd
 
@@ -131,28 +133,52 @@ def test_lost_connection_is_told_and_made_anew(sshd: Sshd) -> None:
         assert transport.run(["echo", "back"]).stdout == "back\n"
 
 
-def test_sysctls_are_given_back_also_after_a_killed_run(sshd: Sshd, tmp_path: Path) -> None:
+class DutAlone(CabledTestbed):
+    def _take_ends(self) -> None:
+        pass
+
+
+def test_settings_are_given_back_by_the_run_after_a_killed_one(tmp_path: Path) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
-    # Keeps the one setting in a file, so that nothing of this machine changes.
-    setting = tmp_path / "setting"
-    setting.write_text("1000\n")
+    # Keeps each setting in a file, so that nothing of this machine changes.
+    settings = tmp_path / "settings"
+    settings.mkdir()
     (programs / "sysctl").write_text(
-        f'#!/bin/sh\ncase $1 in -n) cat {setting};; -qw) echo "${{2#*=}}" > {setting};; esac\n'
+        f'#!/bin/sh\ncd {settings}\n[ $1 = -qw ] || exec cat "$2"\necho "${{2#*=}}" > "${{2%%=*}}"\n'
     )
-    (programs / "sysctl").chmod(0o755)
-    name = f"natxy.test.{tmp_path.name}"
-    with running_sshd(tmp_path / "second", programs=programs) as second:
-        with SshTransport(second.target) as killed:
-            killed.machine.hold(name, "5")
-            killed.machine.hold(name, "6")
-            assert setting.read_text() == "6\n"
-        with SshTransport(second.target) as transport:
-            transport.machine.hold(name, "7")
-            transport.machine.release(name)
-            assert setting.read_text() == "1000\n"
-            transport.machine.release(name)
-            assert transport.run(["test", "-e", f"/run/natxy/{name}"], check=False).returncode == 1
+    (programs / "nft").write_text("#!/bin/sh\n")
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    before = {
+        "net.ipv4.ip_forward": "0",
+        "net.ipv6.conf.all.forwarding": "1",
+        "net.netfilter.nf_conntrack_max": "262144",
+        "net.netfilter.nf_conntrack_buckets": "65536",
+        "net.netfilter.nf_conntrack_udp_timeout": "30",
+        "net.netfilter.nf_conntrack_udp_timeout_stream": "120",
+    }
+    for name, value in before.items():
+        (settings / name).write_text(f"{value}\n")
+
+    def in_force() -> dict[str, str]:
+        return {name: (settings / name).read_text().strip() for name in before}
+
+    config = NftablesConfig(conntrack_max=5, hash_size=6, udp_timeout_s=7, udp_stream_timeout_s=8)
+    with running_sshd(tmp_path / "second", programs=programs) as dut:
+        with SshTransport(dut.target) as killed:
+            gateway = NftablesGateway(config, killed, DutInterfaces("a", "b"), IPV4)
+            gateway.apply()
+            gateway.apply()
+            assert [*in_force().values()] == ["1", "1", "5", "6", "7", "8"]
+        with DutAlone(DutLocation(ssh=dut.target, left="a", right="b")) as testbed:
+            assert in_force() == before
+            gateway = NftablesGateway(config, testbed.transport, testbed.interfaces, IPV4)
+            gateway.apply()
+            assert [*in_force().values()] == ["1", "1", "5", "6", "7", "8"]
+            gateway.remove()
+            assert in_force() == before
+            assert testbed.transport.run(["ls", "/var/run/natxy/sysctls"]).stdout == ""
 
 
 def test_cores_leave_service_and_come_back_also_after_a_killed_run(sshd: Sshd, tmp_path: Path) -> None:

@@ -6,17 +6,19 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import asyncssh
 import pytest
 
+from natxy.dut.remote_sysctls import FOLDER
 from natxy.plan.hardware import SshTarget
 
 PROGRAM = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -25,13 +27,36 @@ needs_sshd = pytest.mark.skipif(
 )
 
 
+# What natxy keeps on a remote machine is not this machine's, and gone when the daemon is.
+OWN_FOLDER = ["unshare", "--mount", "sh", "-c", f'mkdir -p {FOLDER} && mount -t tmpfs none {FOLDER} && exec "$0" "$@"']
+
+
 @dataclass
 class Sshd:
-    """`target` trusts the host's key and has the right one of its own."""
+    """`target` trusts the host's key and has the right one of its own. `argv`: what starts the daemon."""
 
     target: SshTarget
     folder: Path
-    process: subprocess.Popen[bytes]
+    argv: Sequence[str]
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def start(self) -> None:
+        """Returns when it can be connected to."""
+        with (self.folder / "log").open("wb") as log:
+            self.process = subprocess.Popen(self.argv, stderr=log)
+        _wait_until_listening(self.folder / "log", self.process)
+
+    def stop(self) -> None:
+        """Ends its connections too, as when its machine goes down. Harmless when it doesn't run."""
+        if self.process.poll() is not None:
+            return
+        number = self.process.pid
+        connections = Path(f"/proc/{number}/task/{number}/children").read_text().split()
+        self.process.terminate()
+        self.process.wait(timeout=10)
+        for connection in connections:
+            with suppress(ProcessLookupError):
+                os.kill(int(connection), signal.SIGKILL)
 
     def known_hosts(self, text: str) -> None:
         (self.folder / "known_hosts").write_text(text)
@@ -62,16 +87,14 @@ def running_sshd(
         f"Host gateway\n  HostName {address}\n  Port {port}\n  IdentityFile {folder}/user_key\n"
         f"  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile {folder}/known_hosts\n"
     )
-    argv = [*inside, PROGRAM, "-D", "-e", "-f", str(folder / "sshd_config")]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(argv, stderr=log)
+    argv = [*inside, *OWN_FOLDER, PROGRAM, "-D", "-e", "-f", str(folder / "sshd_config")]
+    target = SshTarget(host="gateway", user=getpass.getuser(), config=folder / "ssh_config", connect_timeout=5)
+    sshd = Sshd(target, folder, argv)
     try:
-        _wait_until_listening(folder / "log", process)
-        target = SshTarget(host="gateway", user=getpass.getuser(), config=folder / "ssh_config", connect_timeout=5)
-        yield Sshd(target, folder, process)
+        sshd.start()
+        yield sshd
     finally:
-        process.terminate()
-        process.wait(timeout=10)
+        sshd.stop()
 
 
 def _new_key(file: Path) -> str:

@@ -47,7 +47,6 @@ class ConntrackTable:
         self._networks = tuple(networks)
         self._sizes = {"buckets": hash_size, "max": maximum}
         self._timeouts = {"udp_timeout": udp_timeout_s, "udp_timeout_stream": udp_stream_timeout_s}
-        self._timeouts_before: dict[str, int] = {}
 
     def apply(self) -> None:
         for name, size in self._sizes.items():
@@ -55,12 +54,11 @@ class ConntrackTable:
                 self._transport.machine.hold(_PREFIX + name, str(size))
         for name, timeout_s in self._timeouts.items():
             if timeout_s is not None:
-                self._timeouts_before.setdefault(name, self._read(name))
-                self._write(name, timeout_s)
+                self._transport.network.hold(_PREFIX + name, str(timeout_s))
 
     def remove(self) -> None:
-        while self._timeouts_before:
-            self._write(*self._timeouts_before.popitem())
+        for name in self._timeouts:
+            self._transport.network.release(_PREFIX + name)
         for name in self._sizes:
             self._transport.machine.release(_PREFIX + name)
 
@@ -128,6 +126,3 @@ class ConntrackTable:
 
     def _read(self, name: str) -> int:
         return int(self._transport.run(["sysctl", "-n", _PREFIX + name]).stdout)
-
-    def _write(self, name: str, value: int) -> None:
-        self._transport.run(["sysctl", "-qw", f"{_PREFIX}{name}={value}"])

@@ -10,6 +10,7 @@ import pytest
 from natxy.dut.base import TableNeed
 from natxy.dut.conntrack import ConntrackTable
 from natxy.dut.machine import MachineSysctls
+from natxy.dut.own_sysctls import OwnSysctls
 from natxy.dut.transport import CompletedCommand
 from natxy.errors import DutError, PlanError
 
@@ -23,6 +24,7 @@ class MadeUpDut:
 
     def __init__(self, folder: Path, counts: Sequence[int] = (0,), own: int = 0) -> None:
         self.machine = MachineSysctls(state_file=folder / "state.json", root=folder)
+        self.network = OwnSysctls(self)
         self.sysctls = {
             "net.netfilter.nf_conntrack_max": 1000,
             "net.netfilter.nf_conntrack_buckets": 1024,

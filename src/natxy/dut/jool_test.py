@@ -13,6 +13,7 @@ import pytest
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway, TableNeed
 from natxy.dut.machine import MachineSysctls
+from natxy.dut.own_sysctls import OwnSysctls
 from natxy.dut.transport import CompletedCommand
 from natxy.errors import DutError, PlanError
 from natxy.plan.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
@@ -30,6 +31,7 @@ class MadeUpDut:
 
     def __init__(self, sessions: Sequence[int] = (0,)) -> None:
         self.machine = MachineSysctls()
+        self.network = OwnSysctls(self)
         self.commands: list[list[str]] = []
         self.input = ""
         self._sessions = sessions

@@ -34,7 +34,6 @@ class LinuxGateway(Gateway[ConfigT]):
         self, config: ConfigT, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
     ) -> None:
         super().__init__(config, transport, interfaces, addresses)
-        self._forwarding_before: dict[str, str] = {}
         self._links = LinuxLinks(transport, interfaces, addresses)
 
     @abstractmethod
@@ -63,9 +62,8 @@ class LinuxGateway(Gateway[ConfigT]):
 
     def apply(self) -> None:
         try:
-            self._forwarding_before = {name: self.read_sysctl(name) for name in FORWARDING}
             for name in FORWARDING:
-                self._write_sysctl(name, "1")
+                self.transport.network.hold(name, "1")
             if self.table:
                 self.table.apply()
             self.install()
@@ -78,8 +76,8 @@ class LinuxGateway(Gateway[ConfigT]):
         self.uninstall()
         if self.table:
             self.table.remove()
-        while self._forwarding_before:
-            self._write_sysctl(*self._forwarding_before.popitem())
+        for name in FORWARDING:
+            self.transport.network.release(name)
 
     def restart(self) -> None:
         """The kernel forwards nothing and knows no connection, and then is set up anew; a machine that can be switched

@@ -12,6 +12,7 @@ import pytest
 from natxy.dut.base import DutInterfaces
 from natxy.dut.machine import MachineSysctls
 from natxy.dut.map646 import Map646Gateway
+from natxy.dut.own_sysctls import OwnSysctls
 from natxy.dut.transport import CompletedCommand
 from natxy.errors import GatewayMissingError, PlanError
 from natxy.plan.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
@@ -37,6 +38,7 @@ class MadeUpDut:
 
     def __init__(self, folder: Path, programs: Sequence[str] = ("map646",)) -> None:
         self.machine = MachineSysctls(state_file=folder / "state.json", root=folder)
+        self.network = OwnSysctls(self)
         self.asked: list[str] = []
         self.written = ""
         self._programs = programs

@@ -38,7 +38,7 @@ class SshTransport:
         # The connection lives in a loop of its own, so that keepalives go on between commands.
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ssh", daemon=True)
-        self.machine = RemoteSysctls(self)
+        self.machine = self.network = RemoteSysctls(self)
         self.hot_plug = HotPlug(self)
 
     def __enter__(self) -> Self:

@@ -12,6 +12,7 @@ from natxy.dut import registry
 from natxy.dut.base import Capability, DutInterfaces
 from natxy.dut.conntrack import COUNT_PATH
 from natxy.dut.machine import MachineSysctls
+from natxy.dut.own_sysctls import OwnSysctls
 from natxy.dut.table_time import longest_s
 from natxy.dut.transport import CompletedCommand
 from natxy.errors import DutError
@@ -39,6 +40,7 @@ class FullDut:
 
     def __init__(self, entries: int, buckets: int) -> None:
         self.machine = MachineSysctls()
+        self.network = OwnSysctls(self)
         self.entries = entries
         self._buckets = buckets
 

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from natxy.dut.hotplug import HotPlug
 from natxy.dut.machine import MachineSysctls
+from natxy.dut.own_sysctls import OwnSysctls
 from natxy.errors import DutError
 
 
@@ -28,8 +29,8 @@ class CompletedCommand:
             raise DutError(f"`{shlex.join(self.argv)}` failed with exit code {self.returncode}; it said: {said}")
 
 
-class SharedSysctls(Protocol):
-    """Sysctls that the DUT shares with everything else on its machine: set to a value until released."""
+class HeldSysctls(Protocol):
+    """Sysctls set to a value until released, when they have the one from before again."""
 
     def hold(self, name: str, value: str) -> None: ...
 
@@ -38,7 +39,14 @@ class SharedSysctls(Protocol):
 
 class Transport(Protocol):
     @property
-    def machine(self) -> SharedSysctls: ...
+    def machine(self) -> HeldSysctls:
+        """Those that exist once for the DUT's whole machine."""
+        ...
+
+    @property
+    def network(self) -> HeldSysctls:
+        """Those of the DUT's network namespace."""
+        ...
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
@@ -79,6 +87,7 @@ class LocalTransport:
 
     def __init__(self, machine: MachineSysctls, cores: Sequence[int] = ()) -> None:
         self.machine = machine
+        self.network = OwnSysctls(self)
         self._pinned = _pinned(cores)
 
     def run(
@@ -99,6 +108,7 @@ class NetnsTransport:
     def __init__(self, namespace: str, machine: MachineSysctls, cores: Sequence[int] = ()) -> None:
         self.namespace = namespace
         self.machine = machine
+        self.network = OwnSysctls(self)
         self._pinned = _pinned(cores)
 
     def run(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from natxy.dut.machine import MachineSysctls
+from natxy.dut.own_sysctls import OwnSysctls
 from natxy.dut.transport import CompletedCommand
 from natxy.errors import DutError, HostError
 from natxy.hosts.interface import TcpTest, Transfer
@@ -30,6 +31,7 @@ class Machine:
 
     def __init__(self, report: dict[str, Any] | str = "", version: int = 0, name: str = "a machine") -> None:
         self.machine = MachineSysctls()
+        self.network = OwnSysctls(self)
         self.ran: list[list[str]] = []
         self._report = report if isinstance(report, str) else json.dumps(report)
         self._version = version

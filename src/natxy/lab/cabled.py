@@ -29,7 +29,8 @@ class CabledTestbed(BuiltTestbed):
         self._take_ends()
         if isinstance(self.transport, SshTransport):
             self._stack.enter_context(self.transport)
-            # What a killed run took out of service.
+            # What a killed run changed, and what it took out of service.
+            self.transport.machine.release_all()
             self.transport.hot_plug.give_back()
             self._stack.callback(self.transport.hot_plug.give_back)
             self.gateway_cores = self.transport.hot_plug.cores()

@@ -45,7 +45,7 @@ class Guest:
     def __init__(
         self, files: GuestFiles, namespace: str, cores: Sequence[int], interfaces: Mapping[str, str], mtu: int
     ) -> None:
-        self.machine = RemoteSysctls(self)
+        self.machine = self.network = RemoteSysctls(self)
         self._files = files
         self._namespace = namespace
         self._cores = cores

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from natxy.dut.machine import MachineSysctls
+from natxy.dut.own_sysctls import OwnSysctls
 from natxy.dut.transport import CompletedCommand, run_program
 from natxy.lab import interfaces
 from natxy.lab.interfaces import probe_interface, probe_interfaces
@@ -26,6 +27,7 @@ class Card:
 
     def __init__(self, folder: Path) -> None:
         self.machine = MachineSysctls()
+        self.network = OwnSysctls(self)
         self.gro = "off"
         self.hashed: str | None = BY_PORTS
         self._queues = folder / "ens1f0" / "queues"
