@@ -227,4 +227,4 @@ class TestGateways:
         with NetnsLab(LabConfig(), IPV4) as lab:
             gateway = registry.create(NftablesConfig(conntrack_max=1000), lab.transport, lab.interfaces, IPV4)
             with pytest.raises(PlanError, match="at most 1000 entries"):
-                gateway.check(TableNeed(connections=1001, endpoints=1001, longest_trial_s=1))
+                gateway.check(TableNeed(connections=1001, endpoints=1001, remote_endpoints=1, longest_trial_s=1))

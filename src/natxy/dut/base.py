@@ -48,12 +48,13 @@ class DutDescription:
 class TableNeed:
     """What a plan asks of a connection tracking table.
 
-    `endpoints`: the addresses and ports of the left side that its connections come from. `longest_trial_s`: phase 1 +
-    gap + phase 2.
+    `endpoints`: the addresses and ports of the left side that its connections come from, `remote_endpoints` those of
+    the right side that they go to. `longest_trial_s`: phase 1 + gap + phase 2.
     """
 
     connections: int
     endpoints: int
+    remote_endpoints: int
     longest_trial_s: float
 
 

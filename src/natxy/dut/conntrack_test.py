@@ -104,7 +104,7 @@ def test_table_that_does_not_become_empty(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_check_takes_what_the_plan_sets_before_what_the_dut_has(tmp_path: Path) -> None:
     dut = MadeUpDut(tmp_path)
-    need = TableNeed(connections=5000, endpoints=5000, longest_trial_s=200)
+    need = TableNeed(connections=5000, endpoints=5000, remote_endpoints=1, longest_trial_s=200)
     with pytest.raises(PlanError, match=r"at most 1000 entries .* conntrack_max to at least 5000"):
         ConntrackTable(dut, NETWORKS).check(need)
     with pytest.raises(PlanError, match="udp_timeout_s to at least 201"):

@@ -107,14 +107,14 @@ def test_without_a_translation() -> None:
 @pytest.mark.parametrize(
     ("need", "said"),
     [
-        (TableNeed(100_000, 64_513, 1), r"198\.19\.0\.1/32 has 64512 ports, .* from 64513 addresses and ports"),
-        (TableNeed(100_000, 64_512, 300), "set the gateway's udp_timeout_s to at least 301"),
+        (TableNeed(100_000, 64_513, 2, 1), r"198\.19\.0\.1/32 has 64512 ports, .* from 64513 addresses and ports"),
+        (TableNeed(100_000, 64_512, 2, 300), "set the gateway's udp_timeout_s to at least 301"),
     ],
 )
 def test_table_too_small_or_too_forgetful(need: TableNeed, said: str) -> None:
     with pytest.raises(PlanError, match=said):
         gateway(JoolConfig(), NAT64).check(need)
-    gateway(JoolConfig(), NAT64).check(TableNeed(100_000, 64_512, 299))
+    gateway(JoolConfig(), NAT64).check(TableNeed(100_000, 64_512, 2, 299))
 
 
 def test_clear_removes_the_instance_until_it_counts_nothing() -> None:

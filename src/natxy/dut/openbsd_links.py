@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.transport import Transport
-from natxy.plan.addresses import AddressPlan, IPInterface
+from natxy.plan.addresses import AddressPlan, IPInterface, IPNetwork
 from natxy.plan.gateways.openbsd_pf import TesterMacs
 
 
@@ -27,13 +27,15 @@ class OpenbsdLinks:
         for interface, link in self._sides:
             self._transport.run(["ifconfig", interface, *_address(link.dut), "up"])
             for prefix in link.routes:
-                self._route("add", str(prefix), str(link.tester.ip), must_succeed=True)
+                # One that is there already, as a killed run leaves it, cannot be added.
+                self._route("delete", prefix, must_succeed=False)
+                self._route("add", prefix, str(link.tester.ip))
 
     def remove(self) -> None:
         """Harmless when nothing of it is there. The interfaces stay up."""
         for interface, link in self._sides:
             for prefix in link.routes:
-                self._route("delete", str(prefix), str(link.tester.ip), must_succeed=False)
+                self._route("delete", prefix, str(link.tester.ip), must_succeed=False)
             family = _address(link.dut)[0]
             self._transport.run(["ifconfig", interface, family, str(link.dut.ip), "delete"], check=False)
 
@@ -45,9 +47,9 @@ class OpenbsdLinks:
         for address, _ in self._neighbors:
             self._transport.run(["ndp" if address.version == 6 else "arp", "-d", str(address)], check=False)
 
-    def _route(self, verb: str, prefix: str, gateway: str, *, must_succeed: bool) -> None:
-        family = "-inet6" if ":" in prefix else "-inet"
-        self._transport.run(["route", "-qn", verb, family, prefix, gateway], check=must_succeed)
+    def _route(self, verb: str, prefix: IPNetwork, *gateway: str, must_succeed: bool = True) -> None:
+        family = "-inet6" if prefix.version == 6 else "-inet"
+        self._transport.run(["route", "-qn", verb, family, str(prefix), *gateway], check=must_succeed)
 
 
 def _address(interface: IPInterface) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway, TableNeed
 from natxy.dut.openbsd_links import OpenbsdLinks
-from natxy.dut.pf_rules import pf_rules
+from natxy.dut.pf_rules import FIRST_PORT, LAST_PORT, pf_rules
 from natxy.dut.table_time import longest_s
 from natxy.dut.transport import Transport
 from natxy.errors import DutError, PlanError
@@ -38,7 +38,7 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
         self._rules = pf_rules(config, interfaces, addresses) if config.enabled else ""
         self._links = OpenbsdLinks(transport, interfaces, addresses, config.neighbors)
         self._links_set = False
-        self._forwarding_before: dict[str, str] = {}
+        self._applied = False
 
     def set_links(self) -> None:
         self._links.apply()
@@ -50,7 +50,7 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
 
     def apply(self) -> None:
         try:
-            self._forwarding_before = {name: self._sysctl(name) for name in _FORWARDING}
+            self._applied = True
             self._configure()
         except BaseException:
             with suppress(DutError):
@@ -58,15 +58,15 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
             raise
 
     def remove(self) -> None:
-        if not self._forwarding_before:
+        if not self._applied:
             return
         self._links.remove_neighbors()
         self.transport.run(["pfctl", "-f", "/etc/pf.conf"])
         # Enabled already, it fails.
         self.transport.run(["pfctl", "-e"], check=False)
-        while self._forwarding_before:
-            name, value = self._forwarding_before.popitem()
-            self.transport.run(["sysctl", f"{name}={value}"])
+        for name in _FORWARDING:
+            self.transport.network.release(name)
+        self._applied = False
 
     def wait_ready(self) -> None:
         deadline = time.monotonic() + _LINK_UP_S
@@ -96,6 +96,16 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
                 f"PF holds at most {limit} states, but {need.connections} connections are asked for: set the gateway's "
                 f"states to at least {need.connections}, or ask for fewer connections"
             )
+        translation = self.addresses.translation
+        own = translation.pool.num_addresses if translation else 1
+        room = own * (LAST_PORT - FIRST_PORT + 1) * need.remote_endpoints
+        if room < need.connections:
+            raise PlanError(
+                f"PF tells at most {room} connections apart, each by a port from {FIRST_PORT} to {LAST_PORT} of "
+                f"{own} addresses of its own and by one of {need.remote_endpoints} right addresses and ports, but "
+                f"{need.connections} are asked for: give the plan more `right_hosts` or destination ports, or the "
+                "translation a larger pool"
+            )
         for name, timeout_s in self._udp_timeouts_s().items():
             if timeout_s <= need.longest_trial_s:
                 raise PlanError(
@@ -124,7 +134,7 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
 
     def _configure(self) -> None:
         for name in _FORWARDING:
-            self.transport.run(["sysctl", f"{name}=1"])
+            self.transport.network.hold(name, "1")
         self._links.add_neighbors()
         if not self.config.enabled:
             # Disabled already, it fails.

@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from natxy.dut.base import DutInterfaces
 from natxy.dut.mapped_hosts import mapped_hosts
 from natxy.plan.addresses import AddressPlan
 from natxy.plan.gateways import OpenbsdPfConfig
 from natxy.plan.terms import TranslationKind
+
+FIRST_PORT: Final = 1024
+LAST_PORT: Final = 65535
+# For each address and port that connections go to; without a range PF takes 50001 to 65535 alone.
+_PORTS: Final = f"port {FIRST_PORT}:{LAST_PORT}"
 
 
 def pf_rules(config: OpenbsdPfConfig, interfaces: DutInterfaces, addresses: AddressPlan) -> str:
@@ -22,13 +29,15 @@ def pf_rules(config: OpenbsdPfConfig, interfaces: DutInterfaces, addresses: Addr
     translation = addresses.translation
     if translation is None:
         family = "inet6" if addresses.left.dut.version == 6 else "inet"
-        lines.append(f"pass out on {interfaces.right} {family} from any to any nat-to {addresses.right.dut.ip}")
+        source = f"nat-to {addresses.right.dut.ip} {_PORTS}"
+        lines.append(f"pass out on {interfaces.right} {family} from any to any {source}")
     elif translation.kind == TranslationKind.NAT64:
-        destination = f"from any to {translation.prefix} af-to inet from {translation.pool}"
-        lines.append(f"pass in on {interfaces.left} inet6 {destination}")
+        source = f"af-to inet from {translation.pool} {_PORTS}"
+        lines.append(f"pass in on {interfaces.left} inet6 from any to {translation.prefix} {source}")
     else:
+        source = f"af-to inet6 from {translation.pool} {_PORTS}"
         lines += [
-            f"pass in on {interfaces.left} inet from any to {ipv4} af-to inet6 from {translation.pool} to {ipv6}"
+            f"pass in on {interfaces.left} inet from any to {ipv4} {source} to {ipv6}"
             for ipv4, ipv6 in mapped_hosts(config.driver, translation)
         ]
     return "\n".join([*lines, ""])

@@ -217,6 +217,11 @@ class Experiment(PlanModel):
         most = self.addresses.left_hosts.size * self.ports.source.size
         return most if self.connections is None else min(most, self.connections)
 
+    @property
+    def right_endpoints(self) -> int:
+        """Addresses and ports of the right side that its connections, or its frames, go to."""
+        return self.addresses.right_hosts.size * self.ports.destination.size
+
     def with_one_flow(self) -> Experiment:
         """The same with the first four-tuple alone, where it has no connections, or with one connection."""
         if self.connections is not None:

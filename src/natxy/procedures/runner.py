@@ -291,8 +291,11 @@ class _Run:
         try:
             if experiment.connections is not None:
                 longest_s = experiment.longest_trial_s(phase1_fps)
+                need = TableNeed(
+                    experiment.connections, experiment.left_endpoints, experiment.right_endpoints, longest_s
+                )
                 with bed.gateway() as gateway:
-                    gateway.check(TableNeed(experiment.connections, experiment.left_endpoints, longest_s))
+                    gateway.check(need)
         except PlanError as error:
             # What others need of their gateways may well be there.
             self._unfit = True

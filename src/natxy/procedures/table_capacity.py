@@ -131,6 +131,6 @@ def _check_timeouts(bench: Bench, rate: float) -> None:
     try:
         # The table's size is what is sought: any will do.
         with bench.gateway() as gateway:
-            gateway.check(TableNeed(connections=1, endpoints=1, longest_trial_s=at_rate.longest_trial_s(None)))
+            gateway.check(TableNeed(1, 1, 1, longest_trial_s=at_rate.longest_trial_s(None)))
     except PlanError as error:
         raise DutError(f"{experiment.connections:,} connections cannot be tried: {error}") from error
