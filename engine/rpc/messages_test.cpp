@@ -44,6 +44,7 @@ TEST(Messages, ATrialIsReadWithItsDefaults) {
   EXPECT_EQ(stream.flows->source_address.range.max, 65534U);
   EXPECT_EQ(stream.flows->destination_address.bits, 0U);
   EXPECT_DOUBLE_EQ(spec.limits.max_overrun_ratio, 1e-5);
+  EXPECT_FALSE(spec.limits.link_may_fall);
 }
 
 struct BadField {
@@ -77,7 +78,8 @@ INSTANTIATE_TEST_SUITE_P(
                     BadField{"/streams/0/flows/source_address/max", 1, "streams[0].flows.source_address.min"},
                     BadField{"/streams/0/flows/destination_address/address", "2001:2::2", "streams[0].flows"},
                     BadField{"/streams/0/flows/destination_port/max", 65536, "streams[0].flows.destination_port.max"},
-                    BadField{"/limits", Json{{"max_pause_s", 0}}, "limits.max_pause_s"}));
+                    BadField{"/limits", Json{{"max_pause_s", 0}}, "limits.max_pause_s"},
+                    BadField{"/limits", Json{{"link_may_fall", 1}}, "limits.link_may_fall"}));
 
 TEST(Messages, AFieldMayVaryInSeveralAddresses) {
   Json json = trial_request();

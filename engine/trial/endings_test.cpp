@@ -124,6 +124,18 @@ TEST(Ending, APortThatGoesDownIsReported) {
   EXPECT_LT(took_s, 2000 / kRate_fps + kGrace_s + kPatience_s + kBusy_s);
 }
 
+TEST(Ending, ALinkThatWasDownInBetweenIsReported) {
+  RingBed bed;
+  bed.observe = [&, calls = 0]() mutable { bed.set_link(Side::left, ++calls > 1); };
+  // A loss, which else would count against the gateway.
+  bed.treat = [frames = 0](Side, Bytes) mutable { return frames++ == 0 ? 0 : 1; };
+  const auto report = bed.run(trial({forward(4000)}));
+  EXPECT_EQ(report.streams[0].received, 3999U);
+  EXPECT_EQ(report.verdict, Verdict::invalid) << report.reason;
+  EXPECT_EQ(report.cause, Cause::link_down);
+  EXPECT_TRUE(report.ports[0].link_up);
+}
+
 TEST(Schedule, IsNeverStretched) {
   // Held up in the middle for far longer than the ring holds frames, they all leave by when the last one is due.
   RingBed bed(1, 1, Medium::nic);

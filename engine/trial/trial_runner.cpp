@@ -95,6 +95,7 @@ class TrialRun {
   TrialReport run(const std::function<bool(const TrialProgress&)>& keep_going) {
     std::vector<Drops> drops_before;
     for (const auto& port : setting_.ports) drops_before.push_back({port->drops(), port->rejected()});
+    std::vector<bool> fallen(setting_.ports.size());
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       if (rte_eal_remote_launch(Worker::run, &workers_[i], setting_.workers[i]) != 0) {
         throw TrialError("a worker core is busy");
@@ -104,6 +105,7 @@ class TrialRun {
     const auto watch_until = [&](const auto& ended) {
       while (going && !ended()) {
         std::this_thread::sleep_for(kWatchInterval);
+        for (std::size_t i = 0; i < fallen.size(); ++i) fallen[i] = fallen[i] || !setting_.ports[i]->link_up();
         going = keep_going(progress());
       }
     };
@@ -118,7 +120,7 @@ class TrialRun {
                       "from its core all the time; look at the ports' interfaces and at what else runs there",
                       rte_lcore_to_cpu_id(static_cast<int>(*stuck))));
     }
-    return collect(drops_before, !going);
+    return collect(drops_before, fallen, !going);
   }
 
  private:
@@ -376,7 +378,7 @@ class TrialRun {
     return progress;
   }
 
-  TrialReport collect(const std::vector<Drops>& before, bool aborted) {
+  TrialReport collect(const std::vector<Drops>& before, const std::vector<bool>& fallen, bool aborted) {
     TrialReport report;
     report.run_id = run_id_;
     report.aborted = aborted;
@@ -391,6 +393,7 @@ class TrialRun {
            {after.missed - start.missed, after.no_buffer - start.no_buffer, after.kernel - start.kernel},
            port.rejected() - before[i].rejected,
            port.link_up(),
+           fallen[i],
            {}});
     }
     for (const Worker& worker : workers_) {

@@ -72,6 +72,7 @@ struct Limits {
   double max_overrun_ratio = 1e-5;
   double overrun_floor_s = 0;
   double max_pause_s = 0.001;
+  bool link_may_fall = false;  // and come up again: the DUT is reset meanwhile
 };
 
 struct TrialSpec {
@@ -131,7 +132,8 @@ struct PortReport {
   Medium medium = Medium::veth;
   ReceiveDrops drops;
   std::uint64_t rejected = 0;  // frames that the kernel took and then refused to send
-  bool link_up = true;
+  bool link_up = true;         // at the end
+  bool link_fell = false;      // at any time
   std::map<FrameKind, std::uint64_t> foreign;
 };
 

@@ -92,11 +92,11 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     return;
   }
   for (const PortReport& port : report.ports) {
-    if (!port.link_up) {
-      set(report, Verdict::invalid, Cause::link_down,
-          fmt::format("the link of port {} went down", port.side == Side::left ? "left" : "right"));
-      return;
-    }
+    if (port.link_up && (!port.link_fell || spec.limits.link_may_fall)) continue;
+    set(report, Verdict::invalid, Cause::link_down,
+        fmt::format("the link of port {} went down{}", port.side == Side::left ? "left" : "right",
+                    port.link_up ? " and up again" : ""));
+    return;
   }
   for (const PortReport& port : report.ports) {
     if (port.rejected == 0) continue;

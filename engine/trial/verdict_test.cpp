@@ -178,6 +178,17 @@ TEST_F(VerdictTest, AFailingStreamOutweighsOneSpoiltByAPause) {
   expect(Verdict::fail, Cause::loss);
 }
 
+TEST_F(VerdictTest, ALinkThatCameUpAgainSpoilsATrialUnlessItMayFall) {
+  report.streams[0].received = 0;
+  report.ports[1].link_fell = true;
+  expect(Verdict::invalid, Cause::link_down);
+  EXPECT_EQ(report.reason, "the link of port right went down and up again");
+  spec.limits.link_may_fall = true;
+  expect(Verdict::fail, Cause::loss);
+  report.ports[1].link_up = false;
+  expect(Verdict::invalid, Cause::link_down);
+}
+
 TEST_F(VerdictTest, AbortAndLinkLossComeFirst) {
   report.streams[0].received = 0;
   report.ports[1].link_up = false;

@@ -257,12 +257,14 @@ class TrialLimits(Message):
 
     The last frame may leave `max_overrun_ratio` of the trial's planned duration late, or `overrun_floor_s` where
     that is longer. A burst follows every pause of the tester's own core longer than `max_pause_s`; a trial whose loss
-    those bursts could explain is invalid too.
+    those bursts could explain is invalid too. So is one in which a link was down, unless `link_may_fall`, since the DUT
+    is reset, and the link is up again at the end.
     """
 
     max_overrun_ratio: Annotated[float, Field(ge=0, le=1)] = 1e-5
     overrun_floor_s: Annotated[float, Field(ge=0, le=1)] = 0.0
     max_pause_s: Annotated[float, Field(gt=0, le=10)] = 0.001
+    link_may_fall: bool = False
 
 
 class TrialRequest(Message):

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from natxy.dut.simulated import SimulatedGateway
-from natxy.engine.messages import Verdict
-from natxy.engine.simulated import SimulatedDut
+from natxy.engine.interface import OnProgress
+from natxy.engine.messages import TrialRequest, TrialResult, Verdict
+from natxy.engine.simulated import SimulatedDut, SimulatedEngine
 from natxy.engine.simulated_losses import Outage
 from natxy.errors import DutError
 from natxy.plan.problems import PlanProblems
@@ -200,6 +201,20 @@ def test_a_reset_that_does_not_show_takes_no_time() -> None:
     found = figures(run, "reset")
     assert (found["loss"], found["timestamps"]) == (0, 0)
     assert "did not interrupt" in run.experiments[0].repetitions[0].reason
+
+
+def test_links_may_fall_with_a_gateway_that_is_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_fall = []
+    once = SimulatedEngine.run_trial
+
+    def note(engine: SimulatedEngine, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
+        may_fall.append(request.limits.link_may_fall)
+        return once(engine, request, on_progress)
+
+    monkeypatch.setattr(SimulatedEngine, "run_trial", note)
+    measure(reset(10_000), bursts(64), forwarding_fps=10**6, buffer_frames=1000)
+    assert may_fall[0] is True
+    assert {*may_fall[1:]} == {False}
 
 
 def test_a_gateway_that_cannot_be_reset_failed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,10 @@ class _Reset:
         assert self._rate_fps is not None
         self.awaited = True
         self._ends_at = time.monotonic() + self._experiment.traffic_s
-        return traffic_request(self._experiment, self._rate_fps, seed)
+        request = traffic_request(self._experiment, self._rate_fps, seed)
+        # A machine that is reset takes its links down with it.
+        limits = request.limits.model_copy(update={"link_may_fall": True})
+        return request.model_copy(update={"limits": limits})
 
     def when_due(self, progress: Progress) -> None:
         if not self.awaited or not self._after_s <= progress.elapsed_s:
