@@ -75,11 +75,11 @@ sanitize: setup-dev ## the engine's tests, and trials through a lab, under Addre
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 NATXY_ENGINE=build/engine-sanitize/natxy-engine \
 		.venv/bin/pytest -q tests/frames_test.py -k "both_phases"
 
-# DPDK's libraries are not instrumented: what passes between threads by their rings would all look like races.
+# DPDK's libraries are not instrumented: what passes between threads by them would all look like races.
 tsan: setup-dev ## what threads of the engine share without DPDK between them, under ThreadSanitizer
 	@[ -f build/engine-tsan/build.ninja ] || \
 		meson setup build/engine-tsan engine --buildtype=debugoptimized -Db_sanitize=thread
-	meson test -C build/engine-tsan --print-errorlogs state/state_table
+	meson test -C build/engine-tsan --print-errorlogs state/state_table trial/worker
 
 fuzz: setup-dev ## every libFuzzer target for FUZZ_SECONDS (60), as many at once as there are cores
 	@[ -f build/engine-fuzz/build.ninja ] || \

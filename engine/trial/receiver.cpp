@@ -7,25 +7,23 @@ namespace natxy {
 
 namespace {
 
-/// Seconds of a trial that the series can hold without growing while traffic runs.
-constexpr std::size_t kSeriesSeconds = 16384;
-
 bool is_neighbor_kind(FrameKind kind) { return kind == FrameKind::arp || kind == FrameKind::neighbor_solicitation; }
 
 }  // namespace
 
 Receiver::Receiver(const Port& port, std::uint16_t queue, const Neighbors& neighbors, std::uint16_t run_id,
-                   std::vector<Stream> streams, std::uint64_t start_ticks, const Clock& clock)
-    : port_{port}, queue_{queue}, neighbors_{neighbors}, run_id_{run_id}, start_{start_ticks}, clock_{clock} {
+                   std::vector<Stream> streams, Period period, const Clock& clock)
+    : port_{port}, queue_{queue}, neighbors_{neighbors}, run_id_{run_id}, start_{period.start}, clock_{clock} {
+  const std::size_t seconds = (period.end - period.start) / clock.hz() + 1;
   for (auto& stream : streams) {
     Reception reception{std::move(stream), {}, std::nullopt};
-    if (reception.stream.expected) reception.books.emplace(reception.stream);
+    if (reception.stream.expected) reception.books.emplace(reception.stream, seconds);
     receptions_.push_back(std::move(reception));
   }
 }
 
-Receiver::Books::Books(const Stream& stream)
-    : window{stream.frames}, tagged{stream.tagged}, per_second(kSeriesSeconds) {
+Receiver::Books::Books(const Stream& stream, std::size_t seconds)
+    : window{stream.frames}, tagged{stream.tagged}, per_second(seconds) {
   if (stream.ipdv) variation.emplace();
   if (tagged) tagged_delays.resize(tagged->count);
 }
@@ -134,7 +132,9 @@ void Receiver::book(Reception& reception, std::span<const Arrival> arrivals, std
   counts.received += distinct;
   received_.add(distinct);
   books.note_silence(now);
-  if (now >= start_) books.per_second[std::min((now - start_) / clock_.hz(), kSeriesSeconds - 1)] += distinct;
+  if (now < start_) return;
+  const std::size_t second = std::min((now - start_) / clock_.hz(), books.per_second.size() - 1);
+  books.per_second[second] += distinct;
 }
 
 void Receiver::take_foreign(std::span<const std::uint8_t> frame, FrameKind kind, std::uint64_t now) {
@@ -176,8 +176,8 @@ void Receiver::report(TrialReport& trial, PortReport& port) const {
       stream.silence = books.silence;
       stream.silence_start = books.silence == 0 ? 0 : books.silence_start - start_;
     }
-    stream.received_per_second.resize(kSeriesSeconds);
-    for (std::size_t second = 0; second < kSeriesSeconds; ++second) {
+    stream.received_per_second.resize(books.per_second.size());
+    for (std::size_t second = 0; second < books.per_second.size(); ++second) {
       stream.received_per_second[second] += books.per_second[second];
     }
   }

@@ -30,8 +30,14 @@ class Receiver final : public Task {
     std::unique_ptr<ArrivalCheck> check;  // none: any four-tuple will do
   };
 
+  /// Clock ticks. What comes after `end`, when nobody waits any more, counts as of the last second.
+  struct Period {
+    std::uint64_t start;
+    std::uint64_t end;
+  };
+
   Receiver(const Port& port, std::uint16_t queue, const Neighbors& neighbors, std::uint16_t run_id,
-           std::vector<Stream> streams, std::uint64_t start_ticks, const Clock& clock);
+           std::vector<Stream> streams, Period period, const Clock& clock);
 
   void poll() override;
 
@@ -44,7 +50,7 @@ class Receiver final : public Task {
   static constexpr std::size_t kMostSampleBytes = 256;
 
   struct Books {
-    explicit Books(const Stream& stream);
+    Books(const Stream& stream, std::size_t seconds);
     void arrive(std::uint64_t sequence, std::uint64_t delay);
     void note_silence(std::uint64_t now);
 

@@ -40,6 +40,11 @@ std::uint64_t seed_of(std::uint64_t seed, Purpose purpose, std::size_t stream) {
   return random_word(seed, static_cast<std::uint64_t>(purpose) * 256 + stream);
 }
 
+/// Leaves out what follows the first `seconds`, as far as nothing happened then.
+void trim(std::vector<std::uint64_t>& per_second, std::size_t seconds) {
+  while (per_second.size() > seconds && per_second.back() == 0) per_second.pop_back();
+}
+
 template <Family F>
 AddressField<F> field_of(const AnyAddressField& field) {
   AddressField<F> result{static_cast<Address<F>>(field.address.value), field.low_bit, field.bits, field.range, {}};
@@ -76,13 +81,11 @@ class TrialRun {
       worker.stop = &stop_;
       worker.first_in_line = setting_.workers_apart;
     }
-    // A worker serves whole pairs of queues: what is received and what is sent on one share a core and need no lock.
-    std::size_t pair = 0;
-    for (std::size_t port = 0; port < setting_.ports.size(); ++port) {
-      for (std::uint16_t queue = 0; queue < setting_.ports[port]->options().queues; ++queue, ++pair) {
-        populate(workers_[pair % workers_.size()], port, queue);
-      }
-    }
+    for_each_queue_pair(
+        [&](Worker& worker, std::size_t port, std::uint16_t queue) { add_senders(worker, port, queue); });
+    const std::uint64_t end = senders_give_up_at() + setting_.clock.ticks(kNotice_s + spec_.drain_s);
+    for_each_queue_pair(
+        [&](Worker& worker, std::size_t port, std::uint16_t queue) { add_receiver(worker, port, queue, end); });
   }
 
   TrialRun(const TrialRun&) = delete;
@@ -220,7 +223,27 @@ class TrialRun {
     connections_.initiator = stream;
   }
 
-  void populate(Worker& worker, std::size_t port_index, std::uint16_t queue) {
+  /// A worker serves whole pairs of queues: what is received and what is sent on one share a core and need no lock.
+  template <class Use>
+  void for_each_queue_pair(Use use) {
+    std::size_t pair = 0;
+    for (std::size_t port = 0; port < setting_.ports.size(); ++port) {
+      for (std::uint16_t queue = 0; queue < setting_.ports[port]->options().queues; ++queue, ++pair) {
+        use(workers_[pair % workers_.size()], port, queue);
+      }
+    }
+  }
+
+  void add_senders(Worker& worker, std::size_t port_index, std::uint16_t queue) {
+    const Port& port = *setting_.ports[port_index];
+    for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
+      if (spec_.streams[i].source != port.options().side || spec_.streams[i].interleaved_with) continue;
+      worker.senders.push_back(sender_of(i, port, queue));
+    }
+  }
+
+  /// `end`: ticks when nothing is waited for any more.
+  void add_receiver(Worker& worker, std::size_t port_index, std::uint16_t queue, std::uint64_t end) {
     const Port& port = *setting_.ports[port_index];
     std::vector<Receiver::Stream> arriving;
     for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
@@ -231,12 +254,9 @@ class TrialRun {
       arriving.push_back({expected, arrival_family_of(stream), stream.frames, payload_bytes, stream.tagged, stream.ipdv,
                           expected ? check_of(i) : nullptr});
     }
-    worker.receivers.push_back({port_index, std::make_unique<Receiver>(port, queue, setting_.neighbors, run_id_,
-                                                                       std::move(arriving), start_, setting_.clock)});
-    for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
-      if (spec_.streams[i].source != port.options().side || spec_.streams[i].interleaved_with) continue;
-      worker.senders.push_back(sender_of(i, port, queue));
-    }
+    worker.receivers.push_back(
+        {port_index, std::make_unique<Receiver>(port, queue, setting_.neighbors, run_id_, std::move(arriving),
+                                                Receiver::Period{start_, end}, setting_.clock)});
   }
 
   [[nodiscard]] Cycle cycle_of(std::size_t stream) const {
@@ -410,8 +430,8 @@ class TrialRun {
       const StreamSpec& spec = spec_.streams[i];
       const double sending_s = static_cast<double>(stream.sent) / spec.rate_fps + clock.seconds(stream.pacing.overrun);
       stream.offered_rate_fps = sending_s > 0 ? static_cast<double>(stream.sent) / sending_s : 0;
-      stream.sent_per_second.resize(std::min(stream.sent_per_second.size(), seconds));
-      stream.received_per_second.resize(std::min(stream.received_per_second.size(), seconds));
+      trim(stream.sent_per_second, seconds);
+      trim(stream.received_per_second, seconds);
     }
     if (spec_.learn) {
       connections_.established = report.streams.front().received;

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trial/worker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <thread>
+
+#include "trial/ring_bed.hpp"
+
+// A worker on a thread of the test's own and a port that is its own wire: no frame passes from thread to thread, so
+// ThreadSanitizer sees all that two threads share.
+namespace natxy {
+namespace {
+
+constexpr std::uint64_t kFrames = 50'000;
+constexpr double kRate_fps = 200'000;
+constexpr std::uint16_t kRunId = 1;
+constexpr auto kPatience = std::chrono::seconds(60);
+
+/// What it sends, it receives.
+class LoopedPort {
+ public:
+  LoopedPort() {
+    eal();
+    ring_ = rte_ring_create("loop", 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    rte_eth_from_rings("loop", &ring_, 1, &ring_, 1, 0);
+    PortOptions options;
+    options.device = "net_ring_loop";
+    options.medium = Medium::loop;
+    port_.emplace(options);
+  }
+  LoopedPort(const LoopedPort&) = delete;
+  LoopedPort& operator=(const LoopedPort&) = delete;
+  ~LoopedPort() {
+    port_.reset();
+    rte_ring_free(ring_);
+  }
+  const Port& operator*() const { return *port_; }
+
+ private:
+  rte_ring* ring_ = nullptr;
+  std::optional<Port> port_;
+};
+
+std::unique_ptr<Sender> sender_on(const Port& port, const Clock& clock, std::uint64_t start) {
+  constexpr Family F = Family::ipv4;
+  const FrameTemplate<F> frame({smallest_frame(F), 64, false, port.mac(), port.mac(), 0, kRunId});
+  const TupleSpace<F> space({{0xC6120003, 0, 0, {}}, {0xC6120002, 0, 0, {}}, {80, 80}, {10000, 10000}}, 1);
+  auto frames = std::make_unique<StreamFrames<F>>(frame, std::make_unique<RandomFlows<F>>(space));
+  const Schedule schedule(start, kFrames, kRate_fps, clock.hz());
+  const std::uint64_t gives_up_at = start + clock.ticks(60);
+  return std::make_unique<Sender>(
+      port, 0, std::move(frames),
+      Sender::Setup{{0}, Turns(kFrames, 0), start, schedule, {0, 1}, gives_up_at, clock.hz(), clock.hz()});
+}
+
+TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
+  const LoopedPort port;
+  const Neighbors nobody;
+  const Clock clock{rte_get_tsc_hz()};
+  // To the receiver 10 µs are a second.
+  const Clock hasty{clock.hz() / 100'000};
+  const std::uint64_t start = now_ticks() + clock.ticks(0.01);
+  std::atomic<bool> stop = false;
+  Worker worker;
+  worker.stop = &stop;
+  worker.senders.push_back(sender_on(*port, clock, start));
+  std::vector<Receiver::Stream> streams;
+  streams.push_back({true, Family::ipv4, kFrames, kSignatureBytes, std::nullopt, false, nullptr});
+  worker.receivers.push_back({0, std::make_unique<Receiver>(*port, 0, nobody, kRunId, std::move(streams),
+                                                            Receiver::Period{start, start + clock.ticks(10)}, hasty)});
+  const Sender& sender = *worker.senders.front();
+  const Receiver& receiver = *worker.receivers.front().task;
+
+  std::thread thread(Worker::run, &worker);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  while ((!sender.done() || received < kFrames) && std::chrono::steady_clock::now() < deadline) {
+    EXPECT_GE(sender.sent_so_far(), sent);
+    sent = sender.sent_so_far();
+    received = receiver.received_so_far();
+  }
+  stop = true;
+  thread.join();
+
+  EXPECT_EQ(received, kFrames);
+  TrialReport report;
+  report.streams.resize(1);
+  PortReport port_report;
+  sender.report(report.streams);
+  receiver.report(report, port_report);
+  EXPECT_EQ(report.streams[0].sent, kFrames);
+  const auto& seconds = report.streams[0].received_per_second;
+  EXPECT_EQ(std::accumulate(seconds.begin(), seconds.end(), std::uint64_t{0}), kFrames);
+  // Two are due in each; the machine may delay them, but nobody hastens them.
+  for (const std::ptrdiff_t some : {5000, 10'000, 20'000}) {
+    EXPECT_LE(std::accumulate(seconds.begin(), seconds.begin() + some, std::int64_t{0}), 2 * some + 1);
+  }
+  EXPECT_EQ(seconds.back(), 0U);
+}
+
+}  // namespace
+}  // namespace natxy
