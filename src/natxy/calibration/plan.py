@@ -25,7 +25,10 @@ class Wiring(StrEnum):
 
 
 # The reference gateway on a lab's veth pairs is a tenth as fast as on shared memory.
-SCALES: Final = {Wiring.MEMIF: Scale(rate_fps=100_000), Wiring.VETH: Scale(rate_fps=20_000, connections=10_000)}
+SCALES: Final = {
+    Wiring.MEMIF: Scale(rate_fps=100_000, high_fps=1_000_000),
+    Wiring.VETH: Scale(rate_fps=20_000, connections=10_000),
+}
 # Through shared memory nothing is under way for longer than the gateway keeps it, and its buffer is soon empty.
 _TIMINGS: Final = {Wiring.MEMIF: {"drain": 0.05, "settle": 0.03, "learning_pause": 0.02}, Wiring.VETH: {}}
 _TESTBEDS: Final = {Wiring.MEMIF: "memif", Wiring.VETH: "lab"}

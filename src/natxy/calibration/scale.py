@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from natxy.plan.presets import LAB_TIMING
@@ -17,12 +17,18 @@ _SPARE_FRAMES: Final = 64
 @dataclass(frozen=True)
 class Scale:
     """`rate_fps`: what the gateway forwards, per direction; connections are set up at half of it, and delays measured
-    at a fifth. `width`: of a search when it ends, as a share of the truth."""
+    at a fifth. `width`: of a search when it ends, as a share of the truth. `high_fps`: the rate of another gateway, for
+    errors that begin at high rates: full bursts, full rings, wide windows."""
 
     rate_fps: float
     trial_s: float = LAB_TIMING.trial
     connections: int = 20_000
     width: float = 1 / 200
+    high_fps: float | None = None
+
+    @property
+    def high(self) -> Scale | None:
+        return replace(self, rate_fps=self.high_fps, high_fps=None) if self.high_fps else None
 
     @property
     def delays_fps(self) -> float:

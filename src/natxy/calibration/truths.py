@@ -58,6 +58,10 @@ def throughput(scale: Scale) -> Iterator[Case]:
     figures = {"rate": highest_rate(scale)}
     nat: dict[str, Any] = {"connections": PHASE2_CONNECTIONS, "phase1_rate": scale.connections_cps}
     yield Case("throughput", "Forwarding", limited(scale), search, figures)
+    if high := scale.high:
+        search_high = {"procedure": "throughput", "search": high.search(high.rate_fps)}
+        figures_high = {"rate": highest_rate(high)}
+        yield Case("throughput-high", "Forwarding at a high rate", limited(high), search_high, figures_high)
     yield Case("throughput-ipv6", "Forwarding IPv6", limited(scale), search | {"family": "ipv6"}, figures)
     yield Case("throughput-siit", "SIIT", limited(scale), search | {"translation": "siit"}, figures)
     gateway = limited(scale, mode="nat")
@@ -68,14 +72,20 @@ def throughput(scale: Scale) -> Iterator[Case]:
 
 
 def frame_loss_rate(scale: Scale) -> Iterator[Case]:
+    yield _frame_loss("frame-loss-rate", "Frame loss", scale)
+    if high := scale.high:
+        yield _frame_loss("frame-loss-rate-high", "Frame loss at a high rate", high)
+
+
+def _frame_loss(name: str, title: str, scale: Scale) -> Case:
     rate_fps, trial_s = scale.rate_fps, scale.trial_s
     offered = 2 * rate_fps * trial_s
     passed = rate_fps * trial_s + scale.buffer(rate_fps)
     late_percent = 100 * (rate_fps * scale.late_s + 1) / offered
     late = format_duration(scale.late_s)
     loss = within(100 * (1 - passed / offered), late_percent, f"the last frame may be {late} late")
-    yield Case(
-        "frame-loss-rate", "Frame loss", limited(scale),
+    return Case(
+        name, title, limited(scale),
         {"procedure": {"name": "frame-loss-rate", "maximum_rate": 2 * rate_fps}},
         {"lossless_rate": exactly(rate_fps, "one of the rates tried"), **_both("loss_at_maximum", loss, loss)},
     )  # fmt: skip
