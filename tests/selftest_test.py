@@ -29,12 +29,20 @@ def natxy(*arguments: str, state: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
 
 
-def test_a_tester_learns_its_limits_and_later_runs_know_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("medium", "ports", "driver"),
+    [(["--medium", "memif"], "memif", "net_memif"), ([], "veth", "net_af_xdp")],
+    ids=["memif", "veth"],
+)
+def test_a_tester_learns_its_limits_and_later_runs_know_them(
+    tmp_path: Path, medium: list[str], ports: str, driver: str
+) -> None:
     before = traces()
     short = ["--repeat", "1", "--trial", "0.01", "--family", "ipv6", "--frame-size", "1518", "--json"]
-    done = natxy("selftest", "--medium", "memif", *short, "--output", str(tmp_path / "run"), state=tmp_path)
+    done = natxy("selftest", *medium, *short, "--output", str(tmp_path / "run"), state=tmp_path)
     assert done.returncode == 0, done.stderr
     found = SelfTest.model_validate(json.loads(done.stdout))
+    assert (found.tester.ports, found.tester.driver) == (ports, driver)
     kinds = {(each.family, each.frame_size, each.variant, each.both_ways) for each in found.ceilings}
     tried = [(84, "fixed"), (84, "ports"), (84, "addresses"), (1518, "addresses")]
     assert kinds == {("ipv6", *each, both_ways) for each, both_ways in product(tried, (True, False))}
