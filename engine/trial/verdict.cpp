@@ -43,9 +43,8 @@ std::string frames(std::uint64_t count) { return grouped(count) + (count == 1 ? 
 /// Lost frames, and what arrived of them all the same.
 std::string told(const StreamSpec& spec, const StreamReport& stream, std::string_view remark = "") {
   const std::uint64_t missing = lost(spec, stream);
-  const std::string loss =
-      fmt::format("{}: {} of {} lost ({:.4f} %){}", spec.name, grouped(missing), frames(spec.frames),
-                  100.0 * static_cast<double>(missing) / static_cast<double>(spec.frames), remark);
+  std::string loss = fmt::format("{}: {} of {} lost ({:.4f} %){}", spec.name, grouped(missing), frames(spec.frames),
+                                 100.0 * static_cast<double>(missing) / static_cast<double>(spec.frames), remark);
   if (stream.corrupt == 0) return loss;
   return fmt::format("{}; {} arrived with a wrong checksum or length", loss, grouped(stream.corrupt));
 }

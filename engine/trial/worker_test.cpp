@@ -96,7 +96,8 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
   EXPECT_EQ(std::accumulate(seconds.begin(), seconds.end(), std::uint64_t{0}), kFrames);
   // Two are due in each; the machine may delay them, but nobody hastens them.
   for (const std::ptrdiff_t some : {5000, 10'000, 20'000}) {
-    EXPECT_LE(std::accumulate(seconds.begin(), seconds.begin() + some, std::int64_t{0}), 2 * some + 1);
+    EXPECT_LE(std::accumulate(seconds.begin(), seconds.begin() + some, std::uint64_t{0}),
+              static_cast<std::uint64_t>(2 * some + 1));
   }
   EXPECT_EQ(seconds.back(), 0U);
 }
