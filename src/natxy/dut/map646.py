@@ -48,9 +48,7 @@ class Map646Gateway(LinuxGateway[Map646Config]):
     def install(self) -> None:
         """GatewayMissingError when there is no map646."""
         if self.transport.run(["which", self.config.program], check=False).returncode != 0:
-            raise GatewayMissingError(
-                f"{self.config.program} is not installed ({self.transport.describe()}): {_TO_GET_IT}"
-            )
+            raise GatewayMissingError(f"{self.config.program} not found ({self.transport.describe()}); {_TO_GET_IT}")
         # A killed run may have left one on a DUT that outlives it.
         self.uninstall()
         files = self._files()

@@ -90,7 +90,7 @@ def test_command_lines_and_configuration(tmp_path: Path) -> None:
 def test_without_map646(tmp_path: Path) -> None:
     dut = MadeUpDut(tmp_path, programs=())
     gateway = Map646Gateway(Map646Config(), dut, DutInterfaces("a", "b"), addresses())
-    with pytest.raises(GatewayMissingError, match=r"map646 is not installed \(made up\): build it from"):
+    with pytest.raises(GatewayMissingError, match=r"map646 not found \(made up\); build it from"):
         gateway.install()
 
 
