@@ -19,7 +19,7 @@ import pytest
 from natxy.dut.machine import STATE_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
-from tests.run_test import engine_is_built, engines_of
+from tests.run_test import engine_is_built, engines_of, is_engine
 from tests.trials import Kept, begun, kept_trials
 
 pytestmark = [
@@ -71,13 +71,6 @@ class Session:
     def end(self) -> None:
         output, _ = self._process.communicate(timeout=120)
         assert self._process.returncode == 0, output
-
-
-def is_engine(pid: int) -> bool:
-    try:
-        return "natxy-engine" in Path(f"/proc/{pid}/cmdline").read_text()
-    except OSError:
-        return False
 
 
 def left_over(pids: list[int]) -> list[str]:

@@ -114,7 +114,15 @@ def trial_under_way(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def engines_of(pid: int) -> list[int]:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children if "natxy-engine" in Path(f"/proc/{child}/cmdline").read_text()]
+    return [int(child) for child in children if is_engine(int(child))]
+
+
+def is_engine(pid: int) -> bool:
+    # A process that is listed may be gone before it is looked at.
+    try:
+        return "natxy-engine" in Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return False
 
 
 def test_ctrl_c_in_a_trial_ends_within_two_seconds(tmp_path: Path) -> None:
