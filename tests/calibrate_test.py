@@ -78,6 +78,11 @@ def test_the_command_prints_what_it_found(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "natxy", "calibrate", "--json", "--only", "duplicates", "--only", "wrong-checksums"]
     done = subprocess.run([*argv, "--output", str(tmp_path / "run")], capture_output=True, text=True, check=False)
     rows = json.loads(done.stdout)
-    assert {"procedure", "truth", "measured", "error", "ok"} <= rows[0].keys()
+    assert {"procedure", "figure", "what", "truth", "measured", "error", "ok"} <= rows[0].keys()
+    assert {row["run"] for row in rows} <= {
+        str(tmp_path / "run"),
+        *(str(tmp_path / f"run/again-{n}") for n in (2, 3, 4)),
+    }
+    assert [row["figure"] for row in rows] == ["lost", "duplicate", "corrupt", "received"]
     assert [row["case"] for row in rows] == ["duplicates"] * 2 + ["wrong-checksums"] * 2
     assert done.returncode == (0 if all(row["ok"] for row in rows) else 3), done.stderr

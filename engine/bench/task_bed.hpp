@@ -85,6 +85,7 @@ inline Sender::Setup setup_of(const Schedule& schedule, Series slice = {0, 1}) {
           slice,
           schedule.start() + clock.ticks(kLongest_s),
           clock.hz(),
+          clock.ticks(kNotablePause_s),
           clock.hz()};
 }
 

@@ -12,6 +12,9 @@ namespace natxy {
 /// The one clock of the engine: the CPU's invariant time stamp counter.
 inline std::uint64_t now_ticks() { return rte_rdtsc(); }
 
+/// Longer pauses of a core are added up, beside the longest: several in a row disturb as one does.
+inline constexpr double kNotablePause_s = 0.001;
+
 /// Converts between ticks and seconds or nanoseconds.
 class Clock {
  public:

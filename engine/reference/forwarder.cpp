@@ -99,7 +99,7 @@ void Forwarder::look(Side side) {
   }
   const std::uint64_t now = now_ticks();
   const std::uint64_t before = std::exchange(link.looked_at, now);
-  if (count > 0 || !resting(before)) exactness_.longest_pause = std::max(exactness_.longest_pause, now - before);
+  if (count > 0 || !resting(before)) note_pause(side, now - before);
   if (count > 0) frame_at_ = now;
   for (std::size_t i = 0; i < count; ++i) take(side, fetched_[i], before + (now - before) * (i + 1) / count);
   flush(side);
@@ -110,6 +110,12 @@ void Forwarder::look(Side side) {
     flush(side);
   }
   if (now >= ask_at_) ask_neighbors(now);
+}
+
+void Forwarder::note_pause(Side side, std::uint64_t pause) {
+  exactness_.longest_pause = std::max(exactness_.longest_pause, pause);
+  // Each is met twice, on either port.
+  if (side == Side::left && pause > clock_.ticks(kNotablePause_s)) exactness_.pauses += pause;
 }
 
 void Forwarder::take(Side side, rte_mbuf* buffer, std::uint64_t arrival) {

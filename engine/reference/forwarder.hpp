@@ -22,6 +22,7 @@ namespace natxy::reference {
 /// How exactly the truth was kept.
 struct Exactness {
   std::uint64_t longest_pause = 0;  // in ticks, between two looks at a port while frames flow
+  std::uint64_t pauses = 0;         // in ticks, those longer than kNotablePause_s together
   Histogram lateness;               // in ticks, of frames that were delayed
 };
 
@@ -72,6 +73,7 @@ class Forwarder {
   void loop();
   [[nodiscard]] bool resting(std::uint64_t now) const;
   void look(Side side);
+  void note_pause(Side side, std::uint64_t pause);
   void take(Side side, rte_mbuf* buffer, std::uint64_t arrival);
   bool serve_neighbor(Side side, const rte_mbuf* buffer);
   void ask_neighbors(std::uint64_t now);

@@ -156,6 +156,7 @@ Json Server::exactness(const Json& params) {
     const Histogram& lateness = exactness.lateness;
     const bool any = lateness.count() > 0;
     result = {{"longest_pause_ns", clock_.nanoseconds(exactness.longest_pause)},
+              {"pauses_ns", clock_.nanoseconds(exactness.pauses)},
               {"lateness_p999_ns", any ? clock_.nanoseconds(lateness.percentile(0.999)) : 0},
               {"lateness_max_ns", any ? clock_.nanoseconds(lateness.max()) : 0}};
     if (reset) exactness = {};

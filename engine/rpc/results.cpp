@@ -46,6 +46,7 @@ Json write_pacing(const PacingReport& pacing, const Clock& clock, bool with_hist
           {"overrun_ns", clock.nanoseconds(pacing.overrun)},
           {"max_pause_ns", clock.nanoseconds(pacing.max_pause)},
           {"paused_ns", clock.nanoseconds(pacing.paused)},
+          {"pauses_ns", clock.nanoseconds(pacing.pauses)},
           {"refused", pacing.refused},
           {"blocked_ns", clock.nanoseconds(pacing.blocked)},
           {"histogram", with_histogram ? write_histogram(pacing.lateness, clock) : Json()}};

@@ -26,6 +26,7 @@ class Sender final : public Task {
     Series slice;                 // which frames of the schedule
     std::uint64_t give_up_at;     // clock ticks
     std::uint64_t longest_pause;  // ticks; longer ones are added up
+    std::uint64_t notable_pause;  // ticks; so are those longer than this, apart
     std::uint64_t second;         // ticks
   };
 
@@ -73,6 +74,7 @@ class Sender final : public Task {
       pacing.overrun = std::max(pacing.overrun, overrun_);
       pacing.max_pause = std::max(pacing.max_pause, max_pause_);
       pacing.paused = std::max(pacing.paused, paused_);
+      pacing.pauses = std::max(pacing.pauses, pauses_);
       pacing.refused += refused_;
       pacing.blocked = std::max(pacing.blocked, blocked_);
       report.sent_per_second.resize(std::max(report.sent_per_second.size(), part.per_second.size()));
@@ -99,6 +101,7 @@ class Sender final : public Task {
     const std::uint64_t since = std::max(last_poll_, setup_.schedule.start());
     const std::uint64_t pause = now > since ? now - since : 0;
     max_pause_ = std::max(max_pause_, pause);
+    if (pause > setup_.notable_pause) pauses_ += pause;
     if (pause > setup_.longest_pause) {
       paused_ += pause;
       // While this core was away nobody asked the port.
@@ -209,6 +212,7 @@ class Sender final : public Task {
   std::uint64_t overrun_ = 0;
   std::uint64_t max_pause_ = 0;
   std::uint64_t paused_ = 0;
+  std::uint64_t pauses_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t blocked_ = 0;
   std::vector<Part> parts_;

@@ -341,6 +341,7 @@ class TrialRun {
             {queue, port.options().queues},
             schedule.end() + clock.ticks(grace_s),
             clock.ticks(spec_.limits.max_pause_s),
+            clock.ticks(kNotablePause_s),
             clock.hz()};
   }
 

@@ -101,7 +101,8 @@ struct PacingReport {
   Histogram lateness;
   std::uint64_t overrun = 0;
   std::uint64_t max_pause = 0;
-  std::uint64_t paused = 0;
+  std::uint64_t paused = 0;  // longer than the limit, together
+  std::uint64_t pauses = 0;  // longer than kNotablePause_s, together
   std::uint64_t refused = 0;
   std::uint64_t blocked = 0;
 };

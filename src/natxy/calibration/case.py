@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final
 
 from natxy.calibration.scale import MAX_PAUSE_S
@@ -29,7 +30,7 @@ _SECOND: Final = {Unit.NS: 1e-9, Unit.SECONDS: 1.0}
 
 
 class Standing(StrEnum):
-    """`disturbed`: not as it should be, and a pause of a core that was measured is why."""
+    """`disturbed`: not as it should be, and pauses of a core that were measured are why."""
 
     OK = "ok"
     DISTURBED = "disturbed"
@@ -39,7 +40,7 @@ class Standing(StrEnum):
 @dataclass(frozen=True)
 class Expected:
     """What is true of the gateway, or follows from it. A tester may measure so much below and above, for the reason
-    `why`. Pauses of a core up to `bears_pause_s` are no reason to measure anything else."""
+    `why`. Pauses of a core of up to `bears_pause_s` together are no reason to measure anything else."""
 
     truth: float
     why: str
@@ -88,7 +89,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Pauses:
-    """The longest of each core, and the longest that a frame may have waited for both, in seconds."""
+    """Of each core, and of both together, in the trial with the longest, in seconds: the longest pause, or all above
+    1 ms together."""
 
     tester_s: float = 0.0
     gateway_s: float = 0.0
@@ -96,22 +98,24 @@ class Pauses:
 
     def __str__(self) -> str:
         tester, gateway = format_duration(self.tester_s), format_duration(self.gateway_s)
-        return f"the tester's core paused for up to {tester}, the gateway's for up to {gateway}"
+        return f"in one trial the tester's core paused for up to {tester}, the gateway's for up to {gateway}"
 
 
 @dataclass(frozen=True)
 class Reading:
     """What one figure or count of a case turned out to be; `measured` is None without a result, of which `reason`
-    tells. `pauses`: of the trials that it is from."""
+    tells. `what`: `figure` in words. `pauses`: of the trials that it is from, in the run in `folder`."""
 
     case: str
     procedure: str
+    figure: str
     what: str
     unit: Unit
     expected: Expected
     measured: float | None
     pauses: Pauses = Pauses()
     reason: str = ""
+    folder: Path = Path()
 
     @property
     def error(self) -> float | None:
@@ -123,8 +127,8 @@ class Reading:
 
     @property
     def standing(self) -> Standing:
-        """A time is off by no more than what a pause added to it; of anything else no more can be said than that a
-        pause was longer than it bears."""
+        """A time is off by no more than what pauses added to it; of anything else no more can be said than that they
+        were longer than it bears."""
         pause_s = self.pauses.both_s
         excess = math.inf if self.measured is None else self.expected.excess(self.measured)
         # Figures are sums and quotients of floating point.
@@ -137,32 +141,36 @@ class Reading:
     @property
     def remark(self) -> str:
         """Why it may not be as it should be."""
-        return "; ".join(filter(None, (self.reason, str(self.pauses) if self.standing == Standing.DISTURBED else "")))
+        return "" if self.ok else "; ".join(filter(None, (self.reason, str(self.pauses))))
 
 
-def readings(case: Case, record: ExperimentRecord) -> Iterator[Reading]:
-    """Of figures, the median of the repetitions."""
+def readings(case: Case, record: ExperimentRecord, folder: Path) -> Iterator[Reading]:
+    """Of the run in `folder`; of figures, the median of the repetitions."""
     trials = [trial for repetition in record.repetitions for trial in repetition.trials]
     valid = [trial for trial in trials if trial.verdict != Verdict.INVALID]
     pauses = _pauses(valid)
     spoiling = _pauses(trials) if record.state == State.TESTER_LIMIT else Pauses()
 
-    def reading(what: str, unit: Unit, expected: Expected, measured: float | None) -> Reading:
+    def reading(figure: str, what: str, unit: Unit, expected: Expected, measured: float | None) -> Reading:
         during = spoiling if measured is None else pauses
         what = f"{case.title}: {what}"
-        return Reading(case.name, case.procedure, what, unit, expected, measured, during, record.reason)
+        return Reading(
+            case.name, case.procedure, figure, what, unit, expected, measured, during, record.reason, folder
+        )  # fmt: skip
 
     titles = {figure.name: figure for figure in record.declaration.figures}
     for name, expected in case.figures.items():
         summary = record.figure_statistics.get(name)
         figure = titles[name]
-        yield reading(figure.title, Unit(figure.unit), expected, summary.median if summary else None)
+        yield reading(name, figure.title, Unit(figure.unit), expected, summary.median if summary else None)
     for (kind, name), expected in case.counts.items():
         counted = [trial for trial in valid if trial.kind == kind]
         count = float(getattr(counted[-1], name)) if counted else None
-        yield reading(COUNTS[name] + _IN[kind], Unit.FRAMES, expected, count)
+        of = name if kind == TrialKind.TRAFFIC else f"{kind}_{name}"
+        yield reading(of, COUNTS[name] + _IN[kind], Unit.FRAMES, expected, count)
     if case.stalled:
-        yield reading(INVALID, Unit.PERCENT, _ALL, 100 * (len(trials) - len(valid)) / len(trials) if trials else None)
+        invalid = 100 * (len(trials) - len(valid)) / len(trials) if trials else None
+        yield reading("invalid_trials", INVALID, Unit.PERCENT, _ALL, invalid)
 
 
 # The tester is stopped for longer than any pause.
@@ -178,5 +186,6 @@ def _pauses(trials: Sequence[TrialRecord]) -> Pauses:
 
 
 def _of_both(trial: TrialRecord) -> tuple[float, float]:
-    tester_s = max(stream.pacing.max_pause_ns for stream in trial.result.streams) / 1e9
+    pacings = [stream.pacing for stream in trial.result.streams]
+    tester_s = max(max(pacing.max_pause_ns, pacing.pauses_ns) for pacing in pacings) / 1e9
     return tester_s, trial.gateway_pause_s or 0.0

@@ -2,11 +2,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from natxy.calibration.case import Expected, Pauses, Reading, Standing, exactly, within
+from natxy.calibration.case import Case, Expected, Pauses, Reading, Standing, exactly, readings, within
+from natxy.engine.messages import Verdict
 from natxy.plan.units import Unit
+from natxy.results.reader import RunReader
+from natxy.results.records import Purpose, State, TrialKind
+from natxy.results.store import timestamp
+from tests.sample_runs import SampleRun, result
 
 
 @pytest.mark.parametrize(
@@ -23,7 +29,7 @@ from natxy.plan.units import Unit
     ],
 )
 def test_what_counts_as_true(expected: Expected, measured: float | None, error: float | None, ok: bool) -> None:
-    reading = Reading("case", "throughput", "x", Unit.FPS, expected, measured)
+    reading = Reading("case", "throughput", "rate", "x", Unit.FPS, expected, measured)
     assert reading.ok is ok
     assert reading.error == (error if error is None else pytest.approx(error, abs=1e-12))
 
@@ -31,7 +37,7 @@ def test_what_counts_as_true(expected: Expected, measured: float | None, error: 
 def delay(measured_ns: float | None, pause_s: float, bears_pause_s: float = 0.0) -> Standing:
     expected = within(1e6, 5e4, "w", bears_pause_s)
     pauses = Pauses(both_s=pause_s)
-    return Reading("case", "pdv", "x", Unit.NS, expected, measured_ns, pauses).standing
+    return Reading("case", "pdv", "pdv", "x", Unit.NS, expected, measured_ns, pauses).standing
 
 
 def test_a_pause_excuses_no_more_delay_than_it_can_have_added() -> None:
@@ -44,13 +50,32 @@ def test_a_pause_excuses_no_more_delay_than_it_can_have_added() -> None:
 
 def test_a_pause_that_is_borne_excuses_nothing() -> None:
     assert delay(2e6, 1e-3, bears_pause_s=1e-3) == Standing.WRONG
-    rate = Reading("case", "throughput", "x", Unit.FPS, exactly(100), 90.0, Pauses(both_s=0.005))
+    rate = Reading("case", "throughput", "rate", "x", Unit.FPS, exactly(100), 90.0, Pauses(both_s=0.005))
     assert rate.standing == Standing.WRONG
     longer = replace(rate, pauses=Pauses(tester_s=0.004, gateway_s=0.002, both_s=0.006))
     assert longer.standing == Standing.DISTURBED
-    assert longer.remark == "the tester's core paused for up to 4 ms, the gateway's for up to 2 ms"
+    assert longer.remark == "in one trial the tester's core paused for up to 4 ms, the gateway's for up to 2 ms"
 
 
 def test_without_a_result_and_without_a_pause_something_is_wrong() -> None:
     assert delay(None, 0.0) == Standing.WRONG
     assert delay(None, 0.1) == Standing.DISTURBED
+
+
+def test_several_short_pauses_disturb_as_one_long_one_does(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path)
+    row = sample.store.start_repetition(sample.declare("x", title="X", repeat=1), 1)
+    (stream,) = result(1e5, Verdict.PASS).streams
+    paused = stream.pacing.model_copy(update={"max_pause_ns": 3_000_000, "pauses_ns": 8_000_000})
+    streams = [stream.model_copy(update={"pacing": paused})]
+    sample.store.add_trial(
+        row, number=1, attempt=1, kind=TrialKind.TRAFFIC, purpose=Purpose.MEASURE, step_rate=1e5, rate_fps=1e5,
+        started_at=timestamp(), result=result(1e5, Verdict.PASS).model_copy(update={"streams": streams}),
+        gateway_pause_s=0.002,
+    )  # fmt: skip
+    sample.store.finish_repetition(row, State.DONE, value=9e4, figures={"rate": 9e4})
+    case = Case("x", "X", {}, {"procedure": "throughput"}, {"rate": exactly(1e5)})
+    (reading,) = readings(case, RunReader(sample.end()).run.experiments[0], tmp_path)
+    assert reading.pauses == Pauses(0.008, 0.002, 0.01)
+    assert (reading.figure, reading.folder, reading.standing) == ("rate", tmp_path, Standing.DISTURBED)
+    assert "paused for up to 8 ms, the gateway's for up to 2 ms" in reading.remark

@@ -38,7 +38,7 @@ def _measured(
     """What ended without a result has readings without one."""
     run_plan(calibration_plan(chosen, scale, wiring), folder, listener)
     reader = RunReader(folder)
-    return {case.name: [*readings(case, reader.experiment(case.name))] for case in chosen}
+    return {case.name: [*readings(case, reader.experiment(case.name), folder)] for case in chosen}
 
 
 def _telling(before: Reading, after: Reading) -> Reading:

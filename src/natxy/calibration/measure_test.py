@@ -20,7 +20,7 @@ OTHER = Case("other", "Other", {}, {"procedure": "throughput"})
 PAUSE = Pauses(both_s=2 * MAX_PAUSE_S)
 
 OK, WRONG, DISTURBED = (
-    Reading("c", "throughput", "x", Unit.FPS, exactly(1), measured, pauses)
+    Reading("c", "throughput", "rate", "x", Unit.FPS, exactly(1), measured, pauses)
     for measured, pauses in ((1, PAUSE), (2, Pauses()), (2, PAUSE))
 )
 

@@ -106,8 +106,9 @@ def _show(found: Sequence[Reading], folder: Path, console: Console) -> None:
     for standing, word in _NOT_OK.items():
         for reading in found:
             if reading.standing == standing:
-                remark = f" ({reading.remark})" if reading.remark else ""
-                console.print(f"{word}: {reading.procedure}, {reading.what}{remark}", markup=False)
+                console.print(
+                    f"{word}: {reading.procedure}, {reading.what} ({reading.remark}; in {reading.folder})", markup=False
+                )
     ok = sum(reading.ok for reading in found)
     console.print(f"{ok} of {len(found)} as they should be. `natxy report {folder}` shows the trials.", markup=False)
 
@@ -150,6 +151,7 @@ def _object(reading: Reading) -> dict[str, Any]:
     return {
         "procedure": reading.procedure,
         "case": reading.case,
+        "figure": reading.figure,
         "what": reading.what,
         "unit": reading.unit,
         "truth": expected.truth,
@@ -162,4 +164,5 @@ def _object(reading: Reading) -> dict[str, Any]:
         "tester_pause_s": reading.pauses.tester_s,
         "gateway_pause_s": reading.pauses.gateway_s,
         "remark": reading.remark,
+        "run": str(reading.folder),
     }

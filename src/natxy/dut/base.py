@@ -139,8 +139,9 @@ class Gateway(ABC, Generic[ConfigT]):
         raise DutError(f"{self.name} claims to set its cores, but its driver cannot: it needs a `set_cores`")
 
     def pause_s(self) -> float | None:
-        """For how long at most it had done nothing with the frames that came, since it was last asked or its table
-        cleared, because its core was taken from it; None when the driver cannot tell."""
+        """For how long it had done nothing with the frames that came, since it was last asked or its table cleared,
+        because its core was taken from it: the longest time, or all that are notable together. None when the driver
+        cannot tell."""
         return None
 
     def count(self) -> int | None:

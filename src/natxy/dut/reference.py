@@ -94,7 +94,7 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
 
     def pause_s(self) -> float | None:
         exactness = self._running.take_exactness()
-        return max(exactness.longest_pause_ns, exactness.lateness_max_ns) / 1e9
+        return max(exactness.longest_pause_ns, exactness.pauses_ns, exactness.lateness_max_ns) / 1e9
 
     def describe(self) -> DutDescription:
         info = self._running.info()

@@ -334,6 +334,7 @@ class Pacing(Message):
     overrun_ns: int = Field(description="lateness of the last frame")
     max_pause_ns: int = Field(description="longest time the sender's core did not come round to this stream")
     paused_ns: int = Field(default=0, description="all pauses longer than `max_pause_s` together")
+    pauses_ns: int = Field(default=0, description="all pauses longer than 1 ms together")
     refused: int = Field(description="bursts that the port did not take whole")
     blocked_ns: int = Field(
         default=0, description="how long frames waited for the port to take them, since the sender was last on schedule"

@@ -132,9 +132,11 @@ class ExactnessRequest(Message):
 
 class Exactness(Message):
     """How exactly the gateway kept its truth since it was last reset. `longest_pause_ns`: between two looks at a port
-    while frames flow. The others: how late frames left that it had delayed."""
+    while frames flow; `pauses_ns`: all of those longer than 1 ms together. The others: how late frames left that it had
+    delayed."""
 
     longest_pause_ns: int
+    pauses_ns: int
     lateness_p999_ns: int
     lateness_max_ns: int
 

@@ -61,11 +61,14 @@ def test_its_exactness_is_taken_and_begins_anew(tmp_path: Path) -> None:
     script = """
         request = receive()
         assert (request["method"], request["params"]) == ("gateway.exactness", {"reset": True})
-        send(id=request["id"], result={"longest_pause_ns": 7, "lateness_p999_ns": 8, "lateness_max_ns": 9})
+        exact = {"longest_pause_ns": 7, "pauses_ns": 6, "lateness_p999_ns": 8, "lateness_max_ns": 9}
+        send(id=request["id"], result=exact)
         receive()
         """
     with reference(tmp_path, script) as client:
-        assert client.take_exactness() == Exactness(longest_pause_ns=7, lateness_p999_ns=8, lateness_max_ns=9)
+        assert client.take_exactness() == Exactness(
+            longest_pause_ns=7, pauses_ns=6, lateness_p999_ns=8, lateness_max_ns=9
+        )
 
 
 def test_a_death_is_told_in_its_own_words_and_without_a_log_that_will_be_gone(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ KIND_WORDS: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validatio
 
 @dataclass(frozen=True)
 class FinishedTrial:
-    """`gateway_pause_s`: for how long at most the gateway's core was taken from it; None where nobody knows."""
+    """`gateway_pause_s`: for how long the gateway's core was taken from it; None where nobody knows."""
 
     attempt: Attempt
     kind: TrialKind

@@ -62,7 +62,7 @@ class Purpose(StrEnum):
 @dataclass(frozen=True)
 class TrialRecord:
     """One engine trial. `number` is the step of the search, `attempt` counts its retries from 1, `step_rate` is
-    the rate searched; `rate_fps` is the rate of this trial's streams, each. `gateway_pause_s`: for how long at most the
+    the rate searched; `rate_fps` is the rate of this trial's streams, each. `gateway_pause_s`: for how long the
     gateway's core was taken from it; None where nobody knows."""
 
     id: int
