@@ -36,8 +36,8 @@ FAMILIES: Final = ("ipv4", "ipv6")
 # Whoever can send twice as much with two cores is limited by neither memory nor what cores share.
 SCALED: Final = "send-addresses-ports-ipv4"
 RATES: Final = ("10k", "100k", "1M")
-# Of what 99.9 % are to stay below, ns: as trials send, and the simplest way.
-PACED: Final[Mapping[str, int | None]] = {"paced": 1000, "spun": None}
+# Of what 99.9 % are to stay below, ns: as trials send, the simplest way, and when a loop without frames sees them due.
+PACED: Final[Mapping[str, int | None]] = {"paced": 1000, "spun": None, "seen": None}
 
 
 @dataclass(frozen=True)

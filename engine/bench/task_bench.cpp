@@ -238,6 +238,24 @@ Histogram spun(const Schedule& schedule, const Port& port, std::unique_ptr<Frame
   return lateness;
 }
 
+/// No frame at all: how late a loop that only reads the clock sees that one is due. On this core no program sees it
+/// sooner.
+Histogram seen(const Schedule& schedule, const Port& /*port*/, std::unique_ptr<FrameSource> /*frames*/,
+               unsigned lcore) {
+  Histogram lateness;
+  auto see_all = [&] {
+    for (std::uint64_t i = 0; i < schedule.frames(); ++i) {
+      const std::uint64_t due = schedule.due_at(i);
+      std::uint64_t now = now_ticks();
+      while (now < due) now = now_ticks();
+      lateness.record(now - due);
+    }
+  };
+  launch(see_all, lcore);
+  await(lcore, seconds_of(schedule));
+  return lateness;
+}
+
 using Pacing = Histogram (*)(const Schedule&, const Port&, std::unique_ptr<FrameSource>, unsigned lcore);
 
 std::string lateness_ns(Pacing pacing, double rate_fps, const Bed& bed) {
@@ -261,6 +279,7 @@ void add_pacing_cases(std::map<std::string, Case>& cases) {
   const auto add = [&](const std::string& rate, double rate_fps) {
     cases.emplace("paced-" + rate, [rate_fps](const Bed& bed) { return lateness_ns(paced, rate_fps, bed); });
     cases.emplace("spun-" + rate, [rate_fps](const Bed& bed) { return lateness_ns(spun, rate_fps, bed); });
+    cases.emplace("seen-" + rate, [rate_fps](const Bed& bed) { return lateness_ns(seen, rate_fps, bed); });
   };
   add("10k", 1e4);
   add("100k", 1e5);
