@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from natxy.plan.presets import PRESETS
 from natxy.published import published_names
 
 FOLDER = Path(__file__).parents[3] / "plans"
+GATEWAYS = (FOLDER.parent / "docs/reference/gateways.md").read_text()
 PLANS = sorted(FOLDER.rglob("*.yaml"))
 
 
@@ -49,3 +51,15 @@ def test_published_measurements_are_done_again_as_the_rfcs_ask(file: Path) -> No
 
 def test_every_published_table_stands_beside_some_plans_results() -> None:
     assert {*published_names()} == {name for file in PLANS for name in load_plan(file).published}
+
+
+@pytest.mark.parametrize(("text", "name"), re.findall(r"```yaml\n(name: (\w+)\n.+?)```", GATEWAYS, re.DOTALL))
+def test_plans_in_the_docs_of_gateways(tmp_path: Path, text: str, name: str) -> None:
+    file = tmp_path / f"{name}.yaml"
+    file.write_text(text)
+    for experiment in load_plan(file).experiments:
+        assert experiment.gateway.driver == "command"
+        plan = experiment.address_plan
+        for link in (plan.left, plan.right):
+            assert f"| {link.dut} |" in GATEWAYS
+            assert f"| {link.behind[0]} by {link.tester.ip} |" in GATEWAYS
