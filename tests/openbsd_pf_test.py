@@ -157,7 +157,7 @@ def reboots(folder: Path, sshd: Sshd) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("addresses", "rule"),
     [
-        (NAT44, "pass out on em1 inet from any to any nat-to 198.19.0.1 port 1024:65535"),
+        (NAT44, "pass out on em1 inet proto { tcp, udp } from any to any nat-to 198.19.0.1 port 1024:65535"),
         (NAT64, "pass in on em0 inet6 from any to 2001:2:0:64::/96 af-to inet from 198.19.0.1/32 port 1024:65535"),
         (
             NAT46,

@@ -30,7 +30,8 @@ def pf_rules(config: OpenbsdPfConfig, interfaces: DutInterfaces, addresses: Addr
     if translation is None:
         family = "inet6" if addresses.left.dut.version == 6 else "inet"
         source = f"nat-to {addresses.right.dut.ip} {_PORTS}"
-        lines.append(f"pass out on {interfaces.right} {family} from any to any {source}")
+        # Neighbour solicitations would make states too, and get another source.
+        lines.append(f"pass out on {interfaces.right} {family} proto {{ tcp, udp }} from any to any {source}")
     elif translation.kind == TranslationKind.NAT64:
         source = f"af-to inet from {translation.pool} {_PORTS}"
         lines.append(f"pass in on {interfaces.left} inet6 from any to {translation.prefix} {source}")
