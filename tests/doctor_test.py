@@ -44,6 +44,8 @@ experiments:
   - {{name: ipv6, gateway: linux-forward, family: ipv6, procedure: tcp-goodput}}
 """
 
+OWN = "{driver: command, stateful: true, apply: [[natxy-no-such-program]], remove: [], clear: [['true']]}"
+
 OF_ETHTOOL = """#!/bin/sh
 [ "$1" = --show-features ] && echo "generic-receive-offload: on" && echo "large-receive-offload: off"
 exit 0
@@ -105,12 +107,17 @@ def test_a_dut_behind_ssh_is_looked_at(tmp_path: Path, sshds: Mapping[str, Sshd]
 
 @needs_sshd
 def test_what_the_user_set_up_there_need_not_be_known_to_its_kernel(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
-    own = "{driver: command, stateful: true, apply: [[natxy-no-such-program]], remove: [], clear: [['true']]}"
-    (findings,) = probe_places(load_plan(written(HARDWARE, tmp_path, sshds, gateway=own, addresses="keep"))).values()
+    (findings,) = probe_places(load_plan(written(HARDWARE, tmp_path, sshds, gateway=OWN, addresses="keep"))).values()
     found = {finding.name: finding.ok for finding in findings}
     assert found["nowhere0"] is None
     assert found["natxy-no-such-program"] is False
     assert "connection tracking" not in found
+
+
+def test_commands_on_this_machine_may_be_for_another_one(tmp_path: Path) -> None:
+    here = HARDWARE.replace("ssh: {{host: gateway, user: root, config: {dut}/ssh_config}}, ", "")
+    (place,) = probe_places(load_plan(written(here, tmp_path, {}, gateway=OWN, addresses="keep")))
+    assert place == "the DUT's commands, this machine"
 
 
 @needs_sshd

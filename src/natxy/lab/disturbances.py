@@ -75,7 +75,8 @@ def _sharing(testbed: TestbedConfig, usable: Sequence[int]) -> list[Finding]:
         remedy = "give the machine a second core: a gateway at its limit slows a tester on its core, and loses no frame"
         return [Finding(name, None, f"{who}: shared", remedy)]
     if isinstance(testbed, HardwareConfig) and testbed.dut.ssh is None:
-        remedy = "tester and DUT are one machine: steer the DUT's interrupts to other cores than the tester's"
+        one = "if tester and DUT are one machine" if testbed.dut.may_be_elsewhere else "tester and DUT are one machine"
+        remedy = f"{one}: steer the DUT's interrupts to other cores than the tester's"
         return [Finding(name, None, f"tester {_listed(cores.tester)}, gateway unknown", remedy)]
     beside = {sibling for core in cores.tester for sibling in _siblings(core)} - set(cores.tester)
     if both := sorted(beside.intersection((*cores.dut, cores.main))):

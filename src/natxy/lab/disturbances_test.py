@@ -87,12 +87,23 @@ def test_hardware_threads_of_one_core_are_no_two_cores(cpus: Path) -> None:
     assert state(SHARING, LabConfig(tester_cores=[0, 1], dut_cores=[2]))[0] is True
 
 
-@pytest.mark.parametrize(("ssh", "expected"), [("dut.lab", True), (None, None)])
-def test_a_dut_on_this_machine_may_share_cores(cpus: Path, ssh: str | None, expected: bool | None) -> None:
-    dut = {"left": "d1", "right": "d2", "ssh": ssh}
+@pytest.mark.parametrize(
+    ("where", "remedy"),
+    [
+        ({"ssh": "dut.lab"}, ""),
+        ({}, "tester and DUT are one machine: steer"),
+        ({"addresses": "keep", "namespace": "dut"}, "tester and DUT are one machine: steer"),
+        ({"addresses": "keep"}, "if tester and DUT are one machine: steer"),
+    ],
+)
+def test_a_dut_on_this_machine_may_share_cores(cpus: Path, where: dict[str, str], remedy: str) -> None:
+    dut = {"left": "d1", "right": "d2", **where}
     given = {"kind": "hardware", "left": {"interface": "none1"}, "right": {"interface": "none2"}, "dut": dut}
     testbed = HardwareConfig.model_validate(given)
-    assert state(SHARING, testbed)[0] is expected
+    finding = found(SHARING, testbed)
+    assert finding is not None
+    assert (finding.remedy or "").startswith(remedy)
+    assert finding.ok is (None if remedy else True)
     assert state("none1", testbed) == (False, "this machine has no such interface")
 
 

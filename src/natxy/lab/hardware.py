@@ -21,7 +21,7 @@ from natxy.lab.namespaces import LabNamespaces
 from natxy.lab.tester_ports import TesterPorts
 from natxy.plan.addresses import USUAL_MTU
 from natxy.plan.experiment import Addresses
-from natxy.plan.hardware import HardwareConfig, LinkSetUp
+from natxy.plan.hardware import HardwareConfig
 
 
 class HardwareTestbed(CabledTestbed):
@@ -66,8 +66,7 @@ class HardwareTestbed(CabledTestbed):
         dut, shared = self._config.dut, "share its memory, its caches and maybe its cores."
         if dut.ssh:
             return []
-        if dut.addresses == LinkSetUp.KEEP and not dut.namespace:
-            # The user's commands may reach another one.
+        if dut.may_be_elsewhere:
             return [f"The DUT's commands ran on the tester's machine. If it is the DUT too, the two {shared}"]
         return [f"Tester and DUT are one machine: they {shared}"]
 

@@ -67,7 +67,7 @@ def _dut(location: DutLocation, plan: ResolvedPlan) -> _Place:
         for program, remedy in GATEWAYS[gateway.driver].programs(gateway).items()
     }
     return _Place(
-        "DUT",
+        "the DUT's commands" if location.may_be_elsewhere else "DUT",
         dut_transport(location, MachineSysctls()),
         (location.left, location.right),
         programs,

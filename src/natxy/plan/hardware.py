@@ -85,6 +85,11 @@ class DutLocation(PlanModel):
             raise ValueError(f"left and right are one interface, {self.left}; a gateway forwards between two")
         return self
 
+    @property
+    def may_be_elsewhere(self) -> bool:
+        """The user's commands run on this machine, and may reach another one."""
+        return self.ssh is None and self.namespace is None and self.addresses == LinkSetUp.KEEP
+
 
 class HardwareConfig(PlanModel):
     """The tester's own ports, cabled to a DUT."""
