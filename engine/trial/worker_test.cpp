@@ -52,7 +52,7 @@ std::unique_ptr<Sender> sender_on(const Port& port, const Clock& clock, std::uin
   const std::uint64_t gives_up_at = start + clock.ticks(60);
   return std::make_unique<Sender>(
       port, 0, std::move(frames),
-      Sender::Setup{{0}, Turns(kFrames, 0), start, schedule, {0, 1}, gives_up_at, clock.hz(), clock.hz()});
+      Sender::Setup{{0}, Turns(kFrames, 0), start, schedule, {0, 1}, gives_up_at, clock.hz(), clock.hz(), clock.hz()});
 }
 
 TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
