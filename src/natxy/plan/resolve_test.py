@@ -11,6 +11,7 @@ from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.models import Plan
 from natxy.plan.problems import PlanProblems
+from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.resolve import resolve
 
 
@@ -100,6 +101,20 @@ def test_percentages_are_shares_of_what_the_line_carries_of_a_mix(share: str, me
     assert experiment.maximum_fps == pytest.approx(1e9 / 8 / (mean_frame + 20))
     assert experiment.search is not None
     assert experiment.search.max_rate == pytest.approx(1e9 / 8 / (mean_frame + 20) / 2)
+
+
+def test_the_loss_rate_s_maximum_follows_the_frame_size_on_the_line() -> None:
+    sizes = (64, 1518)
+    losses = [FORWARDING | {"name": str(size), "procedure": "frame-loss-rate", "frame_size": size} for size in sizes]
+    plan = Plan.model_validate({"name": "p", "line_rate": "1Gbps", "experiments": losses})
+    maxima = [
+        each.procedure.maximum_rate
+        for each in resolve(plan).experiments
+        if isinstance(each.procedure, FrameLossRateConfig)
+    ]
+    assert maxima == [pytest.approx(1e9 / 8 / (size + 20)) for size in sizes]
+    without = plan.model_copy(update={"line_rate": None})
+    assert problems_of(without) == [("experiments", number, "procedure", "maximum_rate") for number in range(2)]
 
 
 def test_a_percentage_needs_a_line_rate() -> None:

@@ -31,7 +31,7 @@ class FrameLossRate(TrafficProcedure):
         lossless: list[float] = []  # the rates in a row that lost nothing, up to the last one tried
         lowest_lossy: float | None = None
         for number, percent in enumerate(config.offered_percents(), 1):
-            rate_fps = config.maximum_rate * percent / 100
+            rate_fps = config.maximum_fps * percent / 100
             result = valid_step(bench, number, rate_fps, step)
             for stream in result.streams:
                 losses.setdefault(stream.name, []).append((percent, 100 * stream.lost / stream.planned))

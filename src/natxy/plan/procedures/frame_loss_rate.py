@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.plan.procedures.base import Figure
+from natxy.plan.procedures.maximum_rate import MaximumRate
 from natxy.plan.procedures.per_direction import per_direction
 from natxy.plan.procedures.rates import below_line
-from natxy.plan.units import AbsoluteRate, Unit
+from natxy.plan.units import Unit
 
 if TYPE_CHECKING:
     from natxy.plan.experiment import Experiment
 
 
-class FrameLossRateConfig(ProcedureDeclaration):
+class FrameLossRateConfig(MaximumRate):
     name: Literal["frame-loss-rate"] = "frame-loss-rate"
-    maximum_rate: AbsoluteRate = Field(description="frames per second per direction that are 100 %")
     step_percent: Annotated[float, Field(ge=0.1, le=10), Unit.PERCENT] = Field(
         default=10.0, description="of the maximum, between one rate and the next lower one"
     )
