@@ -17,7 +17,7 @@ FRAME_SIZE_LISTS: Final = {
     "rfc2544": (64, 128, 256, 512, 1024, 1280, 1518),
     "rfc8219": (64, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216),
 }
-"""RFC 2544 §9.1 and RFC 8219 §4: the latter asks for 84 instead of 64 where frames are IPv6 on one side."""
+"""RFC 2544 §9.1 and RFC 8219 §5.1.1: the latter asks for 84 instead of 64 where frames are IPv6 on one side."""
 
 
 def with_listed_sizes(experiment: object, merged: object, plan_family: object) -> object:

@@ -14,9 +14,9 @@ from natxy.results.sweeps import Sweep, as_number
 
 _HEIGHT: Final = 300
 # Which of several swept numbers stands on the axis; the others tell lines apart.
-_AXES: Final = ("cores", "frame_size", "connections", "alpha")
+_AXES: Final = ("cores", "frame_size", "connections", "flows", "alpha")
 # They grow by factors.
-_LOGARITHMIC: Final = {"connections", "gateway.conntrack_max", "gateway.hash_size"}
+_LOGARITHMIC: Final = {"connections", "flows", "gateway.conntrack_max", "gateway.hash_size"}
 _CATEGORY_WIDTH: Final = 60
 _CURVE_STEPS: Final = 8
 

@@ -56,6 +56,12 @@ def test_connections_stand_on_a_logarithmic_axis_and_what_failed_nowhere(found: 
     assert x(chart)["axis"]["values"] == [50_000, 200_000, 800_000, 3_200_000]
 
 
+def test_flows_stand_on_a_logarithmic_axis_too(found: dict[str, Sweep]) -> None:
+    flows = [replace(cell, cell={"flows": cell.cell["connections"]}) for cell in found["many"].cells]
+    chart = drawn(replace(found["many"], fields=("flows",), cells=tuple(flows)))
+    assert x(chart)["scale"]["type"] == "log"
+
+
 def test_every_coordinate_stands_on_the_axis_as_it_is(found: dict[str, Sweep]) -> None:
     svg = page_svg(drawn(found["alpha"]))
     assert [text for text in ("0.25", "0.5", "0.6", "0.8") if f">{text}<" not in svg] == []

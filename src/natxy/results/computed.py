@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is computed from several experiments, or from one and its gateway: the columns that sweeps are made for.
 
-`relative_scale_up`: Xₙ/(n·X₁) over `cores`. `degradation`: 1 − Xₙ/X₁ against the cell of the fewest `connections`, of
-times Xₙ/X₁ − 1, so that worse is always above 0 (RFC 8219 §10). `relative_performance`: against the first cell of a
-sweep over anything else. All are of medians, and of cells whose other coordinates are the same.
+`relative_scale_up`: Xₙ/(n·X₁) over `cores`. `degradation`: 1 − Xₙ/X₁ against the cell of the fewest `connections` or
+`flows`, of times Xₙ/X₁ − 1, so that worse is always above 0 (RFC 8219 §10). `relative_performance`: against the first
+cell of a sweep over anything else. All are of medians, and of cells whose other coordinates are the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from natxy.results.statistics import Ratio, ratio
 from natxy.results.sweeps import Sweep, as_number, sweeps
 
 # They say how large the task is; a share of another size's result would be no performance.
-_SIZES: Final = {"frame_size", "cores", "connections"}
+_LOADS: Final = ("connections", "flows")
+_SIZES: Final = {"frame_size", "cores", *_LOADS}
 _TABLE_SIZES: Final = ("net.netfilter.nf_conntrack_max", "table_capacity")
 _HASH_SIZE: Final = "net.netfilter.nf_conntrack_buckets"
 _OPPOSITE: Final = {"≥ ": "≤ ", "≤ ": "≥ ", "< ": "> ", "": ""}
@@ -95,10 +96,11 @@ def _relative_performance(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
 
 
 def _degradation(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
-    if "connections" not in sweep.fields:
+    load = next((field for field in _LOADS if field in sweep.fields), None)
+    if load is None:
         return None
-    fewest = min(as_number(other.cell["connections"]) or 0 for other in sweep.cells)
-    least = _reference(cell, sweep, {"connections"}, lambda other: other.cell["connections"] == fewest)
+    fewest = min(as_number(other.cell[load]) or 0 for other in sweep.cells)
+    least = _reference(cell, sweep, {load}, lambda other: other.cell[load] == fewest)
     left = ratio(cell.statistics, least.statistics) if least else None
     if left is None:
         return None

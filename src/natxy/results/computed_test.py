@@ -65,6 +65,16 @@ def test_times_degrade_upwards(run: RunRecord) -> None:
     )
 
 
+def test_flows_degrade_as_connections_do(run: RunRecord) -> None:
+    many = [cell for cell in run.experiments if cell.name.startswith("many/")]
+    flows = [replace(cell, cell={"flows": cell.cell["connections"]}) for cell in many]
+    found = computed(replace(run, experiments=flows))
+    degradations = [found[cell.id].degradation for cell in many]
+    assert degradations == [of(run, cell.name).degradation for cell in many]
+    assert any(degradations)
+    assert all(found[cell.id].relative_performance is None for cell in many)
+
+
 def test_relative_performance_is_against_the_first_cell(run: RunRecord) -> None:
     first = median(run, "spread/addresses=single,source=fixed")
     last = median(run, "spread/addresses=multiple,source=random")
