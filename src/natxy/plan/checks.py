@@ -23,7 +23,7 @@ from natxy.plan.hardware import HardwareConfig, HostsConfig
 from natxy.plan.host_checks import check_hosts
 from natxy.plan.hosts import Hosts
 from natxy.plan.loop import LoopConfig
-from natxy.plan.models import AddressPreset, ExperimentPlan, LabConfig, Plan, TestbedConfig
+from natxy.plan.models import AddressPreset, Directions, ExperimentPlan, LabConfig, Plan, TestbedConfig
 from natxy.plan.problems import Location, Problem
 from natxy.plan.procedures import takers
 from natxy.plan.terms import TRAFFIC_FIELDS, Family, Kernel, TranslationKind
@@ -313,12 +313,20 @@ def _check_same_traffic(
     experiment: ExperimentPlan, other: ExperimentPlan, family: Family, at: Location, consequence: str
 ) -> Iterator[Problem]:
     """`family` is the plan's, of experiments that say none."""
+    own, others = (_traffic(each, family) for each in (experiment, other))
     for field in TRAFFIC_FIELDS:
-        own, others = (
-            (each.left_family or family if field == "family" else getattr(each, field)) for each in (experiment, other)
-        )
-        if own != others:
+        if own[field] != others[field]:
             yield Problem(at, f"{other.name!r} has another `{field}`, so {consequence}")
+
+
+def _traffic(experiment: ExperimentPlan, family: Family) -> dict[str, object]:
+    """The traffic's fields, with what stands for those not given."""
+    return {
+        "frame_size": experiment.settled_frame_size(family),
+        "size_convention": experiment.size_convention,
+        "directions": experiment.directions or Directions.BIDIRECTIONAL,
+        "family": experiment.families(family)[0],
+    }
 
 
 def _check_baseline(

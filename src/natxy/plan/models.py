@@ -19,7 +19,7 @@ from pydantic_core import CoreSchema
 from natxy.plan.addresses import AddressMapping, IPNetwork, LinkAddresses, power_of_two
 from natxy.plan.background import BackgroundPlan
 from natxy.plan.base import PlanModel, Shorthand
-from natxy.plan.frame_sizes import LONGEST_FRAME
+from natxy.plan.frame_sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.goals import GoalPlan
 from natxy.plan.hardware import HardwareConfig, HostsConfig
@@ -317,10 +317,15 @@ class ExperimentPlan(PlanModel):
     )
     timing: Annotated[TimingPlan, Shorthand("preset")] = TimingPlan()
 
-    @property
-    def left_family(self) -> Family | None:
-        """As far as the experiment itself says."""
-        return self.translation.kind.families[0] if self.translation else self.family
+    def families(self, usual: Family) -> tuple[Family, Family]:
+        """Of the left and the right side; `usual` is the plan's."""
+        family = self.family or usual
+        return self.translation.kind.families if self.translation else (family, family)
+
+    def settled_frame_size(self, usual: Family) -> int:
+        """Bytes, FCS counted; the smallest that its test frames fit in where nothing is said."""
+        smallest = max(SMALLEST_FRAME[family] for family in self.families(usual))
+        return self.frame_size or self.procedure.usual_frame_size or smallest
 
 
 class Plan(PlanModel):

@@ -12,7 +12,6 @@ from natxy.plan.background import resolve_background
 from natxy.plan.cells import linked
 from natxy.plan.checks import check_experiment, check_references, check_testbed
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
-from natxy.plan.frame_sizes import SMALLEST_FRAME
 from natxy.plan.gateways import LinuxForwardConfig
 from natxy.plan.goals import GoalPlan, goal_deviations, resolve_goal
 from natxy.plan.loop import LoopConfig
@@ -86,9 +85,8 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
 
 
 def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, repeat: int | None) -> Experiment:
-    family = own.left_family or plan.family
+    family, _ = own.families(plan.family)
     kind = own.translation.kind if own.translation else None
-    families = kind.families if kind else (family,)
     takes = own.procedure.takes
     flows = own.flows or own.procedure.usual_flows
     timing = resolve_timing(plan.timing, own.timing)
@@ -102,9 +100,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         procedure=own.procedure,
         family=family,
         translation=resolve_translation(own.translation, addresses) if own.translation else None,
-        frame_size=own.frame_size
-        or own.procedure.usual_frame_size
-        or max(SMALLEST_FRAME[family] for family in families),
+        frame_size=own.settled_frame_size(plan.family),
         size_convention=own.size_convention,
         line_rate=own.line_rate or plan.line_rate,
         ttl=own.ttl,

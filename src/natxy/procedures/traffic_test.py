@@ -230,6 +230,13 @@ def test_only_keeps_what_rates_are_taken_from() -> None:
     assert [experiment.name for experiment in kept] == ["cps", "throughput", "latency"]
 
 
+@pytest.mark.parametrize("said", [{"frame_size": 64}, {"directions": "bidirectional"}, {"family": "ipv4"}])
+def test_what_is_said_of_the_traffic_in_one_and_left_unsaid_in_the_other_is_the_same(said: dict[str, Any]) -> None:
+    rate = LATENCY | {"rate": {"experiment": "throughput", "percent": 50}}
+    for plan in (plan_of(THROUGHPUT | said, rate), plan_of(THROUGHPUT, rate | said)):
+        assert resolve(plan).experiments[1].rate is not None
+
+
 @pytest.mark.parametrize(
     ("experiment", "wrong"),
     [
