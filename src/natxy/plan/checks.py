@@ -235,6 +235,13 @@ def _check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
                 f"{hosts.first} to {hosts.last} is outside the benchmark and private ranges, and test traffic must not "
                 "leak (RFC 6815); choose others, or set `allow_public_destinations: true` on an isolated network",
             )
+    left, right = addresses.left.dut.network, addresses.right.dut.network
+    twice = {*addresses.left.behind} & {*addresses.right.behind}
+    if left.version == right.version and left.overlaps(right):
+        text = f"the networks of the two links overlap, {left} on the left and {right} on the right"
+        yield Problem(at, f"{text}; give each its own")
+    elif twice:
+        yield Problem(at, f"{min(map(str, twice))} is behind both links; give each its own")
 
 
 def _check_search(experiment: Experiment, location: Location) -> Iterator[Problem]:

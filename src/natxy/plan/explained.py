@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from difflib import get_close_matches
 from typing import Any, Final
 
 from pydantic_core import ErrorDetails
+from ruamel.yaml.comments import TaggedScalar
 
 from natxy.plan.problems import Location, Problem
 from natxy.plan.schema import field_names, plan_schema
@@ -26,6 +28,16 @@ _EXPECTED: Final = {
 # Of fields: more are no help.
 _MOST_NAMED: Final = 12
 _MAPPINGS: Final = {"model_type", "model_attributes_type", "dict_type"}
+
+
+def explained_all(errors: Sequence[ErrorDetails]) -> list[Problem]:
+    """Without lists that are too short only for what is wrong in them."""
+    items = {location[:-1] for error in errors for location in _prefixes(error["loc"]) if isinstance(location[-1], int)}
+    return [explained(error) for error in errors if error["type"] != "too_short" or error["loc"] not in items]
+
+
+def _prefixes(location: Location) -> Iterator[Location]:
+    return (location[:length] for length in range(1, len(location) + 1))
 
 
 def explained(details: ErrorDetails) -> Problem:
@@ -47,6 +59,8 @@ def explained(details: ErrorDetails) -> Problem:
             message = f"missing {context['discriminator']}"
         case "string_pattern_mismatch":
             message = f"expected small letters, digits, '.', '_' or '-', got {given!r}"
+        case "invalid_key":
+            message = "unknown field; a field's name is a word, and a number has no commas, as 1_000"
         case "value_error":
             message = str(context["error"])
         case kind if kind in _MAPPINGS:
@@ -73,6 +87,12 @@ def _mapping(location: Location) -> str:
 
 def _got(given: Any) -> str:
     match given:
+        case None:
+            return ", got nothing"
+        case date():
+            return f", got the date {given}; put it in quotes"
+        case TaggedScalar():
+            return f", got {given.value!r} with a tag; remove the tag"
         case Mapping():
             return ", got a mapping"
         case []:

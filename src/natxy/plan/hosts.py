@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from itertools import pairwise
 from typing import Annotated, Any, Final
 
@@ -41,9 +41,9 @@ class AddressRange(PlanModel):
     @model_validator(mode="before")
     @classmethod
     def _as_text(cls, given: object) -> object:
-        if isinstance(given, str) and "/" in given:
-            return _hosts_of(ip_network(given))
-        return {"first": given, "last": given} if isinstance(given, str | IPv4Address | IPv6Address) else given
+        if isinstance(given, str):
+            return _of_text(given)
+        return {"first": given, "last": given} if isinstance(given, IPv4Address | IPv6Address) else given
 
     @model_validator(mode="after")
     def _one_field(self) -> AddressRange:
@@ -86,6 +86,18 @@ class AddressRange(PlanModel):
 
     def __str__(self) -> str:
         return str(self.first) if self.size == 1 else f"{self.first} to {self.last}"
+
+
+def _of_text(given: str) -> dict[str, IPAddress]:
+    try:
+        if "/" in given:
+            network = ip_network(given)
+        else:
+            address = ip_address(given)
+    except ValueError as error:
+        text = "expected an address, a prefix such as 198.18.0.0/24, or {first: 198.18.0.2, last: 198.18.0.9}"
+        raise ValueError(f"{error}; {text}") from error
+    return _hosts_of(network) if "/" in given else {"first": address, "last": address}
 
 
 def _hosts_of(network: IPNetwork) -> dict[str, IPAddress]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.explained import explained, unknown
+from natxy.plan.explained import explained_all, unknown
 from natxy.plan.frame_sizes import with_listed_sizes
 from natxy.plan.models import ExperimentPlan, Plan
 from natxy.plan.problems import Location, PlanProblems, Problem, field_path
@@ -25,6 +26,13 @@ from natxy.plan.schema import OWN_FIELDS
 from natxy.plan.sweep import Cell
 from natxy.plan.sweep import cells as cells_of
 from natxy.plan.table_size import sized
+from natxy.plan.yaml_errors import why_no_yaml
+
+# Each takes seconds at the least; more are a mistake in a sweep, and would fill the memory.
+MOST_EXPERIMENTS: Final = 10_000
+
+# Bytes, more than so many experiments with all their defaults have; a device has no end.
+_LONGEST: Final = 64 * 2**20
 
 # Mappings of `defaults` that an experiment may override key by key; every other field is replaced whole.
 _MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
@@ -33,10 +41,21 @@ _MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
 def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()) -> ResolvedPlan:
     """PlanError lists everything that is wrong with the file; see `resolve` for `repeat` and `only`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(_LONGEST + 1)
+        text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise PlanError(f"the plan {path} cannot be read: {reason}") from error
+    if len(content) > _LONGEST:
+        raise PlanError(f"the plan {path} cannot be read: it is longer than {_LONGEST // 2**20} MiB")
+    try:
+        return _loaded(path, text, repeat, only)
+    except RecursionError as error:
+        raise PlanError(f"{path}: nested too deep, or an alias stands in its own anchor; write it flatter") from error
+
+
+def _loaded(path: Path, text: str, repeat: int | None, only: Sequence[str]) -> ResolvedPlan:
     document = _parse(path, text)
     cells = None
     try:
@@ -50,12 +69,8 @@ def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()
 def _parse(path: Path, text: str) -> CommentedMap:
     try:
         document = YAML().load(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark
-        at = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        raise PlanError(f"{at}: not valid YAML: {error.problem or error.context}") from error
     except YAMLError as error:
-        raise PlanError(f"{path}: not valid YAML: {error}") from error
+        raise PlanError(why_no_yaml(path, text, error)) from error
     if not isinstance(document, CommentedMap):
         raise PlanError(f"{path}: expected a mapping with `name` and `experiments`; see plans/quickstart.yaml")
     return document
@@ -74,10 +89,11 @@ def _cells(document: CommentedMap) -> list[Cell] | None:
     problems: list[Problem] = []
     for number, experiment in enumerate(experiments):
         try:
-            found += [
-                replace(cell, fields=sized(cell.fields))
-                for cell in cells_of(number, listed(experiment), lambda fields: listed(_merged(defaults, fields)))
-            ]
+            swept = cells_of(number, listed(experiment), lambda fields: listed(_merged(defaults, fields)))
+            found += [replace(cell, fields=sized(cell.fields)) for cell in islice(swept, MOST_EXPERIMENTS)]
+            if next(swept, None) is not None or len(found) > MOST_EXPERIMENTS:
+                text = f"its lists give more than {MOST_EXPERIMENTS:,} experiments; shorten them"
+                raise PlanProblems([Problem(("experiments", number), text)])
         except PlanProblems as unfit:
             problems.extend(unfit.problems)
     if problems:
@@ -100,7 +116,7 @@ def _validate(document: CommentedMap, cells: Sequence[Cell] | None) -> Plan:
     try:
         plan = Plan.model_validate(given)
     except ValidationError as error:
-        problems += [explained(details) for details in error.errors()]
+        problems += explained_all(error.errors())
     if problems:
         raise PlanProblems(problems)
     return plan

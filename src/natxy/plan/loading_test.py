@@ -57,6 +57,13 @@ BAD_EXPERIMENTS = [
         "experiments[0].baseline: connection-rate doesn't take it, only throughput, tcp-goodput; remove it",
     ),
     ("repeat: 0", "8:5", "experiments[0].repeat: expected at least 1, got 0"),
+    ("timing: {trial: 0}", "8:14", "experiments[0].timing.trial: expected more than 0, got 0"),
+    ("timing: {trial: .inf}", "8:14", "experiments[0].timing.trial: expected a duration such as 60s"),
+    ("connections: .inf", "8:5", "experiments[0].connections: expected a whole number of at least 1"),
+    ("connections:\n    5: 6", "9:5", "experiments[0][5]: unknown field; a field's name is a word"),
+    ("title: !!str [1]", "8:5", "experiments[0].title: expected a word or text, got a list"),
+    ("title: !own 1", "8:5", "experiments[0].title: expected a word or text, got '1' with a tag; remove the tag"),
+    ("title: 2020-01-02", "8:5", "experiments[0].title: expected a word or text, got the date 2020-01-02; put it in"),
     ("timing: {trial: soon}", "8:14", "experiments[0].timing.trial: expected a duration such as 60s"),
 ]
 
@@ -100,6 +107,22 @@ def test_a_procedure_is_a_name_or_a_mapping(tmp_path: Path) -> None:
 
 
 BAD_MEANINGS = [
+    (
+        "connections: 50k\n    addresses: {left_hosts: 198.18.0.2-198.18.0.9}",
+        "9:17",
+        "'198.18.0.2-198.18.0.9' does not appear to be an IPv4 or IPv6 address; expected an address, a prefix such as",
+    ),
+    (
+        "connections: 50k\n    addresses: {left: {dut: 198.19.0.1/24, tester: 198.19.0.9/24}}",
+        "9:5",
+        "experiments[0].addresses: the networks of the two links overlap, 198.19.0.0/24 on the left and ",
+    ),
+    (
+        "connections: 50k\n    addresses: {left: {dut: 10.1.0.1/24, tester: 10.1.0.2/24, behind: [10.9.0.0/16]}, "
+        "right: {dut: 10.2.0.1/24, tester: 10.2.0.2/24, behind: [10.9.0.0/16]}}",
+        "9:5",
+        "experiments[0].addresses: 10.9.0.0/16 is behind both links; give each its own",
+    ),
     ("connections: 3G", "8:5", "experiments[0].connections: addresses and ports give"),
     ("connections: 50k\n    ports: {source: 1-100, destination: 1-10}", "8:5", "give 1000 four-tuples, fewer than"),
     (
@@ -187,7 +210,7 @@ def test_a_sufficient_table_is_accepted(tmp_path: Path) -> None:
         ("name: [", "plan.yaml:1:"),
         ("", "expected a mapping"),
         ("- 1", "expected a mapping"),
-        ("name: x\nname: y", "plan.yaml:2:1: not valid YAML: found duplicate key"),
+        ("name: x\nname: y", "plan.yaml:2:1: not valid YAML: 'name' stands here twice; remove one"),
         ("name: x\nexperiments: []", "plan.yaml:2:1: experiments: "),
         ("name: Bad Name!\nexperiments: []", "plan.yaml:1:1: name: expected small letters"),
         ("experiments:\n  - 3", "plan.yaml:2:5: experiments[0]: "),
@@ -222,6 +245,36 @@ def test_a_value_of_the_wrong_kind_is_told_in_a_plan_s_words(tmp_path: Path, fie
 def test_every_error_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
     errors = errors_of(tmp_path, experiment("conections: 5", before="seeed: 4")).splitlines()
     assert [line.split(": ")[1] for line in errors[1:]] == ["seeed", "experiments[0].conections"]
+
+
+def test_a_list_with_a_wrong_item_is_not_told_to_be_too_short(tmp_path: Path) -> None:
+    errors = errors_of(tmp_path, experiment("addresses: {left_hosts: [198.18.0.2, 198.18.0.300]}"))
+    assert len(errors.splitlines()) == 2
+    assert "addresses.left_hosts[1]: '198.18.0.300' does not appear" in errors
+
+
+def test_a_sweep_that_never_ends_is_refused(tmp_path: Path) -> None:
+    numbers = list(range(2, 250))
+    errors = errors_of(tmp_path, experiment(f"ttl: {numbers}\n    repeat: {numbers}"))
+    assert "plan.yaml:4:5: experiments[0]: its lists give more than 10,000 experiments; shorten them" in errors
+
+
+@pytest.mark.parametrize("text", ["name: " + "[" * 500, "name: x\nexperiments:\n- gateway: " + "{a: " * 500])
+def test_what_is_nested_without_end_is_refused(tmp_path: Path, text: str) -> None:
+    assert "plan.yaml: nested too deep" in errors_of(tmp_path, text)
+
+
+def test_a_file_without_an_end_is_not_read_to_it() -> None:
+    with pytest.raises(PlanError, match=r"/dev/zero cannot be read: it is longer than \d+ MiB"):
+        load_plan(Path("/dev/zero"))
+
+
+def test_lines_may_end_as_on_any_machine(tmp_path: Path) -> None:
+    text = experiment("connections: 50k")
+    plan = load(tmp_path, text)
+    for end in ("\r\n", "\r"):
+        (tmp_path / "other.yaml").write_bytes(b"\xef\xbb\xbf" + text.replace("\n", end).encode())
+        assert load_plan(tmp_path / "other.yaml") == plan
 
 
 def test_a_missing_file_is_a_plan_error(tmp_path: Path) -> None:

@@ -148,7 +148,9 @@ class TimingPlan(PlanModel):
     """A preset's name, or a mapping that replaces parts of a preset."""
 
     preset: TimingPreset | None = None
-    trial: Duration | None = Field(default=None, description="traffic of one throughput trial (RFC 2544 §24)")
+    trial: Annotated[Duration, Field(gt=0)] | None = Field(
+        default=None, description="traffic of one throughput trial (RFC 2544 §24)"
+    )
     drain: Duration | None = Field(default=None, description="wait for residual frames (RFC 2544 §23)")
     settle: Duration | None = Field(
         default=None,

@@ -7,6 +7,7 @@ stays a `Percent` until what it is a share of is known.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,6 +20,10 @@ ETHERNET_OVERHEAD_BYTES = 20  # preamble, start delimiter and inter-frame gap: o
 
 _NUMBER = r"(?P<number>\d[\d_]*(?:\.[\d_]+)?(?:[eE][+-]?\d+)?)"
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
+# More than any wire carries and any trial lasts; what a trial then counts fits 64 bits.
+_MOST_FPS: Final = 1e12
+_MOST_BPS: Final = 1e15
+_LONGEST_S: Final = 30 * 86_400.0
 _RATE = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)\s*(?:fps|pps|cps)?")
 _PERCENT = re.compile(_NUMBER + r"\s*%")
 _COUNT = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)")
@@ -60,8 +65,8 @@ def parse_rate(given: object) -> float | Percent:
             raise ValueError(f"expected a percentage above 0 % and up to 100 %, got {given!r}")
         return Percent(share)
     rate = _scaled(given, _RATE, "a rate such as 1.5M, 812 kfps, 1_000_000 or 50%")
-    if rate <= 0:
-        raise ValueError(f"expected a rate above 0, got {given!r}")
+    if not 0 < rate <= _MOST_FPS:
+        raise ValueError(f"expected a rate above 0 and up to 1000G, got {given!r}")
     return rate
 
 
@@ -81,8 +86,8 @@ def parse_duration(given: object) -> float:
         seconds = _number(match) * _SECONDS[match["unit"] or "s"]
     else:
         raise ValueError(f"expected {expected}, got {given!r}")
-    if seconds < 0:
-        raise ValueError(f"expected {expected}, not a negative one, got {given!r}")
+    if not 0 <= seconds <= _LONGEST_S:
+        raise ValueError(f"expected {expected}, not negative and at most 30 days, got {given!r}")
     return seconds
 
 
@@ -90,7 +95,7 @@ def parse_count(given: object) -> int:
     """`50_000`, `100k`, `1.5M`; whole and at least 1."""
     expected = "a whole number of at least 1 such as 50_000, 100k or 1.5M"
     count = _scaled(given, _COUNT, expected)
-    if count < 1 or abs(count - round(count)) > 1e-6:
+    if not 1 <= count < math.inf or abs(count - round(count)) > 1e-6:
         raise ValueError(f"expected {expected}, got {given!r}")
     return round(count)
 
@@ -108,8 +113,8 @@ def parse_share(given: object) -> float:
 def parse_bit_rate(given: object) -> float:
     """`10Gbps`, `100 Mbps`."""
     rate = _scaled(given, _BIT_RATE, "a line rate such as 10Gbps")
-    if rate <= 0:
-        raise ValueError(f"expected a line rate above 0, got {given!r}")
+    if not 0 < rate <= _MOST_BPS:
+        raise ValueError(f"expected a line rate above 0 and up to 1_000_000Gbps, got {given!r}")
     return rate
 
 

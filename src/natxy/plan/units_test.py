@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +39,28 @@ def test_rates(text: object, rate: float | Percent) -> None:
     assert parse_rate(text) == rate
 
 
-@pytest.mark.parametrize("text", ["", "fast", "-3k", "5 m", "1.5 Mbps", "0", 0, -1, True, None, "0%", "101%", [1]])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "fast",
+        "-3k",
+        "5 m",
+        "1.5 Mbps",
+        "0",
+        0,
+        -1,
+        True,
+        None,
+        "0%",
+        "101%",
+        [1],
+        math.nan,
+        math.inf,
+        "1e400",
+        "10 kk",
+    ],
+)
 def test_bad_rates(text: object) -> None:
     with pytest.raises(ValueError, match="expected"):
         parse_rate(text)
@@ -51,7 +74,7 @@ def test_durations(text: object, seconds: float) -> None:
     assert parse_duration(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["1 day", "-1s", -1, True, None, "s"])
+@pytest.mark.parametrize("text", ["1 day", "-1s", -1, True, None, "s", math.nan, math.inf, "1e9h"])
 def test_bad_durations(text: object) -> None:
     with pytest.raises(ValueError, match="expected a duration"):
         parse_duration(text)
@@ -62,10 +85,16 @@ def test_counts(text: object, count: int) -> None:
     assert parse_count(text) == count
 
 
-@pytest.mark.parametrize("text", ["1.5", 0, "0", -3, "many", True])
+@pytest.mark.parametrize("text", ["1.5", 0, "0", -3, "many", True, math.nan, math.inf, "1e400"])
 def test_bad_counts(text: object) -> None:
     with pytest.raises(ValueError, match="whole number"):
         parse_count(text)
+
+
+@pytest.mark.parametrize("text", [0, -1, math.nan, math.inf, "1e400", "10 Gfps", True])
+def test_bad_line_rates(text: object) -> None:
+    with pytest.raises(ValueError, match="expected a line rate"):
+        parse_bit_rate(text)
 
 
 def test_line_rate_of_64_byte_frames_is_the_known_one() -> None:
