@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -47,4 +51,12 @@ def _options(
 
 
 def main() -> None:
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            # Closed by who started natxy, who wants no output.
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            # A locale that has no • or µ still gets everything else.
+            stream.reconfigure(errors="replace")
     app()

@@ -55,21 +55,22 @@ def calibrate(
         plan = calibration_plan(chosen, scale, wiring)
         prepare(plan)
         folder = output or Path("runs") / f"{plan.name}-{datetime.now():%Y%m%d-%H%M%S}"
+        was_there = (folder / RESULTS_FILE).exists()
         watch = _Watch(chosen, console, folder)
         try:
             found = measure(chosen, scale, wiring, folder, watch)
         except BaseException:
-            if (watch.folder / RESULTS_FILE).exists():
+            if not was_there and (watch.folder / RESULTS_FILE).exists():
                 say_how_to_go_on(watch.folder, console)
             raise
-    if as_json:
-        typer.echo(json.dumps([_object(reading) for reading in found], indent=2, ensure_ascii=False))
-    else:
-        _show(found, folder, console)
-        if wiring == Wiring.VETH:
-            console.print(WHY_NOT, markup=False)
-    if not all(reading.ok for reading in found):
-        raise typer.Exit(TesterLimitError.exit_code)
+        if as_json:
+            typer.echo(json.dumps([_object(reading) for reading in found], indent=2, ensure_ascii=False))
+        else:
+            _show(found, folder, console)
+            if wiring == Wiring.VETH:
+                console.print(WHY_NOT, markup=False)
+        if not all(reading.ok for reading in found):
+            raise typer.Exit(TesterLimitError.exit_code)
 
 
 class _Watch(StallingListener):

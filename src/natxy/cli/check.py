@@ -14,11 +14,12 @@ from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.errors import DutError
 from natxy.lab.plan_programs import looks_here, missing_programs
+from natxy.lab.plan_tables import small_tables
 from natxy.plan.addresses import LinkAddresses
 from natxy.plan.experiment import Experiment, ResolvedPlan, Search
 from natxy.plan.hosts import Hosts
 from natxy.plan.loading import load_plan
-from natxy.plan.models import KnownRate, SimulatedTestbedConfig
+from natxy.plan.models import KnownRate, PortRange, SimulatedTestbedConfig
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.plan.units import Percent, Unit, format_duration, format_quantity, format_rate, times
 from natxy.procedures.cores import check_cores
@@ -33,8 +34,9 @@ def check(
 ) -> None:
     """Validate a plan, resolve its defaults and print what it would measure, and for about how long.
 
-    Exit codes: 0 the plan is good, though some of it may be skipped for want of a program, which is named; 2 it is not,
-    with a line for every error; 4 nothing of it can be measured for want of programs.
+    Exit codes: 0 the plan is good, though some of it may be skipped for want of a program, or fail for a connection
+    tracking table that is too small, which is named; 2 it is not, with a line for every error; 4 nothing of it can
+    be measured for want of programs.
     """
     with reported_errors():
         resolved = load_plan(plan, only=only or ())
@@ -47,6 +49,8 @@ def check(
             raise DutError("\n".join(["this machine can run none of the plan's gateways:", *lacking]))
         for reason, names in lacking.items():
             console.print(f"Will be skipped: {', '.join(names)}: {reason}", markup=False)
+        for reason, names in small_tables(resolved).items():
+            console.print(f"Will fail: {', '.join(names)}: {reason}", markup=False)
 
 
 def describe(plan: ResolvedPlan) -> Iterator[str]:
@@ -64,14 +68,16 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
             yield f"   {line}"
     yield ""
     if not isinstance(plan.testbed, SimulatedTestbedConfig):
-        looked_at = "the cores and the gateways' programs" if looks_here(plan) else "the cores"
-        yield f"Of this machine {looked_at} were checked; `natxy run` checks root, nf_conntrack_max and the timeouts."
+        here = looks_here(plan)
+        looked_at = "the cores, the gateways' programs and nf_conntrack_max" if here else "the cores"
+        left = "root and the timeouts" if here else "root, nf_conntrack_max and the timeouts"
+        yield f"Of this machine {looked_at} were checked; `natxy run` checks {left}."
     for sentence in plan.deviations:
         yield f"• {sentence}"
     count = len(plan.experiments)
     yield (
-        f"{count} experiment{'s' if count > 1 else ''} on the testbed {plan.testbed.kind!r}, seed {plan.seed}, about "
-        f"{format_duration(estimate_s(plan))}."
+        f"{count} experiment{'s' if count > 1 else ''} on the testbed {plan.testbed.kind!r}, seed {plan.seed}, "
+        f"{_about(estimate_s(plan))}."
     )
 
 
@@ -86,7 +92,12 @@ def _of_sweep(plan: ResolvedPlan, cells: list[Experiment]) -> Iterator[str]:
     for cell, lines in zip(cells, facts, strict=True):
         own = [fact for line in lines for fact in line if fact not in common]
         coordinates = cell.name.partition("/")[2] or cell.name
-        yield f"- {coordinates}: {', '.join([*own, f'about {format_duration(experiment_s(plan, cell))}'])}"
+        yield f"- {coordinates}: {', '.join([*own, _about(experiment_s(plan, cell))])}"
+
+
+def _about(seconds: float) -> str:
+    """No more digits than an estimate has."""
+    return f"about {format_duration(float(f'{seconds:.2g}' if seconds > 10 else f'{seconds:.1g}'))}"
 
 
 def _lines(experiment: Experiment) -> Iterator[str]:
@@ -120,7 +131,11 @@ def _flows(experiment: Experiment) -> str:
     if isinstance(procedure, TcpGoodputConfig):
         flows = "1 TCP flow" if experiment.flows == 1 else f"{experiment.flows} TCP flows"
         return f"{flows} to port {ports.destination.min}, the best of {procedure.best_of} tests"
-    return f"ports {ports.source.min}-{ports.source.max} to {ports.destination.min}-{ports.destination.max}"
+    return f"{_ports(ports.source)} to {_ports(ports.destination)}"
+
+
+def _ports(ports: PortRange) -> str:
+    return f"port {ports.min}" if ports.min == ports.max else f"ports {ports.min}-{ports.max}"
 
 
 def _connections(experiment: Experiment) -> str:

@@ -152,7 +152,7 @@ def test_check_looks_for_the_cores_of_a_lab(plan: Path, tmp_path: Path) -> None:
     plan.write_text(lab.replace("kind: simulated}", "kind: lab}"))
     done = natxy("check", plan, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "`natxy run` checks root, nf_conntrack_max and the timeouts" in done.stdout
+    assert "programs and nf_conntrack_max were checked; `natxy run` checks root and the timeouts." in done.stdout
 
 
 def test_check_says_what_will_be_skipped_and_fails_only_where_nothing_is_left(plan: Path, tmp_path: Path) -> None:

@@ -20,7 +20,9 @@ from natxy.results.reader import RunReader
 
 
 def compare_runs(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Runs' folders.", show_default=False)],
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="RUN", help="Two or more runs' folders.", show_default=False)
+    ],
     form: Annotated[
         PrintedFormat | None,
         typer.Option("--format", help="Print the comparison in this format alone.", show_default=False),

@@ -85,13 +85,7 @@ class ConntrackTable:
 
     def check(self, need: TableNeed) -> None:
         """PlanError as `Gateway.check` says. Values that the plan doesn't set are read from the DUT."""
-        maximum = self._in_force("max", self._sizes["max"])
-        if maximum < need.connections:
-            raise PlanError(
-                f"the connection tracking table holds at most {maximum} entries (nf_conntrack_max), but "
-                f"{need.connections} connections are asked for: set the gateway's conntrack_max to at least "
-                f"{need.connections}, or ask for fewer connections"
-            )
+        self.check_size(need.connections)
         for name, option in (("udp_timeout", "udp_timeout_s"), ("udp_timeout_stream", "udp_stream_timeout_s")):
             timeout_s = self._in_force(name, self._timeouts[name])
             if timeout_s <= need.longest_trial_s:
@@ -100,6 +94,16 @@ class ConntrackTable:
                     f"{need.longest_trial_s:.0f} s from the first connection to the last frame: set the gateway's "
                     f"{option} to at least {int(need.longest_trial_s) + 1}, or shorten the trials"
                 )
+
+    def check_size(self, connections: int) -> None:
+        """As `check`, of what exists once for the whole machine."""
+        maximum = self._in_force("max", self._sizes["max"])
+        if maximum < connections:
+            raise PlanError(
+                f"the connection tracking table holds at most {maximum} entries (nf_conntrack_max), but "
+                f"{connections} connections are asked for: set the gateway's conntrack_max to at least "
+                f"{connections}, or ask for fewer connections"
+            )
 
     def _wait_empty(self, deadline: float, timeout_s: float) -> int:
         while (entries := self._entries_of_test(timeout_s)) > 0 and time.monotonic() < deadline:

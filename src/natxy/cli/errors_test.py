@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from natxy.cli.errors import reported_errors
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (sqlite3.OperationalError("database or disk is full"), "the results could not be written: database or disk is"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "out/x"), "out/x could not be written: No space left"),
+    ],
+)
+def test_a_full_disk_is_told_in_a_line(error: Exception, said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended, reported_errors():
+        raise error
+    assert ended.value.exit_code == 2
+    assert said in capfd.readouterr().err
+
+
+def test_an_error_of_natxys_own_is_none_of_the_disk() -> None:
+    with pytest.raises(FileNotFoundError), reported_errors():
+        raise FileNotFoundError(errno.ENOENT, "gone")
+
+
+def natxy(redirected: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = ["sh", "-c", f"{sys.executable} -m natxy list procedures {redirected}"]
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False, env=os.environ | environment
+    )
+
+
+def test_an_output_that_takes_nothing_is_told_in_a_line(tmp_path: Path) -> None:
+    done = natxy(">/dev/full", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "natxy: the output could not be written: No space left on device; make room, then try again\n"
+
+
+def test_a_closed_output_is_no_error(tmp_path: Path) -> None:
+    done = natxy(">&-", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_locale_without_a_character_gets_the_others(tmp_path: Path) -> None:
+    text = "name: a\ndescription: µ – 5\nexperiments: []\nproblem•: 1\n"
+    (tmp_path / "plan.yaml").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "natxy", "check", "plan.yaml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 2
+    assert "problem?: unknown field" in done.stderr
