@@ -52,7 +52,7 @@ NAT46 = AddressPlan(
 MACS = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:01:01"}
 
 # One script for all programs: it notes how it was called, and shows what OpenBSD would. `states` loses 400 a look;
-# routes and sysctls are what they were set to, until it boots.
+# routes and sysctls are what they were set to, until it boots. `unplugged` and `unchecked` are so for one look.
 STAND_IN = """\
 #!/bin/sh
 cd {folder}
@@ -78,7 +78,8 @@ case "$program $*" in
 "pfctl -st") set=$(sed -n "s/set timeout .* udp.multiple \\([0-9]*\\) .*/\\1/p" rules)
   echo "udp.first ${{set:-60}}s"; echo "udp.single ${{set:-30}}s"; echo "udp.multiple ${{set:-60}}s";;
 "pfctl -e") echo "pfctl: pf already enabled" >&2; exit 1;;
-"ifconfig em"[01]) echo "em0: flags=8843<UP>"; echo "	status: active";;
+"ifconfig em"[01]) echo "em0: flags=8843<UP>"; rm unplugged 2> /dev/null || echo "	status: active"
+  echo "	inet6 2001:2::1 prefixlen 64$(rm unchecked 2> /dev/null && echo " tentative")";;
 esac
 """
 
@@ -227,6 +228,14 @@ def test_links_and_static_neighbors(tmp_path: Path) -> None:
         asked = dut.asked()
         assert "arp -d 10.0.0.2" in asked
         assert asked[-1] == "ifconfig em1 inet6 2001:2:0:8000::1 delete"
+
+
+@pytest.mark.parametrize("mark", ["unplugged", "unchecked"])
+def test_links_and_addresses_are_waited_for(tmp_path: Path, mark: str) -> None:
+    with openbsd(tmp_path, NAT64) as dut:
+        (tmp_path / mark).touch()
+        dut.gateway.wait_ready()
+        assert dut.asked() == ["ifconfig em0", "ifconfig em0", "ifconfig em1"]
 
 
 def test_flush_is_waited_for(tmp_path: Path) -> None:

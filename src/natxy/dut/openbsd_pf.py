@@ -71,9 +71,12 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
     def wait_ready(self) -> None:
         deadline = time.monotonic() + _LINK_UP_S
         for interface in (self.interfaces.left, self.interfaces.right):
-            while "status: active" not in self.transport.run(["ifconfig", interface]).stdout:
+            while not self._is_ready(interface):
                 if time.monotonic() > deadline:
-                    raise DutError(f"the DUT's interface {interface} is not active ({self.transport.describe()})")
+                    raise DutError(
+                        f"the DUT's interface {interface} is not active, or an address of it is still tentative after "
+                        f"{_LINK_UP_S:g} s ({self.transport.describe()}); see `ifconfig {interface}` and the cabling"
+                    )
                 time.sleep(0.2)
 
     def describe(self) -> DutDescription:
@@ -167,6 +170,11 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
                     f"({self.transport.describe()})"
                 )
             time.sleep(1)
+
+    def _is_ready(self, interface: str) -> bool:
+        shown = self.transport.run(["ifconfig", interface]).stdout
+        # An IPv6 address that is still being checked for duplicates answers nobody yet.
+        return "status: active" in shown and " tentative" not in shown
 
     def _sysctl(self, name: str) -> str:
         return self.transport.run(["sysctl", "-n", name]).stdout.strip()
