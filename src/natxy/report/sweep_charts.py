@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from natxy.plan.models import CellValue
 from natxy.plan.units import Unit
 from natxy.report import chart, headlines, wording
 from natxy.report.chart import Chart, Ink, Row, Spec
@@ -17,8 +18,12 @@ _HEIGHT: Final = 300
 _AXES: Final = ("cores", "frame_size", "connections", "flows", "alpha")
 # They grow by factors.
 _LOGARITHMIC: Final = {"connections", "flows", "gateway.conntrack_max", "gateway.hash_size"}
+# A longest frame of so many times the shortest, as in RFC 8219's list up to 9216 bytes, would crowd the others.
+_MOST_LINEAR: Final = 50
 _CATEGORY_WIDTH: Final = 60
 _CURVE_STEPS: Final = 8
+
+_Points = tuple[tuple[float, float], ...]
 
 
 def sweep_chart(sweep: Sweep, *, name: str) -> Chart | None:
@@ -75,10 +80,9 @@ def _rows(sweep: Sweep, index: int, unit: Unit) -> Iterator[Row]:
         summary = cell.statistics
         if summary is None:
             continue
-        others = [wording.coordinate(other) for number, other in enumerate(place) if number != index]
         yield {
             "x": place[index],
-            "series": ", ".join(others) or sweep.title,
+            "series": _series(place, index) or sweep.title,
             "median": chart.base(summary.median, unit),
             "minimum": chart.base(summary.minimum, unit),
             "maximum": chart.base(summary.maximum, unit),
@@ -87,14 +91,27 @@ def _rows(sweep: Sweep, index: int, unit: Unit) -> Iterator[Row]:
         }
 
 
+def _series(place: Sequence[CellValue], index: int) -> str:
+    """The other coordinates."""
+    return ", ".join(wording.coordinate(other) for number, other in enumerate(place) if number != index)
+
+
 def _x(sweep: Sweep, index: int, values: Sequence[float]) -> Spec:
     field = sweep.fields[index]
     if not values:
         return {"type": "nominal", "title": wording.field(field), "sort": None, "axis": {"labelAngle": 0}}
-    scale: Spec = {"type": "log", "nice": False} if field in _LOGARITHMIC else {"zero": field != "frame_size"}
+    wide = field == "frame_size" and values[-1] > _MOST_LINEAR * values[0]
+    logarithmic = wide or field in _LOGARITHMIC
+    scale: Spec = {"type": "log", "nice": False} if logarithmic else {"zero": field != "frame_size"}
     # An axis' own `format` takes its precision from the distance between ticks, and would write 0.25 as 0.3.
     form = "~s" if field in _LOGARITHMIC else "~f"
-    axis = {"values": list(values), "labelExpr": f"format(datum.value, '{form}')", "labelOverlap": "greedy"}
+    # All of them are ticks, whatever their usual number is; labels without room are left out.
+    axis = {
+        "values": list(values),
+        "tickCount": len(values),
+        "labelExpr": f"format(datum.value, '{form}')",
+        "labelOverlap": "greedy",
+    }
     unit = ", bytes with FCS" if field == "frame_size" else ""
     title = wording.field(field) + unit
     return {"type": "quantitative", "title": title, "scale": scale | {"padding": 14}, "axis": axis}
@@ -137,7 +154,10 @@ def _references(sweep: Sweep, index: int, unit: Unit, x: Spec) -> Iterator[Spec]
     """What the medians are to be seen against: the theoretical maximum (RFC 2544 §26.1), the ideal scale-up."""
     field = sweep.fields[index]
     if field == "frame_size" and unit is Unit.FPS:
-        yield from _reference(list(_maxima(sweep, index)), "theoretical maximum", x)
+        curves = _maxima(sweep, index)
+        for known, series in curves.items():
+            whose = f", {'; '.join(series)}" if len(curves) > 1 else ""
+            yield from _reference(list(_curve(known)), f"theoretical maximum{whose}", x)
     if field == "cores":
         alone = [
             cell.statistics.median
@@ -149,14 +169,22 @@ def _references(sweep: Sweep, index: int, unit: Unit, x: Spec) -> Iterator[Spec]
             yield from _reference([{"x": n, "y": chart.base(n * median, unit)} for n in cores], "ideal", x)
 
 
-def _maxima(sweep: Sweep, index: int) -> Iterator[Row]:
-    """A curve: between two frame sizes the time that a frame takes grows evenly, not the rate."""
-    known = sorted(
-        (size, maximum)
-        for cell, place in zip(sweep.cells, sweep.places, strict=True)
-        if (size := as_number(place[index])) is not None
-        and (maximum := headlines.theoretical_maximum_fps(cell)) is not None
-    )
+def _maxima(sweep: Sweep, index: int) -> dict[_Points, list[str]]:
+    """By frame size, and the series that have them: another coordinate, such as a size convention, may change what the
+    line carries."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for cell, place in zip(sweep.cells, sweep.places, strict=True):
+        size, maximum = as_number(place[index]), headlines.theoretical_maximum_fps(cell)
+        if size is not None and maximum is not None:
+            found.setdefault(_series(place, index), []).append((size, maximum))
+    curves: dict[_Points, list[str]] = {}
+    for series, points in found.items():
+        curves.setdefault(tuple(sorted(points)), []).append(series)
+    return curves
+
+
+def _curve(known: _Points) -> Iterator[Row]:
+    """Between two frame sizes the time that a frame takes grows evenly, not the rate."""
     for (size, maximum), (next_size, next_maximum) in pairwise(known):
         for step in range(_CURVE_STEPS):
             share = step / _CURVE_STEPS

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from natxy.plan.frame_sizes import FRAME_SIZE_LISTS
 from natxy.report.chart import Chart, Row, Spec
 from natxy.report.still_charts import page_svg
 from natxy.report.sweep_charts import sweep_chart
@@ -50,10 +51,31 @@ def test_frame_sizes_stand_against_the_theoretical_maximum(found: dict[str, Swee
     assert (maxima[64], maxima[1518]) == (1_488_095, 81_274)
 
 
+def test_where_what_the_line_carries_differs_each_series_has_its_own_maximum(found: dict[str, Sweep]) -> None:
+    sizes = found["sizes"]
+    both = [
+        replace(cell, cell={**cell.cell, "line": line}, settings={**cell.settings, "line_rate": rate})
+        for line, rate in (("slow", 1e9), ("fast", 1e10))
+        for cell in sizes.cells
+    ]
+    chart = drawn(replace(sizes, fields=("frame_size", "line"), cells=tuple(both)))
+    for line, at_64 in (("slow", 1_488_095), ("fast", 14_880_952)):
+        maxima = [row["y"] for row in reference(chart, f"theoretical maximum, {line}")]
+        assert round(maxima[0]) == at_64
+        assert maxima == sorted(maxima, reverse=True)
+
+
 def test_connections_stand_on_a_logarithmic_axis_and_what_failed_nowhere(found: dict[str, Sweep]) -> None:
     chart = drawn(found["many"])
     assert x(chart)["scale"]["type"] == "log"
     assert x(chart)["axis"]["values"] == [50_000, 200_000, 800_000, 3_200_000]
+
+
+def test_jumbo_frames_don_t_crowd_the_others(found: dict[str, Sweep]) -> None:
+    sizes = found["sizes"]
+    assert x(drawn(sizes))["scale"].get("type") is None
+    jumbo = replace(sizes.cells[-1], cell={"frame_size": 9216})
+    assert x(drawn(replace(sizes, cells=(*sizes.cells, jumbo))))["scale"]["type"] == "log"
 
 
 def test_flows_stand_on_a_logarithmic_axis_too(found: dict[str, Sweep]) -> None:
@@ -65,6 +87,13 @@ def test_flows_stand_on_a_logarithmic_axis_too(found: dict[str, Sweep]) -> None:
 def test_every_coordinate_stands_on_the_axis_as_it_is(found: dict[str, Sweep]) -> None:
     svg = page_svg(drawn(found["alpha"]))
     assert [text for text in ("0.25", "0.5", "0.6", "0.8") if f">{text}<" not in svg] == []
+
+
+def test_every_frame_size_of_rfc_2544_stands_on_the_axis(found: dict[str, Sweep]) -> None:
+    listed = FRAME_SIZE_LISTS["rfc2544"]
+    cells = [replace(found["sizes"].cells[0], cell={"frame_size": size}) for size in listed]
+    svg = page_svg(drawn(replace(found["sizes"], cells=tuple(cells))))
+    assert [size for size in listed if f">{size}<" not in svg] == []
 
 
 def test_words_are_categories_and_other_coordinates_series(found: dict[str, Sweep]) -> None:
