@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# How long an example takes says something of the machine, not of the code.
-settings.register_profile("natxy", deadline=None)
+# How long an example takes, or is made, says something of the machine, not of the code.
+settings.register_profile("natxy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("natxy")
 
 # Hundreds of small databases that wait for a disk each time they are written would take most of the tests' time.

@@ -49,10 +49,10 @@ name: loop
 testbed: {{kind: loop, medium: {medium}, io: {io}}}
 timing: {{preset: lab, trial: 50ms, drain: 50ms, settle: 10ms}}
 repeat: 1
-defaults: {{gateway: wire, max_invalid: 2}}
+defaults: {{gateway: wire}}
 experiments:
-  - {{name: rate, procedure: throughput, search: {{min_rate: 1k, max_rate: {max_rate}, error: 30%}}}}
-  - {{name: delays, procedure: pdv, family: ipv6, addresses: multiple, rate: 1k}}
+  - {{name: rate, procedure: throughput, search: {{min_rate: 1k, max_rate: {max_rate}, error: 30%}}, max_invalid: 4}}
+  - {{name: delays, procedure: pdv, family: ipv6, addresses: multiple, rate: 1k, max_invalid: 20}}
 """
 RATE_FPS = 10_000
 # A test's machine is busy.
