@@ -68,6 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadField{"/streams/0/source", "up", "streams[0].source"},
                     BadField{"/streams/0/rate_fps", 0, "streams[0].rate_fps"},
                     BadField{"/streams/0/frames", 1.5, "streams[0].frames"},
+                    BadField{"/streams/0/frames", std::uint64_t{1} << 40, "streams[0].frames"},
                     BadField{"/streams/0/frame/size", 63, "streams[0].frame.size"},
                     BadField{"/streams/0/frame/colour", 1, "streams[0].frame.colour"},
                     BadField{"/streams/0/kind", "replies", "streams[0].flows"},

@@ -18,6 +18,7 @@ constexpr std::uint64_t kMostAddresses = std::uint64_t{1} << 32;
 constexpr std::size_t kMostAddressesListed = 65'536;
 constexpr std::size_t kMostStreams = 8;
 constexpr std::uint64_t kMostTagged = 1'000'000;
+constexpr double kLongest_s = 30 * 86400;
 
 const std::vector<std::pair<std::string, Medium>> kMedia = {
     {"veth", Medium::veth}, {"memif", Medium::memif}, {"nic", Medium::nic}, {"loop", Medium::loop}};
@@ -134,6 +135,16 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
   reader.finish();
 }
 
+/// A trial's books are kept by the second.
+void check_duration(const StreamSpec& stream, const std::string& path) {
+  const double duration_s = stream.start_s + static_cast<double>(stream.frames) / stream.rate_fps;
+  if (duration_s > kLongest_s) {
+    throw FieldError(path,
+                     fmt::format("{} frames at {} frames/s end after {:.0f} s; a trial may last {:.0f} s, 30 days",
+                                 stream.frames, stream.rate_fps, duration_s, kLongest_s));
+  }
+}
+
 double read_rate(FieldReader& reader) { return reader.number("rate_fps", 1e-3, 1e10); }
 
 double read_loss_ratio(FieldReader& reader) { return reader.number("max_loss_ratio", 0, 0.999999999, 0); }
@@ -187,6 +198,7 @@ StreamSpec read_stream(const Json& json, const std::string& path, std::span<cons
   stream.order = reader.choice("order", kOrders, Order::pseudorandom);
   stream.max_loss_ratio = read_loss_ratio(reader);
   stream.start_s = reader.number("start_s", 0, 86400, 0);
+  check_duration(stream, reader.path_of("frames"));
   stream.burst = reader.whole("burst", 1, 65536, 1);
   if (const Json* tagged = reader.find("tagged")) stream.tagged = read_tagged(*tagged, reader.path_of("tagged"));
   stream.ipdv = reader.flag("ipdv", false);
@@ -315,6 +327,7 @@ TrialRequest read_validate(const Json& params, const Connections& connections) {
   read_frame(reader.get("frame"), "frame", stream);
   stream.rate_fps = read_rate(reader);
   stream.frames = connections.count;
+  check_duration(stream, reader.path_of("rate_fps"));
   stream.order = reader.choice("order", kOrders, Order::pseudorandom);
   stream.max_loss_ratio = read_loss_ratio(reader);
   reader.finish();

@@ -373,10 +373,12 @@ class TrialRun {
     return all;
   }
 
+  /// After the workers have stopped, which an abort makes them do before they are done.
   [[nodiscard]] std::uint64_t sending_ended() const {
+    const std::uint64_t now = now_ticks();
     std::uint64_t last = start_;
     for_each_sender([&](const Sender& sender) {
-      last = std::max(last, sender.done() ? sender.finished_at() : sender.gives_up_at());
+      last = std::max(last, sender.done() ? sender.finished_at() : std::min(now, sender.gives_up_at()));
     });
     return last;
   }

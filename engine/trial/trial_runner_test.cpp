@@ -120,6 +120,9 @@ TEST_P(Trials, AnAbortedTrialIsInvalid) {
   const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 1'000'000)}));
   EXPECT_EQ(report.verdict, Verdict::invalid);
   EXPECT_EQ(report.cause, Cause::aborted);
+  // Of the 50 s that it would have taken.
+  EXPECT_LT(report.duration_s, 40);
+  EXPECT_LT(report.streams[0].sent_per_second.size(), 42U);
 }
 
 TEST_P(Trials, NeighborsAreAnsweredWhileTrafficRuns) {

@@ -29,7 +29,7 @@ from natxy.plan.procedures import takers
 from natxy.plan.terms import TRAFFIC_FIELDS, Family, Kernel, TranslationKind
 from natxy.plan.topology import is_safe
 from natxy.plan.translation_checks import check_translation
-from natxy.plan.units import Unit, format_duration, format_share
+from natxy.plan.units import LONGEST_DURATION_S, Unit, format_duration, format_share
 
 # What the engine can number: the frames of a trial, and the four-tuples of a space.
 MOST_CONNECTIONS: Final = 2**48 - 1
@@ -51,6 +51,7 @@ def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
     yield from _check_flows(experiment, location)
     yield from _check_addresses(plan, own, experiment, location)
     yield from _check_search(experiment, location)
+    yield from _check_duration(experiment, location)
     yield from _check_loss_tolerance(experiment, location)
     yield from check_background(plan, experiment, location)
     yield from check_hosts(plan.testbed, experiment, location)
@@ -137,18 +138,32 @@ def _check_table(gateway: ConntrackModel, experiment: Experiment, location: Loca
             f"the table of {gateway.conntrack_max} entries is smaller than the {experiment.connections} connections "
             "asked; raise it or ask for fewer",
         )
-    phase1 = experiment.phase1_rate
-    if "phase1_rate" in experiment.procedure.takes and (phase1 is None or phase1.rate is None):
-        return  # a share of a rate not yet measured can only be checked once it is
-    longest_s = experiment.longest_trial_s(phase1.rate if phase1 else None)
+    longest_s = _longest_trial_s(experiment)
     for field in ("udp_timeout_s", "udp_stream_timeout_s"):
         timeout_s = getattr(gateway, field)
-        if timeout_s is not None and timeout_s <= longest_s:
+        if timeout_s is not None and longest_s is not None and timeout_s <= longest_s:
             yield Problem(
                 (*at, field),
                 f"entries would end after {timeout_s} s, but the longest trial takes {format_duration(longest_s)}; "
                 "raise the timeout, ask for fewer connections or for higher rates",
             )
+
+
+def _longest_trial_s(experiment: Experiment) -> float | None:
+    """None where that hangs on a share of a rate not yet measured."""
+    phase1_fps = experiment.phase1_rate.rate if experiment.phase1_rate else None
+    if experiment.connections is not None and "phase1_rate" in experiment.procedure.takes and phase1_fps is None:
+        return None
+    return experiment.longest_trial_s(phase1_fps)
+
+
+def _check_duration(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    longest_s = _longest_trial_s(experiment)
+    if longest_s is None or longest_s <= LONGEST_DURATION_S:
+        return
+    limit = format_duration(LONGEST_DURATION_S)
+    remedy = "raise the lowest rate or ask for fewer connections" if experiment.connections else "ask for a shorter one"
+    yield Problem(location, f"the longest trial would take {format_duration(longest_s)}, {limit} is the most; {remedy}")
 
 
 def _check_frame(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:

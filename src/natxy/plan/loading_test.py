@@ -106,6 +106,15 @@ def test_a_procedure_is_a_name_or_a_mapping(tmp_path: Path) -> None:
     assert "procedure: connection-rate\n" in mapped.to_yaml()
 
 
+def test_a_trial_ends_within_thirty_days(tmp_path: Path) -> None:
+    text = experiment("", before="timing: {trial: 720h}").replace("connection-rate", "throughput")
+    text = text.replace("nftables", "linux-forward")
+    assert "experiments[0]: the longest trial would take 720 h 00 min, 720 h 00 min is the most" in errors_of(
+        tmp_path, text
+    )
+    load(tmp_path, text.replace("720h", "719h"))
+
+
 BAD_MEANINGS = [
     (
         "connections: 50k\n    addresses: {left_hosts: 198.18.0.2-198.18.0.9}",
@@ -125,6 +134,7 @@ BAD_MEANINGS = [
     ),
     ("connections: 3G", "8:5", "experiments[0].connections: addresses and ports give"),
     ("connections: 50k\n    ports: {source: 1-100, destination: 1-10}", "8:5", "give 1000 four-tuples, fewer than"),
+    ("connections: 2.9G\n    addresses: multiple", "4:5", "experiments[0]: the longest trial would take 805 h 33 min"),
     (
         "connections: 50k\n    family: ipv6\n    frame_size: 64",
         "10:5",

@@ -23,7 +23,7 @@ _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 # More than any wire carries and any trial lasts; what a trial then counts fits 64 bits.
 _MOST_FPS: Final = 1e12
 _MOST_BPS: Final = 1e15
-_LONGEST_S: Final = 30 * 86_400.0
+LONGEST_DURATION_S: Final = 30 * 86_400.0
 _RATE = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)\s*(?:fps|pps|cps)?")
 _PERCENT = re.compile(_NUMBER + r"\s*%")
 _COUNT = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)")
@@ -86,7 +86,7 @@ def parse_duration(given: object) -> float:
         seconds = _number(match) * _SECONDS[match["unit"] or "s"]
     else:
         raise ValueError(f"expected {expected}, got {given!r}")
-    if not 0 <= seconds <= _LONGEST_S:
+    if not 0 <= seconds <= LONGEST_DURATION_S:
         raise ValueError(f"expected {expected}, not negative and at most 30 days, got {given!r}")
     return seconds
 
