@@ -20,6 +20,12 @@ class OfEitherFamily {
     const auto* held = std::get_if<std::unique_ptr<T<F>>>(&held_);
     return held == nullptr ? nullptr : held->get();
   }
+  /// What was of family F before, or a new one.
+  template <Family F>
+  T<F>& keep_or_make() {
+    T<F>* kept = of<F>();
+    return kept != nullptr ? *kept : make<F>();
+  }
   template <Family F, class... Arguments>
   T<F>& make(Arguments&&... arguments) {
     return *held_.template emplace<std::unique_ptr<T<F>>>(

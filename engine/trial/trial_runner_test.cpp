@@ -102,6 +102,17 @@ TEST_P(Trials, PhaseOneFillsTheStateTableAndPhaseTwoUsesIt) {
   EXPECT_EQ(second.streams[0].misrouted + second.streams[1].misrouted, 0U);
 }
 
+TEST(PhaseOne, TakesTheMemoryOfTheOneBefore) {
+  RingBed bed;
+  ASSERT_EQ(bed.run(phase1(Family::ipv4, 5000)).established, 5000U);
+  const auto* table = bed.connections.seen.of<Family::ipv4>();
+  bed.treat = [](Side, Bytes) { return 0; };
+  EXPECT_EQ(bed.run(phase1(Family::ipv4, 100)).established, 0U);
+  EXPECT_EQ(bed.connections.seen.of<Family::ipv4>(), table);
+  EXPECT_FALSE(table->is_established(7));
+  EXPECT_THROW(bed.run(trial({phase2("reverse", Side::right, StreamKind::replies, Family::ipv4, 100)})), TrialError);
+}
+
 TEST_P(Trials, PhaseTwoIsRefusedAfterAnIncompletePhaseOne) {
   int count = 0;
   bed.treat = [&](Side, Bytes) { return ++count == 3 ? 0 : 1; };
