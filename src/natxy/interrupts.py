@@ -3,12 +3,22 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Final, NoReturn
 
+INTERRUPTED: Final = 130
 INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
+    """Handles SIGINT before and after a verb, when there is nothing to tidy up."""
+    with suppress(OSError):
+        os.write(2, b"natxy: interrupted\n")
+    os._exit(INTERRUPTED)
 
 
 @contextmanager

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
 
 from natxy.calibration.case import Case, Reading, Standing
 from natxy.calibration.measure import measure
 from natxy.calibration.plan import SCALES, WHY_NOT, Wiring, calibration_plan, cases
 from natxy.calibration.stall import StallingListener
+from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
 from natxy.cli.run import prepare, say_how_to_go_on
 from natxy.errors import TesterLimitError
@@ -48,7 +48,7 @@ def calibrate(
     Exit codes: 0 all that was measured is true; 3 something is not, could not be measured, or was disturbed each time;
     others as `natxy run`.
     """
-    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    console = LastingConsole(stderr=as_json, highlight=False, soft_wrap=True)
     with reported_errors(), one_interrupt():
         scale = SCALES[wiring]
         chosen = cases(wiring, scale, only or ())
@@ -76,7 +76,7 @@ def calibrate(
 class _Watch(StallingListener):
     """A line an experiment. `folder`: of the run that is under way."""
 
-    def __init__(self, chosen: Sequence[Case], console: Console, folder: Path) -> None:
+    def __init__(self, chosen: Sequence[Case], console: LastingConsole, folder: Path) -> None:
         super().__init__(chosen)
         self._console = console
         self._count = len(chosen)
@@ -96,7 +96,7 @@ class _Watch(StallingListener):
         self._console.print(f"{which} {experiment.title}, {experiment.procedure.name}", markup=False)
 
 
-def _show(found: Sequence[Reading], folder: Path, console: Console) -> None:
+def _show(found: Sequence[Reading], folder: Path, console: LastingConsole) -> None:
     columns = (
         Column("Procedure"), Column("Figure"), Column("Truth", numeric=True), Column("Measured", numeric=True),
         Column("Error", numeric=True), Column(""), Column("Allowed", numeric=True),

@@ -93,6 +93,22 @@ def test_run_leaves_a_run_folder_with_the_right_numbers(plan: Path, tmp_path: Pa
     assert "out is there already" in again.stderr
 
 
+@pytest.mark.parametrize(("streams", "tester_limit", "code"), [("2>&-", "1M", 0), ("", "100k", 3), ("2>&1", "1M", 0)])
+def test_a_run_goes_on_when_nobody_reads_what_it_says(
+    plan: Path, tmp_path: Path, streams: str, tester_limit: str, code: int
+) -> None:
+    plan.write_text(PLAN.replace("{kind: simulated}", f"{{kind: simulated, tester_limit: {tester_limit}}}"))
+    script = f"{sys.executable} -m natxy run plan.yaml --output out {streams}; echo $? > code"
+    with subprocess.Popen(
+        ["sh", "-c", f"({script}) | true"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.communicate(timeout=60) == ("", "")
+    assert (tmp_path / "code").read_text() == f"{code}\n"
+    run = RunReader(tmp_path / "out").run
+    assert (run.state, len(run.experiments)) == (RunState.DONE, 2)
+    assert (tmp_path / "out" / "report.html").exists()
+
+
 def test_only_and_repeat(plan: Path, tmp_path: Path) -> None:
     done = natxy("run", plan, "--only", "rate", "--repeat", "3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

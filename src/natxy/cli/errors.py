@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import signal
 import sqlite3
 import sys
@@ -14,32 +13,32 @@ from types import FrameType
 from typing import Final, NoReturn
 
 import typer
-from rich.console import Console
 
+from natxy.cli.console import LastingConsole, forget
 from natxy.errors import NatxyError, PlanError
-from natxy.interrupts import INTERRUPTS
+from natxy.interrupts import INTERRUPTED, INTERRUPTS, end_at_once
 
-INTERRUPTED: Final = 130
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
-_stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+_stderr = LastingConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 @contextlib.contextmanager
 def reported_errors() -> Iterator[None]:
     try:
-        yield
+        with _interrupts_as_exceptions():
+            yield
         sys.stdout.flush()
     except BrokenPipeError as error:
         # `natxy export … | head`: whoever read has enough.
-        _forget_output()
+        forget(sys.stdout)
         raise typer.Exit from error
     except sqlite3.OperationalError as error:
         _end(f"the results could not be written: {error}; make room, then `natxy resume`", PlanError.exit_code, error)
     except OSError as error:
         if error.errno not in _FULL:
             raise
-        _forget_output()
+        forget(sys.stdout)
         what = error.filename or "the output"
         _end(f"{what} could not be written: {error.strerror}; make room, then try again", PlanError.exit_code, error)
     except NatxyError as error:
@@ -49,15 +48,22 @@ def reported_errors() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from error
 
 
+@contextlib.contextmanager
+def _interrupts_as_exceptions() -> Iterator[None]:
+    if signal.getsignal(signal.SIGINT) is not end_at_once:
+        yield
+        return
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+    finally:
+        signal.signal(signal.SIGINT, end_at_once)
+
+
 def _end(text: str, exit_code: int, error: Exception) -> NoReturn:
     _stderr.print("natxy:", style="bold red", end=" ")
     _stderr.print(text, markup=False)
     raise typer.Exit(exit_code) from error
-
-
-def _forget_output() -> None:
-    """What is left of it is not flushed at the end, when nobody would catch the error."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def warn(text: str) -> None:

@@ -46,6 +46,12 @@ def test_an_output_that_takes_nothing_is_told_in_a_line(tmp_path: Path) -> None:
     assert done.stderr == "natxy: the output could not be written: No space left on device; make room, then try again\n"
 
 
+def test_an_error_keeps_its_exit_code_when_nobody_reads_it(tmp_path: Path) -> None:
+    script = f"({sys.executable} -m natxy check none.yaml 2>&1; echo $? > code) | true"
+    subprocess.run(["sh", "-c", script], cwd=tmp_path, timeout=60, check=True)
+    assert (tmp_path / "code").read_text() == "2\n"
+
+
 def test_a_closed_output_is_no_error(tmp_path: Path) -> None:
     done = natxy(">&-", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

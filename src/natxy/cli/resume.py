@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
 from natxy.cli.run import end, measured, prepare, say_how_to_go_on
 from natxy.errors import PlanError
@@ -24,7 +24,7 @@ def resume(folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's f
     that failed, be it for a host, were skipped or have repetitions without a result are tried again. Exit codes are
     those of `natxy run`; 2 when there is nothing to resume.
     """
-    console = Console()
+    console = LastingConsole()
     with reported_errors(), one_interrupt():
         RunReader(folder)
         plan = load_plan(folder / PLAN_FILE)

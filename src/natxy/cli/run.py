@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
+from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors, warn
 from natxy.cli.report import show
 from natxy.cli.watch import LiveWatch, PlainWatch
@@ -55,7 +55,7 @@ def run(
     nothing, a repetition ended without a result, or an experiment was skipped because the one it builds on has none; 5
     the engine died; 130 interrupted, with everything kept that was measured.
     """
-    console = Console()
+    console = LastingConsole()
     with reported_errors(), one_interrupt():
         resolved = load_plan(plan, repeat=repeat, only=only or ())
         prepare(resolved)
@@ -80,7 +80,7 @@ def prepare(plan: ResolvedPlan) -> None:
             warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")
 
 
-def end(folder: Path, console: Console, code: int) -> None:
+def end(folder: Path, console: LastingConsole, code: int) -> None:
     """Shows what was measured and exits with `code`."""
     show(folder, console, list_deviations=False)
     if code:
@@ -88,7 +88,7 @@ def end(folder: Path, console: Console, code: int) -> None:
         raise typer.Exit(code)
 
 
-def measured(plan: ResolvedPlan, console: Console, measure: Callable[[RunListener], int]) -> int:
+def measured(plan: ResolvedPlan, console: LastingConsole, measure: Callable[[RunListener], int]) -> int:
     """What `measure` returns, watched on `console`."""
     if not console.is_terminal:
         return measure(PlainWatch(plan, console))
@@ -96,7 +96,7 @@ def measured(plan: ResolvedPlan, console: Console, measure: Callable[[RunListene
         return measure(watch)
 
 
-def say_how_to_go_on(folder: Path, console: Console) -> None:
+def say_how_to_go_on(folder: Path, console: LastingConsole) -> None:
     console.print(
         f"What was measured is in {folder}; `natxy report {folder}` shows it, `natxy resume {folder}` goes on.",
         soft_wrap=True,

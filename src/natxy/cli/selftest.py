@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
+from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
 from natxy.cli.run import measured, prepare
 from natxy.errors import PlanError, TesterLimitError
@@ -65,7 +65,7 @@ def selftest(
 
     Exit codes: 0 done; 2 bad usage; 4 nothing arrives at the other port; 5 the engine died.
     """
-    console = Console(stderr=as_json)
+    console = LastingConsole(stderr=as_json)
     with reported_errors(), one_interrupt():
         testbed = _testbed(plan, ports, medium, io)
         tester = which_tester(testbed)
@@ -116,7 +116,7 @@ def _testbed(
     return LoopConfig(kind="loop", medium="cable", left=left, right=right, io=io)
 
 
-def _show(found: SelfTest, console: Console) -> None:
+def _show(found: SelfTest, console: LastingConsole) -> None:
     console.print(to_rich(selftest_table.ceilings(found)))
     if found.pacing:
         console.print(to_rich(selftest_table.pacing(found)))
