@@ -74,14 +74,18 @@ def warn(text: str) -> None:
 @contextlib.contextmanager
 def one_interrupt() -> Iterator[None]:
     """SIGINT, SIGTERM and SIGHUP end what is done here with KeyboardInterrupt; the cleaning up that follows is not
-    interrupted again."""
+    interrupted again. A SIGHUP that natxy was started to ignore is still ignored."""
+
+    # `nohup natxy run …` outlives its terminal.
+    outlives = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    heeded = [each for each in INTERRUPTS if each != signal.SIGHUP or not outlives]
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        for each in INTERRUPTS:
+        for each in heeded:
             signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = {each: signal.signal(each, interrupt) for each in INTERRUPTS}
+    before = {each: signal.signal(each, interrupt) for each in heeded}
     try:
         yield
     finally:
