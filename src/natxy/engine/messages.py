@@ -229,8 +229,9 @@ class StreamSpec(Message):
     its frames arrive as `arrives_as`, the family of `flows` unless given: one of the other family is `misrouted`.
     `burst` frames leave back to back, at the same average rate (RFC 2544 §21). `start_s`: how long after the trial's
     start the stream begins; it ends within 30 days. `interleaved_with` names an earlier stream of the same source,
-    whose schedule this one shares: of any frames in a row as many are this one's as of any others, in the same order
-    whatever the pacing. Both last as long, and their frames are in a ratio that comes again after at most 1000.
+    whose schedule this one shares, bursts and all: of any frames in a row as many are this one's as of any others, in
+    the same order whatever the pacing. Both begin together and last as long, and their frames are in a ratio that comes
+    again after at most 1000.
     """
 
     name: str

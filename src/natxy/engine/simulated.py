@@ -168,7 +168,8 @@ class SimulatedEngine:
         self._dut.begin_trial(request.seed)
         self._pass_time(request, on_progress)
         known = self._known(request.streams)
-        flows = max(self._flows(stream) for stream in request.streams)
+        # What the gateway doesn't translate costs it none.
+        flows = max(self._flows(stream) for stream in request.streams if not stream.interleaved_with)
         through: dict[float, Carried] = {}
         for start_s, together in groupby(sorted(request.streams, key=_start_s), _start_s):
             through[start_s] = self._dut.carry([*together], flows)

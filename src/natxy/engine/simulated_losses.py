@@ -38,8 +38,9 @@ def carried(streams: Sequence[StreamSpec], forwarded: float, buffer_frames: int)
     """Of streams that are sent side by side, of whose frames the gateway could forward the share `forwarded` (up to
     1) while they come in."""
     frames = sum(stream.frames for stream in streams)
-    burst = sum(stream.burst for stream in streams)
-    if burst > len(streams):
+    # Of streams that take turns the bursts are of both together, as the first has them.
+    bursts = [stream.burst for stream in streams if not stream.interleaved_with]
+    if (burst := sum(bursts)) > len(bursts):
         return _carried_bursts(frames, burst, forwarded, max(1, buffer_frames))
     excess = frames * (1 - forwarded)
     if excess <= buffer_frames:

@@ -222,6 +222,11 @@ class Experiment(PlanModel):
         """Addresses and ports of the right side that its connections, or its frames, go to."""
         return self.addresses.right_hosts.size * self.ports.destination.size
 
+    @property
+    def turn_frames(self) -> int:
+        """So many frames of a direction hold foreground and background in their exact ratio, and no fewer do."""
+        return self.background.turns[1] if self.background else 1
+
     def with_one_flow(self) -> Experiment:
         """The same with the first four-tuple alone, where it has no connections, or with one connection."""
         if self.connections is not None:

@@ -40,9 +40,11 @@ class BackToBack(TrafficProcedure):
         if throughput_fps >= config.maximum_fps * (1 - CLOCK_TOLERANCE):
             return _no_result("the throughput is the maximum rate, at which a burst may go on forever (RFC 9004 §6.1)")
         bursts = _Bursts(bench)
-        found = _search(config).run(bursts.pass_at)
+        search = _search(bench.experiment)
+        found = search.run(bursts.pass_at)
         if found.passed == 0:
-            return ProcedureResult(_figures(found, config, throughput_fps), upper_bound=1, remark=bursts.last_reason)
+            figures = _figures(found, config, throughput_fps)
+            return ProcedureResult(figures, upper_bound=search.step, remark=bursts.last_reason)
         return ProcedureResult(
             _figures(found, config, throughput_fps),
             lower_bound=found.passed,
@@ -52,8 +54,7 @@ class BackToBack(TrafficProcedure):
 
     def expected_steps(self, experiment: Experiment) -> int:
         """The bursts first tried are far too long, and each is verified."""
-        config = _config(experiment)
-        return _search(config).expected_steps() * (1 + config.loss_verification)
+        return _search(experiment).expected_steps() * (1 + _config(experiment).loss_verification)
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         """Bursts halve, so all together are about as long as the longest."""
@@ -91,14 +92,13 @@ class _Bursts:
 
 
 def _burst(experiment: Experiment, frames: int, rate_fps: float, seed: int) -> TrialRequest:
-    request = traffic_request(experiment, rate_fps, seed)
+    request = traffic_request(experiment, rate_fps, seed, frames=frames)
     limits = TrialLimits(
         max_overrun_ratio=LATE_SHARE,
         overrun_floor_s=FRAMES_AT_ONCE / rate_fps,
         max_pause_s=experiment.timing.max_pause,
     )
-    streams = [stream.model_copy(update={"frames": frames}) for stream in request.streams]
-    return request.model_copy(update={"streams": streams, "limits": limits})
+    return request.model_copy(update={"limits": limits})
 
 
 def _config(experiment: Experiment) -> BackToBackConfig:
@@ -106,8 +106,9 @@ def _config(experiment: Experiment) -> BackToBackConfig:
     return experiment.procedure
 
 
-def _search(config: BackToBackConfig) -> LongestSearch:
-    return LongestSearch(config.longest_frames, config.error)
+def _search(experiment: Experiment) -> LongestSearch:
+    config, turn = _config(experiment), experiment.turn_frames
+    return LongestSearch(max(1, config.longest_frames // turn) * turn, config.error, turn)
 
 
 def _figures(found: Longest, config: BackToBackConfig, throughput_fps: float) -> dict[str, float | None]:

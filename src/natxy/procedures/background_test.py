@@ -30,9 +30,9 @@ def plan_of(experiment: dict[str, Any], **gateway: Any) -> Plan:
     return Plan.model_validate(head | {"experiments": [{"gateway": {"driver": "simulated"} | gateway} | experiment]})
 
 
-def measure(experiment: dict[str, Any], **gateway: Any) -> RunRecord:
+def measure(experiment: dict[str, Any], code: int = 0, **gateway: Any) -> RunRecord:
     with TemporaryDirectory() as folder:
-        assert run_plan(resolve(plan_of(experiment, **gateway)), Path(folder) / "run", RunListener()) == 0
+        assert run_plan(resolve(plan_of(experiment, **gateway)), Path(folder) / "run", RunListener()) == code
         return RunReader(Path(folder) / "run").run
 
 
@@ -110,6 +110,123 @@ def test_delays_are_those_of_the_foreground(procedure: str) -> None:
     mixed = measure(own | {"background": "10%"}, delay_spread_ns=0, forward_delay_ns=1000, background_loss_ratio=1.0)
     alone = measure(own, delay_spread_ns=0, forward_delay_ns=1000)
     assert mixed.experiments[0].repetitions[0].figures == alone.experiments[0].repetitions[0].figures
+
+
+def in_ratio(run: RunRecord, permille: int) -> None:
+    """Of each trial, and each half of it, as the engine asks for it."""
+    for repetition in run.experiments[0].repetitions:
+        for trial in repetition.trials:
+            planned = {stream.name: stream.planned for stream in trial.result.streams}
+            for name, background in planned.items():
+                if "background" in name:
+                    own = planned[name.replace(" background", "")]
+                    assert background * (1000 - permille) == own * permille
+
+
+@settings(max_examples=25, deadline=None)
+@given(permille=st.sampled_from([0, 1, 100, 500, 900]), buffer=st.integers(1000, 20_000), error=st.integers(1, 50))
+def test_back_to_back_frames_are_whole_turns(permille: int, buffer: int, error: int) -> None:
+    own = {"name": "e", "procedure": {"name": "back-to-back", "maximum_rate": "1M", "error": error}, "rate": "600k"}
+    run = measure(own | {"background": f"{permille / 10}%"}, forwarding_fps=2 * 600_000, buffer_frames=buffer)
+    in_ratio(run, permille)
+    turn = {0: 1, 1: 1000, 100: 10, 500: 2, 900: 10}[permille]
+    repetition = run.experiments[0].repetitions[0]
+    burst = repetition.figures["burst"] or 0
+    # Of a burst 40 % have to be buffered; both directions share the buffer.
+    assert burst % turn == 0
+    assert burst <= buffer / 2 / 0.4 + 1e-6 < burst + max(turn, error) + 1e-6
+    assert repetition.upper_bound is not None
+    assert burst < repetition.upper_bound <= burst + max(turn, error)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    share=st.sampled_from([0, 100, 500, 900]), limit=st.integers(20_000, 900_000), frames=st.sampled_from([2, 16, 64])
+)
+def test_bursts_are_of_both_classes_together(share: int, limit: int, frames: int) -> None:
+    own = THROUGHPUT | {"procedure": {"name": "burst", "frames": frames}, "background": f"{share / 10}%"}
+    # One burst of each direction fits in, and no frame more.
+    run = measure(own, forwarding_fps=2 * limit, buffer_frames=2 * frames)
+    in_ratio(run, share)
+    assert run.experiments[0].values == [pytest.approx(limit, abs=600 + 2.1 * frames * limit / 10_000)]
+    for trial in run.experiments[0].repetitions[0].trials:
+        together = sum(stream.planned for stream in trial.result.streams) / 2
+        assert together % frames == 0
+        assert together >= 2 * frames
+
+
+def test_a_burst_no_turn_of_which_gets_through_is_said_to_be_shorter() -> None:
+    own = {"name": "e", "procedure": {"name": "back-to-back", "maximum_rate": "1M"}, "rate": "600k"}
+    run = measure(own | {"background": "10%"}, forwarding_fps=2 * 600_000, buffer_frames=7)
+    assert (run.experiments[0].repetitions[0].value, run.experiments[0].repetitions[0].upper_bound) == (0, 10)
+
+
+def test_bursts_of_both_classes_that_do_not_fit_in_pass_at_no_rate() -> None:
+    own = THROUGHPUT | {"procedure": {"name": "burst", "frames": 16}, "background": "10%"}
+    assert measure(own, forwarding_fps=10**6, buffer_frames=31).experiments[0].values == [0]
+
+
+@pytest.mark.parametrize("share", ["10%", "50%", "90%"])
+def test_an_overload_costs_what_the_translated_flows_do(share: str) -> None:
+    """One flow and many have the same background, whose flows are as many in both."""
+    own = THROUGHPUT | {"procedure": "overload", "flows": 100, "background": share}
+    run = measure(own, forwarding_fps=200_000, flow_cost=0.01)
+    found = run.experiments[0].repetitions[0].figures
+    assert (found["single"], found["many"]) == pytest.approx((100_000, 100_000 / 1.99), abs=600)
+
+
+RECOVERY: dict[str, Any] = {"name": "e", "procedure": "system-recovery", "rate": "100k"}
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    permille=st.sampled_from([0, 1, 100, 500, 900]),
+    recovery_s=st.floats(0.02, 0.45),
+    directions=st.sampled_from(["bidirectional", "forward", "reverse"]),
+)
+def test_system_recovery_is_that_of_both(permille: int, recovery_s: float, directions: str) -> None:
+    own = RECOVERY | {"background": f"{permille / 10}%", "directions": directions}
+    senders = 2 if directions == "bidirectional" else 1
+    run = measure(own, forwarding_fps=100_000 * senders, recovery_time=recovery_s)
+    in_ratio(run, permille)
+    found = run.experiments[0].repetitions[0].figures
+    # The class with more frames is the one that tells.
+    assert found["recovery"] == pytest.approx(recovery_s, abs=2.1 / 55_000)
+    for stream in ("forward", "reverse"):
+        sent = directions in ("bidirectional", stream)
+        assert found[f"recovery_{stream}"] == (pytest.approx(recovery_s, abs=2.1 / 55_000) if sent else None)
+        assert found[f"overload_loss_{stream}"] == (pytest.approx(100 * (1 - 1 / 1.1), abs=0.1) if sent else None)
+    streams = run.experiments[0].repetitions[0].trials[0].result.streams
+    assert len(streams) == 2 * senders * (2 if permille else 1)
+    assert sum(stream.intended_rate_fps for stream in streams) == pytest.approx(1.5 * 110_000 * senders)
+
+
+def test_a_background_that_does_not_recover_has_no_recovery_time() -> None:
+    run = measure(RECOVERY | {"background": "10%"}, code=4, forwarding_fps=200_000, background_loss_ratio=0.1)
+    repetition = run.experiments[0].repetitions[0]
+    assert repetition.figures["recovery"] is None
+    assert "lost to the end, forward background, reverse background: raise" in repetition.reason
+
+
+@pytest.mark.parametrize("share", ["10%", "50%", "90%"])
+def test_a_reset_is_timed_by_the_foreground(share: str) -> None:
+    own = {"name": "e", "procedure": {"name": "reset", "recovery": "1.5s"}, "rate": "10k", "background": share}
+    run = measure(own, forwarding_fps=100_000, restart_time=0.4)
+    repetition = run.experiments[0].repetitions[0]
+    foreground_fps = 10_000 * (1 - float(share[:-1]) / 100)
+    for stream in ("", "_forward", "_reverse"):
+        assert repetition.figures[f"loss{stream}"] == pytest.approx(0.4, abs=1.1 / foreground_fps)
+        assert repetition.figures[f"timestamps{stream}"] == pytest.approx(0.4, abs=2.1 / foreground_fps)
+    lost = {stream.name: stream.lost for stream in repetition.trials[0].result.streams}
+    assert lost["forward background"] == pytest.approx(0.4 * (10_000 - foreground_fps), abs=1.1)
+
+
+def test_what_only_the_background_loses_to_the_end_is_no_reset_time() -> None:
+    own = {"name": "e", "procedure": "reset", "rate": "10k", "background": "10%"}
+    run = measure(own, code=4, forwarding_fps=100_000, restart_time=0.1, background_loss_ratio=0.5)
+    repetition = run.experiments[0].repetitions[0]
+    assert repetition.figures["loss"] is None
+    assert "frames are lost to the end, forward background, reverse background" in repetition.reason
 
 
 def test_the_report_states_it(tmp_path: Path) -> None:

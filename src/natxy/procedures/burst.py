@@ -6,6 +6,7 @@ The frames of a burst leave back to back, as fast as the port takes them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import ClassVar
 
@@ -37,12 +38,15 @@ class Burst(TrafficProcedure):
 
 
 def _bursts(experiment: Experiment, attempt: Attempt, seed: int) -> TrialRequest:
-    """Whole bursts only, at least two: one alone has no gap."""
-    request = traffic_request(timed(experiment, attempt), attempt.rate, seed)
-    burst = _config(experiment).frames
+    """Whole bursts only, at least two: one alone has no gap. With background traffic as many as it takes for whole
+    turns of the two."""
+    timely, burst = timed(experiment, attempt), _config(experiment).frames
+    whole = math.lcm(burst, experiment.turn_frames)
+    frames = max(math.ceil(2 * burst / whole), round(attempt.rate * timely.traffic_s) // whole) * whole
+    request = traffic_request(timely, attempt.rate, seed, frames=frames)
+    # Streams that take turns share one schedule, whose bursts are those of both together.
     streams = [
-        stream.model_copy(update={"burst": burst, "frames": max(2, stream.frames // burst) * burst})
-        for stream in request.streams
+        stream if stream.interleaved_with else stream.model_copy(update={"burst": burst}) for stream in request.streams
     ]
     return request.model_copy(update={"streams": streams})
 

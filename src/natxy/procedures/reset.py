@@ -25,6 +25,7 @@ from natxy.procedures.streams import traffic_request
 from natxy.procedures.traffic import (
     TrafficProcedure,
     by_direction,
+    foreground,
     highest,
     traffic_step,
 )
@@ -45,9 +46,11 @@ class Reset(TrafficProcedure):
     def measure(self, bench: Bench) -> ProcedureResult:
         assert bench.rate is not None
         result = valid_step(bench, 1, bench.rate, lambda attempt: _step(bench, attempt))
-        streams = {stream.name: stream for stream in result.streams}
-        lost: dict[str, float | None] = {n: stream.lost / stream.intended_rate_fps for n, stream in streams.items()}
-        stamped = {name: _silence_s(stream) for name, stream in streams.items()}
+        # The background's frames may be too few to tell times by.
+        lost: dict[str, float | None] = {
+            stream.name: stream.lost / stream.intended_rate_fps for stream in foreground(result.streams)
+        }
+        stamped = {stream.name: _silence_s(stream) for stream in foreground(result.streams)}
         if not_back := _not_back(result.streams):
             figures = bench.experiment.procedure.figures
             return ProcedureResult(dict.fromkeys(figure.name for figure in figures), remark=not_back)
@@ -55,7 +58,7 @@ class Reset(TrafficProcedure):
             figures={"loss": highest(lost), "timestamps": highest(stamped)}
             | by_direction("loss", lost)
             | by_direction("timestamps", stamped),
-            remark=_apart(result.streams) if any(lost.values()) else _NO_LOSS,
+            remark=_apart(result.streams) if any(stream.lost for stream in result.streams) else _NO_LOSS,
         )
 
 

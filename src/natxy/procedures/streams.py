@@ -73,8 +73,9 @@ def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> Vali
     )
 
 
-def traffic_request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
-    """`rate_fps` in each direction. With connections it is phase 2, and no frame makes a new one."""
+def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frames: int | None = None) -> TrialRequest:
+    """`rate_fps` in each direction, for the experiment's `traffic_s` or so many `frames`, either in whole turns of
+    foreground and background. With connections it is phase 2, and no frame makes a new one."""
     sides = {
         Directions.FORWARD: [Side.LEFT],
         Directions.REVERSE: [Side.RIGHT],
@@ -82,7 +83,7 @@ def traffic_request(experiment: Experiment, rate_fps: float, seed: int) -> Trial
     }[experiment.directions or Directions.BIDIRECTIONAL]
     timing = experiment.timing
     return TrialRequest(
-        streams=[stream for side in sides for stream in _direction(experiment, side, rate_fps)],
+        streams=[stream for side in sides for stream in _direction(experiment, side, rate_fps, frames)],
         seed=seed,
         drain_s=timing.drain,
         limits=_limits(timing),
@@ -101,9 +102,9 @@ def tagged_request(
     return request.model_copy(update={"streams": streams})
 
 
-def _direction(experiment: Experiment, side: Side, rate_fps: float) -> list[StreamSpec]:
+def _direction(experiment: Experiment, side: Side, rate_fps: float, frames: int | None) -> list[StreamSpec]:
     """The streams of one sender, together at `rate_fps`."""
-    own = _traffic(experiment, side, rate_fps)
+    own = _traffic(experiment, side, rate_fps, frames)
     background = experiment.background
     if background is None or background.share == 0:
         return [own]
@@ -133,7 +134,7 @@ def _native_flows(links: LinkPair, side: Side) -> FlowSpace:
     )
 
 
-def _traffic(experiment: Experiment, side: Side, rate_fps: float) -> StreamSpec:
+def _traffic(experiment: Experiment, side: Side, rate_fps: float, frames: int | None) -> StreamSpec:
     stateful = experiment.connections is not None
     established = StreamKind.CONNECTIONS if side == Side.LEFT else StreamKind.REPLIES
     return StreamSpec(
@@ -142,7 +143,7 @@ def _traffic(experiment: Experiment, side: Side, rate_fps: float) -> StreamSpec:
         kind=established if stateful else StreamKind.FLOWS,
         frame=_frame(experiment, side),
         rate_fps=rate_fps,
-        frames=max(1, round(rate_fps * experiment.traffic_s)),
+        frames=frames or max(1, round(rate_fps * experiment.traffic_s)),
         flows=None if stateful else _flows(experiment, side),
         arrives_as=None if stateful else _arrival(experiment, side),
         order=experiment.orders.state_table,

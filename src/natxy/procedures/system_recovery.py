@@ -6,12 +6,12 @@ The overload may lose what it does. A trial passes that loses nothing at half th
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from natxy.engine.messages import Cause, StreamResult, StreamSpec, TrialRequest, TrialResult
+from natxy.engine.messages import Cause, StreamResult, TrialRequest, TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
-from natxy.plan.procedures.per_direction import STREAMS
+from natxy.plan.procedures.per_direction import BACKGROUND_STREAMS, STREAMS
 from natxy.plan.procedures.system_recovery import SystemRecoveryConfig
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench
@@ -41,56 +41,62 @@ class SystemRecovery(TrafficProcedure):
             rate_fps,
             lambda attempt: traffic_step(bench, attempt, lambda seed: _request(bench.experiment, rate_fps, seed)),
         )
-        return _recovered(bench.experiment, rate_fps, result)
+        return _recovered(result)
 
 
-def _recovered(experiment: Experiment, rate_fps: float, result: TrialResult) -> ProcedureResult:
+def _recovered(result: TrialResult) -> ProcedureResult:
     streams = {stream.name: stream for stream in result.streams}
-    offered = {name: streams[name] for name in STREAMS if name in streams}
+    offered = {name: streams[name] for name in (*STREAMS, *BACKGROUND_STREAMS) if name in streams}
     losses: dict[str, float | None] = {name: 100 * found.lost / found.planned for name, found in offered.items()}
     figures = {"recovery": None, **by_direction("recovery", {}), **by_direction("overload_loss", losses)}
     if result.cause == Cause.BACK_PRESSURE:
         return ProcedureResult(figures, remark=f"the overload could not be offered: {result.reason}")
-    halved_s = _frames(experiment, rate_fps) / rate_fps
     afterwards = {name: streams[name + AFTERWARDS] for name in offered}
     if losing := [name for name, found in afterwards.items() if _lost_to_the_end(found)]:
         return ProcedureResult(figures, remark=f"frames are lost to the end, {', '.join(losing)}: raise `recovery`")
     times: dict[str, float | None] = {
-        name: found.last_lost.due_s - halved_s if found.last_lost else 0.0 for name, found in afterwards.items()
+        name: found.last_lost.due_s - _overload_s(offered[name]) if found.last_lost else 0.0
+        for name, found in afterwards.items()
+    }
+    # A direction has recovered when its background has, too.
+    both = {
+        own: highest({each: times.get(each) for each in (own, native)})
+        for own, native in zip(STREAMS, BACKGROUND_STREAMS, strict=True)
     }
     remark = "" if any(losses.values()) else "the overload lost nothing: the gateway forwards more than that"
-    return ProcedureResult(figures | {"recovery": highest(times)} | by_direction("recovery", times), remark=remark)
+    return ProcedureResult(figures | {"recovery": highest(both)} | by_direction("recovery", both), remark=remark)
 
 
 def _lost_to_the_end(stream: StreamResult) -> bool:
     return stream.last_lost is not None and stream.last_lost.sequence == stream.planned - 1
 
 
+def _overload_s(offered: StreamResult) -> float:
+    return offered.planned / offered.intended_rate_fps
+
+
 def _request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
-    request = traffic_request(experiment, rate_fps, seed)
-    streams = [half for stream in request.streams for half in _halved(experiment, rate_fps, stream)]
-    return request.model_copy(update={"streams": streams})
+    """Every stream twice: the overload, and what begins when it ends."""
+    trial_s = experiment.timing.trial
+    recovery_s = _config(experiment).recovery_s(trial_s)
+    overload = traffic_request(experiment, rate_fps, seed, frames=_frames(rate_fps, trial_s))
+    halved = traffic_request(experiment, rate_fps / 2, seed, frames=_frames(rate_fps / 2, recovery_s))
+    first = overload.streams[0]
+    begins: dict[str, Any] = {"start_s": first.frames / first.rate_fps}
+    streams = []
+    for offered, afterwards in zip(overload.streams, halved.streams, strict=True):
+        names = {"name": afterwards.name + AFTERWARDS}
+        if afterwards.interleaved_with:
+            names["interleaved_with"] = afterwards.interleaved_with + AFTERWARDS
+        streams += [
+            offered.model_copy(update={"max_loss_ratio": ANY_LOSS}),
+            afterwards.model_copy(update=begins | names),
+        ]
+    return overload.model_copy(update={"streams": streams})
 
 
-def _halved(experiment: Experiment, rate_fps: float, stream: StreamSpec) -> tuple[StreamSpec, StreamSpec]:
-    """The overload, and what begins when it ends."""
-    frames = _frames(experiment, rate_fps)
-    recovery_s = _config(experiment).recovery_s(experiment.timing.trial)
-    afterwards = {
-        "name": stream.name + AFTERWARDS,
-        "rate_fps": rate_fps / 2,
-        "frames": max(1, round(rate_fps / 2 * recovery_s)),
-        "start_s": frames / rate_fps,
-    }
-    return (
-        stream.model_copy(update={"frames": frames, "max_loss_ratio": ANY_LOSS}),
-        stream.model_copy(update=afterwards),
-    )
-
-
-def _frames(experiment: Experiment, rate_fps: float) -> int:
-    """Of the overload."""
-    return max(1, round(rate_fps * experiment.timing.trial))
+def _frames(rate_fps: float, duration_s: float) -> int:
+    return max(1, round(rate_fps * duration_s))
 
 
 def _config(experiment: Experiment) -> SystemRecoveryConfig:

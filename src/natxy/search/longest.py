@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Longest:
-    """`passed` is 0 when not even 1 did, `failed` None when none did."""
+    """`passed` is 0 when not even the first step did, `failed` None when none did."""
 
     passed: int
     failed: int | None
@@ -18,22 +18,29 @@ class Longest:
 
 @dataclass(frozen=True)
 class LongestSearch:
-    """From 1 to `most`; ends when `passed` and `failed` are no further apart than `error`."""
+    """From `step` to `most`, by multiples of `step`, of which `most` is one; ends when `passed` and `failed` are no
+    further apart than `error`, or than one step."""
 
     most: int
     error: int
+    step: int = 1
 
     def run(self, passes: Callable[[int], bool]) -> Longest:
         """The greatest number is only tried when all others say so."""
-        passed, failed = 0, self.most + 1
-        while failed - passed > self.error:
-            passed, failed = self._narrowed(passed, failed, (passed + failed) // 2, passes)
+        passed, failed = 0, self.most + self.step
+        while failed - passed > self._width:
+            middle = (passed + failed) // 2 // self.step * self.step
+            passed, failed = self._narrowed(passed, failed, middle, passes)
         if failed > self.most > passed:
             passed, failed = self._narrowed(passed, failed, self.most, passes)
         return Longest(passed, failed if failed <= self.most else None)
 
     def expected_steps(self) -> int:
-        return max(1, math.ceil(math.log2((self.most + 1) / self.error)))
+        return max(1, math.ceil(math.log2((self.most + self.step) / self._width)))
+
+    @property
+    def _width(self) -> int:
+        return max(self.error // self.step, 1) * self.step
 
     @staticmethod
     def _narrowed(passed: int, failed: int, tried: int, passes: Callable[[int], bool]) -> tuple[int, int]:

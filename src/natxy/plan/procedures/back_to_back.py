@@ -42,7 +42,7 @@ class BackToBackConfig(MaximumRate):
     step_unit: ClassVar = Unit.FRAMES
     stateful: ClassVar = False
     rate_title: ClassVar = "Throughput"
-    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate"})
+    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "background"})
     timed: ClassVar = False
     reports_mean: ClassVar = True
 

@@ -25,7 +25,7 @@ class BurstConfig(MaximumRate):
     )
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
-    takes: ClassVar = frozenset({"search", "directions", "connections", "phase1_rate", "loss_tolerance"})
+    takes: ClassVar = frozenset({"search", "directions", "connections", "phase1_rate", "background", "loss_tolerance"})
     takes_mlrsearch: ClassVar = True
     needs_maximum_rate: ClassVar = False
 

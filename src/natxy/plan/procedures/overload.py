@@ -20,5 +20,7 @@ class OverloadConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
-    takes: ClassVar = frozenset({"search", "directions", "flows", "connections", "phase1_rate", "loss_tolerance"})
+    takes: ClassVar = frozenset(
+        {"search", "directions", "flows", "connections", "phase1_rate", "background", "loss_tolerance"}
+    )
     takes_mlrsearch: ClassVar = True

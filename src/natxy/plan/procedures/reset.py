@@ -49,7 +49,7 @@ class ResetConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
-    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate"})
+    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "background"})
 
     @model_validator(mode="after")
     def _own_reset(self) -> ResetConfig:

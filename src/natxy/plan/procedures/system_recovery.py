@@ -36,7 +36,7 @@ class SystemRecoveryConfig(MaximumRate):
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
     rate_title: ClassVar = "Throughput"
-    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate"})
+    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "background"})
     needs_maximum_rate: ClassVar = False
 
     def overload_fps(self, throughput_fps: float) -> float:
