@@ -21,14 +21,14 @@ from natxy.plan.models import LabConfig, Plan
 from natxy.plan.resolve import resolve
 from natxy.plan.terms import Family
 from natxy.procedures.streams import establish_request, neighbors_request, traffic_request
-from tests.frames_test import AT_LEISURE, DRAIN_S, Bed, missing, signature_of
+from tests.frames_test import AT_LEISURE, Bed, captured, missing, signature_of
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
 
 def experiment_of(**fields: Any) -> Experiment:
     own = {"name": "e", "gateway": "nftables", "procedure": "throughput", "search": {"max_rate": "1M"}}
-    stateful = {"connections": 50, "phase1_rate": "5k", "timing": {"preset": "lab", "trial": "100ms", "drain": DRAIN_S}}
+    stateful = {"connections": 50, "phase1_rate": "5k", "timing": {"preset": "lab", "trial": "100ms"}}
     return resolve(Plan.model_validate({"name": "p", "experiments": [own | stateful | fields]})).experiments[0]
 
 
@@ -66,9 +66,9 @@ def test_one_of_every_ten_frames_is_native_in_exactly_this_order(bed: Bed, tmp_p
     request = traffic_request(experiment, 5000, 2).model_copy(update={"limits": AT_LEISURE})
     interfaces = bed.lab.interfaces
     with (
-        bed.captured(interfaces.left, "in", tmp_path / "left.pcap", 500) as left,
-        bed.captured(interfaces.right, "in", tmp_path / "right.pcap", 500) as right,
-        bed.captured(interfaces.right, "out", tmp_path / "out.pcap", 500) as out,
+        captured(bed, interfaces.left, "in", tmp_path / "left.pcap") as left,
+        captured(bed, interfaces.right, "in", tmp_path / "right.pcap") as right,
+        captured(bed, interfaces.right, "out", tmp_path / "out.pcap") as out,
     ):
         result = bed.engine.run_trial(request)
     assert {stream.name: (stream.planned, stream.lost) for stream in result.streams} == {

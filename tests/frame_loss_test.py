@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from natxy.procedures.listener import RunListener
 from natxy.procedures.runner import run_plan
 from natxy.results.reader import RunReader
 from tests.run_test import engine_is_built
-from tests.undisturbed import undisturbed
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
@@ -46,8 +44,7 @@ LIMITER: dict[str, Any] = {
 }
 
 
-def curve(folder: Path) -> dict[float, float]:
-    """From a share of the maximum to what was lost of it, both in percent."""
+def test_a_limiters_curve_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     timing = {"preset": "lab", "trial": TRIAL_S, "max_pause": "20ms", "overrun_floor": "20ms"}
     experiment = {
         "name": "loss",
@@ -57,21 +54,12 @@ def curve(folder: Path) -> dict[float, float]:
         "max_invalid": 20,
     }
     plan = {"name": "p", "repeat": 1, "timing": timing, "experiments": [experiment]}
-    assert run_plan(resolve(Plan.model_validate(plan)), folder / "run", RunListener()) == 0
-    (loss,) = RunReader(folder / "run").run.experiments[0].repetitions[0].curves
-    return dict(loss.points)
-
-
-def limiters(percents: Iterable[float]) -> object:
-    """What it loses, as far as a tester may tell."""
+    assert run_plan(resolve(Plan.model_validate(plan)), tmp_path / "run", RunListener()) == 0
+    (loss,) = RunReader(tmp_path / "run").run.experiments[0].repetitions[0].curves
+    found = dict(loss.points)
     passed_fps = LIMIT_FPS + BURST_FRAMES / TRIAL_S
-    lost = {percent: max(0.0, 100 - 100 * passed_fps / (MAXIMUM_FPS * percent / 100)) for percent in percents}
-    return pytest.approx(lost, abs=TOLERANCE_PERCENT)
-
-
-def test_a_limiters_curve_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = undisturbed(curve, tmp_path, lambda found: found == limiters(found))
+    expected = {percent: max(0.0, 100 - 100 * passed_fps / (MAXIMUM_FPS * percent / 100)) for percent in found}
     assert len(found) >= 6
-    assert found == limiters(found)
+    assert found == pytest.approx(expected, abs=TOLERANCE_PERCENT)
     with capsys.disabled():
         print(f" [{', '.join(f'{percent:.0f} %: {lost:.1f}' for percent, lost in found.items())}] ", end="")

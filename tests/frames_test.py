@@ -6,8 +6,10 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import subprocess
+import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_interface, ip_network
 from pathlib import Path
@@ -18,6 +20,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
+from scapy.utils import PcapReader
 
 from natxy.dut.base import Gateway
 from natxy.dut.registry import create
@@ -49,7 +52,6 @@ from natxy.plan.models import LabConfig, Plan
 from natxy.plan.resolve import resolve
 from natxy.plan.terms import Family, Order
 from natxy.procedures.streams import establish_request
-from tests.capture import captured
 
 Address = IPv4Address | IPv6Address
 FourTuple = tuple[str, str, int, int]
@@ -59,8 +61,6 @@ TTL = 61
 FCS_BYTES = 4
 # A frame's content is of interest here, not when it left.
 AT_LEISURE = TrialLimits(max_overrun_ratio=1, overrun_floor_s=1, max_pause_s=10)
-# So is when it arrives: a core may be somebody else's meanwhile.
-DRAIN_S = 0.5
 
 
 def missing() -> str | None:
@@ -85,12 +85,6 @@ class Bed:
     gateway: Gateway[Any]
     family: Family
     links: AddressPlan
-
-    def captured(
-        self, interface: str, direction: str, into: Path, count: int = FRAMES
-    ) -> AbstractContextManager[list[Packet]]:
-        """On an interface of the DUT's."""
-        return captured(self.lab.description()["dut namespace"], interface, direction, into, count)
 
 
 def links_of(family: Family) -> AddressPlan:
@@ -128,6 +122,41 @@ def bed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         finally:
             engine.close()
             gateway.remove()
+
+
+@contextmanager
+def captured(bed: Bed, interface: str, direction: str, into: Path) -> Iterator[list[Packet]]:
+    """UDP frames that pass the DUT's `interface` in `direction`, complete when the block has ended."""
+    command = [
+        "ip",
+        "netns",
+        "exec",
+        bed.lab.description()["dut namespace"],
+        "tcpdump",
+        "-i",
+        interface,
+        "-Q",
+        direction,
+    ]
+    # The DUT's own frames in the other direction would double those of a phase 2.
+    tcpdump = subprocess.Popen(
+        [*command, "-Z", "root", "-U", "--immediate-mode", "-s", "0", "-B", "16384", "-w", str(into), "udp"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert tcpdump.stderr is not None
+    while "listening on" not in tcpdump.stderr.readline():
+        assert tcpdump.poll() is None, "tcpdump ended"
+    frames: list[Packet] = []
+    try:
+        yield frames
+        time.sleep(0.3)
+    finally:
+        tcpdump.terminate()
+        tcpdump.wait()
+        tcpdump.stderr.close()
+    with PcapReader(str(into)) as reader:
+        frames.extend(reader)
 
 
 def field(base: Address, varies: bool, family: Family) -> AddressField:
@@ -239,8 +268,8 @@ def test_sizes_and_selections(bed: Bed, tmp_path: Path, size: int | None, select
         name="forward", source=Side.LEFT, frame=frame, rate_fps=20_000, frames=FRAMES, flows=flows, selection=selection
     )
     bed.gateway.clear()
-    with bed.captured(bed.lab.interfaces.left, "in", tmp_path / "sent.pcap") as frames:
-        result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=5, drain_s=DRAIN_S, limits=AT_LEISURE))
+    with captured(bed, bed.lab.interfaces.left, "in", tmp_path / "sent.pcap") as frames:
+        result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=5, drain_s=0.2, limits=AT_LEISURE))
     assert len(frames) == FRAMES
     check(frames, result, flows)
     for captured_frame in frames:
@@ -259,8 +288,8 @@ def test_stateless_directions(bed: Bed, tmp_path: Path, varied_addresses: bool, 
             name="stateless", source=side, frame=frame_format(bed), rate_fps=20_000, frames=FRAMES, flows=flows
         )
         bed.gateway.clear()
-        with bed.captured(interface, "in", tmp_path / f"{side}.pcap") as frames:
-            result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=6, drain_s=DRAIN_S, limits=AT_LEISURE))
+        with captured(bed, interface, "in", tmp_path / f"{side}.pcap") as frames:
+            result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=6, drain_s=0.2, limits=AT_LEISURE))
         assert len(frames) == FRAMES
         check(frames, result, flows)
         for frame in frames:
@@ -285,10 +314,10 @@ def test_both_phases_in_both_directions(bed: Bed, tmp_path: Path, varied_address
     bed.gateway.clear()
 
     with (
-        bed.captured(left, "in", tmp_path / "phase1.pcap", connections) as offered,
-        bed.captured(right, "out", tmp_path / "translated.pcap", connections) as translated,
+        captured(bed, left, "in", tmp_path / "phase1.pcap") as offered,
+        captured(bed, right, "out", tmp_path / "translated.pcap") as translated,
     ):
-        result = bed.engine.establish(EstablishRequest(stream=initiator, seed=7, drain_s=DRAIN_S, limits=AT_LEISURE))
+        result = bed.engine.establish(EstablishRequest(stream=initiator, seed=7, drain_s=0.2, limits=AT_LEISURE))
     check(offered, result, flows)
     assert result.established == connections
     assert bed.gateway.count() == connections
@@ -300,9 +329,9 @@ def test_both_phases_in_both_directions(bed: Bed, tmp_path: Path, varied_address
     # The gateway really translates: the responder sees its address, not the initiator's.
     assert {flow[0] for flow in outside.values()} == {str(bed.links.right.dut.ip)}
 
-    with bed.captured(right, "in", tmp_path / "validation.pcap", connections) as replies:
+    with captured(bed, right, "in", tmp_path / "validation.pcap") as replies:
         validation = bed.engine.validate(
-            ValidateRequest(frame=frame_format(bed), rate_fps=20_000, seed=8, drain_s=DRAIN_S, limits=AT_LEISURE)
+            ValidateRequest(frame=frame_format(bed), rate_fps=20_000, seed=8, drain_s=0.2, limits=AT_LEISURE)
         )
     assert validation.verdict == Verdict.PASS, validation.reason
     for frame in replies:
@@ -319,12 +348,10 @@ def test_both_phases_in_both_directions(bed: Bed, tmp_path: Path, varied_address
     )
     reverse = forward.model_copy(update={"name": "reverse", "source": Side.RIGHT, "kind": StreamKind.REPLIES})
     with (
-        bed.captured(left, "in", tmp_path / "forward.pcap", 2 * connections) as sent_left,
-        bed.captured(right, "in", tmp_path / "reverse.pcap", 2 * connections) as sent_right,
+        captured(bed, left, "in", tmp_path / "forward.pcap") as sent_left,
+        captured(bed, right, "in", tmp_path / "reverse.pcap") as sent_right,
     ):
-        result = bed.engine.run_trial(
-            TrialRequest(streams=[forward, reverse], seed=9, drain_s=DRAIN_S, limits=AT_LEISURE)
-        )
+        result = bed.engine.run_trial(TrialRequest(streams=[forward, reverse], seed=9, drain_s=0.2, limits=AT_LEISURE))
     assert result.verdict == Verdict.PASS, result.reason
     assert bed.gateway.count() == connections
     for frame in sent_left:
@@ -405,7 +432,7 @@ def test_every_flow_set_in_every_order(bed: Bed, tmp_path: Path, case: str, turn
     ):
         stream = request.stream.model_copy(update={"selection": selection})
         bed.gateway.clear()
-        with bed.captured(bed.lab.interfaces.left, "in", tmp_path / f"{number}.pcap") as frames:
+        with captured(bed, bed.lab.interfaces.left, "in", tmp_path / f"{number}.pcap") as frames:
             bed.engine.run_trial(TrialRequest(streams=[stream], seed=seed, drain_s=0.1, limits=AT_LEISURE))
         for frame in frames:
             judge(bed, frame, stream.frame.size, Side.LEFT, ttl=64)

@@ -84,7 +84,7 @@ def test_nat_is_measured_over_ssh_and_nothing_stays(tmp_path: Path) -> None:
         (tmp_path / "plan.yaml").write_text(PLAN.format(config=sshd.target.config))
         argv = ["-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
         done = subprocess.run(
-            ["ip", "netns", "exec", TESTER, sys.executable, *argv], capture_output=True, text=True, timeout=300
+            ["ip", "netns", "exec", TESTER, sys.executable, *argv], capture_output=True, text=True, timeout=120
         )
         assert done.returncode == 0, done.stdout + done.stderr
         after = (ip("-n", DUT, "-brief", "address", "show", "up"), inside(DUT, "sysctl", "net.ipv4.ip_forward"))

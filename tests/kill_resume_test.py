@@ -62,7 +62,7 @@ class Session:
         engines = engines_of(self.pid) if self._process.poll() is None else []
         self._process.kill()
         self._process.communicate()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 5
         while any(is_engine(pid) for pid in engines) and time.monotonic() < deadline:
             time.sleep(0.02)
         assert not any(is_engine(pid) for pid in engines), "the engine outlives natxy"

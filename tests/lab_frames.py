@@ -46,7 +46,7 @@ source, destination = sys.argv[1:3]
 layer = IPv6 if ":" in source else IP
 def is_ours(frame):
     return UDP in frame and frame[UDP].dport == 4444
-frames = sniff(iface="right", lfilter=is_ours, count=1, timeout=30, started_callback=lambda: sendp(
+frames = sniff(iface="right", lfilter=is_ours, count=1, timeout=5, started_callback=lambda: sendp(
     Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:11") / layer(src=source, dst=destination)
     / UDP(sport=5555, dport=4444) / Raw(b"natxy"), iface="left", verbose=False))
 seen = [{"source": f[layer].src, "destination": f[layer].dst, "port": f[UDP].sport,

@@ -57,15 +57,12 @@ experiments:
 RATE_FPS = 10_000
 # A test's machine is busy.
 LENIENT = TrialLimits(max_overrun_ratio=1, overrun_floor_s=1, max_pause_s=10)
-SILENCE_S = 5
-# And keeps everybody waiting; who hangs, hangs for longer.
-BUSY_S = 5
 
 
 @contextmanager
-def loop(tmp_path: Path, medium: str = "veth") -> Iterator[EngineClient]:
+def loop(tmp_path: Path, medium: str = "veth", silence_s: float = 5) -> Iterator[EngineClient]:
     with LoopTestbed(LoopConfig.model_validate({"kind": "loop", "medium": medium})) as testbed:
-        engine = EngineClient(testbed.engine_argv(), tmp_path / "engine.log", SILENCE_S)
+        engine = EngineClient(testbed.engine_argv(), tmp_path / "engine.log", silence_s)
         try:
             engine.open_ports(PortsOpen(ports=testbed.port_specs()))
             yield engine
@@ -88,7 +85,7 @@ def trial(traffic_s: float) -> TrialRequest:
         frames=round(RATE_FPS * traffic_s),
         flows=flows,
     )
-    return TrialRequest(streams=[stream], seed=1, drain_s=0.5, limits=LENIENT)
+    return TrialRequest(streams=[stream], seed=1, drain_s=0.1, limits=LENIENT)
 
 
 @pytest.mark.parametrize(
@@ -117,15 +114,15 @@ def test_an_interface_that_goes_away_in_mid_trial(tmp_path: Path, ending: list[s
         assert engine.run_trial(trial(0.1)).verdict == Verdict.PASS
         threading.Timer(0.3, run_program, (argv,)).start()
         started = time.monotonic()
-        result = engine.run_trial(trial(2.0))
-        assert time.monotonic() - started < 2.0 + 1.0 + 2.0 + BUSY_S
+        result = engine.run_trial(trial(1.0))
+        assert time.monotonic() - started < 1.0 + 1.0 + 2.0
     assert (result.verdict, result.cause) == (Verdict.INVALID, Cause.LINK_DOWN)
 
 
 def test_an_engine_that_is_stopped_in_mid_trial(tmp_path: Path) -> None:
-    with loop(tmp_path, "memif") as engine:
+    with loop(tmp_path, "memif", silence_s=1) as engine:
         threading.Timer(0.3, os.kill, (engine.pid, signal.SIGSTOP)).start()
         started = time.monotonic()
         with pytest.raises(EngineDiedError, match="said nothing for"):
             engine.run_trial(trial(5.0))
-        assert time.monotonic() - started < 0.3 + SILENCE_S + 2 + BUSY_S
+        assert time.monotonic() - started < 0.3 + 1 + 2

@@ -40,7 +40,7 @@ PORTS: Final = [
     {"side": side, "device": f"net_af_packet{i},iface=gw-{side}", "medium": "veth", "mac": ITS[side]}
     for i, side in enumerate(OURS)
 ]
-PATIENCE_S: Final = 20.0
+PATIENCE_S: Final = 3.0
 CLONE_NEWNET: Final = 0x40000000
 
 Params = RootModel[dict[str, Any]]
@@ -101,9 +101,8 @@ class Bed:
         return dict(self.call("gateway.counters")["forward" if side == "left" else "reverse"])
 
     def send(self, side: str, *frames: Packet) -> None:
-        """In one go, as what becomes of them may depend on time."""
-        for frame in [bytes(frame) for frame in frames]:
-            self._send(side, frame)
+        for frame in frames:
+            self._send(side, bytes(frame))
 
     def _send(self, side: str, frame: bytes) -> None:
         """The kernel's queue between veth ends is every lab's on this core: there may be no room for a moment."""
@@ -133,17 +132,14 @@ class Bed:
         return bool(select.select([self._sockets[side]], [], [], timeout_s)[0])
 
     def through(self, side: str, *packets: Packet, count: int | None = None) -> list[Packet]:
-        """What comes out of the other side of `packets` sent from one host of `side`: `count`, or as many; at least
-        what the gateway has sent once it has taken them all."""
-        before = self.counters(side)
-        taken = before["received"] + len(packets)
+        """What comes out of the other side of `packets` sent from one host of `side`: `count`, or as many."""
+        taken = self.counters(side)["received"] + len(packets)
         self.send(side, *[Ether(src=OURS[side], dst=ITS[side]) / packet for packet in packets])
         deadline = time.monotonic() + PATIENCE_S
         while self.counters(side)["received"] < taken:
             assert time.monotonic() < deadline, f"not all frames came: {self.counters(side)}"
             time.sleep(0.001)
-        left = self.counters(side)["sent"] - before["sent"]
-        return self.received(opposite(side), max(left, len(packets) if count is None else count))
+        return self.received(opposite(side), len(packets) if count is None else count)
 
 
 def opposite(side: str) -> str:
@@ -367,8 +363,7 @@ def test_connections_are_made_and_deleted_at_their_rates(bed: Bed) -> None:
     assert bed.counters("left")["dropped"]["connection_rate"] == 10
     started = time.monotonic()
     assert bed.call("table.clear") == {"cleared": 10}
-    # At a rate of a tenth it takes 2 s.
-    assert 0.3 <= time.monotonic() - started < 2
+    assert 0.3 <= time.monotonic() - started < 1
     assert bed.call("table.count") == {"connections": 0}
 
 
@@ -442,9 +437,9 @@ def test_frames_are_delayed(bed: Bed) -> None:
 def test_a_deaf_gateway_hears_again(bed: Bed) -> None:
     bed.apply("nat44", translation=NAT44, table={"capacity": 10})
     assert len(bed.through("left", udp("10.0.0.2", "198.19.0.2"))) == 1
-    bed.call("gateway.deaf", duration_s=2)
+    bed.call("gateway.deaf", duration_s=0.3)
     assert bed.through("left", udp("10.0.0.2", "198.19.0.2"), count=0) == []
-    time.sleep(2)
+    time.sleep(0.3)
     assert len(bed.through("right", udp("198.19.0.2", "198.19.0.1", 80, 4000))) == 1
     bed.call("gateway.restart", duration_s=0)
     assert bed.through("right", udp("198.19.0.2", "198.19.0.1", 80, 4000), count=0) == []

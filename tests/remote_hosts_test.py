@@ -159,8 +159,7 @@ def test_a_host_without_iperf3(tmp_path: Path, sshds: Mapping[str, Sshd]) -> Non
         (bare / program).symlink_to(shutil.which(program) or program)
     config = sshds[RIGHT].folder / "sshd_config"
     config.write_text(config.read_text().replace("/usr/sbin:/usr/bin:/sbin:/bin", str(bare)))
-    sshds[RIGHT].stop()
-    sshds[RIGHT].start()
+    sshds[RIGHT].process.send_signal(1)
     done = natxy_run(tmp_path, sshds)
     assert done.returncode == 3, done.stdout + done.stderr
     assert "iperf3 doesn't run on ssh root@gateway: `apt install iperf3` there" in " ".join(done.stdout.split())

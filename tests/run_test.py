@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -19,7 +18,6 @@ from natxy.errors import NatxyError
 from natxy.lab.engine_program import find_engine
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
-from tests.undisturbed import undisturbed
 
 
 def engine_is_built() -> bool:
@@ -66,10 +64,6 @@ experiments:
 """
 
 
-# Before the trial ports only ask for neighbours and tell switches where they are.
-MORE_THAN_TO_LEARN = 500
-
-
 def command(plan: Path) -> list[str]:
     return [sys.executable, "-m", "natxy", "run", str(plan), "--output", str(plan.parent / "out")]
 
@@ -84,7 +78,7 @@ def test_routers_and_nats_are_measured_and_nothing_stays(tmp_path: Path, family:
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN.replace("FAMILY", family))
     with subprocess.Popen(command(plan), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        output, _ = process.communicate(timeout=300)
+        output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     assert namespaces_of(process.pid) == []
     run = RunReader(tmp_path / "out").run
@@ -108,10 +102,11 @@ def trial_under_way(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     plan.write_text(LONG)
     with subprocess.Popen(command(plan), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            deadline = time.monotonic() + 120
-            while not any(frames_sent(engine) > MORE_THAN_TO_LEARN for engine in engines_of(process.pid)):
-                assert time.monotonic() < deadline, "the trial does not begin"
+            deadline = time.monotonic() + 30
+            while not (namespaces_of(process.pid) and engines_of(process.pid)) and time.monotonic() < deadline:
                 time.sleep(0.1)
+            # The learning pause of 2 s and the rest of 5 s pass before the first frame.
+            time.sleep(9)
             yield process
         finally:
             process.kill()
@@ -130,37 +125,22 @@ def is_engine(pid: int) -> bool:
         return False
 
 
-def frames_sent(engine: int) -> int:
-    """By the left port, as the kernel counts them in the engine's namespace."""
-    try:
-        interfaces = Path(f"/proc/{engine}/net/dev").read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[10]) for line in interfaces if line.lstrip().startswith("left:"))
-
-
-def interrupted(folder: Path) -> float:
-    """How long a run takes to end after Ctrl-C in a trial, in seconds."""
-    with trial_under_way(folder) as process:
+def test_ctrl_c_in_a_trial_ends_within_two_seconds(tmp_path: Path) -> None:
+    with trial_under_way(tmp_path) as process:
         process.send_signal(signal.SIGINT)
         started = time.monotonic()
-        process.communicate(timeout=50)
-        took_s = time.monotonic() - started
+        process.communicate(timeout=20)
+        assert time.monotonic() - started < 2
     assert process.returncode == 130
     assert namespaces_of(process.pid) == []
-    assert RunReader(folder / "out").run.state == RunState.INTERRUPTED
-    return took_s
-
-
-def test_ctrl_c_in_a_trial_ends_within_two_seconds(tmp_path: Path) -> None:
-    assert undisturbed(interrupted, tmp_path, lambda took_s: took_s < 2) < 2
+    assert RunReader(tmp_path / "out").run.state == RunState.INTERRUPTED
 
 
 def test_an_engine_that_dies_in_a_trial_is_reported(tmp_path: Path) -> None:
     with trial_under_way(tmp_path) as process:
         (engine,) = engines_of(process.pid)
         os.kill(engine, signal.SIGKILL)
-        output, _ = process.communicate(timeout=50)
+        output, _ = process.communicate(timeout=20)
     assert process.returncode == 5
     died = "natxy-engine ended during trial.run (signal 9)"
     assert died in output
@@ -194,28 +174,21 @@ experiments:
 """
 
 
-class Interruption(NamedTuple):
-    """By the frames that were lost, and from the last one before to the first one after, in seconds."""
-
-    lost_s: float
-    stamped_s: float
-
-    def is_plausible(self) -> bool:
-        """A reset takes a few programs' time, each some milliseconds. Frames may also be lost apart from it; those that
-        only wait for a core lengthen the time between two."""
-        return 0.002 < self.lost_s < 2 and self.stamped_s <= self.lost_s + 0.05
-
-
-def interruptions(folder: Path) -> dict[str, Interruption]:
-    plan = folder / "plan.yaml"
-    plan.write_text(RESETS)
-    done = subprocess.run(command(plan), capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    figures = {each.name: each.repetitions[0].figures for each in RunReader(folder / "out").run.experiments}
-    return {name: Interruption(each["loss"] or 0, each["timestamps"] or 0) for name, each in figures.items()}
-
-
 def test_resets_interrupt_forwarding_for_as_long_as_they_take(tmp_path: Path) -> None:
-    found = undisturbed(interruptions, tmp_path, lambda found: all(each.is_plausible() for each in found.values()))
-    assert {name: each for name, each in found.items() if not each.is_plausible()} == {}
-    assert found["command"].stamped_s > 0.3
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(RESETS)
+    done = subprocess.run(command(plan), capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = RunReader(tmp_path / "out").run
+    for experiment in run.experiments:
+        figures = experiment.repetitions[0].figures
+        lost_s, stamped_s = figures["loss"], figures["timestamps"]
+        assert lost_s is not None
+        assert stamped_s is not None
+        # A reset takes a few programs' time, each some milliseconds.
+        assert 0.002 < lost_s < 2, experiment.name
+        # From the last frame before to the first after; frames may also be lost apart from the interruption.
+        assert stamped_s <= lost_s + 0.05
+    by_command = run.experiments[-1].repetitions[0].figures["timestamps"]
+    assert by_command is not None
+    assert by_command > 0.3

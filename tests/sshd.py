@@ -88,7 +88,7 @@ def running_sshd(
         f"  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile {folder}/known_hosts\n"
     )
     argv = [*inside, *OWN_FOLDER, PROGRAM, "-D", "-e", "-f", str(folder / "sshd_config")]
-    target = SshTarget(host="gateway", user=getpass.getuser(), config=folder / "ssh_config", connect_timeout=30)
+    target = SshTarget(host="gateway", user=getpass.getuser(), config=folder / "ssh_config", connect_timeout=5)
     sshd = Sshd(target, folder, argv)
     try:
         sshd.start()
@@ -112,7 +112,7 @@ def _free_port() -> int:
 
 
 def _wait_until_listening(log: Path, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 20
     while "Server listening" not in log.read_text():
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < deadline

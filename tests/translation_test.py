@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
+from scapy.utils import PcapReader
 
 from natxy.engine.client import EngineClient
 from natxy.engine.messages import PortsOpen, TrialResult, Verdict
@@ -26,7 +27,6 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.models import LabConfig, Plan
 from natxy.plan.resolve import resolve
 from natxy.procedures.streams import establish_request, neighbors_request, traffic_request, validate_request
-from tests.capture import captured
 
 RATE_FPS = 2000
 CONNECTIONS = 500
@@ -54,7 +54,7 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
 def experiment(**fields: Any) -> Experiment:
     base = {"name": "e", "gateway": "simulated", "procedure": "throughput", "search": {"max_rate": "1M"}, "ttl": TTL}
-    timing = {"preset": "lab", "trial": "300ms", "drain": "1s", "max_pause": "1s", "overrun_floor": "1s"}
+    timing = {"preset": "lab", "trial": "300ms", "drain": "300ms", "max_pause": "1s", "overrun_floor": "1s"}
     top = {"name": "p", "testbed": {"kind": "simulated"}, "timing": timing}
     return resolve(Plan.model_validate(top | {"experiments": [base | fields]})).experiments[0]
 
@@ -95,9 +95,7 @@ def tayga(lab: NetnsLab, own: Experiment, folder: Path) -> Iterator[None]:
     ]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            while run(["cat", "/sys/class/net/nat64/carrier"]).stdout.strip() != "1":
-                assert process.poll() is None, "tayga ended"
-                time.sleep(0.02)
+            time.sleep(0.5)
             yield
         finally:
             process.kill()
@@ -113,11 +111,38 @@ class Bed:
         self.engine.resolve_neighbors(neighbors_request(own))
         self.folder = folder
 
-    def sent(self, side: str, count: int) -> AbstractContextManager[list[Packet]]:
-        """UDP frames that the tester's `side` sends."""
+    @contextmanager
+    def sent(self, side: str) -> Iterator[list[Packet]]:
+        """UDP frames that the tester's `side` sends, complete when the block has ended."""
+        into = self.folder / f"{side}.pcap"
         interface = getattr(self.lab.interfaces, side)
-        namespace = self.lab.description()["dut namespace"]
-        return captured(namespace, interface, "in", self.folder / f"{side}.pcap", count)
+        command = [
+            "ip",
+            "netns",
+            "exec",
+            self.lab.description()["dut namespace"],
+            "tcpdump",
+            "-i",
+            interface,
+            "-Q",
+            "in",
+        ]
+        frames: list[Packet] = []
+        with subprocess.Popen(
+            [*command, "-Z", "root", "-U", "--immediate-mode", "-s", "0", "-B", "16384", "-w", str(into), "udp"],
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as tcpdump:
+            assert tcpdump.stderr is not None
+            while "listening on" not in tcpdump.stderr.readline():
+                assert tcpdump.poll() is None, "tcpdump ended"
+            try:
+                yield frames
+                time.sleep(0.3)
+            finally:
+                tcpdump.terminate()
+        with PcapReader(str(into)) as reader:
+            frames.extend(reader)
 
 
 @pytest.fixture
@@ -176,13 +201,12 @@ def test_stateless_translation_both_ways(
 ) -> None:
     own = experiment(**fields)
     bed = Bed(stack, own, tmp_path)
-    planned = round(RATE_FPS * own.timing.trial)
-    with bed.sent("left", planned) as left, bed.sent("right", planned) as right:
+    with bed.sent("left") as left, bed.sent("right") as right:
         result = bed.engine.run_trial(traffic_request(own, RATE_FPS, seed=3))
     passed(result)
     assert [stream.misrouted for stream in result.streams] == [0, 0]
     for frames, size, addressed, family in zip((left, right), sizes, ends, own.families, strict=True):
-        assert len(frames) == planned
+        assert len(frames) == result.streams[0].planned
         assert addresses(frames) == {addressed}
         judge(frames, size, 4 if family == "ipv4" else 6)
 
@@ -190,13 +214,13 @@ def test_stateless_translation_both_ways(
 def test_nat64_replies_in_ipv4_to_what_it_saw(stack: ExitStack, tmp_path: Path) -> None:
     own = experiment(translation="nat64", connections=CONNECTIONS, phase1_rate="1k")
     bed = Bed(stack, own, tmp_path)
-    with bed.sent("left", CONNECTIONS) as offered:
+    with bed.sent("left") as offered:
         established = bed.engine.establish(establish_request(own, RATE_FPS, seed=1))
     passed(established)
     judge(offered, 84, 6)
     assert addresses(offered) == {("2001:2::2", "2001:2:0:64::c613:2")}
     assert len({(frame[UDP].sport, frame[UDP].dport) for frame in offered}) == CONNECTIONS
-    with bed.sent("right", CONNECTIONS) as replies:
+    with bed.sent("right") as replies:
         validated = bed.engine.validate(validate_request(own, RATE_FPS, seed=2))
     passed(validated)
     judge(replies, 64, 4)

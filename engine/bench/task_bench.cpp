@@ -109,8 +109,7 @@ std::string respond(std::uint64_t connections, const Bed& bed) {
 /// Frames of one stream, handed over by a ring; only the receiver's own work is timed.
 template <Family F>
 std::string receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& space, const Bed& bed) {
-  constexpr unsigned kRound = 4096;
-  rte_mempool* pool = rte_pktmbuf_pool_create("frames", 2 * kRound - 1, 256, 0, 2048, SOCKET_ID_ANY);
+  constexpr unsigned kRound = 2048;  // as many as a port's queue holds
   rte_ring* ring = rte_ring_create("wire", 2 * kRound, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
   rte_eth_from_rings("wire", &ring, 1, &ring, 1, 0);
   PortOptions options;
@@ -132,18 +131,13 @@ std::string receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& sp
   std::vector<rte_mbuf*> round(kRound);
   auto work = [&] {
     while (busy < bed.seconds) {
-      rte_pktmbuf_alloc_bulk(pool, round.data(), kRound);
+      while (!port.allocate(round, static_cast<std::uint16_t>(frame.length()))) continue;
       for (std::size_t made = 0; made < kRound; made += kBurst) {
         const Series sequences{sequence + made, 1};
         TupleLanes<F> tuples;
         flows.fill(sequences, kBurst, tuples);
         std::array<std::uint8_t*, kBurst> frames;
-        for (std::size_t i = 0; i < kBurst; ++i) {
-          rte_mbuf* buffer = round[made + i];
-          frames[i] = rte_pktmbuf_mtod(buffer, std::uint8_t*);
-          buffer->data_len = static_cast<std::uint16_t>(frame.length());
-          buffer->pkt_len = buffer->data_len;
-        }
+        for (std::size_t i = 0; i < kBurst; ++i) frames[i] = rte_pktmbuf_mtod(round[made + i], std::uint8_t*);
         frame.write(frames, tuples, sequences, now_ticks());
       }
       sequence += kRound;
@@ -169,7 +163,7 @@ class RecordAround final : public ArrivalCheck {
     std::uint64_t entry = arrivals.front().sequence % table_.size();
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
       accepted[i] = true;
-      table_.record(entry, arrivals[i].frame->tuple<F>());
+      table_.record(entry, arrivals[i].datagram.tuple<F>());
       if (++entry == table_.size()) entry = 0;
     }
   }

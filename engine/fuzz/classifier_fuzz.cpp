@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "packet/classifier.hpp"
+#include "packet/test_frame_form.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::uint8_t> frame{data, size};
-  const natxy::Classified alone = natxy::classify(frame);
-  natxy::Classified in_burst;
-  natxy::classify({&frame, 1}, {&in_burst, 1});
-  if (natxy::name_of(alone.kind).empty() || alone != in_burst) __builtin_trap();
+  const natxy::Classified judged = natxy::classify(frame);
+  if (natxy::name_of(judged.kind).empty()) __builtin_trap();
+  // Whatever has a form is an intact test frame; the form is that of what the frame says it is.
+  natxy::Signature signature;
+  std::size_t payload_bytes = natxy::kSignatureBytes;
+  if (judged.datagram.udp != nullptr) {
+    signature = judged.datagram.signature();
+    payload_bytes = judged.payload_bytes;
+  }
+  for (const natxy::Family family : {natxy::Family::ipv4, natxy::Family::ipv6}) {
+    const natxy::TestFrameForm form(family, payload_bytes, signature.run_id, signature.stream);
+    if (form.leading({&frame, 1}) == 0) continue;
+    if (judged.kind != natxy::FrameKind::test || judged.family != family) __builtin_trap();
+    if (form.datagram(frame) != judged.datagram) __builtin_trap();
+  }
   return 0;
 }

@@ -41,6 +41,16 @@ class SequenceWindow {
     return Arrival::distinct_reordered;
   }
 
+  /// The same of `count` numbers from `first` on, at most 64: true if all are above every one seen, and thus distinct;
+  /// otherwise nothing has been done.
+  bool arrive_in_order(std::uint64_t first, std::uint64_t count) {
+    if (first < next_) return false;
+    advance(first + count);
+    for_words(first, first + count,
+              [this](std::uint64_t sequence, std::uint64_t bits) { seen_[word(sequence)] |= bits; });
+    return true;
+  }
+
   /// Of the numbers below `frames` that have not arrived; none if all have.
   [[nodiscard]] std::optional<LostRange> lost(std::uint64_t frames) const {
     std::optional<LostRange> range = forgotten_;
@@ -59,6 +69,18 @@ class SequenceWindow {
   [[nodiscard]] bool test(std::uint64_t sequence) const { return (seen_[word(sequence)] & bit(sequence)) != 0; }
   void set(std::uint64_t sequence) { seen_[word(sequence)] |= bit(sequence); }
 
+  /// Calls `use(sequence, bits)` for each word that holds some of the numbers from `begin` to `end`: the first of them
+  /// and all their bits.
+  template <class Use>
+  static void for_words(std::uint64_t begin, std::uint64_t end, Use use) {
+    for (std::uint64_t sequence = begin; sequence < end;) {
+      const std::uint64_t offset = sequence % 64;
+      const std::uint64_t count = std::min(64 - offset, end - sequence);
+      use(sequence, (~std::uint64_t{0} >> (64 - count)) << offset);
+      sequence += count;
+    }
+  }
+
   static void note_lost(std::optional<LostRange>& range, std::uint64_t first, std::uint64_t last) {
     if (!range) range = LostRange{first, last};
     range->last = std::max(range->last, last);
@@ -68,17 +90,15 @@ class SequenceWindow {
   void advance(std::uint64_t next) {
     const std::uint64_t base = next > width_ ? next - width_ : 0;
     const std::uint64_t known = std::min(base, next_);  // numbers from there on have no bit in the window yet
-    for (std::uint64_t sequence = base_; sequence < known; ++sequence) {
-      const std::uint64_t bits = seen_[word(sequence)];
-      if (sequence % 64 == 0 && known - sequence >= 64 && (bits == 0 || bits == ~std::uint64_t{0})) {
-        if (bits == 0) note_lost(forgotten_, sequence, sequence + 63);
-        seen_[word(sequence)] = 0;
-        sequence += 63;
-        continue;
+    for_words(base_, known, [this](std::uint64_t sequence, std::uint64_t bits) {
+      std::uint64_t& seen = seen_[word(sequence)];
+      if (const std::uint64_t missing = bits & ~seen; missing != 0) {
+        const std::uint64_t word_start = sequence - sequence % 64;
+        note_lost(forgotten_, word_start + static_cast<unsigned>(std::countr_zero(missing)),
+                  word_start + 63 - static_cast<unsigned>(std::countl_zero(missing)));
       }
-      if ((bits & bit(sequence)) == 0) note_lost(forgotten_, sequence, sequence);
-      seen_[word(sequence)] &= ~bit(sequence);
-    }
+      seen &= ~bits;
+    });
     if (known < base) note_lost(forgotten_, known, base - 1);
     base_ = std::max(base_, base);
     next_ = next;

@@ -80,6 +80,28 @@ TEST(SequenceWindow, StaysRightWhileItSlides) {
   EXPECT_EQ(window.arrive(next), Arrival::beyond_window);
 }
 
+TEST(SequenceWindow, NumbersThatArriveTogetherAreAsOneByOne) {
+  std::mt19937_64 random(11);
+  for (const std::uint64_t frames : {std::uint64_t{64}, std::uint64_t{1000}, std::uint64_t{1} << 26}) {
+    SequenceWindow together(frames);
+    SequenceWindow apart(frames);
+    std::uint64_t next = 0;
+    for (int i = 0; i < 3000; ++i) {
+      const std::uint64_t first = next + (random() % 4 == 0 ? random() % 200 : 0);
+      const std::uint64_t count = 1 + random() % 64;
+      ASSERT_TRUE(together.arrive_in_order(first, count));
+      for (std::uint64_t sequence = first; sequence < first + count; ++sequence) {
+        ASSERT_EQ(apart.arrive(sequence), Arrival::distinct);
+      }
+      next = first + count;
+      ASSERT_FALSE(together.arrive_in_order(next - 1, 64));
+      const std::uint64_t earlier = next - 1 - random() % std::min<std::uint64_t>(next, 300);
+      ASSERT_EQ(together.arrive(earlier), apart.arrive(earlier));
+    }
+    EXPECT_EQ(together.lost(next + 10), apart.lost(next + 10));
+  }
+}
+
 TEST(SequenceWindow, CountsToTheLastSequenceNumber) {
   constexpr std::uint64_t frames = (std::uint64_t{1} << 48) - 1;
   SequenceWindow window(frames);

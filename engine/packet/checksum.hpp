@@ -11,13 +11,22 @@
 // does not care for byte order, so no word is swapped, and a whole 32- or 48-bit value at an even offset adds as one.
 namespace natxy {
 
+/// Of words of 64 bits in ones' complement: what one sum carries goes into the next.
+struct OnesSum {
+  std::uint64_t value = 0;
+
+  void add(std::uint64_t word) {
+    value += word;
+    value += value < word ? 1 : 0;
+  }
+};
+
 /// One's complement sum of `length` bytes, not yet folded: below 2^35 for any frame, so that several add up. An odd
 /// last byte counts as the first of a word.
 inline std::uint64_t checksum_of(const std::uint8_t* data, std::size_t length) {
-  uint128 words = 0;
-  for (; length >= 8; data += 8, length -= 8) words += load_raw<std::uint64_t>(data);
-  const auto low = static_cast<std::uint64_t>(words);
-  std::uint64_t sum = (low >> 32) + (low & 0xFFFFFFFF) + static_cast<std::uint64_t>(words >> 64);
+  OnesSum words;
+  for (; length >= 8; data += 8, length -= 8) words.add(load_raw<std::uint64_t>(data));
+  std::uint64_t sum = (words.value >> 32) + (words.value & 0xFFFFFFFF);
   if (length >= 4) {
     sum += load_raw<std::uint32_t>(data);
     data += 4;

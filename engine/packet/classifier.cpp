@@ -94,8 +94,7 @@ template <Family F>
 void classify_udp(const std::uint8_t* ip, Bytes udp, std::uint64_t addresses, bool header_intact, Classified& result) {
   result.kind = FrameKind::udp;
   if (udp.size() < kUdpBytes + kSignatureBytes || !has_signature(udp.data() + kUdpBytes)) return;
-  result.ip = ip;
-  result.udp = udp.data();
+  result.datagram = {ip, udp.data()};
   result.payload_bytes = static_cast<std::uint16_t>(udp.size() - kUdpBytes);
   const std::uint64_t pseudo_header =
       addresses + __builtin_bswap16(kProtocolUdp) + __builtin_bswap16(static_cast<std::uint16_t>(udp.size()));
@@ -173,40 +172,6 @@ void classify_ipv6(Bytes packet, Classified& result) {
   }
 }
 
-/// Whether this is a test frame as nearly all are, intact and without options or extension headers: `classify` says the
-/// same, but takes three times as long.
-template <Family F>
-bool is_plain_test(Bytes frame) {
-  constexpr std::size_t kUdp = kEthernetBytes + ip_bytes(F);
-  constexpr std::size_t kAddresses = F == Family::ipv4 ? 12 : 8;
-  // From the addresses on, whole words of what every test frame has.
-  constexpr std::size_t kFixed = (ip_bytes(F) - kAddresses + kUdpBytes + kSignatureBytes) / 8 * 8;
-  if (frame.size() < kUdp + kUdpBytes + kSignatureBytes) return false;
-  const std::uint8_t* ip = frame.data() + kEthernetBytes;
-  const std::uint8_t* udp = frame.data() + kUdp;
-  const std::size_t length = load_be16(udp + 4);
-  if (length < kUdpBytes + kSignatureBytes || length > frame.size() - kUdp) return false;
-  if constexpr (F == Family::ipv4) {
-    if (ip[0] != 0x45 || load_be16(ip + 2) != length + kIpv4Bytes || (load_be16(ip + 6) & 0x3FFF) != 0 ||
-        ip[9] != kProtocolUdp || !is_intact(checksum_of(ip, kIpv4Bytes))) {
-      return false;
-    }
-  } else {
-    if (ip[0] >> 4 != 6 || load_be16(ip + 4) != length || ip[6] != kProtocolUdp) return false;
-  }
-  if (!has_signature(udp + kUdpBytes) || load_raw<std::uint16_t>(udp + 6) == 0) return false;
-  const std::size_t rest = ip_bytes(F) - kAddresses + length - kFixed;
-  return is_intact(checksum_of(ip + kAddresses, kFixed) + checksum_of(ip + kAddresses + kFixed, rest) +
-                   __builtin_bswap16(kProtocolUdp) + load_raw<std::uint16_t>(udp + 4));
-}
-
-template <Family F>
-Classified plain_test(Bytes frame) {
-  const std::uint8_t* ip = frame.data() + kEthernetBytes;
-  const std::uint8_t* udp = ip + ip_bytes(F);
-  return {FrameKind::test, F, static_cast<std::uint16_t>(load_be16(udp + 4) - kUdpBytes), ip, udp};
-}
-
 }  // namespace
 
 std::string_view name_of(FrameKind kind) { return kNames.at(static_cast<std::size_t>(kind)); }
@@ -232,20 +197,6 @@ Classified classify(Bytes frame) {
       result.kind = FrameKind::other_ethertype;
   }
   return result;
-}
-
-void classify(std::span<const Bytes> frames, std::span<Classified> judged) {
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    const Bytes frame = frames[i];
-    const std::uint16_t type = frame.size() < kEthernetBytes ? 0 : load_be16(frame.data() + 12);
-    if (type == kEtherTypeIpv4 && is_plain_test<Family::ipv4>(frame)) {
-      judged[i] = plain_test<Family::ipv4>(frame);
-    } else if (type == kEtherTypeIpv6 && is_plain_test<Family::ipv6>(frame)) {
-      judged[i] = plain_test<Family::ipv6>(frame);
-    } else {
-      judged[i] = classify(frame);
-    }
-  }
 }
 
 }  // namespace natxy

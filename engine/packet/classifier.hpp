@@ -50,16 +50,12 @@ inline constexpr std::size_t kFrameKinds = static_cast<std::size_t>(FrameKind::c
 
 std::string_view name_of(FrameKind kind);
 
-/// A judged frame. What it carries is read from the frame itself, which has to be there still.
-struct Classified {
-  FrameKind kind = FrameKind::malformed;
-  Family family = Family::ipv4;
-  // Of `test` and `corrupt_test` only:
-  std::uint16_t payload_bytes = 0;  // of the UDP datagram
+/// A UDP datagram in its IP packet, read where they lie: the frame has to be there still.
+struct Datagram {
   const std::uint8_t* ip = nullptr;
   const std::uint8_t* udp = nullptr;
 
-  bool operator==(const Classified&) const = default;
+  bool operator==(const Datagram&) const = default;
 
   [[nodiscard]] Signature signature() const { return load_signature(udp + kUdpBytes); }
   template <Family F>
@@ -72,9 +68,16 @@ struct Classified {
   }
 };
 
+/// A judged frame.
+struct Classified {
+  FrameKind kind = FrameKind::malformed;
+  Family family = Family::ipv4;
+  // Of `test` and `corrupt_test` only:
+  std::uint16_t payload_bytes = 0;  // of the UDP datagram
+  Datagram datagram;
+};
+
 /// Classifies a frame (without its FCS) that anybody may have sent: reads nothing outside `frame`.
 Classified classify(std::span<const std::uint8_t> frame);
-/// The same of a burst, and fast for intact test frames; `judged` is as long as `frames`.
-void classify(std::span<const std::span<const std::uint8_t>> frames, std::span<Classified> judged);
 
 }  // namespace natxy

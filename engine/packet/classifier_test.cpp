@@ -71,55 +71,6 @@ TEST(Classifier, RandomBytesAreNeverTestFrames) {
   }
 }
 
-/// Sets the checksums anew, so that a change of a field is judged by itself.
-void mend_checksums(std::vector<std::uint8_t>& frame) {
-  std::uint8_t* ip = frame.data() + kEthernetBytes;
-  const bool v4 = load_be16(frame.data() + 12) == kEtherTypeIpv4;
-  const std::size_t header = v4 ? kIpv4Bytes : kIpv6Bytes;
-  if (v4) {
-    store_be16(ip + 10, 0);
-    store_raw(ip + 10, ip_checksum(checksum_of(ip, kIpv4Bytes)));
-  }
-  std::uint8_t* udp = ip + header;
-  store_be16(udp + 6, 0);
-  const std::size_t length = std::min<std::size_t>(load_be16(udp + 4), frame.size() - kEthernetBytes - header);
-  const std::size_t addresses = v4 ? 8 : 32;
-  store_raw(udp + 6, udp_checksum(checksum_of(ip + header - addresses, addresses) + __builtin_bswap16(kProtocolUdp) +
-                                  __builtin_bswap16(static_cast<std::uint16_t>(length)) + checksum_of(udp, length)));
-}
-
-TEST(Classifier, ABurstIsJudgedAsItsFramesAreOneByOne) {
-  std::mt19937_64 random(9);
-  std::array<std::size_t, kFrameKinds> seen{};
-  for (int round = 0; round < 4000; ++round) {
-    std::vector<std::vector<std::uint8_t>> bytes;
-    for (std::size_t i = 0; i < kBurst; ++i) {
-      const std::size_t size = 84 + random() % (random() % 8 == 0 ? 1435 : 60);
-      auto frame = random() % 2 == 0 ? test_frame<Family::ipv4>(size) : test_frame<Family::ipv6>(size);
-      // Mostly in the headers and the signature, where most bytes decide something.
-      for (std::size_t flips = random() % 3; flips > 0; --flips) {
-        frame[random() % std::min<std::size_t>(frame.size(), 96)] ^= static_cast<std::uint8_t>(1U << random() % 8);
-      }
-      if (random() % 2 == 0) mend_checksums(frame);
-      if (random() % 8 == 0) frame.resize(random() % (frame.size() + 20));
-      // What lies behind its end is not the frame's: AddressSanitizer sees who reads it.
-      frame.shrink_to_fit();
-      bytes.push_back(std::move(frame));
-    }
-    const std::vector<std::span<const std::uint8_t>> frames(bytes.begin(), bytes.end());
-    std::array<Classified, kBurst> judged;
-    classify(frames, judged);
-    for (std::size_t i = 0; i < kBurst; ++i) {
-      ASSERT_EQ(judged.at(i), classify(frames[i]));
-      ++seen.at(static_cast<std::size_t>(judged.at(i).kind));
-    }
-  }
-  for (const FrameKind kind : {FrameKind::test, FrameKind::corrupt_test, FrameKind::udp, FrameKind::malformed,
-                               FrameKind::ipv4_fragment, FrameKind::other_ethertype}) {
-    EXPECT_GT(seen.at(static_cast<std::size_t>(kind)), 1000U) << name_of(kind);
-  }
-}
-
 TEST(Classifier, KindsOfForeignFrames) {
   const auto v4 = *parse_address("198.18.0.1");
   const auto v6 = *parse_address("2001:2::1");

@@ -50,11 +50,11 @@ void expect_round_trip(std::size_t size) {
       const Classified seen = classify({frames[i], frame.length()});
       ASSERT_EQ(seen.kind, FrameKind::test) << size;
       ASSERT_EQ(seen.family, F);
-      ASSERT_EQ(seen.tuple<F>(), tuples.get(i));
-      ASSERT_EQ(seen.signature().stream, 3);
-      ASSERT_EQ(seen.signature().run_id, 0xABCD);
-      ASSERT_EQ(seen.signature().sequence, sequences.at(i));
-      ASSERT_EQ(seen.signature().time, time);
+      ASSERT_EQ(seen.datagram.tuple<F>(), tuples.get(i));
+      ASSERT_EQ(seen.datagram.signature().stream, 3);
+      ASSERT_EQ(seen.datagram.signature().run_id, 0xABCD);
+      ASSERT_EQ(seen.datagram.signature().sequence, sequences.at(i));
+      ASSERT_EQ(seen.datagram.signature().time, time);
       ASSERT_EQ(std::count(frames[i] + frame.length(), frames[i] + frame.length() + guard, 0xEE), guard);
     }
   }

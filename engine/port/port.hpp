@@ -4,6 +4,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -92,6 +93,21 @@ class Port {
   }
   [[nodiscard]] std::size_t receive(std::uint16_t queue, std::span<rte_mbuf*> frames) const {
     return rte_eth_rx_burst(id_, queue, frames.data(), static_cast<std::uint16_t>(frames.size()));
+  }
+  /// Received buffers, to the pools that they are from.
+  static void give_back(std::span<rte_mbuf*> buffers) {
+    const auto count = static_cast<unsigned>(buffers.size());
+    rte_mempool* pool = buffers.front()->pool;
+    // Of one pool, one owner and one segment, as nearly all are, they need nothing done to them.
+    const bool plain = std::ranges::all_of(buffers, [pool](const rte_mbuf* buffer) {
+      return buffer->pool == pool && buffer->nb_segs == 1 && RTE_MBUF_DIRECT(buffer) &&
+             rte_mbuf_refcnt_read(buffer) == 1;
+    });
+    if (plain) {
+      rte_mempool_put_bulk(pool, reinterpret_cast<void**>(buffers.data()), count);
+    } else {
+      rte_pktmbuf_free_bulk(buffers.data(), count);
+    }
   }
   /// Copies and sends one frame; false if the port did not take it.
   bool send(std::uint16_t queue, std::span<const std::uint8_t> frame) const;

@@ -47,7 +47,7 @@ struct Seen {
 Seen look(const Departure& departure) {
   const std::span<const std::uint8_t> frame{departure.frame.data, departure.frame.length};
   const Classified seen = classify(frame);
-  if (seen.udp == nullptr) return {seen.kind, "", 0};
+  if (seen.datagram.udp == nullptr) return {seen.kind, "", 0};
   const auto told = [&](const auto& tuple) {
     const auto end = [&](uint128 host, std::uint16_t port) {
       return format_address({seen.family, host}) + " " + std::to_string(port);
@@ -55,7 +55,8 @@ Seen look(const Departure& departure) {
     return end(tuple.source, tuple.source_port) + " > " + end(tuple.destination, tuple.destination_port);
   };
   const bool v4 = seen.family == Family::ipv4;
-  return {seen.kind, v4 ? told(seen.tuple<Family::ipv4>()) : told(seen.tuple<Family::ipv6>()), frame[v4 ? 22 : 21]};
+  return {seen.kind, v4 ? told(seen.datagram.tuple<Family::ipv4>()) : told(seen.datagram.tuple<Family::ipv6>()),
+          frame[v4 ? 22 : 21]};
 }
 
 class GatewayTest : public testing::Test {

@@ -12,9 +12,16 @@ namespace natxy {
 
 /// A frame of a stream as it came in.
 struct Arrival {
-  std::uint64_t sequence;
-  std::uint64_t time;  // when it was made
-  const Classified* frame;
+  std::uint64_t sequence = 0;
+  std::uint64_t time = 0;  // when it was made
+  Datagram datagram;
+
+  Arrival() = default;
+  explicit Arrival(const Datagram& carried) : datagram{carried} {
+    const Signature signature = carried.signature();
+    sequence = signature.sequence;
+    time = signature.time;
+  }
 };
 
 /// Judges (and in phase 1 remembers) the four-tuples of frames of one stream. A gateway may rewrite a connection's
@@ -35,7 +42,7 @@ class RecordConnection final : public ArrivalCheck {
   void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) override {
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
       accepted[i] = arrivals[i].sequence < table_.size();
-      if (accepted[i]) table_.record(arrivals[i].sequence, arrivals[i].frame->tuple<F>());
+      if (accepted[i]) table_.record(arrivals[i].sequence, arrivals[i].datagram.template tuple<F>());
     }
   }
 
@@ -61,7 +68,7 @@ class SameConnection final : public ArrivalCheck {
     Lanes<std::uint64_t> connections;
     for (const std::uint64_t connection : connections_of(arrivals, cycle_, connections)) table_.prefetch(connection);
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
-      accepted[i] = table_.at(connections[i]) == arrivals[i].frame->tuple<F>();
+      accepted[i] = table_.at(connections[i]) == arrivals[i].datagram.template tuple<F>();
     }
   }
 
@@ -80,7 +87,7 @@ class ReplyOfConnection final : public ArrivalCheck {
     TupleLanes<F> tuples;
     offered_.at(connections_of(arrivals, cycle_, connections), tuples);
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
-      accepted[i] = tuples.get(i).swapped() == arrivals[i].frame->tuple<F>();
+      accepted[i] = tuples.get(i).swapped() == arrivals[i].datagram.template tuple<F>();
     }
   }
 

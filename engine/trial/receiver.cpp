@@ -16,7 +16,9 @@ Receiver::Receiver(const Port& port, std::uint16_t queue, const Neighbors& neigh
     : port_{port}, queue_{queue}, neighbors_{neighbors}, run_id_{run_id}, start_{period.start}, clock_{clock} {
   const std::size_t seconds = (period.end - period.start) / clock.hz() + 1;
   for (auto& stream : streams) {
-    Reception reception{std::move(stream), {}, std::nullopt};
+    const TestFrameForm form(stream.family, stream.payload_bytes, run_id,
+                             static_cast<std::uint8_t>(receptions_.size()));
+    Reception reception{std::move(stream), form, {}, std::nullopt};
     if (reception.stream.expected) reception.books.emplace(reception.stream, seconds);
     receptions_.push_back(std::move(reception));
   }
@@ -28,13 +30,23 @@ Receiver::Books::Books(const Stream& stream, std::size_t seconds)
   if (tagged) tagged_delays.resize(tagged->count);
 }
 
-/// Of a distinct frame.
-void Receiver::Books::arrive(std::uint64_t sequence, std::uint64_t ticks) {
-  delay.record(ticks);
-  if (variation) variation->arrive(sequence, ticks);
-  if (tagged && sequence >= tagged->first && (sequence - tagged->first) % tagged->stride == 0) {
-    const std::uint64_t index = (sequence - tagged->first) / tagged->stride;
-    if (index < tagged->count) tagged_delays[index] = ticks;
+/// Of frames that have not arrived before.
+void Receiver::Books::arrive(std::span<const Arrival> distinct, std::uint64_t now) {
+  // Frames that were sent together and arrive together took equally long.
+  for (auto first = distinct.begin(); first != distinct.end();) {
+    const auto next =
+        std::find_if(first, distinct.end(), [&](const Arrival& arrival) { return arrival.time != first->time; });
+    delay.record((now - first->time) & kMask48, static_cast<std::uint64_t>(next - first));
+    first = next;
+  }
+  if (!variation && !tagged) return;
+  for (const Arrival& arrival : distinct) {
+    const std::uint64_t ticks = (now - arrival.time) & kMask48;
+    if (variation) variation->arrive(arrival.sequence, ticks);
+    if (tagged && arrival.sequence >= tagged->first && (arrival.sequence - tagged->first) % tagged->stride == 0) {
+      const std::uint64_t index = (arrival.sequence - tagged->first) / tagged->stride;
+      if (index < tagged->count) tagged_delays[index] = ticks;
+    }
   }
 }
 
@@ -52,52 +64,65 @@ void Receiver::poll() {
   const std::size_t count = port_.receive(queue_, buffers);
   if (count == 0) return;
   const std::uint64_t now = now_ticks();
-  std::array<std::span<const std::uint8_t>, kBurst> frames;
   for (std::size_t i = 0; i < count; ++i) {
-    frames[i] = {rte_pktmbuf_mtod(buffers[i], const std::uint8_t*), buffers[i]->data_len};
+    frames_[i] = {rte_pktmbuf_mtod(buffers[i], const std::uint8_t*), buffers[i]->data_len};
   }
-  take(std::span(frames).first(count), now);
-  rte_pktmbuf_free_bulk(buffers.data(), static_cast<unsigned>(count));
+  take(std::span(frames_).first(count), now);
+  Port::give_back(std::span(buffers).first(count));
 }
 
-void Receiver::take(std::span<const std::span<const std::uint8_t>> frames, std::uint64_t now) {
-  classify(frames, judged_);
-  // Frames of one stream that follow each other are booked together.
-  std::array<Arrival, kBurst> arrivals;
-  std::size_t waiting = 0;
-  Reception* waiting_for = nullptr;
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    const Classified& judged = judged_[i];
-    if (judged.kind != FrameKind::test && judged.kind != FrameKind::corrupt_test) {
-      take_foreign(frames[i], judged.kind, now);
-      continue;
-    }
-    const Signature signature = judged.signature();
-    if (signature.run_id != run_id_ || signature.stream >= receptions_.size()) {
-      ++stale_;
-      continue;
-    }
-    Reception& reception = receptions_[signature.stream];
-    if (judged.kind == FrameKind::corrupt_test || judged.payload_bytes != reception.stream.payload_bytes) {
-      ++reception.counts.corrupt;
-      take_foreign(frames[i], FrameKind::corrupt_test, now);
-      continue;
-    }
-    if (!reception.books || judged.family != reception.stream.family || signature.sequence >= reception.stream.frames) {
-      ++reception.counts.misrouted;
-      continue;
-    }
-    if (&reception != waiting_for) {
-      if (waiting > 0) book(*waiting_for, std::span(arrivals).first(waiting), now);
-      waiting = 0;
-      waiting_for = &reception;
-    }
-    arrivals[waiting++] = {signature.sequence, signature.time, &judged};
+void Receiver::take(std::span<const Frame> frames, std::uint64_t now) {
+  while (!frames.empty()) {
+    const std::size_t taken = take_plain(frames, now);
+    if (taken == 0) take_odd(frames.front(), now);
+    frames = frames.subspan(std::max<std::size_t>(taken, 1));
   }
-  if (waiting > 0) book(*waiting_for, std::span(arrivals).first(waiting), now);
+}
+
+/// How many of `frames`, from the first on, are of one stream that ends here and of its form.
+std::size_t Receiver::take_plain(std::span<const Frame> frames, std::uint64_t now) {
+  for (Reception& reception : receptions_) {
+    if (!reception.books) continue;
+    const std::size_t count = reception.form.leading(frames);
+    if (count == 0) continue;
+    const auto arrivals = std::span(arrivals_).first(count);
+    for (std::size_t i = 0; i < count; ++i) arrivals[i] = Arrival(reception.form.datagram(frames[i]));
+    const auto kept = std::remove_if(arrivals.begin(), arrivals.end(), [&](const Arrival& arrival) {
+      return arrival.sequence >= reception.stream.frames;
+    });
+    reception.counts.misrouted += static_cast<std::uint64_t>(arrivals.end() - kept);
+    book(reception, {arrivals.begin(), kept}, now);
+    return count;
+  }
+  return 0;
+}
+
+void Receiver::take_odd(Frame frame, std::uint64_t now) {
+  const Classified judged = classify(frame);
+  if (judged.kind != FrameKind::test && judged.kind != FrameKind::corrupt_test) {
+    take_foreign(frame, judged.kind, now);
+    return;
+  }
+  const Signature signature = judged.datagram.signature();
+  if (signature.run_id != run_id_ || signature.stream >= receptions_.size()) {
+    ++stale_;
+    return;
+  }
+  Reception& reception = receptions_[signature.stream];
+  if (judged.kind == FrameKind::corrupt_test || judged.payload_bytes != reception.stream.payload_bytes) {
+    ++reception.counts.corrupt;
+    take_foreign(frame, FrameKind::corrupt_test, now);
+    return;
+  }
+  if (!reception.books || judged.family != reception.stream.family || signature.sequence >= reception.stream.frames) {
+    ++reception.counts.misrouted;
+    return;
+  }
+  book(reception, std::array{Arrival(judged.datagram)}, now);
 }
 
 void Receiver::book(Reception& reception, std::span<const Arrival> arrivals, std::uint64_t now) {
+  if (arrivals.empty()) return;
   Counts& counts = reception.counts;
   Books& books = *reception.books;
   Lanes<bool> accepted;
@@ -107,26 +132,40 @@ void Receiver::book(Reception& reception, std::span<const Arrival> arrivals, std
     accepted.fill(true);
   }
   std::uint64_t distinct = 0;
-  for (std::size_t i = 0; i < arrivals.size(); ++i) {
+  const auto keep = [&](std::span<const Arrival> kept) {
+    distinct += kept.size();
+    books.arrive(kept, now);
+  };
+  for (std::size_t i = 0; i < arrivals.size();) {
     if (!accepted[i]) {
       ++counts.misrouted;
+      ++i;
       continue;
     }
-    switch (books.window.arrive(arrivals[i].sequence)) {
-      case SequenceWindow::Arrival::duplicate:
-        ++counts.duplicate;
-        continue;
-      case SequenceWindow::Arrival::beyond_window:
-        ++counts.beyond_window;
-        continue;
-      case SequenceWindow::Arrival::distinct_reordered:
-        ++counts.reordered;
-        break;
-      case SequenceWindow::Arrival::distinct:
-        break;
+    // Numbers that follow each other, as nearly all do, are looked up together.
+    const std::size_t first = i++;
+    while (i < arrivals.size() && accepted[i] && arrivals[i].sequence == arrivals[i - 1].sequence + 1) ++i;
+    const auto run = arrivals.subspan(first, i - first);
+    if (books.window.arrive_in_order(run.front().sequence, run.size())) {
+      keep(run);
+      continue;
     }
-    ++distinct;
-    books.arrive(arrivals[i].sequence, (now - arrivals[i].time) & kMask48);
+    for (const Arrival& arrival : run) {
+      switch (books.window.arrive(arrival.sequence)) {
+        case SequenceWindow::Arrival::duplicate:
+          ++counts.duplicate;
+          continue;
+        case SequenceWindow::Arrival::beyond_window:
+          ++counts.beyond_window;
+          continue;
+        case SequenceWindow::Arrival::distinct_reordered:
+          ++counts.reordered;
+          break;
+        case SequenceWindow::Arrival::distinct:
+          break;
+      }
+      keep({&arrival, 1});
+    }
   }
   if (distinct == 0) return;
   counts.received += distinct;
@@ -137,7 +176,7 @@ void Receiver::book(Reception& reception, std::span<const Arrival> arrivals, std
   books.per_second[second] += distinct;
 }
 
-void Receiver::take_foreign(std::span<const std::uint8_t> frame, FrameKind kind, std::uint64_t now) {
+void Receiver::take_foreign(Frame frame, FrameKind kind, std::uint64_t now) {
   ++foreign_[static_cast<std::size_t>(kind)];
   if (is_neighbor_kind(kind)) {
     neighbors_.answer(port_, queue_, frame);

@@ -7,6 +7,7 @@
 
 #include "measure/sequence_window.hpp"
 #include "pace/clock.hpp"
+#include "packet/test_frame_form.hpp"
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
 #include "trial/arrival_check.hpp"
@@ -51,7 +52,7 @@ class Receiver final : public Task {
 
   struct Books {
     Books(const Stream& stream, std::size_t seconds);
-    void arrive(std::uint64_t sequence, std::uint64_t delay);
+    void arrive(std::span<const Arrival> distinct, std::uint64_t now);
     void note_silence(std::uint64_t now);
 
     SequenceWindow window;
@@ -74,13 +75,18 @@ class Receiver final : public Task {
   };
   struct Reception {
     Stream stream;
+    TestFrameForm form;
     Counts counts;
     std::optional<Books> books;
   };
 
-  void take(std::span<const std::span<const std::uint8_t>> frames, std::uint64_t now);
+  using Frame = TestFrameForm::Frame;
+
+  void take(std::span<const Frame> frames, std::uint64_t now);
+  std::size_t take_plain(std::span<const Frame> frames, std::uint64_t now);
+  void take_odd(Frame frame, std::uint64_t now);
   void book(Reception& reception, std::span<const Arrival> arrivals, std::uint64_t now);
-  void take_foreign(std::span<const std::uint8_t> frame, FrameKind kind, std::uint64_t now);
+  void take_foreign(Frame frame, FrameKind kind, std::uint64_t now);
 
   const Port& port_;
   std::uint16_t queue_;
@@ -92,7 +98,9 @@ class Receiver final : public Task {
   Counter received_;
   std::uint64_t stale_ = 0;
   std::array<std::uint64_t, kFrameKinds> foreign_{};
-  std::array<Classified, kBurst> judged_;  // of this burst
+  // Of this burst, here because each burst would set new ones to zero first.
+  std::array<Frame, kBurst> frames_;
+  std::array<Arrival, kBurst> arrivals_;
   /// Kept where nothing has to be allocated while traffic runs.
   struct Sample {
     FrameKind kind;

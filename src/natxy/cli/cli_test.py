@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +18,6 @@ from natxy.cli.run import run
 from natxy.dut.owner import Owner
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
-from tests.undisturbed import undisturbed
 
 PLAN = """\
 name: small
@@ -236,10 +234,12 @@ def test_somebody_elses_run_can_be_reported_by_one_without_a_home(plan: Path) ->
     assert done.stderr == "natxy: warning: out/report.html could not be written: Permission denied\n"
 
 
-def interrupted(plan: Path, number: signal.Signals, folder: Path) -> float:
-    """How long a run takes to end after a signal, in seconds."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_within_two_seconds_and_keeps_what_was_measured(
+    plan: Path, tmp_path: Path, number: signal.Signals
+) -> None:
     command = [sys.executable, "-m", "natxy", "run", str(plan), "--output", "out", "--repeat", "10000"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         while "repetition 3" not in process.stdout.readline():
@@ -247,18 +247,10 @@ def interrupted(plan: Path, number: signal.Signals, folder: Path) -> float:
         process.send_signal(number)
         started = time.monotonic()
         rest = process.stdout.read()
-        assert process.wait(50) == 130
-        took_s = time.monotonic() - started
+        assert process.wait(5) == 130
+        assert time.monotonic() - started < 2
         assert "interrupted" in process.stderr.read()
         assert "What was measured is in out" in rest
-    run = RunReader(folder / "out").run
+    run = RunReader(tmp_path / "out").run
     assert run.state == RunState.INTERRUPTED
     assert len(run.experiments[0].values) >= 3
-    return took_s
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_within_two_seconds_and_keeps_what_was_measured(
-    plan: Path, tmp_path: Path, number: signal.Signals
-) -> None:
-    assert undisturbed(partial(interrupted, plan, number), tmp_path, lambda took_s: took_s < 2) < 2

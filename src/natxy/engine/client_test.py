@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,8 +46,6 @@ TRIAL = TrialRequest(
     seed=2**64 - 1,
     drain_s=0,
 )
-# What a busy machine may take for anything; who hangs, hangs for longer.
-BUSY_S = 20
 RESULT = SimulatedEngine(SimulatedDut(SimulatedConfig())).run_trial(TRIAL).model_dump_json()
 
 PRELUDE = f"""
@@ -169,7 +169,7 @@ def test_silence_is_a_death(tmp_path: Path) -> None:
         pytest.raises(EngineDiedError, match=r"said nothing for 0\.3 s"),
     ):
         client.info()
-    assert time.monotonic() - started < BUSY_S
+    assert time.monotonic() - started < 3
 
 
 def test_an_engine_that_takes_no_request_is_dead(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_an_engine_that_takes_no_request_is_dead(tmp_path: Path) -> None:
         pytest.raises(EngineDiedError, match=r"took nothing for 0\.3 s of ports\.open"),
     ):
         client.open_ports(PortsOpen(ports=many))
-    assert time.monotonic() - started < BUSY_S
+    assert time.monotonic() - started < 3
 
 
 def test_a_stopped_engine_is_dead(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_stopped_engine_is_dead(tmp_path: Path) -> None:
         pytest.raises(EngineDiedError, match=r"said nothing for 0\.3 s during trial\.run"),
     ):
         client.run_trial(TRIAL)
-    assert time.monotonic() - started < BUSY_S
+    assert time.monotonic() - started < 3
 
 
 @pytest.mark.parametrize("line", ["EAL: Detected 2 lcores", "[1]", "{"])
@@ -225,12 +225,13 @@ def test_an_engine_that_is_not_there(tmp_path: Path) -> None:
 def test_ctrl_c_aborts_the_trial(tmp_path: Path) -> None:
     script = """
         trial = receive()
-        send(method="progress", params={"elapsed_s": 0.1, "planned": 100, "sent": 10, "received": 9})
         request = receive()
         print(request["method"], file=sys.stderr, flush=True)
         """
-    with engine(tmp_path, script) as client, pytest.raises(KeyboardInterrupt):
-        client.run_trial(TRIAL, lambda _: signal.raise_signal(signal.SIGINT))
+    with engine(tmp_path, script) as client:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            client.run_trial(TRIAL)
     assert (tmp_path / "engine.log").read_text() == "trial.abort\n"
 
 
@@ -240,4 +241,4 @@ def test_closing_takes_at_most_two_seconds(tmp_path: Path) -> None:
             client.info()
         started = time.monotonic()
         client.close()
-        assert time.monotonic() - started < 2 + BUSY_S
+        assert time.monotonic() - started < 2.5

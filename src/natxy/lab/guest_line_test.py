@@ -27,10 +27,10 @@ def line() -> Iterator[GuestLine]:
     thread = threading.Thread(target=guest)
     thread.start()
     line = GuestLine(ours)
-    line.wait_ready(30)
+    line.wait_ready(5)
     yield line
     line.close()
-    thread.join(30)
+    thread.join(5)
     assert not thread.is_alive()
 
 
@@ -41,7 +41,7 @@ def test_output_and_exit_code(line: GuestLine) -> None:
 
 def test_input_of_many_lines(line: GuestLine) -> None:
     text = "".join(f"{number} \u00e4\n" for number in range(20_000))
-    assert line.run(["cat"], text, 60).stdout == text
+    assert line.run(["cat"], text, 5).stdout == text
 
 
 def test_no_line_is_longer_than_a_terminal_takes() -> None:

@@ -105,7 +105,7 @@ def _namespaces() -> set[str]:
     return {line.split()[0] for line in run_program(["ip", "netns", "list"]).stdout.splitlines() if line.strip()}
 
 
-def _end_processes(namespace: str, timeout_s: float = 20) -> None:
+def _end_processes(namespace: str, timeout_s: float = 2) -> None:
     deadline = time.monotonic() + timeout_s
     while pids := run_program(["ip", "netns", "pids", namespace]).stdout.split():
         for pid in pids:
