@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.progress import track
 
 from tools.bench_programs import printed, task_argv
+from tools.hugepages import reserved
 from tools.speed_tables import MEASURED
 
 SECONDS: Final = 2.0
@@ -43,13 +44,13 @@ _SENDING: Final = _MAKING | {
     r"^librte_|\b__tls_get_addr": "the port, which gives each buffer back to its pool",
 }
 _RECEIVING: Final = {
-    r"\bclassify\b": "judging it",
-    r"\bReceiver::": "its stream, sequence number and delay",
-    r"^librte_net_ring": "the port",
-    r"^librte_|\b__tls_get_addr": "giving its buffer back",
+    r"\b(Receiver::take|TestFrameForm|classify)": "judging it and reading its signature",
+    r"\bReceiver::(book|Books)": "its sequence number and delay",
+    r"^librte_net_ring|\bReceiver::poll": "the port",
+    r"^librte_|\bPort::give_back|\b__tls_get_addr": "giving its buffer back",
 }
 # What the benchmark does to have frames to receive.
-_NO_PART: Final = "|".join((*_MAKING, r"\brte_pktmbuf_alloc", r"\breceive<"))
+_NO_PART: Final = "|".join((*_MAKING, r"\bPort::allocate", r"\breceive<"))
 
 
 def parts(report: str, name: str, frames: int) -> dict[str, float]:
@@ -92,7 +93,8 @@ def main() -> None:
         print(f"make profile: skipped: {reason}")
         return
     core = min(os.sched_getaffinity(0))
-    profiles = [profile(name, core) for name in track(TASKS, "perf", console=Console(stderr=True))]
+    with reserved():
+        profiles = [profile(name, core) for name in track(TASKS, "perf", console=Console(stderr=True))]
     MEASURED.mkdir(parents=True, exist_ok=True)
     (MEASURED / "cycles.json").write_text(json.dumps(profiles, indent=1) + "\n", encoding="utf-8")
     for found in profiles:

@@ -26,6 +26,7 @@ from rich.table import Table
 
 from natxy.results.machine import describe_machine
 from tools.bench_programs import PHASE1, printed, task
+from tools.hugepages import reserved
 from tools.speed_tables import MEASURED, below_goal
 from tools.testpmd import Testpmd
 from tools.wirings import Way, endless, net_memif, net_ring, nowhere, veth
@@ -130,6 +131,11 @@ class Bench:
 
 
 def main() -> None:
+    with reserved():
+        measure()
+
+
+def measure() -> None:
     begin = time.monotonic()
     cores = sorted(os.sched_getaffinity(0))
     bench = Bench(cores[0], cores[-1])
