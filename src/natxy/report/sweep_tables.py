@@ -4,7 +4,7 @@ are made of, then what each of the experiments swept over them found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from natxy.report import headlines, narrow, states, wording
@@ -19,7 +19,7 @@ from natxy.report.statistics_rows import (
 )
 from natxy.report.tables import Column, Table
 from natxy.results.computed import Computed, computed
-from natxy.results.records import RunRecord, State
+from natxy.results.records import ExperimentRecord, RunRecord, State
 from natxy.results.sweeps import Sweep, SweepGroup, sweep_groups
 
 # Of these few, minimum and maximum are shown too, as for the times of a tear-down.
@@ -71,7 +71,8 @@ def tables(group: SweepGroup, columns: Mapping[int, Computed]) -> tuple[Table, T
     (first, *values), *others = rows
     head = (Column(first), *(Column(value, numeric=True) for value in values))
     cells = [cell for sweep in group.sweeps for cell in sweep.cells]
-    table = Table(title, head, tuple(others), medians, percentiles_note(cells)).with_note(headlines.ratios_note(cells))
+    note = _ratios_note(cells, columns)
+    table = Table(title, head, tuple(others), medians, percentiles_note(cells)).with_note(note)
     common = Table(f"{title}: the same in all of them", (Column(""), Column("Value", numeric=True)), tuple(same))
     return table.transposed() if group.sweeps[0].stands_in_rows else table, common
 
@@ -163,4 +164,8 @@ def _overview(sweep: Sweep, columns: Mapping[int, Computed]) -> Table:
         for index, (cell, place) in enumerate(zip(sweep.cells, sweep.places, strict=True))
     )
     title = f"{sweep.title}: {headlines.kind(sweep.cells[0])}"
-    return Table(title, head, rows, note=headlines.ratios_note(sweep.cells))
+    return Table(title, head, rows, note=_ratios_note(sweep.cells, columns))
+
+
+def _ratios_note(cells: Iterable[ExperimentRecord], columns: Mapping[int, Computed]) -> str:
+    return wording.ratios_note(each for cell in cells for each in columns[cell.id].ratios)

@@ -13,7 +13,7 @@ from natxy.report import results_tables, sweep_tables
 from natxy.report.tables import Table
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from tests.sample_runs import quickstart
+from tests.sample_runs import SampleRun, Sought, quickstart
 from tests.sample_sweeps import sweeps
 
 
@@ -53,6 +53,25 @@ def test_sweeps_over_cores_stand_in_one_table_as_in_the_papers(run: RunRecord) -
     ratios = found["NAT44 throughput, frames/s per direction: Throughput ratio (to the baseline)"]
     assert ratios == ("44.8 %", "48.5 %", "≤ 68.8 %")
     assert len(cores.emphasis) == 3
+
+
+def test_a_comparison_of_cells_within_their_spread_is_marked_as_one_to_a_baseline_is(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path)
+    for connections, rate in ((50_000, 200e3), (200_000, 199e3), (800_000, 100e3)):
+        cell = {"connections": connections}
+        sample.experiment(
+            f"many/connections={connections}", Sought(rate), title="Many", cell=cell, connections=connections
+        )
+    for addresses, rate in (("single", 200e3), ("multiple", 201e3), ("64", 100e3)):
+        sample.experiment(f"spread/addresses={addresses}", Sought(rate), title="Spread", cell={"addresses": addresses})
+    run = RunReader(sample.end()).run
+    for title, row, narrow in (("Many:", "Degradation", "degr."), ("Spread:", "Relative performance", "rel.")):
+        wide = table(run, title)
+        overview = next(found for found in results_tables.overview(run) if found.title.startswith(title))
+        at = [column.title for column in overview.columns].index(narrow)
+        for marked, found in ((rows(wide)[row], wide), ([line[at] for line in overview.rows], overview)):
+            assert [cell.endswith("%*") for cell in marked] == [False, True, False]
+            assert "* The two medians are no further apart than the wider of their spreads" in found.note
 
 
 def test_connections_stand_with_ports_tables_and_their_ratio(run: RunRecord) -> None:

@@ -38,6 +38,10 @@ class Computed:
     connections_per_table_entry: float | None = None
     connections_per_hash_bucket: float | None = None
 
+    @property
+    def ratios(self) -> tuple[Ratio | None, ...]:
+        return tuple(getattr(self, name) for name in _RATIOS)
+
     def columns(self) -> dict[str, float | str | None]:
         """Plain values with their units, for other programs. A bound stands in a column of its own."""
         plain: dict[str, float | str | None] = {}
@@ -92,7 +96,7 @@ def _relative_performance(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
         return None
     others = set(sweep.fields) - _SIZES
     first = _reference(cell, sweep, others, lambda _: True) if others else None
-    return ratio(cell.statistics, first.statistics) if first else None
+    return cell.ratio_to(first) if first else None
 
 
 def _degradation(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
@@ -101,12 +105,12 @@ def _degradation(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
         return None
     fewest = min(as_number(other.cell[load]) or 0 for other in sweep.cells)
     least = _reference(cell, sweep, {load}, lambda other: other.cell[load] == fewest)
-    left = ratio(cell.statistics, least.statistics) if least else None
+    left = cell.ratio_to(least) if least else None
     if left is None:
         return None
     if cell.unit in (Unit.NS, Unit.SECONDS):
-        return Ratio(left.value - 1, left.bound)
-    return Ratio(1 - left.value, _OPPOSITE[left.bound])
+        return left._replace(value=left.value - 1)
+    return left._replace(value=1 - left.value, bound=_OPPOSITE[left.bound])
 
 
 def _reference(

@@ -65,6 +65,11 @@ def test_times_degrade_upwards(run: RunRecord) -> None:
     )
 
 
+def test_what_is_compared_with_itself_is_within_no_spread(run: RunRecord) -> None:
+    first = run.experiments[0]
+    assert (first.ratio_to(first), first.ratio_to(replace(first))) == (Ratio(1), Ratio(1, within_spread=True))
+
+
 def test_flows_degrade_as_connections_do(run: RunRecord) -> None:
     many = [cell for cell in run.experiments if cell.name.startswith("many/")]
     flows = [replace(cell, cell={"flows": cell.cell["connections"]}) for cell in many]

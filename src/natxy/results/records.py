@@ -215,14 +215,18 @@ class ExperimentRecord:
 
     @property
     def baseline_ratio(self) -> Ratio | None:
-        """The source papers' throughput ratio, median against median."""
-        if self.baseline is None or self.statistics is None or self.baseline.statistics is None:
+        """The source papers' throughput ratio."""
+        return self.ratio_to(self.baseline) if self.baseline else None
+
+    def ratio_to(self, other: ExperimentRecord) -> Ratio | None:
+        """Median to median. What is compared with itself is within no spread."""
+        if self.statistics is None or other.statistics is None:
             return None
-        found = ratio(self.statistics, self.baseline.statistics)
-        if found is None or found.bound or self.spread is None or self.baseline.spread is None:
+        found = ratio(self.statistics, other.statistics)
+        if found is None or found.bound or other is self or self.spread is None or other.spread is None:
             return found
-        apart = abs(self.statistics.median - self.baseline.statistics.median)
-        return found._replace(within_spread=apart <= max(self.spread, self.baseline.spread))
+        apart = abs(self.statistics.median - other.statistics.median)
+        return found._replace(within_spread=apart <= max(self.spread, other.spread))
 
     @property
     def spread(self) -> float | None:
