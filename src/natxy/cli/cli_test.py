@@ -107,6 +107,16 @@ def test_a_run_goes_on_when_nobody_reads_what_it_says(
     assert (tmp_path / "out" / "report.html").exists()
 
 
+@pytest.mark.parametrize("blocks", [8, 80])
+def test_a_disk_that_is_full_from_the_beginning_leaves_nothing(plan: Path, tmp_path: Path, blocks: int) -> None:
+    script = f"ulimit -f {blocks}; {sys.executable} -m natxy run plan.yaml --output out"
+    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "make room, then try again" in done.stderr
+    assert [*tmp_path.iterdir()] == [plan]
+
+
 def test_only_and_repeat(plan: Path, tmp_path: Path) -> None:
     done = natxy("run", plan, "--only", "rate", "--repeat", "3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError
 from natxy.results.export import ExportFormat, write
 from natxy.results.reader import RunReader
+from natxy.results.whole_file import whole_file
 
 
 def export(
@@ -31,7 +32,7 @@ def export(
             write(run, form, sys.stdout.buffer)
             return
         try:
-            with output.open("wb") as file:
+            with whole_file(output) as file:
                 write(run, form, file)
         except OSError as error:
             raise PlanError(f"{output} cannot be written: {error.strerror}") from error

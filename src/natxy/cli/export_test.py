@@ -103,6 +103,15 @@ def test_what_cannot_be_done_is_exit_2(folder: Path, tmp_path: Path) -> None:
     assert export(folder, "csv", "--output", tmp_path / "no" / "such").exit_code == 2
 
 
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_a_full_disk_leaves_no_file(folder: Path, tmp_path: Path, form: str) -> None:
+    # Of 512 bytes each; the disk of a quota is full alike.
+    script = f"ulimit -f 2; {sys.executable} -m natxy export {folder} --format {form} --output {tmp_path}/out"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (2, f"natxy: {tmp_path}/out cannot be written: File too large\n")
+    assert [*tmp_path.iterdir()] == [folder]
+
+
 @pytest.mark.parametrize("verb", ["export RUN --format csv", "report RUN --format csv", "report RUN", "list gateways"])
 def test_a_closed_pipe_is_no_error(folder: Path, verb: str) -> None:
     command = [sys.executable, "-m", "natxy", *(str(folder) if word == "RUN" else word for word in verb.split())]

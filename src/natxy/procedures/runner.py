@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -64,13 +65,19 @@ def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     made = _make(folder)
     with sole_owner(folder):
         listener.run_started(folder)
-        run = _Run(plan, folder, listener)
+        run = None
         try:
+            run = _Run(plan, folder, listener)
             return run.carry_out()
         except BaseException as error:
             engine_failed = (folder / ENGINE_LOG).exists() and not isinstance(error, KeyboardInterrupt)
-            if not run.measured and not engine_failed:
+            measured = run is not None and run.measured
+            if not measured and not engine_failed:
                 _take_back(folder, made)
+                if isinstance(error, sqlite3.OperationalError):
+                    raise PlanError(
+                        f"the results could not be written into {folder}: {error}; make room, then try again"
+                    ) from error
             raise
 
 

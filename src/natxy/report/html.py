@@ -8,7 +8,6 @@ page's own policy forbids every outside resource and every script but the one th
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -43,6 +42,7 @@ from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState
 from natxy.results.sweeps import sweep_groups, sweeps
+from natxy.results.whole_file import whole_file
 
 REPORT_FILE: Final = "report.html"
 
@@ -91,13 +91,9 @@ def write_report(run_dir: Path) -> Path:
     be written."""
     reader = RunReader(run_dir)
     report = reader.folder / REPORT_FILE
-    unfinished = report.with_suffix(".html.partial")
     page = render(reader)
-    try:
-        unfinished.write_text(page, encoding="utf-8")
-        os.replace(unfinished, report)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with whole_file(report) as out:
+        out.write(page.encode())
     return report
 
 

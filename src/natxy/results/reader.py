@@ -52,6 +52,7 @@ class RunReader:
             )
         try:
             with closing(_connect(file)) as db:
+                _check_begun(db, file)
                 _check_columns(db)
                 self.run: RunRecord = _read_run(db)
         except (sqlite3.DatabaseError, LookupError, ValueError) as error:
@@ -79,6 +80,16 @@ def _connect(file: Path) -> sqlite3.Connection:
     return db
 
 
+def _check_begun(db: sqlite3.Connection, file: Path) -> None:
+    """PlanError where `RunStore` made the tables, or some of them, and no run."""
+    tables = _tables(db)
+    if not tables or ("run" in tables and db.execute("SELECT 1 FROM run").fetchone() is None):
+        raise PlanError(
+            f"{file} holds no run yet: a natxy is just starting one, or ended before it measured anything, as on a "
+            f"full disk; if none is, remove {file.parent} and run the plan again"
+        )
+
+
 def _check_columns(db: sqlite3.Connection) -> None:
     """LookupError unless they are those that `RunStore` writes; sqlite3.DatabaseError where there is no run at all."""
     (written_by,) = db.execute("SELECT max(natxy_version) FROM run").fetchone()
@@ -89,16 +100,17 @@ def _check_columns(db: sqlite3.Connection) -> None:
         raise LookupError(f"natxy {written_by} wrote it and had other columns: {', '.join(different)}")
 
 
+def _tables(db: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+
+
 def _columns(db: sqlite3.Connection) -> set[str]:
-    tables = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
     columns = "SELECT ? || '.' || name FROM pragma_table_info(?)"
-    return {column for (table,) in tables for (column,) in db.execute(columns, (table, table))}
+    return {column for table in _tables(db) for (column,) in db.execute(columns, (table, table))}
 
 
 def _read_run(db: sqlite3.Connection) -> RunRecord:
     row = db.execute("SELECT * FROM run").fetchone()
-    if row is None:
-        raise LookupError("it holds no run")
     state = RunState(row["state"])
     experiments = [_read_experiment(db, row) for row in db.execute("SELECT * FROM experiment ORDER BY id").fetchall()]
     if state == RunState.RUNNING and not Owner.parse(row["owner"]).is_alive():

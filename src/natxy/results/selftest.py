@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from natxy.plan.hosts import Hosts
 from natxy.plan.terms import Family
 from natxy.results.tester import Tester
+from natxy.results.whole_file import whole_file
 
 
 class Variant(StrEnum):
@@ -78,9 +79,8 @@ def save(found: SelfTest) -> Path:
     """OSError where the state folder cannot be written."""
     file = state_folder() / found.tester.file_name
     file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_suffix(".partial")
-    unfinished.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    unfinished.replace(file)
+    with whole_file(file) as out:
+        out.write((found.model_dump_json(indent=2) + "\n").encode())
     return file
 
 

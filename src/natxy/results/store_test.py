@@ -28,7 +28,7 @@ from natxy.results.curves import Axis, Curve
 from natxy.results.pcap import PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind
-from natxy.results.store import RESULTS_FILE, RunStore, timestamp
+from natxy.results.store import RESULTS_FILE, SCHEMA, RunStore, timestamp
 from natxy.search.outcome import Outcome
 
 SAMPLE = ForeignSample(side=Side.LEFT, kind="arp", time_ns=1_700_000_000_123_456_789, data_base64="AAECAwQ=")
@@ -272,6 +272,16 @@ def test_a_run_with_other_columns_is_a_plan_error_that_says_what_to_do(
         RunReader(tmp_path)
 
 
+@pytest.mark.parametrize("cut", [0, 1, 9])
+def test_a_start_that_was_cut_short_is_told_as_one(tmp_path: Path, cut: int) -> None:
+    with closing(sqlite3.connect(tmp_path / RESULTS_FILE)) as db:
+        for statement in SCHEMA.split(";")[:cut]:
+            db.execute(statement)
+        db.commit()
+    with pytest.raises(PlanError, match=rf"holds no run yet: .* remove {tmp_path} and run the plan again"):
+        RunReader(tmp_path)
+
+
 def test_a_result_of_another_form_is_a_plan_error(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     add_trial(store, store.start_repetition(add_experiment(store, "forwarding", []), 1), 1, 500)
@@ -314,7 +324,8 @@ def test_what_is_no_run_is_a_plan_error(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="is no natxy run"):
         RunReader(tmp_path)
     (tmp_path / RESULTS_FILE).unlink()
-    sqlite3.connect(tmp_path / RESULTS_FILE).close()
+    with closing(sqlite3.connect(tmp_path / RESULTS_FILE)) as db:
+        db.execute("CREATE TABLE something_else (id INTEGER)")
     with pytest.raises(PlanError, match="is no natxy run"):
         RunReader(tmp_path)
 
