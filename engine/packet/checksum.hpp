@@ -62,7 +62,12 @@ inline std::uint16_t fold(std::uint64_t sum) {
 }
 
 /// Whether bytes that hold their own checksum add up to ones alone. `sum` is of some that aren't all zero.
-inline bool is_intact(std::uint64_t sum) { return sum % 0xFFFF == 0; }
+inline bool is_intact(std::uint64_t sum) {
+  // Whether 0xFFFF divides it, by one multiplication: 2^64 − 1 is 0xFFFF times this, and its negative is 0xFFFF's
+  // inverse.
+  constexpr std::uint64_t kMost = 0x0001'0001'0001'0001;
+  return sum * -kMost <= kMost;
+}
 
 /// The IPv4 header's checksum word, ready to be stored raw.
 inline std::uint16_t ip_checksum(std::uint64_t sum) { return static_cast<std::uint16_t>(~fold(sum)); }

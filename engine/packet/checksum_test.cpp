@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -44,6 +45,17 @@ TEST(Checksum, TheHalvesOfFieldsAddUpToTheSumOfTheirBytes) {
     store_be64(bytes.data() + 4, half);
     EXPECT_EQ(__builtin_bswap16(fold(checksum_of(bytes.data(), 12))), fold_halves(v4 + halves_of(half)));
   }
+}
+
+TEST(Checksum, IntactIsWhatAddsUpToOnesAlone) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 100'000; ++i) {
+    const std::uint64_t sum = random() >> random() % 64;
+    EXPECT_EQ(is_intact(sum), sum % 0xFFFF == 0) << sum;
+    EXPECT_TRUE(is_intact(sum - sum % 0xFFFF)) << sum;
+  }
+  EXPECT_TRUE(is_intact(std::numeric_limits<std::uint64_t>::max()));
+  EXPECT_FALSE(is_intact(std::numeric_limits<std::uint64_t>::max() - 1));
 }
 
 TEST(Checksum, ManyHalvesFold) {

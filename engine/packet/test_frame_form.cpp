@@ -11,7 +11,7 @@ TestFrameForm::TestFrameForm(Family family, std::size_t payload_bytes, std::uint
   const auto datagram = static_cast<std::uint16_t>(kUdpBytes + payload_bytes);
   pseudo_header_ = std::uint64_t{__builtin_bswap16(kProtocolUdp)} + __builtin_bswap16(datagram);
 
-  std::array<std::uint8_t, kEthernetBytes + kIpv6Bytes + kUdpBytes + sizeof(std::uint64_t)> value{};
+  std::array<std::uint8_t, kEthernetBytes + kIpv6Bytes + kUdpBytes + kSignatureBytes> value{};
   auto known = value;
   const auto byte = [&](std::size_t at, std::uint8_t is, std::uint8_t mask = 0xFF) {
     value.at(at) = is;
@@ -24,13 +24,13 @@ TestFrameForm::TestFrameForm(Family family, std::size_t payload_bytes, std::uint
   // Whatever else an IP header holds, routers and translators may change.
   constexpr std::size_t kIp = kEthernetBytes;
   if (family == Family::ipv4) {
-    two_bytes(kLinkAt, kEtherTypeIpv4);
+    two_bytes(kHeadersAt, kEtherTypeIpv4);
     byte(kIp, 0x45);
     two_bytes(kIp + 2, static_cast<std::uint16_t>(kIpv4Bytes + datagram));
     two_bytes(kIp + 6, 0, 0x3FFF);  // no fragment
     byte(kIp + 9, kProtocolUdp);
   } else {
-    two_bytes(kLinkAt, kEtherTypeIpv6);
+    two_bytes(kHeadersAt, kEtherTypeIpv6);
     byte(kIp, 6 << 4, 0xF0);
     two_bytes(kIp + 4, datagram);
     byte(kIp + 6, kProtocolUdp);
@@ -40,13 +40,11 @@ TestFrameForm::TestFrameForm(Family family, std::size_t payload_bytes, std::uint
   store_signature(signature.data(), {stream, run_id, 0, 0});
   for (std::size_t i = 0; i < kSequenceOffset; ++i) byte(udp_at_ + kUdpBytes + i, signature.at(i));
 
-  const auto word = [&](std::size_t at) {
-    return Word{load_raw<std::uint64_t>(known.data() + at), load_raw<std::uint64_t>(value.data() + at)};
+  const auto stretch = [&](std::size_t at) {
+    return Stretch{load_raw<TwoWords>(known.data() + at), load_raw<TwoWords>(value.data() + at)};
   };
-  link_ = word(kLinkAt);
-  network_ = word(kNetworkAt);
-  udp_ = word(udp_at_);
-  signature_ = word(udp_at_ + kUdpBytes);
+  headers_ = stretch(kHeadersAt);
+  datagram_ = stretch(udp_at_);
 }
 
 }  // namespace natxy

@@ -12,6 +12,7 @@
 #include "packet/classifier.hpp"
 #include "packet/headers.hpp"
 #include "packet/signature.hpp"
+#include "packet/transpose.hpp"
 
 namespace natxy {
 
@@ -33,16 +34,17 @@ class TestFrameForm {
   [[nodiscard]] Datagram datagram(Frame frame) const { return {frame.data() + kEthernetBytes, frame.data() + udp_at_}; }
 
  private:
-  /// Eight bytes as they stand in a frame, of which some are known.
-  struct Word {
-    std::uint64_t known = 0;
-    std::uint64_t value = 0;
+  /// Sixteen bytes as they stand in a frame, of which some are known.
+  struct Stretch {
+    TwoWords known{};
+    TwoWords value{};
 
-    [[nodiscard]] std::uint64_t differences(std::uint64_t word) const { return (word ^ value) & known; }
+    [[nodiscard]] TwoWords differences(const std::uint8_t* bytes) const {
+      return (load_raw<TwoWords>(bytes) ^ value) & known;
+    }
   };
 
-  static constexpr std::size_t kLinkAt = 12;  // from the EtherType on
-  static constexpr std::size_t kNetworkAt = kLinkAt + sizeof(std::uint64_t);
+  static constexpr std::size_t kHeadersAt = 12;  // from the EtherType on
 
   template <Family F>
   [[nodiscard]] std::size_t leading(std::span<const Frame> frames) const {
@@ -58,13 +60,8 @@ class TestFrameForm {
     constexpr std::size_t kUdp = kEthernetBytes + ip_bytes(F);
     if (frame.size() < bytes_) return false;
     const std::uint8_t* bytes = frame.data();
-    const auto ports = load_raw<std::uint64_t>(bytes + kUdp);
-    const std::uint64_t differences = link_.differences(load_raw<std::uint64_t>(bytes + kLinkAt)) |
-                                      network_.differences(load_raw<std::uint64_t>(bytes + kNetworkAt)) |
-                                      udp_.differences(ports) |
-                                      signature_.differences(load_raw<std::uint64_t>(bytes + kUdp + kUdpBytes));
-    constexpr unsigned kChecksumShift = 48;
-    if (differences != 0 || ports >> kChecksumShift == 0) return false;
+    const TwoWords differences = headers_.differences(bytes + kHeadersAt) | datagram_.differences(bytes + kUdp);
+    if ((differences[0] | differences[1]) != 0 || load_raw<std::uint16_t>(bytes + kUdp + 6) == 0) return false;
     // UDP's checksum is of what follows from the addresses on.
     constexpr std::size_t kAddresses = kEthernetBytes + (F == Family::ipv4 ? 12 : 8);
     constexpr std::size_t kLeast = kUdp + kUdpBytes + kSignatureBytes;
@@ -89,10 +86,8 @@ class TestFrameForm {
   std::size_t last_at_;              // where the last, whole or partial, of the words from the addresses on begins
   unsigned last_shift_;              // bits of the frame's last eight bytes that are not that word's
   std::uint64_t pseudo_header_ = 0;  // the sum of what is not addresses
-  Word link_;
-  Word network_;
-  Word udp_;
-  Word signature_;
+  Stretch headers_;
+  Stretch datagram_;  // UDP's header, and the signature's begin
 };
 
 }  // namespace natxy
