@@ -69,6 +69,20 @@ def test_where_the_search_ends_the_degradation_is_a_bound(tmp_path: Path) -> Non
     assert repetition.reason == "one flow: at least this: the search's highest rate passed"
 
 
+@pytest.mark.parametrize("highest", ["100%", "119_047.619"])
+def test_the_line_rate_is_no_bound(tmp_path: Path, highest: str) -> None:
+    # 10 MB/s of 64 bytes and 20 of gap.
+    line = {"line_rate": "80Mbps", "search": {"min_rate": 1000, "max_rate": highest, "error": 1000}}
+    code, run = measure(tmp_path / "run", {"flows": 101, "repeat": 1} | line, {"forwarding_fps": 1e6, "flow_cost": 0.1})
+    repetition = run.experiments[0].repetitions[0]
+    found = repetition.figures
+    assert code == 0
+    assert found["single"] == pytest.approx(119_047.6, abs=0.1)
+    assert found["degradation"] == pytest.approx(100 * (1 - (found["many"] or 0) / 119_047.6), abs=0.01)
+    assert (repetition.lower_bound, repetition.upper_bound) == (None, None)
+    assert repetition.reason == "one flow: the line rate: the theoretical maximum passed"
+
+
 def test_many_flows_faster_than_the_search_say_nothing(tmp_path: Path) -> None:
     _, run = measure(tmp_path / "run", {"flows": 10}, {"forwarding_fps": "80M"})
     repetition = run.experiments[0].repetitions[0]

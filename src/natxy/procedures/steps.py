@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from natxy.engine.messages import TrialResult
 from natxy.plan.experiment import Experiment, Search
 from natxy.plan.gateways import WireConfig
+from natxy.plan.units import Unit
 from natxy.procedures.base import ProcedureResult
 from natxy.procedures.bench import Bench
 from natxy.search.binary import BinarySearch
 from natxy.search.mlr import MlrSearch, Sample, TrialDurations
 from natxy.search.outcome import Attempt, Outcome, SearchResult, try_rate
+
+LINE_RATE_PASSED: Final = "the line rate: the theoretical maximum passed"
 
 Step = Callable[[Attempt], TrialResult | None]
 """Carries out the trials of one attempt and returns the one that decides it; None: phase 1 failed, so that there was
@@ -22,7 +27,8 @@ nothing to measure."""
 
 @dataclass(frozen=True)
 class Found:
-    """What a search ended with; `remark` says so where that needs to be said."""
+    """What a search ended with; `remark` says so where that needs to be said. The line's theoretical maximum is no
+    lower bound where it passed: no more can be offered, and it is `upper_bound` itself."""
 
     rate: float
     lower_bound: float | None
@@ -57,6 +63,8 @@ def find_rate(bench: Bench, step: Step, steps_before: int = 0) -> Found:
         found = search.run(lambda attempt: _sample(bench.experiment, attempt, measure(attempt)))
     else:
         found = search.run(lambda attempt: _decided(bench.experiment, attempt, measure(attempt)))
+    if found.upper_bound is None and _is_line_rate(bench.experiment, found.rate):
+        return Found(found.rate, found.lower_bound, found.rate, found.steps, LINE_RATE_PASSED)
     return Found(found.rate, found.lower_bound, found.upper_bound, found.steps, _remark(found, last_reason))
 
 
@@ -140,6 +148,14 @@ def binary_search(search: Search, max_invalid: int) -> BinarySearch:
         relative_error=search.relative_error,
         max_invalid=max_invalid,
     )
+
+
+def _is_line_rate(experiment: Experiment, rate: float) -> bool:
+    """The line carries no more frames than that. Without a gateway it is no limit of the tester, which is measured."""
+    maximum_fps = experiment.maximum_fps
+    if maximum_fps is None or experiment.procedure.step_unit != Unit.FPS:
+        return False
+    return math.isclose(rate, maximum_fps) and not isinstance(experiment.gateway, WireConfig)
 
 
 def _remark(result: SearchResult, last_reason: str) -> str:

@@ -32,6 +32,27 @@ def test_the_share_of_the_theoretical_maximum_stands_beside_the_result(tmp_path:
     assert rows["Median of the theoretical maximum"] == "67.20 %"
 
 
+@pytest.mark.parametrize("search", [{"max_rate": "100%", "error": 100}, {"max_rate": "100%", "kind": "mlrsearch"}])
+def test_what_passes_at_the_line_rate_is_exact_and_has_ratios(tmp_path: Path, search: dict[str, Any]) -> None:
+    gateway = {"driver": "simulated", "forwarding_fps": "4M"}
+    own = {"procedure": "throughput", "gateway": gateway, "search": search, "line_rate": "1Gbps"}
+    experiments = [own | {"name": "base"}, own | {"name": "e", "baseline": "base"}]
+    head = {"name": "p", "repeat": 2, "timing": "lab", "testbed": {"kind": "simulated"}, "experiments": experiments}
+    assert run_plan(resolve(Plan.model_validate(head)), tmp_path / "run", RunListener()) == 0
+    run = RunReader(tmp_path / "run").run
+    table, *_ = results_tables.rfc_form(run)
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["Median of the theoretical maximum"] == ("100.00 %", "100.00 %")
+    assert rows["Median relative to the baseline"][1] == "100.0 %*"
+    assert {experiment.reason for experiment in run.experiments} == {"the line rate: the theoretical maximum passed"}
+    assert not any(experiment.is_only_a_lower_bound for experiment in run.experiments)
+
+
+def test_below_the_line_rate_the_highest_that_passed_is_a_bound(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path / "run", {"procedure": "throughput", "search": {"max_rate": "50%"}}, line_rate="1Gbps")
+    assert rows["Median of the theoretical maximum"] == "≥ 50.00 %"
+
+
 def test_it_follows_the_frame_size_and_the_experiments_own_line(tmp_path: Path) -> None:
     rows = rows_of(tmp_path / "run", THROUGHPUT | {"frame_size": 1518, "line_rate": "100Gbps"}, line_rate="1Gbps")
     assert rows["Theoretical maximum"] == "8,127,438 frames/s per direction at 100 Gbit/s"

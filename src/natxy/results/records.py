@@ -126,8 +126,9 @@ class StepRecord:
 class RepetitionRecord:
     """`value`: the headline, such as the highest rate that passed; `figures`: all that the procedure declares, by name.
 
-    Of a search, `lower_bound` passed and `upper_bound` failed, None when none did; without a search both are None.
-    `reason`: why it ended without a result, or a remark on the one it has.
+    Of a search, `lower_bound` passed and `upper_bound` failed, None when none did; both are the line's theoretical
+    maximum where that passed. Without a search both are None. `reason`: why it ended without a result, or a remark on
+    the one it has.
     """
 
     id: int
