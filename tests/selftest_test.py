@@ -68,7 +68,7 @@ def test_ports_that_nobody_joined_are_no_loop(tmp_path: Path) -> None:
     assert not (tmp_path / "natxy").exists()
 
 
-@pytest.mark.parametrize("ports", ["ens1f0", "ens1f0,ens1f0", "a,b,c"])
+@pytest.mark.parametrize("ports", ["ens1f0", "ens1f0,ens1f0", "a,b,c", "a,b/c"])
 def test_a_cable_has_two_ends(tmp_path: Path, ports: str) -> None:
     done = natxy("selftest", "--ports", ports, state=tmp_path)
     assert done.returncode == 2

@@ -17,6 +17,7 @@ from natxy.lab.plan_programs import looks_here, missing_programs
 from natxy.lab.plan_tables import small_tables
 from natxy.plan.addresses import LinkAddresses
 from natxy.plan.experiment import Experiment, ResolvedPlan, Search
+from natxy.plan.gateways.conntrack import ConntrackModel
 from natxy.plan.hosts import Hosts
 from natxy.plan.loading import load_plan
 from natxy.plan.models import KnownRate, PortRange, SimulatedTestbedConfig
@@ -68,10 +69,15 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
             yield f"   {line}"
     yield ""
     if not isinstance(plan.testbed, SimulatedTestbedConfig):
-        here = looks_here(plan)
-        looked_at = "the cores, the gateways' programs and nf_conntrack_max" if here else "the cores"
-        left = "root and the timeouts" if here else "root, nf_conntrack_max and the timeouts"
-        yield f"Of this machine {looked_at} were checked; `natxy run` checks {left}."
+        # Tables of any other kind natxy knows nothing about.
+        tracked = any(isinstance(experiment.gateway, ConntrackModel) for experiment in plan.experiments)
+        looked_at, left = ["the cores"], ["root"]
+        if here := looks_here(plan):
+            looked_at.append("the gateways' programs")
+        if tracked:
+            (looked_at if here else left).append("nf_conntrack_max")
+            left.append("the timeouts")
+        yield f"Of this machine {_series(looked_at)} were checked; `natxy run` checks {_series(left)}."
     for sentence in plan.deviations:
         yield f"• {sentence}"
     count = len(plan.experiments)
@@ -79,6 +85,10 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
         f"{count} experiment{'s' if count > 1 else ''} on the testbed {plan.testbed.kind!r}, seed {plan.seed}, "
         f"{_about(estimate_s(plan))}."
     )
+
+
+def _series(words: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _of_sweep(plan: ResolvedPlan, cells: list[Experiment]) -> Iterator[str]:

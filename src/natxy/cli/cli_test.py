@@ -176,7 +176,15 @@ def test_check_looks_for_the_cores_of_a_lab(plan: Path, tmp_path: Path) -> None:
     plan.write_text(lab.replace("kind: simulated}", "kind: lab}"))
     done = natxy("check", plan, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "programs and nf_conntrack_max were checked; `natxy run` checks root and the timeouts." in done.stdout
+    looked_at = "the cores, the gateways' programs and nf_conntrack_max"
+    assert f"Of this machine {looked_at} were checked; `natxy run` checks root and the timeouts." in done.stdout
+
+
+def test_check_speaks_of_connection_tracking_only_where_a_gateway_has_it(plan: Path, tmp_path: Path) -> None:
+    lab = "name: p\ntestbed: {kind: lab}\nexperiments:\n  - {name: a, gateway: linux-forward, procedure: throughput, "
+    plan.write_text(lab + "search: {min_rate: 10k, max_rate: 100k, error: 1k}}")
+    done = natxy("check", plan, cwd=tmp_path)
+    assert "the cores and the gateways' programs were checked; `natxy run` checks root." in done.stdout, done.stderr
 
 
 def test_check_says_what_will_be_skipped_and_fails_only_where_nothing_is_left(plan: Path, tmp_path: Path) -> None:

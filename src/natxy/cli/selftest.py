@@ -110,9 +110,14 @@ def _testbed(
     if ports is None:
         return LoopConfig(kind="loop", medium=medium, io=io)
     names = [name.strip() for name in ports.split(",")]
-    if len(names) != 2 or not all(names) or names[0] == names[1]:
-        raise PlanError(f"--ports: expected two ports such as ens1f0,ens1f1 or 0000:41:00.0,0000:41:00.1, got {ports}")
-    left, right = (TesterPort(pci=name) if _PCI.fullmatch(name) else TesterPort(interface=name) for name in names)
+    try:
+        if len(names) != 2 or names[0] == names[1]:
+            raise ValueError(names)
+        left, right = (TesterPort(pci=name) if _PCI.fullmatch(name) else TesterPort(interface=name) for name in names)
+    except ValueError as error:
+        raise PlanError(
+            f"--ports: expected two ports such as ens1f0,ens1f1 or 0000:41:00.0,0000:41:00.1, got {ports}"
+        ) from error
     return LoopConfig(kind="loop", medium="cable", left=left, right=right, io=io)
 
 

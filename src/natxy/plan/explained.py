@@ -12,6 +12,8 @@ from typing import Any, Final
 from pydantic_core import ErrorDetails
 from ruamel.yaml.comments import TaggedScalar
 
+from natxy.plan.gateways.openbsd_pf import MAC_PATTERN
+from natxy.plan.hardware import INTERFACE_PATTERN, PCI_PATTERN
 from natxy.plan.problems import Location, Problem
 from natxy.plan.schema import field_names, plan_schema
 
@@ -25,6 +27,11 @@ _EXPECTED: Final = {
     "less_than_equal": "at most {le:g}", "less_than": "less than {lt:g}",
     "multiple_of": "a multiple of {multiple_of}", "too_short": "at least {min_length} of them",
 }  # fmt: skip
+_PATTERNS: Final = {
+    INTERFACE_PATTERN: "the name of an interface, such as ens1f0, of at most 15 characters",
+    PCI_PATTERN: "a PCI address in small letters, such as 0000:41:00.0",
+    MAC_PATTERN: "a MAC address in small letters, such as 02:00:00:00:00:01",
+}
 # Of fields: more are no help.
 _MOST_NAMED: Final = 12
 _MAPPINGS: Final = {"model_type", "model_attributes_type", "dict_type"}
@@ -58,13 +65,14 @@ def explained(details: ErrorDetails) -> Problem:
         case "union_tag_not_found":
             message = f"missing {context['discriminator']}"
         case "string_pattern_mismatch":
-            message = f"expected small letters, digits, '.', '_' or '-', got {given!r}"
+            expected = _PATTERNS.get(context["pattern"], "small letters, digits, '.', '_' or '-'")
+            message = f"expected {expected}, got {given!r}"
         case "invalid_key":
             message = "unknown field; a field's name is a word, and a number has no commas, as 1_000"
         case "value_error":
             message = str(context["error"])
         case kind if kind in _MAPPINGS:
-            message = f"expected {_mapping(location)}{_got(given)}"
+            message = f"expected {_mapping(location)}{_got(given)}{_as_kind(location, given)}"
         case kind if kind in _EXPECTED:
             message = f"expected {_EXPECTED[kind].format_map(context)}{_got(given)}"
         case _:
@@ -83,6 +91,15 @@ def unknown(name: str, known: Sequence[str]) -> str:
 def _mapping(location: Location) -> str:
     fields = sorted(field_names(plan_schema(), location))
     return f"a mapping of {', '.join(fields)}" if 0 < len(fields) <= _MOST_NAMED else "a mapping of fields"
+
+
+def _as_kind(location: Location, given: Any) -> str:
+    """How a name alone that stands for a mapping is written."""
+    return (
+        f"; write {{kind: {given}}}"
+        if isinstance(given, str) and "kind" in field_names(plan_schema(), location)
+        else ""
+    )
 
 
 def _got(given: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -16,8 +16,10 @@ from natxy.plan.units import Duration
 
 Core = Annotated[int, Field(ge=0)]
 # As the kernel has it, without dots: these would be taken apart in the names of sysctls.
-InterfaceName = Annotated[str, Field(pattern=r"^[^\s/.]{1,15}$")]
-PciAddress = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")]
+INTERFACE_PATTERN: Final = r"^[^\s/.]{1,15}$"
+PCI_PATTERN: Final = r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$"
+InterfaceName = Annotated[str, Field(pattern=INTERFACE_PATTERN)]
+PciAddress = Annotated[str, Field(pattern=PCI_PATTERN)]
 
 
 class SshTarget(PlanModel):

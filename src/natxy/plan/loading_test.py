@@ -230,6 +230,11 @@ def test_a_sufficient_table_is_accepted(tmp_path: Path) -> None:
             "name: x\ntestbed: {kind: labb}\nexperiments: []",
             "plan.yaml:2:11: testbed.kind: expected 'hardware', 'hosts', 'lab', 'loop', 'memif', 'simulated'",
         ),
+        ("name: x\ntestbed: lab\nexperiments: []", "got 'lab'; write {kind: lab}"),
+        (
+            "name: x\ntestbed: {kind: loop, left: {interface: a/b}, right: {pci: AA}}\nexperiments: []",
+            "expected the name of an interface, such as ens1f0, of at most 15 characters, got 'a/b'",
+        ),
     ],
 )
 def test_a_file_that_is_no_plan(tmp_path: Path, text: str, message: str) -> None:

@@ -5,16 +5,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, WithJsonSchema
 
 from natxy.plan.units import COUNT_SCHEMA, parse_count
 
+# The kernel's own counts of entries and buckets end there.
+_MOST: Final = 2**31 - 1
+
 
 def _parse(given: object) -> int:
     if not isinstance(given, Mapping):
-        return parse_count(given)
+        if (size := parse_count(given)) > _MOST:
+            raise ValueError(f"expected at most {_MOST}, got {given}")
+        return size
     if [*given] != ["per_connection"] or not _is_positive(given["per_connection"]):
         raise ValueError("expected a count, or {per_connection: 1.1} with a number above 0")
     raise ValueError("it follows `connections`, and there are none; give these, or a count here")

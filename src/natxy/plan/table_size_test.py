@@ -31,6 +31,10 @@ def test_a_table_follows_the_connections(tmp_path: Path, written: str, sizes: li
     assert load(tmp_path, plan.to_yaml()) == plan
 
 
+def test_no_table_is_larger_than_the_kernels(tmp_path: Path) -> None:
+    assert "conntrack_max: expected at most 2147483647" in errors_of(tmp_path, PLAN % (2**31, RATE))
+
+
 def test_the_share_is_swept_like_anything(tmp_path: Path) -> None:
     plan = load(tmp_path, PLAN % ("{per_connection: [1, 2]}", RATE))
     assert [[*experiment.cell.values()] for experiment in plan.experiments][:4] == [

@@ -13,7 +13,8 @@ from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.terms import TranslationKind
 from natxy.plan.units import Count, Duration
 
-Mac = Annotated[str, Field(pattern=r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")]
+MAC_PATTERN: Final = r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"
+Mac = Annotated[str, Field(pattern=MAC_PATTERN)]
 
 
 # A server's firmware takes most of it.
