@@ -12,7 +12,7 @@ from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError
-from natxy.report import comparison
+from natxy.report import comparison, states
 from natxy.report.figure_rows import comparison_rows
 from natxy.report.tables import to_rich
 from natxy.results.compare import RULE, compare
@@ -58,6 +58,8 @@ def compare_runs(
 
         for number, (folder, run) in enumerate(zip(folders, runs, strict=True), 1):
             say(f"Run {number}: {folder}, {run.name} of {run.started_at}")
+            if doubt := states.busy(run):
+                say(f"  {doubt} Its spread may say too little of what another run measures.")
         for table in tables:
             console.print(to_rich(table))
         for line in comparison.unmatched(compared):

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from natxy.cli import app
+from natxy.report import states
 from tests.sample_runs import SampleRun, Sought, quickstart
 
 
@@ -43,6 +44,13 @@ def test_a_difference_is_held_against_the_spread(tmp_path: Path, truth: float, d
 def test_any_number_of_runs_each_against_the_first(tmp_path: Path) -> None:
     runs = [run(tmp_path / str(number), truth) for number, truth in enumerate((200e3, 100e3, 300e3))]
     assert [row["exceeds_spread"] for row in rows(compare(*runs, form="csv"))] == ["", "yes", "yes"]
+
+
+def test_a_machine_that_was_busy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = run(tmp_path / "a", 231e3), run(tmp_path / "b", 234e3)
+    assert "was busy" not in compare(first, second).output
+    monkeypatch.setattr(states, "busy", lambda _: "The machine was busy.")
+    assert compare(first, second).output.count("The machine was busy. Its spread may say too little of") == 2
 
 
 def test_one_repetition_has_no_spread(tmp_path: Path) -> None:

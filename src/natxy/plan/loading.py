@@ -46,7 +46,10 @@ def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()
         text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise PlanError(f"the plan {path} cannot be read: {reason}") from error
+        # `natxy list plans` names them so.
+        ready = Path("plans") / f"{path.name}.yaml"
+        guess = f"; did you mean {ready}?" if isinstance(error, FileNotFoundError) and ready.exists() else ""
+        raise PlanError(f"the plan {path} cannot be read: {reason}{guess}") from error
     if len(content) > _LONGEST:
         raise PlanError(f"the plan {path} cannot be read: it is longer than {_LONGEST // 2**20} MiB")
     try:

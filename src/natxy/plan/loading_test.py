@@ -297,6 +297,14 @@ def test_a_missing_file_is_a_plan_error(tmp_path: Path) -> None:
         load_plan(tmp_path / "none.yaml")
 
 
+def test_the_name_of_a_ready_plan_is_told_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plans").mkdir()
+    Path("plans/ready.yaml").write_text(experiment("connections: 50k"))
+    with pytest.raises(PlanError, match=r"No such file or directory; did you mean plans/ready\.yaml\?$"):
+        load_plan(Path("ready"))
+
+
 DEFAULTS = """\
     name: defaults
     testbed: {kind: simulated}

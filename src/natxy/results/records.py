@@ -8,6 +8,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from ruamel.yaml import YAML
+
 from natxy.engine.messages import Cause, TrialResult, Verdict
 from natxy.plan.models import CellValue
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
@@ -304,3 +306,8 @@ class RunRecord:
     tester: Tester | None = None
     self_test: SelfTest | None = None
     experiments: list[ExperimentRecord] = field(default_factory=list)
+
+    @property
+    def description(self) -> str:
+        """The plan's own; empty without."""
+        return str(YAML(typ="safe").load(self.plan_yaml).get("description") or "")
