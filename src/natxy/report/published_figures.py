@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ruamel.yaml import YAML
-
 from natxy.plan.units import Unit
 from natxy.published import PublishedTable, published_names, published_table
 from natxy.report import wording
@@ -30,9 +28,8 @@ class PublishedFigures:
 
 def published_figures(run: RunRecord, *, narrow: bool = False) -> list[PublishedFigures]:
     """Those that the run's plan names; `narrow` enough for a terminal."""
-    plan = YAML(typ="safe").load(run.plan_yaml)
     # A run of another version may name a table that is no longer there.
-    names = [name for name in plan.get("published", []) if name in published_names()]
+    names = [name for name in run.plan.get("published", []) if name in published_names()]
     return [_figures(published_table(name), _short if narrow else _in_full) for name in names]
 
 

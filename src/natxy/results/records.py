@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -307,7 +308,8 @@ class RunRecord:
     self_test: SelfTest | None = None
     experiments: list[ExperimentRecord] = field(default_factory=list)
 
-    @property
-    def description(self) -> str:
-        """The plan's own; empty without."""
-        return str(YAML(typ="safe").load(self.plan_yaml).get("description") or "")
+    @cached_property
+    def plan(self) -> Mapping[str, Any]:
+        """As it was resolved; fields may be missing of a run of another version."""
+        plan: Mapping[str, Any] = YAML(typ="safe").load(self.plan_yaml)
+        return plan
