@@ -105,7 +105,7 @@ profile: setup ## where the cycles of the engine's tasks go, by Debian's linux-p
 
 docs: setup ## regenerate what is made from code, and the tables of the last `make bench` and `make profile`
 	@mkdir -p docs/reference
-	.venv/bin/python -m natxy.plan.schema > docs/reference/plan.schema.json
+	.venv/bin/python -m natxy.plan.yaml.schema > docs/reference/plan.schema.json
 	.venv/bin/python -m natxy.engine.schema > docs/reference/rpc.schema.json
 	.venv/bin/python -m tools.speed_tables
 

@@ -14,13 +14,14 @@ from scapy.packet import Packet
 
 from natxy.dut.registry import create
 from natxy.engine.client import EngineClient
-from natxy.engine.messages import PortsOpen
-from natxy.lab.netns import NetnsLab
+from natxy.engine.messages.ports import PortsOpen
 from natxy.plan.experiment import Experiment
-from natxy.plan.models import LabConfig, Plan
+from natxy.plan.model.terms import Family
 from natxy.plan.resolve import resolve
-from natxy.plan.terms import Family
-from natxy.procedures.streams import establish_request, neighbors_request, traffic_request
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.plan.written import Plan
+from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
+from natxy.testbeds.lab import NetnsLab
 from tests.frames_test import AT_LEISURE, Bed, captured, missing, signature_of
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))

@@ -16,8 +16,8 @@ from natxy.calibration.measure import measure
 from natxy.calibration.plan import Wiring, cases
 from natxy.calibration.scale import Scale
 from natxy.calibration.stall import StallingListener
+from natxy.engine.program import find_engine, find_reference
 from natxy.errors import NatxyError
-from natxy.lab.engine_program import find_engine, find_reference
 from natxy.plan.gateways import TablePolicy
 from natxy.procedures.registry import PROCEDURES
 

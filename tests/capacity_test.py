@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
+from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 from tests.run_test import engine_is_built
 
 pytestmark = [

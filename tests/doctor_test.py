@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from natxy.lab.finding import Finding
-from natxy.lab.places import probe_places
-from natxy.plan.loading import load_plan
+from natxy.doctor.finding import Finding
+from natxy.doctor.remote import probe_places
+from natxy.plan.yaml.loading import load_plan
 from tests.sshd import Sshd, needs_sshd, running_sshd
 
 HARDWARE = """

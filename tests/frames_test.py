@@ -25,33 +25,31 @@ from scapy.utils import PcapReader
 from natxy.dut.base import Gateway
 from natxy.dut.registry import create
 from natxy.engine.client import EngineClient
-from natxy.engine.messages import (
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import NeighborSide, NeighborsResolve, PortsOpen
+from natxy.engine.messages.requests import (
     AddressField,
     EstablishRequest,
     FlowSpace,
     FrameFormat,
-    NeighborSide,
-    NeighborsResolve,
     PortField,
-    PortsOpen,
     Selection,
-    Side,
     StreamKind,
     StreamSpec,
     TrialLimits,
     TrialRequest,
-    TrialResult,
     ValidateRequest,
-    Verdict,
 )
-from natxy.lab.engine_program import find_engine
-from natxy.lab.netns import NetnsLab
-from natxy.plan.addresses import AddressPlan, LinkAddresses
+from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.engine.program import find_engine
 from natxy.plan.gateways import NftablesConfig
-from natxy.plan.models import LabConfig, Plan
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.plan.model.terms import Family, Order
 from natxy.plan.resolve import resolve
-from natxy.plan.terms import Family, Order
-from natxy.procedures.streams import establish_request
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.plan.written import Plan
+from natxy.procedures.common.streams import establish_request
+from natxy.testbeds.lab import NetnsLab
 
 Address = IPv4Address | IPv6Address
 FourTuple = tuple[str, str, int, int]

@@ -11,15 +11,15 @@ import time
 import pytest
 
 from natxy.dut import registry
-from natxy.dut.owner import Owner
 from natxy.errors import DutError, PlanError
-from natxy.lab.guest_files import find_guest
-from natxy.lab.guest_lab import GuestLab
-from natxy.lab.namespaces import LabNamespaces
 from natxy.plan.gateways import IptablesConfig
 from natxy.plan.gateways.iptables import IptablesBackend
-from natxy.plan.models import LabConfig
-from natxy.plan.terms import Kernel
+from natxy.plan.model.terms import Kernel
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.system.process_owner import Owner
+from natxy.testbeds.guest.files import find_guest
+from natxy.testbeds.guest.lab import GuestLab
+from natxy.testbeds.namespaces import LabNamespaces
 from tests.lab_frames import IPV4
 
 
@@ -84,8 +84,8 @@ def test_panic_is_told() -> None:
 
 def test_guest_ends_with_a_killed_owner() -> None:
     code = (
-        "import sys, time; from natxy.lab.guest_lab import GuestLab; from natxy.plan.models import LabConfig;"
-        "from natxy.plan.addresses import AddressPlan; from natxy.dut.owner import Owner;"
+        "import sys, time; from natxy.testbeds.guest.lab import GuestLab; from natxy.plan.written import LabConfig;"
+        "from natxy.plan.model.addresses import AddressPlan; from natxy.system.process_owner import Owner;"
         "lab = GuestLab(LabConfig(), AddressPlan.model_validate_json(sys.argv[1])); lab.__enter__();"
         "print(Owner.current(), flush=True); time.sleep(600)"
     )

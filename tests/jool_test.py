@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from natxy.lab.kernels import takes_module
 from natxy.results.reader import RunReader
 from natxy.results.records import State
+from natxy.testbeds.kernels import takes_module
 from tests.guest_test import guest_is_built
 from tests.run_test import engine_is_built
 

@@ -16,9 +16,9 @@ from typing import Final
 
 import pytest
 
-from natxy.dut.machine import STATE_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
+from natxy.system.machine_sysctls import STATE_FILE
 from tests.run_test import engine_is_built, engines_of, is_engine
 from tests.trials import Kept, begun, kept_trials
 

@@ -9,11 +9,11 @@ import sys
 from ipaddress import ip_interface, ip_network
 from typing import Any
 
-from natxy.dut.machine import MachineSysctls
-from natxy.dut.owner import Owner
-from natxy.lab.namespaces import LabNamespaces
-from natxy.lab.netns import NetnsLab
-from natxy.plan.addresses import AddressPlan, LinkAddresses
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.process_owner import Owner
+from natxy.testbeds.lab import NetnsLab
+from natxy.testbeds.namespaces import LabNamespaces
 
 IPV4 = AddressPlan(
     left=LinkAddresses(

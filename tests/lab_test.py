@@ -15,19 +15,19 @@ from typing import Any
 
 import pytest
 
+from natxy.doctor.machine import THIS_MACHINE, probe_machines
 from natxy.dut import registry
 from natxy.dut.base import Gateway, TableNeed
-from natxy.dut.machine import MachineSysctls
-from natxy.dut.owner import Owner
 from natxy.errors import DutError, PlanError
-from natxy.lab.base import EngineTestbed
-from natxy.lab.namespaces import LabNamespaces, other_labs, remove_stale_labs, stale_labs
-from natxy.lab.netns import NetnsLab
-from natxy.lab.probe import THIS_MACHINE, probe_machines
-from natxy.plan.addresses import AddressPlan, LinkAddresses
 from natxy.plan.gateways import CommandConfig, GatewayConfig, IptablesConfig, LinuxForwardConfig, NftablesConfig
 from natxy.plan.gateways.iptables import IptablesBackend, IptablesTarget
-from natxy.plan.models import LabConfig
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.process_owner import Owner
+from natxy.testbeds.base import EngineTestbed
+from natxy.testbeds.lab import NetnsLab
+from natxy.testbeds.namespaces import LabNamespaces, other_labs, remove_stale_labs, stale_labs
 from tests.lab_frames import INSIDE, IPV4, IPV6, OUTSIDE, namespace_of_tester, send_one, traces
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root")
@@ -126,8 +126,8 @@ class TestLab:
 
     def test_what_a_killed_owner_left_is_removed(self) -> None:
         code = (
-            "import sys, time; from natxy.lab.netns import NetnsLab; from natxy.plan.models import LabConfig;"
-            "from natxy.plan.addresses import AddressPlan; from natxy.dut.owner import Owner;"
+            "import sys, time; from natxy.testbeds.lab import NetnsLab; from natxy.plan.written import LabConfig;"
+            "from natxy.plan.model.addresses import AddressPlan; from natxy.system.process_owner import Owner;"
             "from natxy.dut.registry import create; from natxy.plan.gateways import NftablesConfig;"
             "plan = AddressPlan.model_validate_json(sys.argv[1]); lab = NetnsLab(LabConfig(), plan); lab.__enter__();"
             "create(NftablesConfig(conntrack_max=777777), lab.transport, lab.interfaces, plan).apply();"

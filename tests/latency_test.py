@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from natxy.dut import registry
-from natxy.dut.linux_forward import LinuxForwardGateway
-from natxy.dut.owner import Owner
-from natxy.lab.namespaces import LabNamespaces
-from natxy.plan.models import Plan
+from natxy.dut.drivers.linux_forward import LinuxForwardGateway
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
+from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
+from natxy.system.process_owner import Owner
+from natxy.testbeds.namespaces import LabNamespaces
 from tests.run_test import engine_is_built
 
 pytestmark = [

@@ -14,28 +14,27 @@ from pathlib import Path
 
 import pytest
 
-from natxy.dut.transport import run_program
+from natxy.dut.transport.local import run_program
 from natxy.engine.client import EngineClient
-from natxy.engine.messages import (
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import PortsOpen
+from natxy.engine.messages.requests import (
     AddressField,
-    Cause,
     FlowSpace,
     FrameFormat,
     PortField,
-    PortsOpen,
-    Side,
     StreamSpec,
     TrialLimits,
     TrialRequest,
-    Verdict,
 )
+from natxy.engine.messages.results import Cause, Verdict
 from natxy.errors import EngineDiedError
-from natxy.lab.loop import LoopTestbed
-from natxy.plan.loading import load_plan
-from natxy.plan.loop import LoopConfig
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
+from natxy.plan.testbeds.loop import LoopConfig
+from natxy.plan.yaml.loading import load_plan
 from natxy.results.reader import RunReader
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
+from natxy.testbeds.loop import LoopTestbed
 from tests.lab_frames import namespace_of_tester, traces
 from tests.run_test import engine_is_built
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from natxy.dut.base import DutInterfaces, TableNeed
-from natxy.dut.openbsd_pf import OpenbsdPfGateway
-from natxy.dut.ssh import SshTransport
+from natxy.dut.drivers.openbsd.pf import OpenbsdPfGateway
+from natxy.dut.transport.ssh import SshTransport
 from natxy.errors import DutError, PlanError
-from natxy.plan.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
 from natxy.plan.gateways import OpenbsdPfConfig
-from natxy.plan.loading import load_plan
-from natxy.plan.terms import TranslationKind
+from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
+from natxy.plan.model.terms import TranslationKind
+from natxy.plan.yaml.loading import load_plan
 from tests.sshd import Sshd, needs_sshd, running_sshd
 
 pytestmark = needs_sshd

@@ -11,14 +11,14 @@ import pytest
 from rich.console import Console
 
 from natxy.plan.gateways import SimulatedConfig
-from natxy.plan.loading import load_plan
-from natxy.plan.models import SimulatedTestbedConfig
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
+from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
+from natxy.plan.yaml.loading import load_plan
 from natxy.published import published_table
-from natxy.report import terminal
-from natxy.report.html import write_report
+from natxy.report.page.html import write_report
+from natxy.report.text import terminal
 from natxy.results.reader import RunReader
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 
 PLANS = [
     file for file in sorted((Path(__file__).parents[1] / "plans").glob("*.yaml")) if "\npublished:" in file.read_text()

@@ -30,8 +30,8 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from natxy.engine.pipe import RefusedError, RpcPipe
+from natxy.engine.program import find_engine
 from natxy.errors import DutError
-from natxy.lab.engine_program import find_engine
 
 NAMESPACE: Final = f"natxy-reference-{os.getpid()}"
 OURS: Final = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:01:01"}

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from natxy.lab.host_link import TABLE
 from natxy.results.reader import RunReader
+from natxy.testbeds.host_link import TABLE
 from tests.sshd import Sshd, needs_sshd, running_sshd
 
 pytestmark = [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.report.html import write_report
+from natxy.report.page.html import write_report
 from tests.sample_runs import hostile, quickstart
 from tests.sample_sweeps import sweeps
 

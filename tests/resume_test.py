@@ -18,17 +18,17 @@ from typing import Any, Final
 import pytest
 
 from natxy.errors import DutError, EngineDiedError, HostError, PlanError
-from natxy.hosts.simulated import SimulatedHosts
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
-from natxy.procedures.bench import FinishedTrial
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import PLAN_FILE, resume_plan, run_plan
-from natxy.report import states
-from natxy.results.ownership import sole_owner
+from natxy.plan.written import Plan
+from natxy.procedures.common.bench import FinishedTrial
+from natxy.report.words import states
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState, State
+from natxy.run.events import RunListener
+from natxy.run.folder_lock import sole_owner
+from natxy.run.run import PLAN_FILE, resume_plan, run_plan
+from natxy.tcp.simulated import SimulatedHosts
 from tests.trials import Kept, begun, kept_trials
 
 KILLS: Final = 40

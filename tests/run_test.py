@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from natxy.engine.program import find_engine
 from natxy.errors import NatxyError
-from natxy.lab.engine_program import find_engine
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from natxy.engine.messages import Cause, Pacing, PortResult, Side, StreamResult, TrialResult, Verdict
-from natxy.plan.models import CellValue
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.results import Cause, Pacing, PortResult, StreamResult, TrialResult, Verdict
+from natxy.plan.model.traffic import CellValue
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures import DECLARATIONS
-from natxy.plan.units import Unit
 from natxy.results.curves import Axis, Curve
 from natxy.results.records import Purpose, RunState, State, TrialKind
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp

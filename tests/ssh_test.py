@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from natxy.dut.base import DutInterfaces
-from natxy.dut.hotplug import HotPlug
-from natxy.dut.linux_forward import LinuxForwardGateway
-from natxy.dut.nftables import NftablesGateway
-from natxy.dut.ssh import SshTransport
+from natxy.dut.drivers.linux_forward import LinuxForwardGateway
+from natxy.dut.drivers.nftables import NftablesGateway
+from natxy.dut.transport.hotplug import HotPlug
+from natxy.dut.transport.ssh import SshTransport
 from natxy.errors import DutError
-from natxy.lab.cabled import CabledTestbed
 from natxy.plan.gateways import LinuxForwardConfig, NftablesConfig
-from natxy.plan.hardware import DutLocation, SshTarget
+from natxy.plan.testbeds.machines import DutLocation, SshTarget
+from natxy.testbeds.cabled import CabledTestbed
 from tests.lab_frames import IPV4
 from tests.sshd import Sshd, needs_sshd, running_sshd
 

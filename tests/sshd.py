@@ -18,8 +18,8 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from natxy.dut.remote_sysctls import FOLDER
-from natxy.plan.hardware import SshTarget
+from natxy.dut.transport.remote_sysctls import FOLDER
+from natxy.plan.testbeds.machines import SshTarget
 
 PROGRAM = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 needs_sshd = pytest.mark.skipif(

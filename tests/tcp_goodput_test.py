@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
+from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 
 
 def missing() -> str | None:

@@ -8,13 +8,13 @@ import io
 from pathlib import Path
 from typing import Any
 
-from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
-from natxy.report import terminal
+from natxy.plan.written import Plan
+from natxy.report.text import terminal
 from natxy.results.export import ExportFormat, document, write
 from natxy.results.reader import RunReader
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 
 
 def test_every_test_between_hosts_is_kept_and_exported_by_direction(tmp_path: Path) -> None:

@@ -20,13 +20,15 @@ from scapy.packet import Packet
 from scapy.utils import PcapReader
 
 from natxy.engine.client import EngineClient
-from natxy.engine.messages import PortsOpen, TrialResult, Verdict
-from natxy.lab.engine_program import find_engine
-from natxy.lab.netns import NetnsLab
+from natxy.engine.messages.ports import PortsOpen
+from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.engine.program import find_engine
 from natxy.plan.experiment import Experiment
-from natxy.plan.models import LabConfig, Plan
 from natxy.plan.resolve import resolve
-from natxy.procedures.streams import establish_request, neighbors_request, traffic_request, validate_request
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.plan.written import Plan
+from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request, validate_request
+from natxy.testbeds.lab import NetnsLab
 
 RATE_FPS = 2000
 CONNECTIONS = 500

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from natxy.results.machine import describe_machine
+from natxy.system.machine import describe_machine
 from tools.bench_programs import PHASE1, printed, task
 from tools.hugepages import reserved
 from tools.speed_tables import MEASURED, below_goal

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from natxy.engine.messages import Verdict
-from natxy.plan.units import format_duration
-from natxy.report import headlines, wording
+from natxy.engine.messages.results import Verdict
+from natxy.plan.model.units import format_duration
 from natxy.report.walk import every_trial
+from natxy.report.words import headlines, wording
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
 from tools.speed_tables import put

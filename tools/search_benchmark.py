@@ -15,11 +15,11 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
+from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 
 SEARCHES: Final[dict[str, dict[str, Any]]] = {
     "binary": {"kind": "binary"},

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from natxy.plan.units import format_duration
+from natxy.plan.model.units import format_duration
 
 PAGE: Final = Path("docs/explanation/speed.md")
 MEASURED: Final = Path("build/bench")

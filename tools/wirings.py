@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from natxy.lab.loop import LoopTestbed
-from natxy.lab.namespaces import prepare_machine
-from natxy.plan.loop import LoopConfig
+from natxy.plan.testbeds.loop import LoopConfig
+from natxy.testbeds.loop import LoopTestbed
+from natxy.testbeds.namespaces import prepare_machine
 from tools.testpmd import NOWHERE, Testpmd, Wiring
 
 DRAIN: Final = Path("build/engine/drain.so")

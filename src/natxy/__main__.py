@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import signal
 
-from natxy.interrupts import end_at_once
+from natxy.system.interrupts import end_at_once
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ _COMMANDS = {
 
 
 @pytest.mark.parametrize("command", _COMMANDS)
-@pytest.mark.parametrize("imported", ["typer", "pydantic", "natxy.plan.units", "natxy.cli.report", "natxy.cli"])
+@pytest.mark.parametrize("imported", ["typer", "pydantic", "natxy.plan.model.units", "natxy.cli.report", "natxy.cli"])
 def test_ctrl_c_while_natxy_starts_is_told_in_a_line(imported: str, command: str) -> None:
     with subprocess.Popen(
         [*_COMMANDS[command], "list", "procedures"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True

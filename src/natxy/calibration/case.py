@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from natxy.calibration.scale import MAX_PAUSE_S
-from natxy.engine.messages import Verdict
-from natxy.plan.units import Unit, format_duration
+from natxy.engine.messages.results import Verdict
+from natxy.plan.model.units import Unit, format_duration
 from natxy.results.records import ExperimentRecord, State, TrialKind, TrialRecord
 
 COUNTS: Final = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from natxy.calibration.case import Case, Expected, Pauses, Reading, Standing, exactly, readings, within
-from natxy.engine.messages import Verdict
-from natxy.plan.units import Unit
+from natxy.engine.messages.results import Verdict
+from natxy.plan.model.units import Unit
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, State, TrialKind
 from natxy.results.store import timestamp

@@ -10,9 +10,9 @@ from typing import Final
 from natxy.calibration.case import Case, Reading, Standing, readings
 from natxy.calibration.plan import Wiring, calibration_plan
 from natxy.calibration.scale import Scale
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
 from natxy.results.reader import RunReader
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 
 TRIES: Final = 4
 # What is wrong once is wrong, whatever else was measured.

@@ -12,8 +12,8 @@ from natxy.calibration import measure as module
 from natxy.calibration.case import Case, Pauses, Reading, Standing, exactly
 from natxy.calibration.plan import SCALES, Wiring
 from natxy.calibration.scale import MAX_PAUSE_S
-from natxy.plan.units import Unit
-from natxy.procedures.listener import RunListener
+from natxy.plan.model.units import Unit
+from natxy.run.events import RunListener
 
 CASE = Case("c", "C", {}, {"procedure": "throughput"})
 OTHER = Case("other", "Other", {}, {"procedure": "throughput"})

@@ -13,8 +13,8 @@ from natxy.calibration.scale import MAX_PAUSE_S, Scale
 from natxy.calibration.truths import TRUTHS
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
 
 
 class Wiring(StrEnum):

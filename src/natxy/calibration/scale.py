@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from natxy.plan.presets import LAB_TIMING
-from natxy.plan.units import Unit, format_duration, format_quantity
+from natxy.plan.model.timing import LAB_TIMING
+from natxy.plan.model.units import Unit, format_duration, format_quantity
 
 # Of the tester's core, on a machine that is not left alone: the gateway takes the bursts that follow without loss.
 MAX_PAUSE_S: Final = 0.005

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from natxy.calibration.case import Case
-from natxy.engine.messages import Progress
-from natxy.lab.engine_program import ENGINE
+from natxy.engine.messages.results import Progress
+from natxy.engine.program import ENGINE
 from natxy.plan.experiment import Experiment
-from natxy.procedures.listener import RunListener
 from natxy.results.records import TrialKind
+from natxy.run.events import RunListener
 
 # The trial goes on for longer, so that what had been due in the meantime leaves as one burst.
 STALL_S: Final = 0.1

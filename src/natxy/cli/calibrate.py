@@ -20,8 +20,8 @@ from natxy.cli.errors import one_interrupt, reported_errors
 from natxy.cli.run import prepare, say_how_to_go_on
 from natxy.errors import TesterLimitError
 from natxy.plan.experiment import Experiment
-from natxy.plan.units import Unit, format_quantity
-from natxy.report.tables import Column, Table, to_rich
+from natxy.plan.model.units import Unit, format_quantity
+from natxy.report.tables.table import Column, Table, to_rich
 from natxy.results.store import RESULTS_FILE
 
 _NOT_OK: Final = {Standing.DISTURBED: "Disturbed each time", Standing.WRONG: "Not true"}

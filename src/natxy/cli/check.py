@@ -12,19 +12,22 @@ import typer
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
+from natxy.doctor.programs import looks_here, missing_programs
+from natxy.doctor.tables import small_tables
 from natxy.errors import DutError
-from natxy.lab.plan_programs import looks_here, missing_programs
-from natxy.lab.plan_tables import small_tables
-from natxy.plan.addresses import LinkAddresses
-from natxy.plan.experiment import Experiment, ResolvedPlan, Search
+from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways.conntrack import ConntrackModel
-from natxy.plan.hosts import Hosts
-from natxy.plan.loading import load_plan
-from natxy.plan.models import KnownRate, PortRange, SimulatedTestbedConfig
+from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.addresses import LinkAddresses
+from natxy.plan.model.rates import KnownRate
+from natxy.plan.model.search import Search
+from natxy.plan.model.traffic import PortRange
+from natxy.plan.model.units import Percent, Unit, format_duration, format_quantity, format_rate, times
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
-from natxy.plan.units import Percent, Unit, format_duration, format_quantity, format_rate, times
-from natxy.procedures.cores import check_cores
-from natxy.procedures.estimate import estimate_s, experiment_s
+from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
+from natxy.plan.yaml.loading import load_plan
+from natxy.run.cores import check_cores
+from natxy.run.estimate import estimate_s, experiment_s
 
 
 def check(

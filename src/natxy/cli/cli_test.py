@@ -15,9 +15,9 @@ import pytest
 
 from natxy import __version__
 from natxy.cli.run import run
-from natxy.dut.owner import Owner
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
+from natxy.system.process_owner import Owner
 
 PLAN = """\
 name: small

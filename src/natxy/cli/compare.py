@@ -12,9 +12,10 @@ from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError
-from natxy.report import comparison, states
-from natxy.report.figure_rows import comparison_rows
-from natxy.report.tables import to_rich
+from natxy.report.tables import comparison
+from natxy.report.tables.table import to_rich
+from natxy.report.text.figure_rows import comparison_rows
+from natxy.report.words import states
 from natxy.results.compare import RULE, compare
 from natxy.results.reader import RunReader
 

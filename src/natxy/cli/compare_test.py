@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from natxy.cli import app
-from natxy.report import states
+from natxy.report.words import states
 from tests.sample_runs import SampleRun, Sought, quickstart
 
 

@@ -14,12 +14,12 @@ from rich.text import Text
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
+from natxy.doctor.finding import Finding
+from natxy.doctor.machine import THIS_MACHINE, probe_machines
+from natxy.doctor.programs import missing_programs
 from natxy.errors import DutError
-from natxy.lab.finding import Finding
-from natxy.lab.plan_programs import missing_programs
-from natxy.lab.probe import THIS_MACHINE, probe_machines
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.loading import load_plan
+from natxy.plan.yaml.loading import load_plan
 
 _MARKS: Final = {True: Text("ok", "green"), False: Text("missing", "bold red"), None: Text("note", "yellow")}
 # Longer names break; what was found is what needs the room.

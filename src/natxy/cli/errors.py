@@ -16,7 +16,7 @@ import typer
 
 from natxy.cli.console import LastingConsole, forget
 from natxy.errors import NatxyError, PlanError
-from natxy.interrupts import INTERRUPTED, INTERRUPTS, end_at_once
+from natxy.system.interrupts import INTERRUPTED, INTERRUPTS, end_at_once
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 

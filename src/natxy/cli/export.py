@@ -13,7 +13,7 @@ from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError
 from natxy.results.export import ExportFormat, write
 from natxy.results.reader import RunReader
-from natxy.results.whole_file import whole_file
+from natxy.system.whole_file import whole_file
 
 
 def export(

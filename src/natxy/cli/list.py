@@ -14,12 +14,12 @@ import typer
 import natxy
 from natxy.cli.errors import reported_errors
 from natxy.dut.base import Gateway
+from natxy.dut.drivers.simulated import SimulatedGateway
+from natxy.dut.drivers.wire import Wire
 from natxy.dut.registry import GATEWAYS
-from natxy.dut.simulated import SimulatedGateway
-from natxy.dut.wire import Wire
 from natxy.errors import PlanError
-from natxy.plan.loading import load_plan
 from natxy.plan.procedures import DECLARATIONS
+from natxy.plan.yaml.loading import load_plan
 from natxy.search.kinds import SEARCHES
 
 Entry = dict[str, str]

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from natxy.cli import app
 from natxy.cli.list import Kind
-from natxy.plan.models import Plan
+from natxy.plan.written import Plan
 
 PLAN = """\
 name: ready

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from natxy.report.figure_rows import Row, to_csv
-from natxy.report.formats import TableFormat, render
-from natxy.report.tables import Table
+from natxy.report.tables.table import Table
+from natxy.report.text.figure_rows import Row, to_csv
+from natxy.report.text.formats import TableFormat, render
 
 
 class PrintedFormat(StrEnum):

@@ -14,20 +14,21 @@ from rich.console import Console
 
 from natxy.cli.watch import LiveWatch, PlainWatch
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.models import SimulatedTestbedConfig
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import resume_plan, run_plan
+from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.traffic_test import plan_of
 from natxy.procedures.single_tag_latency import SingleTagLatency
-from natxy.procedures.traffic_test import plan_of
-from natxy.report import states, terminal
-from natxy.report.html import write_report
+from natxy.report.page.html import write_report
+from natxy.report.text import terminal
+from natxy.report.words import states
 from natxy.results.export import trial_rows
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
+from natxy.run.events import RunListener
+from natxy.run.run import resume_plan, run_plan
 
 SEARCH = {"min_rate": "1k", "max_rate": "100k", "error": 500}
 CONNECTIONS = {"connections": 1000, "phase1_rate": "1k"}

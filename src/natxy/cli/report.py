@@ -13,13 +13,13 @@ from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors, warn
 from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError
-from natxy.report import terminal
-from natxy.report.figure_rows import run_rows
-from natxy.report.gateways_table import gateways_table
-from natxy.report.html import REPORT_FILE, write_report
-from natxy.report.results_tables import rfc_form
-from natxy.report.run_charts import run_charts
-from natxy.report.still_charts import ChartFormat, write_charts
+from natxy.report.charts.run import run_charts
+from natxy.report.charts.still import ChartFormat, write_charts
+from natxy.report.page.html import REPORT_FILE, write_report
+from natxy.report.tables.gateways import gateways_table
+from natxy.report.tables.results import rfc_form
+from natxy.report.text import terminal
+from natxy.report.text.figure_rows import run_rows
 from natxy.results.reader import RunReader
 
 CHARTS_FOLDER: Final = "charts"

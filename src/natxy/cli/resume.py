@@ -12,9 +12,9 @@ from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
 from natxy.cli.run import end, measured, prepare, say_how_to_go_on
 from natxy.errors import PlanError
-from natxy.plan.loading import load_plan
-from natxy.procedures.runner import PLAN_FILE, resume_plan
+from natxy.plan.yaml.loading import load_plan
 from natxy.results.reader import RunReader
+from natxy.run.run import PLAN_FILE, resume_plan
 
 
 def resume(folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)]) -> None:

@@ -16,15 +16,15 @@ from natxy.cli.errors import one_interrupt, reported_errors, warn
 from natxy.cli.report import show
 from natxy.cli.watch import LiveWatch, PlainWatch
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError
-from natxy.lab.namespaces import prepare_machine
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.hardware import HostsConfig
-from natxy.plan.loading import load_plan
-from natxy.plan.models import SimulatedTestbedConfig
-from natxy.procedures.cores import check_cores
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
+from natxy.plan.testbeds.hosts import HostsConfig
+from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
+from natxy.plan.yaml.loading import load_plan
 from natxy.results.store import RESULTS_FILE
+from natxy.run.cores import check_cores
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
+from natxy.testbeds.namespaces import prepare_machine
 
 _WHY: Final = {
     EngineDiedError.exit_code: "the engine died; `natxy resume` measures again what it was measuring",

@@ -16,20 +16,20 @@ from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
 from natxy.cli.run import measured, prepare
 from natxy.errors import PlanError, TesterLimitError
-from natxy.plan.hardware import TesterPort
-from natxy.plan.loading import load_plan
-from natxy.plan.loop import LoopConfig
-from natxy.plan.selftest import FRAME_SIZES, REPEAT, TRIAL_S, loop_of, probe_plan, selftest_plan
-from natxy.plan.terms import Family
-from natxy.procedures.runner import run_plan
-from natxy.procedures.selftest import fastest_fps
-from natxy.report import selftest_table
-from natxy.report.html import write_report
-from natxy.report.tables import to_rich
+from natxy.plan.model.terms import Family
+from natxy.plan.testbeds.loop import LoopConfig
+from natxy.plan.testbeds.ports import TesterPort
+from natxy.plan.yaml.loading import load_plan
+from natxy.report.page.html import write_report
+from natxy.report.tables import selftest as selftest_table
+from natxy.report.tables.table import to_rich
 from natxy.results.reader import RunReader
 from natxy.results.selftest import SelfTest, save
-from natxy.results.selftest_result import self_test_of
 from natxy.results.tester import which_tester
+from natxy.run.run import run_plan
+from natxy.selftest.flood import fastest_fps
+from natxy.selftest.outcome import self_test_of
+from natxy.selftest.plan import FRAME_SIZES, REPEAT, TRIAL_S, loop_of, probe_plan, selftest_plan
 
 _PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 

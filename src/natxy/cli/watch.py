@@ -14,21 +14,21 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from natxy.engine.messages import Progress, Verdict
-from natxy.hosts.interface import Transfer
-from natxy.interrupts import interrupts_held_back
+from natxy.engine.messages.results import Progress, Verdict
 from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.model.units import Unit, format_duration, format_quantity
 from natxy.plan.procedures.base import Figure
 from natxy.plan.procedures.per_direction import applies
-from natxy.plan.units import Unit, format_duration, format_quantity
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import KIND_WORDS, FinishedTrial
-from natxy.procedures.estimate import expected_steps, experiment_s
-from natxy.procedures.listener import RunListener
-from natxy.report.states import STATE_WORDS
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import KIND_WORDS, FinishedTrial
+from natxy.report.words.states import STATE_WORDS
 from natxy.results.records import State, TrialKind
 from natxy.results.statistics import Summary
+from natxy.run.estimate import expected_steps, experiment_s
+from natxy.run.events import RunListener
 from natxy.search.outcome import Attempt
+from natxy.system.interrupts import interrupts_held_back
+from natxy.tcp.hosts import Transfer
 
 # Drawing costs time on a machine that measures at the same moment.
 REFRESH_S: Final = 0.4

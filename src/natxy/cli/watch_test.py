@@ -11,10 +11,10 @@ from rich.console import Console
 
 from natxy.cli.watch import LiveWatch, PlainWatch, TimeLeft
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
-from natxy.procedures.estimate import estimate_s, expected_steps
-from natxy.procedures.runner import run_plan
+from natxy.plan.written import Plan
+from natxy.run.estimate import estimate_s, expected_steps
+from natxy.run.run import run_plan
 
 
 class Clock:

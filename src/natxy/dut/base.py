@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a gateway driver is: a few declared facts and a handful of verbs that a procedure calls between trials.
 
-A driver for a gateway made of the Linux kernel starts from `natxy.dut.linux.LinuxGateway`, which leaves it four
+A driver for a gateway made of the Linux kernel starts from `natxy.dut.linux.gateway.LinuxGateway`, which leaves it four
 short methods to write.
 """
 
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Generic, TypeVar
 
-from natxy.dut.transport import Transport
+from natxy.dut.transport.base import Transport
 from natxy.errors import DutError, PlanError
-from natxy.plan.addresses import AddressPlan
 from natxy.plan.gateways import GatewayModel
+from natxy.plan.model.addresses import AddressPlan
 
 ConfigT = TypeVar("ConfigT", bound=GatewayModel)
 

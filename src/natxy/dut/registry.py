@@ -6,21 +6,21 @@ from __future__ import annotations
 from typing import Any
 
 from natxy.dut.base import DutInterfaces, Gateway
-from natxy.dut.command import CommandGateway
-from natxy.dut.iptables import IptablesGateway
-from natxy.dut.jool import JoolGateway
-from natxy.dut.jool_siit import JoolSiitGateway
-from natxy.dut.linux_forward import LinuxForwardGateway
-from natxy.dut.map646 import Map646Gateway
-from natxy.dut.nftables import NftablesGateway
-from natxy.dut.openbsd_pf import OpenbsdPfGateway
-from natxy.dut.reference import ReferenceGateway
-from natxy.dut.tayga import TaygaGateway
-from natxy.dut.tayga_netfilter import TaygaNetfilterGateway
-from natxy.dut.transport import Transport
+from natxy.dut.drivers.command import CommandGateway
+from natxy.dut.drivers.iptables import IptablesGateway
+from natxy.dut.drivers.jool import JoolGateway
+from natxy.dut.drivers.jool_siit import JoolSiitGateway
+from natxy.dut.drivers.linux_forward import LinuxForwardGateway
+from natxy.dut.drivers.map646 import Map646Gateway
+from natxy.dut.drivers.nftables import NftablesGateway
+from natxy.dut.drivers.openbsd.pf import OpenbsdPfGateway
+from natxy.dut.drivers.reference import ReferenceGateway
+from natxy.dut.drivers.tayga import TaygaGateway
+from natxy.dut.drivers.tayga_netfilter import TaygaNetfilterGateway
+from natxy.dut.transport.base import Transport
 from natxy.errors import PlanError
-from natxy.plan.addresses import AddressPlan
 from natxy.plan.gateways import GatewayConfig
+from natxy.plan.model.addresses import AddressPlan
 
 GATEWAYS: dict[str, type[Gateway[Any]]] = {
     driver.name: driver

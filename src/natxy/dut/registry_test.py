@@ -6,12 +6,10 @@ from ipaddress import IPv4Network, IPv6Network, ip_interface
 import pytest
 
 from natxy.dut.base import Capability, DutInterfaces, Gateway
-from natxy.dut.machine import MachineSysctls
-from natxy.dut.nftables import NftablesGateway
+from natxy.dut.drivers.nftables import NftablesGateway
 from natxy.dut.registry import GATEWAYS, create
-from natxy.dut.transport import LocalTransport
+from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError, PlanError
-from natxy.plan.addresses import AddressPlan, LinkAddresses, Translation
 from natxy.plan.gateways import (
     CommandConfig,
     GatewayConfig,
@@ -28,7 +26,9 @@ from natxy.plan.gateways import (
     TaygaNetfilterConfig,
 )
 from natxy.plan.gateways.reference import ReferenceMode
-from natxy.plan.terms import TranslationKind
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Translation
+from natxy.plan.model.terms import TranslationKind
+from natxy.system.machine_sysctls import MachineSysctls
 
 LINK = LinkAddresses(dut=ip_interface("198.18.0.1/24"), tester=ip_interface("198.18.0.2/24"))
 TRANSLATION = Translation(

@@ -12,20 +12,10 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from natxy.engine.interface import OnProgress
-from natxy.engine.messages import (
-    EngineInfo,
-    ErrorCode,
-    EstablishRequest,
-    Log,
-    NeighborsResolve,
-    NeighborsResolved,
-    PortsOpen,
-    PortsOpened,
-    Progress,
-    TrialRequest,
-    TrialResult,
-    ValidateRequest,
-)
+from natxy.engine.messages.common import ErrorCode, Log
+from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsResolved, PortsOpen, PortsOpened
+from natxy.engine.messages.requests import EstablishRequest, TrialRequest, ValidateRequest
+from natxy.engine.messages.results import Progress, TrialResult
 from natxy.engine.pipe import RefusedError, RpcPipe
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
 

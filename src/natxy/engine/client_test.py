@@ -16,19 +16,11 @@ from pathlib import Path
 import pytest
 
 from natxy.engine.client import EngineClient
-from natxy.engine.messages import (
-    FrameFormat,
-    NeighborsResolve,
-    PortMedium,
-    PortsOpen,
-    PortSpec,
-    Progress,
-    Side,
-    StreamKind,
-    StreamSpec,
-    TrialRequest,
-)
-from natxy.engine.simulated import SimulatedDut, SimulatedEngine
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import NeighborsResolve, PortMedium, PortsOpen, PortSpec
+from natxy.engine.messages.requests import FrameFormat, StreamKind, StreamSpec, TrialRequest
+from natxy.engine.messages.results import Progress
+from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
 from natxy.plan.gateways import SimulatedConfig
 

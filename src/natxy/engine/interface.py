@@ -6,18 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from natxy.engine.messages import (
-    EngineInfo,
-    EstablishRequest,
-    NeighborsResolve,
-    NeighborsResolved,
-    PortsOpen,
-    PortsOpened,
-    Progress,
-    TrialRequest,
-    TrialResult,
-    ValidateRequest,
-)
+from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsResolved, PortsOpen, PortsOpened
+from natxy.engine.messages.requests import EstablishRequest, TrialRequest, ValidateRequest
+from natxy.engine.messages.results import Progress, TrialResult
 
 OnProgress = Callable[[Progress], None] | None
 

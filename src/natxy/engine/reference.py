@@ -14,7 +14,8 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Field, ValidationError
 
-from natxy.engine.messages import EngineInfo, Message, PortsOpen, PortsOpened, Side
+from natxy.engine.messages.common import Message, Side
+from natxy.engine.messages.ports import EngineInfo, PortsOpen, PortsOpened
 from natxy.engine.pipe import RefusedError, RpcPipe
 from natxy.errors import DutError
 from natxy.plan.gateways.reference import PortChoice, RateScope

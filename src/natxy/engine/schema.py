@@ -8,19 +8,23 @@ import json
 from pydantic.json_schema import models_json_schema
 
 from natxy.engine import messages
+from natxy.engine.messages.common import Log
+from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsResolved, PortsOpen, PortsOpened
+from natxy.engine.messages.requests import EstablishRequest, TrialRequest, ValidateRequest
+from natxy.engine.messages.results import Progress, TrialResult
 
 _MESSAGES = (
-    messages.EngineInfo,
-    messages.PortsOpen,
-    messages.PortsOpened,
-    messages.NeighborsResolve,
-    messages.NeighborsResolved,
-    messages.EstablishRequest,
-    messages.ValidateRequest,
-    messages.TrialRequest,
-    messages.TrialResult,
-    messages.Progress,
-    messages.Log,
+    EngineInfo,
+    PortsOpen,
+    PortsOpened,
+    NeighborsResolve,
+    NeighborsResolved,
+    EstablishRequest,
+    ValidateRequest,
+    TrialRequest,
+    TrialResult,
+    Progress,
+    Log,
 )
 
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from ipaddress import IPv4Address, IPv6Address
 
-from natxy.plan.models import CellValue, ExperimentPlan, KnownRate, PortRange
-from natxy.plan.problems import Location, PlanProblems, Problem
-from natxy.plan.units import Percent
+from natxy.plan.model.problems import Location, PlanProblems, Problem
+from natxy.plan.model.rates import KnownRate
+from natxy.plan.model.traffic import CellValue, PortRange
+from natxy.plan.model.units import Percent
+from natxy.plan.written import ExperimentPlan
 
 
 def linked(experiments: Sequence[ExperimentPlan]) -> list[ExperimentPlan]:

@@ -7,33 +7,27 @@ Its fields have the names they have in a plan, so that a resolved plan is itself
 from __future__ import annotations
 
 from io import StringIO
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
 
-from natxy.plan.addresses import USUAL_MTU, AddressPlan, LinkAddresses, Translation
-from natxy.plan.background import Background
-from natxy.plan.base import PlanModel
-from natxy.plan.frame_sizes import SMALLEST_FRAME
 from natxy.plan.gateways import GatewayConfig
-from natxy.plan.goals import Goal
-from natxy.plan.hosts import AddressRange, Hosts
-from natxy.plan.line import LineTraffic
-from natxy.plan.loss_tolerance import LossTolerance
-from natxy.plan.models import (
-    AddressPreset,
-    CellValue,
-    Directions,
-    KnownRate,
-    Orders,
-    PortRange,
-    TestbedConfig,
-)
-from natxy.plan.presets import Timing
+from natxy.plan.model.address_ranges import AddressRange, Hosts
+from natxy.plan.model.addresses import USUAL_MTU, AddressPlan, AddressPreset, LinkAddresses, Translation
+from natxy.plan.model.background import Background
+from natxy.plan.model.base import PlanModel
+from natxy.plan.model.frame_sizes import SMALLEST_FRAME
+from natxy.plan.model.line import LineTraffic
+from natxy.plan.model.loss_tolerance import LossTolerance
+from natxy.plan.model.rates import KnownRate
+from natxy.plan.model.search import Search
+from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention
+from natxy.plan.model.timing import Timing
+from natxy.plan.model.traffic import CellValue, Directions, Orders, PortRange
+from natxy.plan.model.units import ETHERNET_BYTES, BitRate, Unit
 from natxy.plan.procedures import ProcedureConfig
-from natxy.plan.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention
-from natxy.plan.units import ETHERNET_BYTES, BitRate, Percent, Rate, Unit
+from natxy.plan.testbeds import TestbedConfig
 
 
 class Addresses(PlanModel):
@@ -52,30 +46,6 @@ class Addresses(PlanModel):
 class Ports(PlanModel):
     source: PortRange
     destination: PortRange
-
-
-class Search(PlanModel):
-    """Rates in frames per second per direction, or in connections per second. An `error` in percent is relative to
-    the result. `goal` is an mlrsearch's, where trials have a length of their own."""
-
-    kind: Literal["binary", "mlrsearch"] = "binary"
-    min_rate: float
-    max_rate: float
-    error: Rate
-    goal: Goal | None = None
-
-    @property
-    def middle_rate(self) -> float:
-        """What a rate not yet searched is taken for in estimates."""
-        return (self.min_rate + self.max_rate) / 2
-
-    @property
-    def absolute_error(self) -> float | None:
-        return None if isinstance(self.error, Percent) else self.error
-
-    @property
-    def relative_error(self) -> float | None:
-        return self.error.value / 100 if isinstance(self.error, Percent) else None
 
 
 class Experiment(PlanModel):

@@ -8,32 +8,26 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from natxy.errors import PlanError
-from natxy.plan.background import resolve_background
+from natxy.plan.address_presets import resolve_addresses, resolve_translation
 from natxy.plan.cells import linked
-from natxy.plan.checks import check_experiment, check_references, check_testbed
-from natxy.plan.experiment import Experiment, Ports, ResolvedPlan, Search
+from natxy.plan.checks.plan import check_experiment, check_references, check_testbed
+from natxy.plan.experiment import Experiment, Ports, ResolvedPlan
 from natxy.plan.gateways import LinuxForwardConfig
-from natxy.plan.goals import GoalPlan, goal_deviations, resolve_goal
-from natxy.plan.loop import LoopConfig
-from natxy.plan.loss_tolerance import LossTolerance
-from natxy.plan.models import (
-    Directions,
-    ExperimentPlan,
-    LabConfig,
-    Plan,
-    PortRange,
-    PortsPlan,
-    SearchPlan,
-    SimulatedTestbedConfig,
-    TestbedConfig,
-)
-from natxy.plan.presets import RFC_TIMING, Timing, resolve_timing, timing_deviations
-from natxy.plan.problems import Location, PlanProblems, Problem
+from natxy.plan.model.background import resolve_background
+from natxy.plan.model.loss_tolerance import LossTolerance
+from natxy.plan.model.problems import Location, PlanProblems, Problem
+from natxy.plan.model.search import GoalPlan, Search, SearchPlan, goal_deviations, resolve_goal
+from natxy.plan.model.terms import Order
+from natxy.plan.model.timing import RFC_TIMING, Timing, resolve_timing, timing_deviations
+from natxy.plan.model.traffic import Directions, PortRange
+from natxy.plan.model.units import Percent, Rate, format_duration, format_quantity, format_rate
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.procedures.maximum_rate import MaximumRate
-from natxy.plan.terms import Order
-from natxy.plan.topology import resolve_addresses, resolve_translation
-from natxy.plan.units import Percent, Rate, format_duration, format_quantity, format_rate
+from natxy.plan.testbeds import TestbedConfig
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.plan.testbeds.loop import LoopConfig
+from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
+from natxy.plan.written import ExperimentPlan, Plan, PortsPlan
 
 DEFAULT_ALPHA: Final = 0.5
 DEFAULT_MIN_RATE: Final = 1000.0

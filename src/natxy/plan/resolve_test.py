@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
-from natxy.plan.models import Plan
-from natxy.plan.problems import PlanProblems
+from natxy.plan.model.problems import PlanProblems
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
 
 
 def plan_of(*experiments: dict[str, Any], **top: Any) -> Plan:

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from natxy.plan.addresses import AddressMapping, Translation
 from natxy.plan.experiment import Experiment
-from natxy.plan.models import Plan
-from natxy.plan.problems import PlanProblems
+from natxy.plan.model.addresses import AddressMapping, Translation
+from natxy.plan.model.problems import PlanProblems
+from natxy.plan.model.terms import Family
 from natxy.plan.resolve import resolve
-from natxy.plan.terms import Family
+from natxy.plan.written import Plan
 
 SIIT = {"translation": "siit"}
 NAT64 = {"translation": "nat64", "connections": "50k", "phase1_rate": "10k"}

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file per RFC procedure, and the runner that carries out a plan."""
+"""One file per RFC procedure."""

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from natxy.engine.messages import TrialLimits, TrialRequest, TrialResult, Verdict
+from natxy.engine.messages.requests import TrialLimits, TrialRequest
+from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.back_to_back import BackToBackConfig
 from natxy.plan.procedures.base import ProcedureDeclaration
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.phase1 import phase1_s
-from natxy.procedures.steps import valid_step
-from natxy.procedures.streams import traffic_request
-from natxy.procedures.traffic import TrafficProcedure, traffic_step
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.phase1 import phase1_s
+from natxy.procedures.common.steps import valid_step
+from natxy.procedures.common.streams import traffic_request
+from natxy.procedures.common.traffic import TrafficProcedure, traffic_step
 from natxy.search.longest import Longest, LongestSearch
 from natxy.search.outcome import Attempt
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from natxy.engine.messages import Verdict
-from natxy.plan.problems import PlanProblems
+from natxy.engine.messages.results import Verdict
+from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
-from natxy.procedures.traffic_test import figures, measure, plan_of
+from natxy.procedures.common.traffic_test import figures, measure, plan_of
 
 
 def back_to_back(rate: float, **own: Any) -> dict[str, Any]:

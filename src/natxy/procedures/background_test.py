@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from natxy.engine.messages import Side, StreamKind
-from natxy.plan.models import Plan
-from natxy.plan.problems import PlanProblems
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import StreamKind
+from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
-from natxy.procedures.streams import neighbors_request, traffic_request
-from natxy.report import results_tables
+from natxy.plan.written import Plan
+from natxy.procedures.common.streams import neighbors_request, traffic_request
+from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 
 THROUGHPUT: dict[str, Any] = {"name": "e", "procedure": "throughput", "search": {"max_rate": "1M", "error": 500}}
 

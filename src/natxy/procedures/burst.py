@@ -10,15 +10,15 @@ import math
 from dataclasses import replace
 from typing import ClassVar
 
-from natxy.engine.messages import TrialRequest
+from natxy.engine.messages.requests import TrialRequest
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.burst import BurstConfig
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.steps import search_of, search_rate, timed
-from natxy.procedures.streams import traffic_request
-from natxy.procedures.traffic import TrafficProcedure, traffic_step
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.steps import search_of, search_rate, timed
+from natxy.procedures.common.streams import traffic_request
+from natxy.procedures.common.traffic import TrafficProcedure, traffic_step
 from natxy.search.outcome import Attempt
 
 

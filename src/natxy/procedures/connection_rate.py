@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from natxy.engine.messages import TrialResult, Verdict
+from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
-from natxy.procedures.base import Procedure, ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.phase1 import TRIAL_OVERHEAD_S
-from natxy.procedures.steps import search_of, search_rate
-from natxy.procedures.streams import establish_request, validate_request
+from natxy.procedures.common.base import Procedure, ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
+from natxy.procedures.common.steps import search_of, search_rate
+from natxy.procedures.common.streams import establish_request, validate_request
 from natxy.results.records import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 

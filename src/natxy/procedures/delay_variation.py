@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from natxy.engine.messages import DelaySummary, TrialRequest
+from natxy.engine.messages.requests import TrialRequest
+from natxy.engine.messages.results import DelaySummary
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.delay_variation import IpdvConfig, PdvConfig
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.streams import traffic_request
-from natxy.procedures.traffic import (
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.streams import traffic_request
+from natxy.procedures.common.traffic import (
     DRAWN_PERCENTILES,
     TrafficProcedure,
     by_direction,

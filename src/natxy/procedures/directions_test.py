@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import pytest
 
-from natxy.engine.messages import Side
-from natxy.plan.models import Plan
+from natxy.engine.messages.common import Side
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
+from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.results.records import TrialKind
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 
 SENDERS: Final = {"forward": Side.LEFT, "reverse": Side.RIGHT}
 BOTH_WAYS: Final = [name for name, declaration in DECLARATIONS.items() if "directions" in declaration.takes]

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from natxy.engine.messages import TrialResult, Verdict
+from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
-from natxy.plan.units import Unit
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.steps import valid_step
-from natxy.procedures.streams import traffic_request
-from natxy.procedures.traffic import TrafficProcedure, by_direction, traffic_step
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.steps import valid_step
+from natxy.procedures.common.streams import traffic_request
+from natxy.procedures.common.traffic import TrafficProcedure, by_direction, traffic_step
 from natxy.results.curves import Axis, Curve
 from natxy.search.outcome import Attempt
 

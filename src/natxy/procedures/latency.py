@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from natxy.engine.messages import StreamSpec, TaggedFrames
+from natxy.engine.messages.requests import StreamSpec, TaggedFrames
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.latency import LatencyConfig
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.streams import tagged_request
-from natxy.procedures.traffic import (
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.streams import tagged_request
+from natxy.procedures.common.traffic import (
     DRAWN_PERCENTILES,
     TrafficProcedure,
     by_direction,

@@ -13,15 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from natxy.plan.models import Plan
-from natxy.plan.problems import PlanProblems
+from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
-from natxy.report import comparison, headlines, results_tables, terminal
+from natxy.plan.written import Plan
+from natxy.report.tables import comparison
+from natxy.report.tables import results as results_tables
+from natxy.report.text import terminal
+from natxy.report.words import headlines
 from natxy.results.compare import compare
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 
 THROUGHPUT: dict[str, Any] = {"name": "throughput", "procedure": "throughput"}
 RATE: dict[str, Any] = {"name": "rate", "procedure": "connection-rate", "connections": "20k"}

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from natxy.dut.wire import Wire
-from natxy.engine.simulated import SimulatedDut, SimulatedEngine
+from natxy.dut.drivers.wire import Wire
+from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways import SimulatedConfig, WireConfig
-from natxy.plan.goals import Goal
-from natxy.plan.models import Plan
-from natxy.plan.problems import PlanProblems
+from natxy.plan.model.problems import PlanProblems
+from natxy.plan.model.search import Goal
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
-from natxy.procedures.workbench import Bed, Workbench
-from natxy.report import results_tables
+from natxy.plan.written import Plan
+from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
+from natxy.run.setup import Bed, Workbench
 
 SEARCH = {"kind": "mlrsearch", "min_rate": "1k", "max_rate": "1M", "error": "0.5%"}
 THROUGHPUT: dict[str, Any] = {"name": "forwarding", "procedure": "throughput"}

@@ -12,11 +12,11 @@ from typing import ClassVar
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.overload import OverloadConfig
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.steps import Found, find_rate, search_of
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.steps import Found, find_rate, search_of
+from natxy.procedures.common.traffic import TrafficProcedure
 from natxy.procedures.throughput import throughput_step
-from natxy.procedures.traffic import TrafficProcedure
 
 
 class Overload(TrafficProcedure):

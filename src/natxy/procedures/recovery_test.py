@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from natxy.dut.simulated import SimulatedGateway
+from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.engine.interface import OnProgress
-from natxy.engine.messages import TrialRequest, TrialResult, Verdict
-from natxy.engine.simulated import SimulatedDut, SimulatedEngine
-from natxy.engine.simulated_losses import Outage
+from natxy.engine.messages.requests import TrialRequest
+from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
+from natxy.engine.simulation.losses import Outage
 from natxy.errors import DutError
-from natxy.plan.problems import PlanProblems
+from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
-from natxy.procedures.traffic_test import figures, measure, plan_of
+from natxy.procedures.common.traffic_test import figures, measure, plan_of
 
 DIRECTIONS = st.sampled_from(["bidirectional", "forward", "reverse"])
 
@@ -227,7 +228,7 @@ def test_a_gateway_that_cannot_be_reset_failed(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_reset_that_came_after_the_traffic_is_the_testers_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("natxy.engine.simulated.PROGRESS_S", 10.0)
+    monkeypatch.setattr("natxy.engine.simulation.engine.PROGRESS_S", 10.0)
     run = measure(reset(10_000), code=3)
     assert "only after the traffic had ended" in run.experiments[0].reason
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from natxy.plan.experiment import Experiment
 from natxy.procedures.back_to_back import BackToBack
-from natxy.procedures.base import Procedure
 from natxy.procedures.burst import Burst
+from natxy.procedures.common.base import Procedure
 from natxy.procedures.connection_rate import ConnectionRate, ValidatedConnectionRate
 from natxy.procedures.delay_variation import Ipdv, Pdv
 from natxy.procedures.frame_loss_rate import FrameLossRate

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import pytest
 
-from natxy.plan.models import ExperimentPlan
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.written import ExperimentPlan
 from natxy.procedures.registry import PROCEDURES
 
 

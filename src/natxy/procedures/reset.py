@@ -12,23 +12,18 @@ import time
 from collections.abc import Iterable
 from typing import ClassVar, Final
 
-from natxy.engine.messages import Progress, StreamResult, TrialRequest, TrialResult
+from natxy.engine.messages.requests import TrialRequest
+from natxy.engine.messages.results import Progress, StreamResult, TrialResult
 from natxy.errors import TesterLimitError
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.reset import ResetConfig
-from natxy.plan.units import format_duration
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.steps import valid_step
-from natxy.procedures.streams import traffic_request
-from natxy.procedures.traffic import (
-    TrafficProcedure,
-    by_direction,
-    foreground,
-    highest,
-    traffic_step,
-)
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.steps import valid_step
+from natxy.procedures.common.streams import traffic_request
+from natxy.procedures.common.traffic import TrafficProcedure, by_direction, foreground, highest, traffic_step
 from natxy.search.outcome import Attempt
 
 # Loss that reaches into this last share of the traffic may well have gone on.

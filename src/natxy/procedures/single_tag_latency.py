@@ -6,19 +6,14 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from natxy.engine.messages import StreamSpec, TaggedFrames
+from natxy.engine.messages.requests import StreamSpec, TaggedFrames
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.single_tag_latency import SingleTagLatencyConfig
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.streams import tagged_request
-from natxy.procedures.traffic import (
-    TrafficProcedure,
-    by_direction,
-    highest,
-    known_rate_step,
-)
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.streams import tagged_request
+from natxy.procedures.common.traffic import TrafficProcedure, by_direction, highest, known_rate_step
 
 
 class SingleTagLatency(TrafficProcedure):

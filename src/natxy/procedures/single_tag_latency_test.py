@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from natxy.engine.simulated_delays import SimulatedDelays
-from natxy.plan.models import Plan
+from natxy.engine.simulation.delays import SimulatedDelays
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
-from natxy.report import results_tables
+from natxy.plan.written import Plan
+from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 
 
 def plan_of(timing: str = "lab", rate: int = 1000, repeat: int = 3, **gateway: Any) -> Plan:

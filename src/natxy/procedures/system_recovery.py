@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from natxy.engine.messages import Cause, StreamResult, TrialRequest, TrialResult
+from natxy.engine.messages.requests import TrialRequest
+from natxy.engine.messages.results import Cause, StreamResult, TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.per_direction import BACKGROUND_STREAMS, STREAMS
 from natxy.plan.procedures.system_recovery import SystemRecoveryConfig
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.steps import valid_step
-from natxy.procedures.streams import traffic_request
-from natxy.procedures.traffic import (
-    TrafficProcedure,
-    by_direction,
-    highest,
-    traffic_step,
-)
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.steps import valid_step
+from natxy.procedures.common.streams import traffic_request
+from natxy.procedures.common.traffic import TrafficProcedure, by_direction, highest, traffic_step
 
 # As near to 1 as it takes to tolerate whatever an overload loses, unless that is everything.
 ANY_LOSS: Final = 1 - 1e-9

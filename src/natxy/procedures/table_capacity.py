@@ -12,16 +12,16 @@ from dataclasses import replace
 from typing import ClassVar
 
 from natxy.dut.base import TableNeed
-from natxy.engine.messages import TrialResult, Verdict
+from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
-from natxy.plan.units import Unit
-from natxy.procedures.base import Procedure, ProcedureResult
-from natxy.procedures.bench import Bench
+from natxy.procedures.common.base import Procedure, ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.steps import binary_search, valid_step
 from natxy.procedures.connection_rate import establish_and_validate, validated_s
-from natxy.procedures.steps import binary_search, valid_step
 from natxy.results.curves import Axis, Curve
 from natxy.search.capacity import CapacityResult, CapacitySearch
 from natxy.search.outcome import Attempt, Outcome

@@ -10,23 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from natxy.dut.base import TableNeed
-from natxy.dut.simulated import SimulatedGateway
+from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.engine.interface import OnProgress
-from natxy.engine.messages import Verdict
-from natxy.engine.simulated import SimulatedDut, SimulatedEngine
+from natxy.engine.messages.results import Verdict
+from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
 from natxy.errors import DutError, PlanError
 from natxy.plan.gateways import SimulatedConfig, TablePolicy
-from natxy.plan.models import Plan
-from natxy.plan.problems import PlanProblems
+from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import Bench, FinishedTrial
-from natxy.procedures.listener import RunListener
+from natxy.plan.written import Plan
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import Bench, FinishedTrial
 from natxy.procedures.registry import procedure_of
-from natxy.procedures.runner import run_plan
-from natxy.report import results_tables
+from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import TrialKind
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 from natxy.search.outcome import Attempt
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from natxy.hosts.interface import TcpTest, Transfer
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.terms import Family
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig, line_goodput_bps
-from natxy.plan.terms import Family
-from natxy.procedures.base import Procedure, ProcedureResult
-from natxy.procedures.bench import Bench
+from natxy.procedures.common.base import Procedure, ProcedureResult
+from natxy.procedures.common.bench import Bench
 from natxy.search.outcome import Attempt
+from natxy.tcp.hosts import TcpTest, Transfer
 
 # Of the best test.
 NOTED_SPREAD: Final = 0.3

@@ -11,10 +11,10 @@ from typing import ClassVar
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
-from natxy.procedures.base import Procedure, ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.phase1 import begin_with_connections, phase1_s
-from natxy.procedures.steps import valid_step
+from natxy.procedures.common.base import Procedure, ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
+from natxy.procedures.common.steps import valid_step
 
 
 class TearDownRate(Procedure):

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from natxy.dut.simulated import SimulatedGateway
-from natxy.plan.models import Plan
-from natxy.plan.problems import PlanProblems
+from natxy.dut.drivers.simulated import SimulatedGateway
+from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
+from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, RepetitionRecord
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 
 
 def measure(

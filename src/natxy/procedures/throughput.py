@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from natxy.engine.messages import TrialResult
+from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.throughput import ThroughputConfig
-from natxy.procedures.base import ProcedureResult
-from natxy.procedures.bench import Bench
-from natxy.procedures.steps import search_of, search_rate, timed
-from natxy.procedures.streams import traffic_request
-from natxy.procedures.traffic import TrafficProcedure, traffic_step
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.steps import search_of, search_rate, timed
+from natxy.procedures.common.streams import traffic_request
+from natxy.procedures.common.traffic import TrafficProcedure, traffic_step
 from natxy.search.outcome import Attempt
 
 

@@ -19,15 +19,15 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from natxy.engine.simulated_delays import PERIOD, SimulatedDelays
+from natxy.engine.simulation.delays import PERIOD, SimulatedDelays
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways import SimulatedConfig, TablePolicy
-from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
+from natxy.plan.written import Plan
 from natxy.procedures.registry import PROCEDURES
-from natxy.procedures.runner import run_plan
 from natxy.results.reader import RunReader
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 
 ERROR: Final = 500
 SEARCH: Final = {"min_rate": "1k", "max_rate": "1M", "error": ERROR}

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from natxy.procedures.traffic_test import THROUGHPUT, measure
-from natxy.report import wording
-from natxy.report.capacity_table import capacity_table
-from natxy.report.conditions import conditions
+from natxy.procedures.common.traffic_test import THROUGHPUT, measure
+from natxy.report.tables.capacity import capacity_table
+from natxy.report.words import wording
+from natxy.report.words.conditions import conditions
 from natxy.results.records import ExperimentRecord
 
 HALF = {"rate": {"experiment": "throughput", "percent": 50}}

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from natxy.plan.models import Plan
 from natxy.plan.resolve import resolve
-from natxy.procedures.listener import RunListener
-from natxy.procedures.runner import run_plan
-from natxy.report import results_tables
+from natxy.plan.written import Plan
+from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
 
 
 def rows_of(folder: Path, experiment: dict[str, Any], **top: Any) -> dict[str, str]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from natxy.plan.models import Directions
-from natxy.plan.terms import Family
-from natxy.plan.units import Unit
+from natxy.plan.model.terms import Family
+from natxy.plan.model.traffic import Directions
+from natxy.plan.model.units import Unit
 from natxy.results.records import ExperimentRecord
 from natxy.results.selftest import Ceiling, SelfTest, variant_of
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from natxy.plan.terms import Family
+from natxy.plan.model.terms import Family
 from natxy.results.ceilings import ceiling_share
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
+from natxy.plan.model.terms import TRAFFIC_FIELDS
 from natxy.plan.procedures.base import Figure
-from natxy.plan.terms import TRAFFIC_FIELDS
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Summary
 

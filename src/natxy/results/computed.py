@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from natxy.plan.units import Unit
+from natxy.plan.model.units import Unit
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Ratio, ratio
 from natxy.results.sweeps import Sweep, as_number, sweeps

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.plan.units import Unit
+from natxy.plan.model.units import Unit
 from natxy.results.computed import Computed, computed
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord

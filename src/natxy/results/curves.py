@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from natxy.plan.units import Unit
+from natxy.plan.model.units import Unit
 
 
 @dataclass(frozen=True)

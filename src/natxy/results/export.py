@@ -16,7 +16,7 @@ from enum import StrEnum
 from io import TextIOWrapper
 from typing import Any, BinaryIO, Final
 
-from natxy.engine.messages import StreamResult
+from natxy.engine.messages.results import StreamResult
 from natxy.results.ceilings import ceiling_share
 from natxy.results.computed import Computed, computed
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, TransferRecord, TrialRecord

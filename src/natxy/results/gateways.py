@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.terms import Kernel
+from natxy.plan.model.terms import Kernel
 from natxy.results.records import ExperimentRecord, RunRecord
 
 # How much a gateway was given, not which one it is.

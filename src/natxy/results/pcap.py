@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from natxy.engine.messages import ForeignSample
+from natxy.engine.messages.results import ForeignSample
 
 FOREIGN_FILE: Final = "foreign.pcap"
 

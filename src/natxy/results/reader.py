@@ -12,12 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from natxy.dut.owner import Owner
-from natxy.engine.messages import Cause, TrialResult, Verdict
+from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.errors import PlanError
 from natxy.plan.procedures import DECLARATIONS
 from natxy.results.curves import CURVES
-from natxy.results.machine import LoadOfRun, MachineLoad
 from natxy.results.records import (
     ExperimentRecord,
     Purpose,
@@ -32,6 +30,8 @@ from natxy.results.records import (
 from natxy.results.selftest import SelfTest
 from natxy.results.store import RESULTS_FILE, SCHEMA
 from natxy.results.tester import Tester
+from natxy.system.machine import LoadOfRun, MachineLoad
+from natxy.system.process_owner import Owner
 
 _DIED: Final = "natxy was killed"
 

@@ -11,15 +11,15 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from natxy.engine.messages import Cause, TrialResult, Verdict
-from natxy.plan.models import CellValue
+from natxy.engine.messages.results import Cause, TrialResult, Verdict
+from natxy.plan.model.traffic import CellValue
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.results.curves import Curve
-from natxy.results.machine import LoadOfRun
 from natxy.results.selftest import SelfTest
 from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize_bounded, summarize_headlines
 from natxy.results.tester import Tester
 from natxy.search.outcome import Outcome
+from natxy.system.machine import LoadOfRun
 
 
 class RunState(StrEnum):

@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from natxy.plan.hosts import Hosts
-from natxy.plan.terms import Family
+from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.terms import Family
 from natxy.results.tester import Tester
-from natxy.results.whole_file import whole_file
+from natxy.system.whole_file import whole_file
 
 
 class Variant(StrEnum):

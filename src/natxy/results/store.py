@@ -16,14 +16,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from natxy.dut.owner import Owner
-from natxy.engine.messages import TrialResult
-from natxy.plan.models import CellValue
+from natxy.engine.messages.results import TrialResult
+from natxy.plan.model.traffic import CellValue
 from natxy.results.curves import CURVES, Curve
-from natxy.results.machine import MachineLoad
 from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind
 from natxy.results.selftest import SelfTest
 from natxy.results.tester import Tester
+from natxy.system.machine import MachineLoad
+from natxy.system.process_owner import Owner
 
 RESULTS_FILE: Final = "results.sqlite"
 

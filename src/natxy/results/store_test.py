@@ -8,28 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from natxy.dut.owner import Owner
-from natxy.engine.messages import (
-    ForeignSample,
-    FrameFormat,
-    PortResult,
-    Side,
-    StreamSpec,
-    TrialRequest,
-    TrialResult,
-    Verdict,
-)
-from natxy.engine.simulated import SimulatedDut, SimulatedEngine
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import FrameFormat, StreamSpec, TrialRequest
+from natxy.engine.messages.results import ForeignSample, PortResult, TrialResult, Verdict
+from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
 from natxy.errors import PlanError
 from natxy.plan.gateways import SimulatedConfig
-from natxy.plan.models import CellValue
-from natxy.plan.units import Unit
+from natxy.plan.model.traffic import CellValue
+from natxy.plan.model.units import Unit
 from natxy.results.curves import Axis, Curve
 from natxy.results.pcap import PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind
 from natxy.results.store import RESULTS_FILE, SCHEMA, RunStore, timestamp
 from natxy.search.outcome import Outcome
+from natxy.system.process_owner import Owner
 
 SAMPLE = ForeignSample(side=Side.LEFT, kind="arp", time_ns=1_700_000_000_123_456_789, data_base64="AAECAwQ=")
 

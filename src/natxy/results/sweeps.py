@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from natxy.plan.models import CellValue
+from natxy.plan.model.traffic import CellValue
 from natxy.results.records import ExperimentRecord, RunRecord
 
 _MOST_COLUMNS: Final = 8

@@ -7,10 +7,13 @@ import re
 
 from pydantic import BaseModel, ConfigDict
 
-from natxy.plan.hardware import HardwareConfig, TesterPort
-from natxy.plan.loop import LoopConfig
-from natxy.plan.models import LabConfig, MemifConfig, TestbedConfig
-from natxy.results.machine import describe_machine
+from natxy.plan.testbeds import TestbedConfig
+from natxy.plan.testbeds.hardware import HardwareConfig
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.plan.testbeds.loop import LoopConfig
+from natxy.plan.testbeds.memif import MemifConfig
+from natxy.plan.testbeds.ports import TesterPort
+from natxy.system.machine import describe_machine
 
 
 class Tester(BaseModel):

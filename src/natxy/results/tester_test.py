@@ -7,9 +7,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from natxy.errors import PlanError
-from natxy.plan.models import TestbedConfig
-from natxy.plan.selftest import loop_of, selftest_plan
+from natxy.plan.testbeds import TestbedConfig
 from natxy.results.tester import which_tester
+from natxy.selftest.plan import loop_of, selftest_plan
 
 TESTBED: TypeAdapter[TestbedConfig] = TypeAdapter(TestbedConfig)
 HARDWARE = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from natxy.plan.terms import TranslationKind
+from natxy.plan.model.terms import TranslationKind
 
 
 class GatewayModel(BaseModel):

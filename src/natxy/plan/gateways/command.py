@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.terms import TranslationKind
-from natxy.plan.units import Duration
+from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.units import Duration
 
 Command = Annotated[list[str], Field(min_length=1)]
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.table_size import TableSize
+from natxy.plan.model.table_size import TableSize
 
 
 class ConntrackModel(GatewayModel):

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from natxy.plan.gateways.kernel import KernelModel
-from natxy.plan.terms import TranslationKind
+from natxy.plan.model.terms import TranslationKind
 
 
 class JoolConfig(KernelModel):

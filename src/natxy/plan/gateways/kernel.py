@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.terms import Kernel
+from natxy.plan.model.terms import Kernel
 
 
 class KernelModel(GatewayModel):

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.terms import TranslationKind
+from natxy.plan.model.terms import TranslationKind
 
 
 class Map646Config(GatewayModel):

@@ -8,10 +8,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from natxy.plan.base import PlanModel
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.terms import TranslationKind
-from natxy.plan.units import Count, Duration
+from natxy.plan.model.base import PlanModel
+from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.units import Count, Duration
 
 MAC_PATTERN: Final = r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"
 Mac = Annotated[str, Field(pattern=MAC_PATTERN)]

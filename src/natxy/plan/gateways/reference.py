@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from natxy.plan.base import PlanModel, Shorthand
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.simulated import TablePolicy
-from natxy.plan.table_size import TableSize
-from natxy.plan.terms import TranslationKind
-from natxy.plan.units import AbsoluteRate, Count, Duration
+from natxy.plan.model.base import PlanModel, Shorthand
+from natxy.plan.model.table_size import TableSize
+from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.units import AbsoluteRate, Count, Duration
 
 Ratio = Annotated[float, Field(ge=0, le=1)]
 

@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from natxy.plan.gateways import ReferenceConfig
-from natxy.plan.models import Plan
-from natxy.plan.problems import PlanProblems
+from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
 
 
 def plan(gateway: Any, testbed: dict[str, Any], **experiment: Any) -> Plan:

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.table_size import TableSize
-from natxy.plan.terms import TranslationKind
-from natxy.plan.units import AbsoluteRate, Duration
+from natxy.plan.model.table_size import TableSize
+from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.units import AbsoluteRate, Duration
 
 
 class TablePolicy(StrEnum):

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.conntrack import ConntrackModel
-from natxy.plan.terms import TranslationKind
+from natxy.plan.model.terms import TranslationKind
 
 Core = Annotated[int, Field(ge=0)]
 _CORE = "of the DUT, for Tayga's one thread; any of the DUT's if not given"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from natxy.plan.model.units import Count, Unit, times
 from natxy.plan.procedures.base import Figure
 from natxy.plan.procedures.maximum_rate import MaximumRate
 from natxy.plan.procedures.rates import below_line, off_throughput
-from natxy.plan.units import Count, Unit, times
 
 if TYPE_CHECKING:
     from natxy.plan.experiment import Experiment

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Self, get_args
 
-from natxy.plan.base import PlanModel
-from natxy.plan.units import Unit, times
+from natxy.plan.model.base import PlanModel
+from natxy.plan.model.units import Unit, times
 
 if TYPE_CHECKING:
     from natxy.plan.experiment import Experiment

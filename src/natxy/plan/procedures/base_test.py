@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures import DECLARATIONS
-from natxy.plan.units import Unit
 
 
 def test_a_field_s_unit_is_what_its_type_says() -> None:

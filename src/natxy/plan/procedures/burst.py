@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import Figure
 from natxy.plan.procedures.maximum_rate import MaximumRate
-from natxy.plan.units import Unit
 
 
 class BurstConfig(MaximumRate):

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.plan.procedures.delays import DELAY_DEFINITION
 from natxy.plan.procedures.per_direction import per_direction
 from natxy.plan.procedures.rates import off_throughput
-from natxy.plan.units import Unit
 
 if TYPE_CHECKING:
     from natxy.plan.experiment import Experiment

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import Figure
 from natxy.plan.procedures.maximum_rate import MaximumRate
 from natxy.plan.procedures.per_direction import per_direction
 from natxy.plan.procedures.rates import below_line
-from natxy.plan.units import Unit
 
 if TYPE_CHECKING:
     from natxy.plan.experiment import Experiment

@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 
 from pydantic import Field
 
+from natxy.plan.model.units import AbsoluteRate
 from natxy.plan.procedures.base import ProcedureDeclaration
-from natxy.plan.units import AbsoluteRate
 
 
 class MaximumRate(ProcedureDeclaration):

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import Figure
-from natxy.plan.units import Unit
 
 # As the streams of a trial are named.
 STREAMS: Final = ("forward", "reverse")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from natxy.plan.units import Unit, format_quantity
+from natxy.plan.model.units import Unit, format_quantity
 
 if TYPE_CHECKING:
     from natxy.plan.experiment import Experiment

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from natxy.plan.models import Plan
-from natxy.plan.problems import PlanProblems
+from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
 
 THROUGHPUT = {"name": "t", "procedure": "throughput", "search": {"max_rate": "100%"}}
 AT_THROUGHPUT = {"rate": {"experiment": "t", "percent": 100}}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from natxy.plan.model.units import Duration, Unit
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.plan.procedures.per_direction import per_direction
 from natxy.plan.procedures.rates import off_throughput
-from natxy.plan.units import Duration, Unit
 
 if TYPE_CHECKING:
     from natxy.plan.experiment import Experiment

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import Figure
 from natxy.plan.procedures.delays import DELAY_DEFINITION
 from natxy.plan.procedures.latency import LatencyStream
 from natxy.plan.procedures.per_direction import per_direction
-from natxy.plan.units import Unit
 
 
 class SingleTagLatencyConfig(LatencyStream):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from natxy.plan.model.units import Duration, Unit, format_duration
 from natxy.plan.procedures.base import Figure
 from natxy.plan.procedures.maximum_rate import MaximumRate
 from natxy.plan.procedures.per_direction import per_direction
 from natxy.plan.procedures.rates import below_line, off_throughput
-from natxy.plan.units import Duration, Unit, format_duration
 
 if TYPE_CHECKING:
     from natxy.plan.experiment import Experiment

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from natxy.plan.model.units import Count, Unit
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
-from natxy.plan.units import Count, Unit
 
 if TYPE_CHECKING:
     from natxy.plan.experiment import Experiment

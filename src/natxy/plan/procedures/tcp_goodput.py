@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from natxy.plan.model.units import ETHERNET_BYTES, ETHERNET_OVERHEAD_BYTES, Duration, Unit
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.plan.procedures.per_direction import per_direction
-from natxy.plan.units import ETHERNET_BYTES, ETHERNET_OVERHEAD_BYTES, Duration, Unit
 
 if TYPE_CHECKING:
     from natxy.plan.experiment import Experiment

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
-from natxy.plan.units import Unit
 
 
 class ThroughputConfig(ProcedureDeclaration):

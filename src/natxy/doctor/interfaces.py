@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an interface does to frames on its own: offloads, and which queue a frame comes to."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from natxy.doctor.finding import Finding, unless
+from natxy.dut.transport.base import Transport
+from natxy.plan.testbeds.hardware import HardwareConfig
+from natxy.testbeds.interfaces import INTERFACES, parse_offloads
+
+_PORTS_HASHED: Final = "L4 bytes 0 & 1"
+
+
+def probe_interfaces(testbed: HardwareConfig, here: Transport) -> list[Finding]:
+    """Of the tester's ports that are interfaces of the kernel; others are DPDK's alone, which sets them."""
+    wanted = [port.interface for port in (testbed.left, testbed.right) if port.interface]
+    return [
+        finding
+        for name in wanted
+        for finding in _missing(name, here) or [_offloads(name, here), *_opened_queues(name, here, testbed)]
+    ]
+
+
+def probe_interface(interface: str, machine: Transport, cores: int = 1) -> list[Finding]:
+    """Of a DUT or a host, whose kernel has `cores` to share the interface's frames."""
+    return _missing(interface, machine) or [
+        _offloads(interface, machine),
+        *_shared_queues(interface, machine, cores),
+    ]
+
+
+def _missing(interface: str, machine: Transport) -> list[Finding]:
+    if machine.run(["test", "-e", str(INTERFACES / interface)], check=False).returncode == 0:
+        return []
+    return [Finding(interface, False, f"{machine.describe()} has no such interface", "see `ip -brief link` there")]
+
+
+def _offloads(interface: str, machine: Transport) -> Finding:
+    name = f"{interface}: offloads"
+    asked = machine.run(["ethtool", "--show-features", interface], check=False)
+    if asked.returncode != 0:
+        return Finding(name, None, f"unknown: {asked.stderr.strip()}", "see to it that none merges or splits frames")
+    on = parse_offloads(asked.stdout)
+    off = f"ethtool -K {interface} gro off gso off lro off tso off"
+    return Finding(name, not on or None, ", ".join(on) + " on" if on else "none that disturbs", unless(not on, off))
+
+
+def _queues(interface: str, machine: Transport) -> int:
+    """That it receives by."""
+    listed = machine.run(["ls", str(INTERFACES / interface / "queues")], check=False).stdout
+    return sum(name.startswith("rx-") for name in listed.split())
+
+
+def _opened_queues(interface: str, here: Transport, testbed: HardwareConfig) -> list[Finding]:
+    name, wanted = f"{interface}: receive queues", testbed.queues
+    there = _queues(interface, here)
+    if there < wanted or (there > wanted and testbed.io == "af_xdp"):
+        # AF_XDP takes its frames from the first queues only.
+        lost = "" if there < wanted else "; frames of the others would be lost"
+        remedy = f"ethtool -L {interface} combined {wanted}, or `queues: {there}` in the plan's testbed"
+        return [Finding(name, False, f"{there}, and the plan opens {wanted}{lost}", remedy)]
+    found = Finding(name, True, f"{there}, and the plan opens {wanted}")
+    return [found] if wanted == 1 else [found, _spreading(interface, here)]
+
+
+def _shared_queues(interface: str, machine: Transport, cores: int) -> list[Finding]:
+    name, there = f"{interface}: receive queues", _queues(interface, machine)
+    if there == 1 and cores > 1:
+        remedy = f"where the card has more: ethtool -L {interface} combined {cores}"
+        return [Finding(name, None, f"1, so that one of {cores} cores takes all that comes in", remedy)]
+    found = Finding(name, True, str(there))
+    return [found] if there == 1 else [found, _spreading(interface, machine)]
+
+
+def _spreading(interface: str, machine: Transport) -> Finding:
+    """By addresses alone, the frames of two hosts all come to one queue."""
+    name = f"{interface}: UDP ports spread frames over queues (RSS)"
+    remedy = f"ethtool -N {interface} rx-flow-hash udp4 sdfn, and udp6; else plan with multiple addresses"
+    families = ("udp4", "udp6")
+    answers = [machine.run(["ethtool", "-n", interface, "rx-flow-hash", udp], check=False) for udp in families]
+    if refused := [answer for answer in answers if answer.returncode != 0]:
+        return Finding(name, None, f"unknown: {refused[0].stderr.strip()}", remedy)
+    spread = all(_PORTS_HASHED in answer.stdout for answer in answers)
+    return Finding(name, spread or None, "yes" if spread else "no", unless(spread, remedy))

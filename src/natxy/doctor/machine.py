@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this machine can do for natxy, and what is missing: the findings behind `natxy doctor`.
+
+Every probe only looks, or tries something in a namespace that is gone when the try ends.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from natxy.doctor.disturbances import probe_disturbances
+from natxy.doctor.finding import Finding, read_text, unless
+from natxy.doctor.programs import lab_gateways, looks_here, why_not
+from natxy.doctor.remote import probe_places
+from natxy.dut.transport.local import run_program
+from natxy.engine.program import find_engine
+from natxy.errors import NatxyError
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.testbeds.hosts import HostsConfig
+from natxy.system.machine_sysctls import MachineSysctls
+from natxy.testbeds.guest.files import find_guest
+from natxy.testbeds.namespaces import stale_labs
+
+_AF_XDP = 44  # <linux/socket.h>; Python has no name for it.
+_OLDEST_KERNEL = (5, 11)  # Older ones count BPF maps against RLIMIT_MEMLOCK, and AF_XDP fails at the usual limit.
+
+
+THIS_MACHINE: Final = "this machine"
+
+
+def probe_machines(plan: ResolvedPlan | None = None) -> dict[str, list[Finding]]:
+    """Looks at the machine natxy runs on, and at those that `plan` needs besides (None: a lab is measured in): what was
+    found, by the machine. Raises nothing: what cannot be found out is a finding too."""
+    if plan and isinstance(plan.testbed, HostsConfig) and plan.testbed.is_elsewhere:
+        return probe_places(plan)
+    here = [
+        *(finding for probe in _PROBES for finding in probe()),
+        *_gateways(plan),
+        *probe_disturbances(plan.testbed if plan else None),
+    ]
+    return {THIS_MACHINE: here, **(probe_places(plan) if plan else {})}
+
+
+def _root() -> list[Finding]:
+    root = os.geteuid() == 0
+    return [Finding("root", root, "yes" if root else f"no, user {os.geteuid()}", unless(root, "run natxy with sudo"))]
+
+
+def _kernel() -> list[Finding]:
+    release = platform.release()
+    major, minor = (int("".join(filter(str.isdigit, part)) or 0) for part in release.split(".")[:2])
+    new_enough = (major, minor) >= _OLDEST_KERNEL
+    wanted = f"use Linux {_OLDEST_KERNEL[0]}.{_OLDEST_KERNEL[1]} or newer"
+    return [Finding("kernel", new_enough, f"{platform.system()} {release}", unless(new_enough, wanted))]
+
+
+def _hugepages() -> list[Finding]:
+    meminfo = dict(line.split(":", 1) for line in (read_text("/proc/meminfo") or "").splitlines())
+    total, free, size = (meminfo.get(key, "0").strip() for key in ("HugePages_Total", "HugePages_Free", "Hugepagesize"))
+    if total == "0":
+        return [Finding("hugepages", None, "none; optional, the engine runs without", "sysctl vm.nr_hugepages=256")]
+    return [Finding("hugepages", True, f"{free} of {total} free, {size} each")]
+
+
+def _engine() -> list[Finding]:
+    try:
+        program = find_engine()
+        version = run_program([str(program), "--version"], timeout_s=10).stdout.strip()
+    except NatxyError as error:
+        return [Finding("natxy-engine", False, str(error), "run `make setup`")]
+    return [Finding("natxy-engine", True, f"{version} ({program})")]
+
+
+def _dpdk_drivers() -> list[Finding]:
+    folders = [*Path("/usr/lib").glob("*/dpdk/pmds-*"), *Path("/usr/local/lib").glob("*/dpdk/pmds-*")]
+    findings = []
+    for driver in ("af_xdp", "af_packet"):
+        found = any(next(folder.glob(f"librte_net_{driver}.so*"), None) for folder in folders)
+        remedy = unless(found, "apt install librte-net-af-xdp23 librte-net-af-packet23")
+        findings.append(Finding(f"DPDK driver net_{driver}", found, "installed" if found else "not installed", remedy))
+    return findings
+
+
+def _programs() -> list[Finding]:
+    wanted = {
+        "ip": (["-V"], "iproute2"),
+        "ethtool": (["--version"], "ethtool"),
+        "sysctl": (["--version"], "procps"),
+    }
+    findings = []
+    for program, (arguments, package) in wanted.items():
+        if shutil.which(program):
+            findings.append(Finding(program, True, run_program([program, *arguments], check=False).stdout.strip()))
+        else:
+            findings.append(Finding(program, False, "not installed", f"apt install {package}"))
+    return findings
+
+
+def _gateways(plan: ResolvedPlan | None) -> list[Finding]:
+    """The plan's that would run here, or all that a lab can have."""
+    if plan is None:
+        wanted = lab_gateways()
+    else:
+        wanted = [experiment.gateway for experiment in plan.experiments] if looks_here(plan) else []
+    against: dict[str, dict[str, None]] = {}
+    for gateway in wanted:
+        against.setdefault(gateway.driver, {}).update(dict.fromkeys(why_not(gateway)))
+    return [
+        Finding(
+            f"gateway {driver}",
+            not reasons or None,
+            f"skipped: {'; '.join(reasons)}" if reasons else "can be measured",
+            unless(not reasons, "needed only to measure it"),
+        )
+        for driver, reasons in against.items()
+    ]
+
+
+def _iperf3() -> list[Finding]:
+    if not shutil.which("iperf3"):
+        return [Finding("iperf3", None, "not installed; tcp-goodput is skipped", "apt install iperf3")]
+    return [Finding("iperf3", True, run_program(["iperf3", "--version"], check=False).stdout.splitlines()[0])]
+
+
+def _namespaces() -> list[Finding]:
+    veth = ["ip", "link", "add", "name", "left", "type", "veth", "peer", "name", "right"]
+    remedy = "run as root, outside a container without CAP_NET_ADMIN and CAP_SYS_ADMIN"
+    return [
+        _attempt("network namespaces", ["unshare", "--net", "true"], remedy),
+        _attempt("veth pairs", ["unshare", "--net", *veth], remedy + ", with the kernel module veth"),
+    ]
+
+
+def _af_xdp() -> list[Finding]:
+    try:
+        socket.socket(_AF_XDP, socket.SOCK_RAW, 0).close()
+    except OSError as error:
+        remedy = "run as root on a kernel with CONFIG_XDP_SOCKETS, or set `io: af_packet` in the plan's testbed"
+        return [Finding("AF_XDP sockets", False, error.strerror or str(error), remedy)]
+    return [Finding("AF_XDP sockets", True, "can be opened")]
+
+
+def _guest() -> list[Finding]:
+    try:
+        files = find_guest()
+    except NatxyError:
+        remedy = "run `make jool`; without it Jool needs a kernel that takes its module"
+        return [Finding("user-mode Linux", None, "not ready; optional", remedy)]
+    return [Finding("user-mode Linux", True, f"{files.version}, with Jool's modules ({files.folder})")]
+
+
+def _stale() -> list[Finding]:
+    try:
+        left = [
+            *(f"the network namespaces {lab.tester} and {lab.dut}" for lab in stale_labs()),
+            *(f"{name} as changed by process {owner.pid}" for name, owner in MachineSysctls().left_by_dead_owners()),
+        ]
+    except (NatxyError, OSError) as error:
+        return [Finding("left by killed runs", None, str(error), "see to it that `ip netns list` works, as root")]
+    if not left:
+        return [Finding("left by killed runs", True, "nothing")]
+    return [Finding("left by killed runs", None, "; ".join(left), "the next `natxy run` in a lab puts it right")]
+
+
+_PROBES: Sequence[Callable[[], list[Finding]]] = (
+    _root,
+    _kernel,
+    _hugepages,
+    _engine,
+    _dpdk_drivers,
+    _programs,
+    _iperf3,
+    _namespaces,
+    _af_xdp,
+    _guest,
+    _stale,
+)
+
+
+def _attempt(name: str, argv: Sequence[str], remedy: str) -> Finding:
+    try:
+        run_program(argv)
+    except NatxyError as error:
+        return Finding(name, False, str(error), remedy)
+    return Finding(name, True, "can be made")

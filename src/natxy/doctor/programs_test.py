@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+
+from natxy.doctor import programs as plan_programs
+from natxy.doctor.programs import missing_programs
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+
+SEARCH = {"min_rate": "10k", "max_rate": "100k", "error": "1k"}
+
+
+def missing(gateway: object, *, testbed: object = None, **more: Any) -> list[str]:
+    own = {"name": "e", "gateway": gateway, "procedure": "throughput", "search": SEARCH, **more}
+    own = {field: value for field, value in own.items() if value is not None}
+    plan = {"name": "p", "testbed": testbed or {"kind": "lab"}, "experiments": [own]}
+    lacking = missing_programs(resolve(Plan.model_validate(plan)))
+    assert all(names == ["e"] for names in lacking.values())
+    return [*lacking]
+
+
+@pytest.fixture
+def empty_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda program: "/sbin/" + program if program in {"ip", "sysctl"} else None)
+    # Whatever this machine's kernel takes.
+    monkeypatch.setattr(plan_programs, "runs_in_guest", lambda gateway: gateway.driver.startswith("jool"))
+
+
+@pytest.mark.usefixtures("empty_machine")
+@pytest.mark.parametrize(
+    ("gateway", "lines"),
+    [
+        ("linux-forward", []),
+        (
+            "nftables",
+            ["conntrack is not installed: apt install conntrack", "nft is not installed: apt install nftables"],
+        ),
+        (
+            {"driver": "iptables", "backend": "legacy"},
+            [
+                "conntrack is not installed: apt install conntrack",
+                "iptables-legacy is not installed: apt install iptables",
+            ],
+        ),
+    ],
+)
+def test_what_a_gateway_lacks_is_told_with_what_to_install(gateway: Any, lines: list[str]) -> None:
+    driver = gateway if isinstance(gateway, str) else gateway["driver"]
+    stateful = {} if driver == "linux-forward" else {"connections": "1k", "phase1_rate": "1k"}
+    assert missing(gateway, **stateful) == [f"{driver}: {line}" for line in lines]
+
+
+@pytest.mark.usefixtures("empty_machine")
+def test_translators_too() -> None:
+    for driver, words in (
+        ("tayga", "tayga is not installed: apt install tayga"),
+        ("map646", "map646 is not installed: build it from https://github.com/keiichishima/map646"),
+        ("jool-siit", "user-mode Linux is not installed on this machine: run `make jool`"),
+    ):
+        (line,) = missing(driver, translation="siit")
+        assert line.startswith(f"{driver}: {words}")
+
+
+@pytest.mark.usefixtures("empty_machine")
+def test_a_guest_has_the_programs_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_programs, "find_guest", lambda: None)
+    assert missing("jool-siit", translation="siit") == ["jool-siit: jool_siit is not installed: apt install jool-tools"]
+
+
+@pytest.mark.usefixtures("empty_machine")
+def test_a_gateway_elsewhere_is_not_looked_for() -> None:
+    ports = {side: {"interface": side} for side in ("left", "right")}
+    dut = {"ssh": {"host": "dut.example"}, "left": "eth1", "right": "eth2"}
+    hardware = {"kind": "hardware", **ports, "dut": dut}
+    assert missing("nftables", testbed=hardware, connections="1k", phase1_rate="1k") == []
+    assert missing("simulated", testbed={"kind": "simulated"}) == []
+
+
+@pytest.mark.usefixtures("empty_machine")
+def test_commands_of_the_user_s_own_are_looked_for() -> None:
+    gateway = {"driver": "command", "apply": [["my-nat", "start"]], "version": ["ip", "-V"]}
+    assert missing(gateway) == ["command: my-nat is not installed: install it, or correct the gateway's commands"]
+
+
+@pytest.mark.usefixtures("empty_machine")
+def test_nothing_is_looked_for_where_the_gateway_is_not_here() -> None:
+    hosts = {side: {"ssh": f"root@{side}", "interface": "eth1"} for side in ("left", "right")}
+    dut = {"ssh": "root@dut", "left": "eth1", "right": "eth2"}
+    tcp = {"procedure": "tcp-goodput", "search": None}
+    assert missing("linux-forward", testbed={"kind": "hosts", **hosts, "dut": dut}, **tcp) == []
+    assert missing("wire", testbed={"kind": "loop"}) == []
+    assert missing("linux-forward", **tcp) == ["tcp-goodput: iperf3 is not installed: apt install iperf3"]

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A gateway that the user's own commands set up, empty, count and describe."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway
+from natxy.dut.transport.base import CompletedCommand, Transport
+from natxy.errors import DutError
+from natxy.plan.gateways.command import Command, CommandConfig
+from natxy.plan.model.addresses import AddressPlan
+
+
+class CommandGateway(Gateway[CommandConfig]):
+    """`clear` makes sure by `count`; without one it has to trust the user's commands, which the description says."""
+
+    name = "command"
+    summary = "any gateway: your own commands set it up, empty its table, count its connections and describe it"
+
+    @classmethod
+    def programs(cls, config: CommandConfig) -> dict[str, str]:
+        several = (config.apply, config.remove, config.clear, config.restart, config.set_cores, config.describe)
+        commands = [command for each in several for command in each]
+        commands += [command for command in (config.wait_ready, config.count, config.version) if command]
+        return {command[0]: "install it, or correct the gateway's commands" for command in commands}
+
+    def __init__(
+        self, config: CommandConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
+    ) -> None:
+        super().__init__(config, transport, interfaces, addresses)
+        given = {
+            Capability.CLEAR: config.clear,
+            Capability.COUNT: config.count,
+            Capability.SET_CORES: config.set_cores,
+        }
+        self.capabilities = frozenset(capability for capability, commands in given.items() if commands)
+        self._meanings = {
+            "{left}": interfaces.left,
+            "{right}": interfaces.right,
+            "{left_address}": str(addresses.left.dut.ip),
+            "{right_address}": str(addresses.right.dut.ip),
+        }
+
+    def apply(self) -> None:
+        try:
+            self._run_all(self.config.apply)
+        except BaseException:
+            with suppress(DutError):
+                self.remove()
+            raise
+
+    def remove(self) -> None:
+        self._run_all(self.config.remove)
+
+    def restart(self) -> None:
+        if not self.config.restart:
+            super().restart()
+            return
+        self._run_all(self.config.restart)
+        self.wait_ready()
+
+    def set_cores(self, cores: Sequence[int]) -> None:
+        self._meanings["{cores}"] = str(len(cores))
+        self._run_all(self.config.set_cores)
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        """A DUT that cannot be reached, because it boots, is not ready either."""
+        if self.config.wait_ready is None:
+            return
+        deadline = time.monotonic() + self.config.timeout
+        while True:
+            try:
+                self._run(self.config.wait_ready)
+                return
+            except DutError as error:
+                if time.monotonic() > deadline:
+                    raise DutError(f"the gateway was not ready within {self.config.timeout:g} s: {error}") from error
+            time.sleep(0.1)
+
+    def describe(self) -> DutDescription:
+        version = self._run(self.config.version).stdout.strip() if self.config.version else "not told by the plan"
+        configuration = "\n".join(
+            f"# {shlex.join(done.argv)}\n{done.stdout.rstrip()}" for done in map(self._run, self.config.describe)
+        )
+        settings = {"set up by": "; ".join(shlex.join(self._meant(command)) for command in self.config.apply) or "–"}
+        if self.config.stateful:
+            settings["emptied by"] = "; ".join(shlex.join(self._meant(command)) for command in self.config.clear)
+            settings["seen to be empty by"] = (
+                shlex.join(self._meant(self.config.count)) if self.config.count else "nothing; the plan has no `count`"
+            )
+        return DutDescription(self.name, version, settings, configuration)
+
+    def clear(self) -> None:
+        deadline = time.monotonic() + self.config.timeout
+        self._run_all(self.config.clear)
+        while entries := self.count():
+            if time.monotonic() > deadline:
+                raise DutError(
+                    f"the gateway still counts {entries} connections {self.config.timeout:g} s after `clear`; do its "
+                    "commands empty the whole table, and does `count` count nothing else?"
+                )
+            time.sleep(0.02)
+
+    def count(self) -> int | None:
+        if self.config.count is None:
+            return None
+        done = self._run(self.config.count)
+        number = re.search(r"\d+", done.stdout)
+        if number is None:
+            raise DutError(f"`{shlex.join(done.argv)}` should print the number of connections; it printed no number")
+        return int(number[0])
+
+    def _run_all(self, commands: list[Command]) -> None:
+        for command in commands:
+            self._run(command)
+
+    def _run(self, command: Command, *, check: bool = True) -> CompletedCommand:
+        return self.transport.run(self._meant(command), timeout_s=self.config.timeout, check=check)
+
+    def _meant(self, command: Command) -> list[str]:
+        return [re.sub(r"\{\w+\}", lambda found: self._meanings.get(found[0], found[0]), word) for word in command]

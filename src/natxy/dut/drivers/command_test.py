@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import ip_interface
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from natxy.dut.base import Capability, DutInterfaces
+from natxy.dut.drivers.command import CommandGateway
+from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.local import LocalTransport
+from natxy.errors import DutError
+from natxy.plan.gateways import CommandConfig
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.system.machine_sysctls import MachineSysctls
+
+ADDRESSES = AddressPlan(
+    left=LinkAddresses(dut=ip_interface("198.18.0.1/24"), tester=ip_interface("198.18.0.2/24")),
+    right=LinkAddresses(dut=ip_interface("198.19.0.1/24"), tester=ip_interface("198.19.0.2/24")),
+)
+
+
+def gateway(**settings: object) -> CommandGateway:
+    config = CommandConfig.model_validate(settings)
+    return CommandGateway(config, LocalTransport(MachineSysctls()), DutInterfaces("eth1", "eth2"), ADDRESSES)
+
+
+def shell(script: str) -> list[str]:
+    return ["sh", "-c", script]
+
+
+def test_what_arguments_stand_for() -> None:
+    words = ["echo", "{left} {right}", "{left_address}", "{right_address}", "chain { type }", "{other}"]
+    assert gateway(describe=[words]).describe().configuration.splitlines()[1] == (
+        "eth1 eth2 198.18.0.1 198.19.0.1 chain { type } {other}"
+    )
+
+
+def test_failed_set_up_is_taken_back(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    dut = gateway(apply=[["touch", str(mark)], ["false"]], remove=[["rm", str(mark)]])
+    with pytest.raises(DutError, match="`false` failed"):
+        dut.apply()
+    assert not mark.exists()
+
+
+def test_readiness_is_waited_for(tmp_path: Path) -> None:
+    tries = tmp_path / "tries"
+    dut = gateway(wait_ready=shell(f"echo >> {tries}; test $(wc -l < {tries}) -ge 3"))
+    dut.wait_ready()
+    assert len(tries.read_text()) == 3
+
+
+def test_readiness_that_never_comes() -> None:
+    dut = gateway(wait_ready=shell("echo booting; exit 7"), timeout="1s")
+    with pytest.raises(DutError, match=r"not ready within 1 s: .* exit code 7; it said: booting"):
+        dut.wait_ready()
+
+
+def test_restart_by_its_own_commands_and_else_by_setting_it_up_anew(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    verbs = {verb: [shell(f"echo {verb} >> {log}")] for verb in ("apply", "remove", "restart")}
+    ready = shell(f"echo ready >> {log}")
+    gateway(**verbs, wait_ready=ready).restart()
+    del verbs["restart"]
+    gateway(**verbs, wait_ready=ready).restart()
+    assert log.read_text().split() == ["restart", "ready", "remove", "apply", "ready"]
+
+
+def test_cores_are_a_number_in_the_arguments(tmp_path: Path) -> None:
+    dut = gateway(set_cores=[shell(f"echo maxcpus={{cores}} > {tmp_path}/boot")])
+    assert dut.capabilities == {Capability.SET_CORES}
+    dut.set_cores([0, 1, 2])
+    assert (tmp_path / "boot").read_text() == "maxcpus=3\n"
+
+
+def test_a_machine_that_cannot_be_reached_is_not_ready_yet() -> None:
+    class Booting(LocalTransport):
+        tries = 0
+
+        def run(
+            self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+        ) -> CompletedCommand:
+            self.tries += 1
+            if self.tries < 3:
+                raise DutError("no answer")
+            return super().run(argv, input=input, timeout_s=timeout_s, check=check)
+
+    transport = Booting(MachineSysctls())
+    config = CommandConfig(wait_ready=["true"])
+    CommandGateway(config, transport, DutInterfaces("eth1", "eth2"), ADDRESSES).wait_ready()
+    assert transport.tries == 3
+
+
+def test_table_is_seen_to_be_empty(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    table.write_text("sessions: 5 of 100\n")
+    dut = gateway(stateful=True, clear=[shell(f"echo sessions: 0 > {table}")], count=["cat", str(table)])
+    assert dut.capabilities == {Capability.CLEAR, Capability.COUNT}
+    assert dut.count() == 5
+    dut.clear()
+    assert dut.count() == 0
+    assert dut.describe().settings["seen to be empty by"] == f"cat {table}"
+
+
+def test_table_that_stays_full() -> None:
+    dut = gateway(stateful=True, clear=[["true"]], count=["echo", "3"], timeout="1s")
+    with pytest.raises(DutError, match="still counts 3 connections"):
+        dut.clear()
+
+
+def test_count_that_is_no_number() -> None:
+    dut = gateway(stateful=True, clear=[["true"]], count=["echo", "none"])
+    with pytest.raises(DutError, match="printed no number"):
+        dut.count()
+
+
+def test_without_a_count_the_description_says_that_nothing_was_seen() -> None:
+    dut = gateway(stateful=True, clear=[["true"]])
+    dut.clear()
+    assert dut.count() is None
+    assert dut.capabilities == {Capability.CLEAR}
+    assert "no `count`" in dut.describe().settings["seen to be empty by"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"stateful": True}, "needs `clear`"),
+        ({"clear": [["true"]]}, "stateful: true"),
+        ({"apply": ["reboot"]}, "valid list"),
+        ({"apply": [[]]}, "at least 1 item"),
+    ],
+)
+def test_settings_that_cannot_be(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        CommandConfig.model_validate(settings)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jool, NIC México's translator in the Linux kernel: stateful NAT64, and NAT46 through static bindings."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from ipaddress import IPv4Network
+from typing import Any, ClassVar, Final, TypeVar
+
+from natxy.dut.base import Capability, TableNeed
+from natxy.dut.drivers.table_time import longest_s
+from natxy.dut.linux.gateway import LinuxGateway
+from natxy.errors import DutError, PlanError
+from natxy.plan.gateways import JoolConfig, KernelModel
+from natxy.plan.model.addresses import Translation
+from natxy.plan.model.terms import TranslationKind
+
+_INSTANCE: Final = "natxy"
+# Jool reads its configuration from a file that it can seek in.
+_FILE: Final = "/run/natxy-jool.json"
+_FIRST_PORT: Final = 1024
+_LAST_PORT: Final = 65535
+_MOST_BINDINGS: Final = 4096
+_MOST_REMOVALS: Final = 15
+# As the largest published table has. How many there are only a list can tell: in 4.1.9 `jool stats` fails.
+_MOST_SESSIONS: Final = 1_600_000_000
+_PROTOCOLS: Final = ("UDP", "TCP", "ICMP")
+
+JoolT = TypeVar("JoolT", bound=KernelModel)
+
+
+class JoolTranslator(LinuxGateway[JoolT]):
+    """What Jool's two translators share: one instance, configured as a whole from one JSON text."""
+
+    capabilities = frozenset({Capability.SET_CORES})
+    module: ClassVar[str]
+    """Of the kernel; the program that configures it has the same name."""
+
+    @classmethod
+    def programs(cls, config: JoolT) -> dict[str, str]:
+        return super().programs(config) | {cls.module: "apt install jool-tools"}
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """The instance's, in Jool's own words (its `file handle` format)."""
+
+    @property
+    def translation(self) -> Translation:
+        if self.addresses.translation is None:
+            raise PlanError(f"{self.name} translates between families: give the experiment a `translation`")
+        return self.addresses.translation
+
+    def install(self) -> None:
+        self.transport.run(["modprobe", self.module])
+        # A killed run may have left its instance on a DUT that outlives it.
+        self.uninstall()
+        self.transport.run(["tee", _FILE], input=self.configuration())
+        self.transport.run([self.module, "file", "handle", _FILE])
+
+    def uninstall(self) -> None:
+        argv = [self.module, "instance", "remove", _INSTANCE]
+        # It says that there is none by an error.
+        self.transport.run(argv, timeout_s=longest_s(_MOST_SESSIONS), check=False)
+        self.transport.run(["rm", "-f", _FILE])
+
+    def version(self) -> str:
+        return f"Jool {self.transport.run([self.module, '--version']).stdout.strip()} in {self.kernel()}"
+
+    def configuration(self) -> str:
+        return json.dumps({"instance": _INSTANCE, "framework": "netfilter", **self.settings()}, indent=1)
+
+    def common_settings(self) -> dict[str, Any]:
+        # Unless told that IPv6 carries more, it cuts IPv4 packets into fragments of 1280 bytes (RFC 7915 §4).
+        return {"pool6": str(self.translation.prefix), "lowest-ipv6-mtu": self.addresses.mtu}
+
+
+class JoolGateway(JoolTranslator[JoolConfig]):
+    name = "jool"
+    summary = "Jool: stateful NAT64, and NAT46 through static bindings; the kernel module, or in user-mode Linux"
+    module = "jool"
+    capabilities = JoolTranslator.capabilities | {Capability.CLEAR, Capability.COUNT}
+    stateful = True
+
+    def settings(self) -> dict[str, Any]:
+        translation = self.translation
+        hours, seconds = divmod(self.config.udp_timeout_s, 3600)
+        timeout = f"{hours}:{seconds // 60:02}:{seconds % 60:02}"
+        return {
+            "global": {**self.common_settings(), "udp-timeout": timeout},
+            "pool4": [
+                {"protocol": protocol, "prefix": str(network), "port range": ports}
+                for network, ports in self._pool4(translation)
+                for protocol in _PROTOCOLS
+            ],
+            "bib": self._bindings(translation),
+        }
+
+    def check(self, need: TableNeed) -> None:
+        if self.translation.kind == TranslationKind.NAT64:
+            room = self.translation.pool.num_addresses * (_LAST_PORT - _FIRST_PORT + 1)
+            if need.endpoints > room:
+                raise PlanError(
+                    f"the pool {self.translation.pool} has {room} ports, but the left side's connections come from "
+                    f"{need.endpoints} addresses and ports, each of which needs its own: give the translation a larger "
+                    "pool, or ask for fewer connections"
+                )
+        if self.config.udp_timeout_s <= need.longest_trial_s:
+            raise PlanError(
+                f"sessions expire after {self.config.udp_timeout_s} s, but the longest trial takes "
+                f"{need.longest_trial_s:.0f} s from the first connection to the last frame: set the gateway's "
+                f"udp_timeout_s to at least {int(need.longest_trial_s) + 1}, or shorten the trials"
+            )
+
+    def clear(self) -> None:
+        """Removes the instance with all its sessions and bindings, and makes it anew."""
+        for _ in range(_MOST_REMOVALS):
+            self.install()
+            sessions = self.count()
+            if sessions == 0:
+                return
+        raise DutError(
+            f"Jool still has {sessions} sessions after its instance was removed {_MOST_REMOVALS} times "
+            f"({self.transport.describe()}); is something else sending through the DUT?"
+        )
+
+    def count(self) -> int:
+        """UDP sessions. They are counted where they are: a million take 60 MB, and six seconds, to tell."""
+        shown = f"jool -i {_INSTANCE} session display --udp --numeric --csv --no-headers"
+        argv = ["sh", "-c", f"{shown} | wc -l"]
+        return int(self.transport.run(argv, timeout_s=longest_s(_MOST_SESSIONS)).stdout)
+
+    def _pool4(self, translation: Translation) -> list[tuple[IPv4Network, str]]:
+        if translation.kind == TranslationKind.NAT64:
+            assert isinstance(translation.pool, IPv4Network)
+            return [(translation.pool, f"{_FIRST_PORT}-{_LAST_PORT}")]
+        return [(mapping.ipv4, str(self.config.bib_port)) for mapping in translation.mappings]
+
+    def _bindings(self, translation: Translation) -> list[dict[str, str]]:
+        """Through which IPv4 initiators reach IPv6 responders (RFC 6146 §3.2)."""
+        if translation.kind != TranslationKind.NAT46:
+            return []
+        wanted = sum(mapping.ipv4.num_addresses for mapping in translation.mappings)
+        if wanted > _MOST_BINDINGS:
+            raise PlanError(
+                f"a nat46 by {self.name} needs a static binding for each of {wanted} addresses, and natxy sets at most "
+                f"{_MOST_BINDINGS}: give the translation smaller `mappings` and the plan fewer `right_hosts`"
+            )
+        port = self.config.bib_port
+        return [
+            {"protocol": protocol, "ipv6 address": f"{inside}#{port}", "ipv4 address": f"{outside}#{port}"}
+            for mapping in translation.mappings
+            for inside, outside in zip(mapping.ipv6, mapping.ipv4, strict=True)
+            for protocol in ("UDP", "TCP")
+        ]

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenBSD's packet filter over ssh: nat-to, af-to, or plain forwarding with PF off."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import suppress
+from typing import Final
+
+from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway, TableNeed
+from natxy.dut.drivers.openbsd.links import OpenbsdLinks
+from natxy.dut.drivers.openbsd.rules import FIRST_PORT, LAST_PORT, pf_rules
+from natxy.dut.drivers.table_time import longest_s
+from natxy.dut.transport.base import Transport
+from natxy.errors import DutError, PlanError
+from natxy.plan.gateways import OpenbsdPfConfig
+from natxy.plan.gateways.openbsd_pf import PfClear
+from natxy.plan.model.addresses import AddressPlan
+
+_FORWARDING: Final = ("net.inet.ip.forwarding", "net.inet6.ip6.forwarding")
+_UDP_TIMEOUTS: Final = ("udp.first", "udp.single", "udp.multiple")
+_LINK_UP_S: Final = 10.0
+
+
+class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
+    """What PF had before is its /etc/pf.conf, which `remove` loads again."""
+
+    name = "openbsd-pf"
+    summary = "OpenBSD PF over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, forwarding with PF off"
+
+    def __init__(
+        self, config: OpenbsdPfConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
+    ) -> None:
+        super().__init__(config, transport, interfaces, addresses)
+        if config.enabled:
+            self.capabilities = frozenset({Capability.CLEAR, Capability.COUNT})
+        self._rules = pf_rules(config, interfaces, addresses) if config.enabled else ""
+        self._links = OpenbsdLinks(transport, interfaces, addresses, config.neighbors)
+        self._links_set = False
+        self._applied = False
+
+    def set_links(self) -> None:
+        self._links.apply()
+        self._links_set = True
+
+    def unset_links(self) -> None:
+        self._links.remove()
+        self._links_set = False
+
+    def apply(self) -> None:
+        try:
+            self._applied = True
+            self._configure()
+        except BaseException:
+            with suppress(DutError):
+                self.remove()
+            raise
+
+    def remove(self) -> None:
+        if not self._applied:
+            return
+        self._links.remove_neighbors()
+        self.transport.run(["pfctl", "-f", "/etc/pf.conf"])
+        # Enabled already, it fails.
+        self.transport.run(["pfctl", "-e"], check=False)
+        for name in _FORWARDING:
+            self.transport.network.release(name)
+        self._applied = False
+
+    def wait_ready(self) -> None:
+        deadline = time.monotonic() + _LINK_UP_S
+        for interface in (self.interfaces.left, self.interfaces.right):
+            while not self._is_ready(interface):
+                if time.monotonic() > deadline:
+                    raise DutError(
+                        f"the DUT's interface {interface} is not active, or an address of it is still tentative after "
+                        f"{_LINK_UP_S:g} s ({self.transport.describe()}); see `ifconfig {interface}` and the cabling"
+                    )
+                time.sleep(0.2)
+
+    def describe(self) -> DutDescription:
+        settings = {name: self._sysctl(name) for name in _FORWARDING}
+        shown = [["ifconfig", interface] for interface in (self.interfaces.left, self.interfaces.right)]
+        if self.config.enabled:
+            settings |= {"states, hard limit": str(self._state_limit()), "table emptied by": self.config.clear.value}
+            settings |= {name: f"{timeout_s} s" for name, timeout_s in self._udp_timeouts_s().items()}
+            shown = [["pfctl", "-sr"], *shown]
+        configuration = "\n".join(f"# {' '.join(argv)}\n{self.transport.run(argv).stdout.rstrip()}" for argv in shown)
+        version = self.transport.run(["uname", "-sr"]).stdout.strip()
+        return DutDescription(self.name, version, settings, configuration)
+
+    def check(self, need: TableNeed) -> None:
+        if not self.config.enabled:
+            return
+        limit = self._state_limit()
+        if limit < need.connections:
+            raise PlanError(
+                f"PF holds at most {limit} states, but {need.connections} connections are asked for: set the gateway's "
+                f"states to at least {need.connections}, or ask for fewer connections"
+            )
+        translation = self.addresses.translation
+        own = translation.pool.num_addresses if translation else 1
+        room = own * (LAST_PORT - FIRST_PORT + 1) * need.remote_endpoints
+        if room < need.connections:
+            raise PlanError(
+                f"PF tells at most {room} connections apart, each by a port from {FIRST_PORT} to {LAST_PORT} of "
+                f"{own} addresses of its own and by one of {need.remote_endpoints} right addresses and ports, but "
+                f"{need.connections} are asked for: give the plan more `right_hosts` or destination ports, or the "
+                "translation a larger pool"
+            )
+        for name, timeout_s in self._udp_timeouts_s().items():
+            if timeout_s <= need.longest_trial_s:
+                raise PlanError(
+                    f"states expire after {timeout_s} s ({name}), but the longest trial takes "
+                    f"{need.longest_trial_s:.0f} s from the first connection to the last frame: set the gateway's "
+                    f"udp_timeout_s to at least {int(need.longest_trial_s) + 1}, or shorten the trials"
+                )
+
+    def restart(self) -> None:
+        """Boots the DUT anew (RFC 6201 §4.2.1), which is how a machine that no longer answers its table comes back."""
+        self._reboot()
+
+    def clear(self) -> None:
+        if self.config.clear == PfClear.REBOOT:
+            self._reboot()
+        timeout_s = longest_s(self.count())
+        deadline = time.monotonic() + timeout_s
+        self.transport.run(["pfctl", "-F", "states"], timeout_s=timeout_s)
+        while entries := self.count():
+            if time.monotonic() > deadline:
+                raise DutError(f"PF still holds {entries} states {timeout_s:g} s after `pfctl -F states`")
+            time.sleep(0.1)
+
+    def count(self) -> int:
+        return _number(r"current entries\s+(\d+)", self.transport.run(["pfctl", "-si"]).stdout, "pfctl -si")
+
+    def _configure(self) -> None:
+        for name in _FORWARDING:
+            self.transport.network.hold(name, "1")
+        self._links.add_neighbors()
+        if not self.config.enabled:
+            # Disabled already, it fails.
+            self.transport.run(["pfctl", "-d"], check=False)
+            return
+        self.transport.run(["pfctl", "-f", "-"], input=self._rules)
+        self.transport.run(["pfctl", "-e"], check=False)
+
+    def _reboot(self) -> None:
+        """Returns when the DUT answers, forwards and has its rules again."""
+        booted = self._sysctl("kern.boottime")
+        # The connection may end before the command does.
+        with suppress(DutError):
+            self.transport.run(["shutdown", "-r", "now"], check=False)
+        self._wait_for_another_boot(booted)
+        if self._links_set:
+            self._links.apply()
+        self._configure()
+        self.wait_ready()
+
+    def _wait_for_another_boot(self, booted: str) -> None:
+        deadline = time.monotonic() + self.config.reboot_timeout
+        while True:
+            with suppress(DutError):
+                if self._sysctl("kern.boottime") != booted:
+                    return
+            if time.monotonic() > deadline:
+                raise DutError(
+                    f"the DUT was told to reboot and did not answer within {self.config.reboot_timeout:g} s "
+                    f"({self.transport.describe()})"
+                )
+            time.sleep(1)
+
+    def _is_ready(self, interface: str) -> bool:
+        shown = self.transport.run(["ifconfig", interface]).stdout
+        # An IPv6 address that is still being checked for duplicates answers nobody yet.
+        return "status: active" in shown and " tentative" not in shown
+
+    def _sysctl(self, name: str) -> str:
+        return self.transport.run(["sysctl", "-n", name]).stdout.strip()
+
+    def _state_limit(self) -> int:
+        return _number(r"states\s+hard limit\s+(\d+)", self.transport.run(["pfctl", "-sm"]).stdout, "pfctl -sm")
+
+    def _udp_timeouts_s(self) -> dict[str, int]:
+        shown = self.transport.run(["pfctl", "-st"]).stdout
+        return {name: _number(rf"{re.escape(name)}\s+(\d+)s", shown, "pfctl -st") for name in _UDP_TIMEOUTS}
+
+
+def _number(pattern: str, text: str, command: str) -> int:
+    found = re.search(pattern, text)
+    if found is None:
+        raise DutError(f"`{command}` should show {pattern!r}; it showed: {text.strip() or 'nothing'}")
+    return int(found[1])

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules that make PF the gateway that a plan asks for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.drivers.mapped_hosts import mapped_hosts
+from natxy.plan.gateways import OpenbsdPfConfig
+from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.model.terms import TranslationKind
+
+FIRST_PORT: Final = 1024
+LAST_PORT: Final = 65535
+# For each address and port that connections go to; without a range PF takes 50001 to 65535 alone.
+_PORTS: Final = f"port {FIRST_PORT}:{LAST_PORT}"
+
+
+def pf_rules(config: OpenbsdPfConfig, interfaces: DutInterfaces, addresses: AddressPlan) -> str:
+    """A whole pf.conf. Only the translating rules keep states, one a connection: what manages the DUT has none."""
+    lines = []
+    if config.states is not None:
+        lines.append(f"set limit states {config.states}")
+    if config.udp_timeout_s is not None:
+        timeout_s = config.udp_timeout_s
+        lines.append(f"set timeout {{ udp.first {timeout_s}, udp.single {timeout_s}, udp.multiple {timeout_s} }}")
+    lines.append("pass no state")
+    translation = addresses.translation
+    if translation is None:
+        family = "inet6" if addresses.left.dut.version == 6 else "inet"
+        source = f"nat-to {addresses.right.dut.ip} {_PORTS}"
+        # Neighbour solicitations would make states too, and get another source.
+        lines.append(f"pass out on {interfaces.right} {family} proto {{ tcp, udp }} from any to any {source}")
+    elif translation.kind == TranslationKind.NAT64:
+        source = f"af-to inet from {translation.pool} {_PORTS}"
+        lines.append(f"pass in on {interfaces.left} inet6 from any to {translation.prefix} {source}")
+    else:
+        source = f"af-to inet6 from {translation.pool} {_PORTS}"
+        lines += [
+            f"pass in on {interfaces.left} inet from any to {ipv4} {source} to {ipv6}"
+            for ipv4, ipv6 in mapped_hosts(config.driver, translation)
+        ]
+    return "\n".join([*lines, ""])

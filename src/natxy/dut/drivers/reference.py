@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference gateway: a program of natxy's own, natxy-reference, whose limits and faults are exact."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from contextlib import ExitStack
+from ipaddress import ip_network
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway
+from natxy.dut.transport.base import ProgramStarter, Transport
+from natxy.dut.transport.hotplug import parse_cores
+from natxy.engine.devices import ring_slots
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import PortMedium, PortsOpen, PortSpec
+from natxy.engine.program import find_reference
+from natxy.engine.reference import (
+    DirectionFaults,
+    EveryFrames,
+    GatewayApply,
+    GatewayLink,
+    GatewayMode,
+    GatewayRestart,
+    GatewayTable,
+    GatewayTranslation,
+    GatewayTruth,
+    MappedHosts,
+    ReferenceClient,
+    ShareOfDelays,
+    WaitingFrames,
+)
+from natxy.errors import DutError
+from natxy.plan.gateways.reference import DelayShare, Faults, ReferenceConfig, ReferenceMode
+from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.model.terms import TranslationKind
+
+_MODES: Final = {
+    TranslationKind.NAT64: GatewayMode.NAT64,
+    TranslationKind.NAT46: GatewayMode.NAT46,
+    TranslationKind.SIIT: GatewayMode.SIIT,
+}
+
+# Not the interfaces' own: what is for another address, the kernel beside the program throws away without a look.
+_MACS: Final = {Side.LEFT: "02:00:00:00:00:31", Side.RIGHT: "02:00:00:00:01:31"}
+
+
+class ReferenceGateway(Gateway[ReferenceConfig]):
+    name = "reference"
+    summary = "natxy-reference: forwarding, NAT44, NAT66, NAT64, NAT46 and SIIT with limits and faults that are exact"
+
+    def __init__(
+        self, config: ReferenceConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
+    ) -> None:
+        super().__init__(config, transport, interfaces, addresses)
+        if config.keeps_connections:
+            self.capabilities = frozenset({Capability.CLEAR, Capability.COUNT})
+        self._stack = ExitStack()
+        self._client: ReferenceClient | None = None
+        self._gateway = gateway_of(config, addresses)
+
+    def apply(self) -> None:
+        with ExitStack() as stack:
+            # Its words are in the errors that it is the cause of, and of no interest otherwise.
+            log = Path(stack.enter_context(TemporaryDirectory(prefix="natxy-reference-"))) / "reference.log"
+            client = ReferenceClient(self._argv(), log)
+            stack.callback(client.close)
+            client.open_ports(PortsOpen(ports=self._ports()))
+            client.apply(self._gateway)
+            self._client = client
+            self._stack = stack.pop_all()
+
+    def remove(self) -> None:
+        self._client = None
+        self._stack.close()
+
+    def restart(self) -> None:
+        self._running.restart(GatewayRestart(duration_s=self.config.restart_time))
+        time.sleep(self.config.restart_time)
+
+    def clear(self) -> None:
+        rate = self.config.tear_down_rate
+        taken_s = self.config.clear_time + (self.config.table_capacity / rate if rate else 0.0)
+        self._running.clear_table(taken_s)
+        if left := self.count():
+            raise DutError(f"natxy-reference has {left:,} connections after its table was emptied")
+
+    def count(self) -> int | None:
+        return self._running.count_connections() if self.config.keeps_connections else None
+
+    def pause_s(self) -> float | None:
+        exactness = self._running.take_exactness()
+        return max(exactness.longest_pause_ns, exactness.pauses_ns, exactness.lateness_max_ns) / 1e9
+
+    def describe(self) -> DutDescription:
+        info = self._running.info()
+        settings = {"core": ", ".join(map(str, info.worker_cores)), "DPDK": info.dpdk}
+        configuration = json.dumps(self._gateway.model_dump(mode="json", exclude_none=True), indent=2)
+        return DutDescription(self.name, f"{info.name} {info.version}", settings, configuration)
+
+    @property
+    def _running(self) -> ReferenceClient:
+        if self._client is None:
+            raise DutError("natxy-reference does not run: apply the gateway first")
+        return self._client
+
+    def _argv(self) -> list[str]:
+        if not isinstance(self.transport, ProgramStarter):
+            raise DutError(f"the reference gateway runs on the tester's machine, not on {self.transport.describe()}")
+        allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", self.transport.run(["cat", "/proc/self/status"]).stdout)
+        assert allowed
+        worker = parse_cores(allowed[1])[0]
+        # It mostly sleeps, but where it does not, it had better be elsewhere.
+        main = min(os.sched_getaffinity(0) - {worker}, default=worker)
+        program = [str(find_reference()), "--worker-cores", str(worker), "--main-core", str(main)]
+        return self.transport.inside(program)
+
+    def _ports(self) -> list[PortSpec]:
+        both = enumerate(((Side.LEFT, self.interfaces.left), (Side.RIGHT, self.interfaces.right)))
+        if self.interfaces.dpdk:
+            return [PortSpec(side=side, device=device, medium=PortMedium.LOOP) for _, (side, device) in both]
+        slots = ring_slots(self.addresses.mtu)
+        return [
+            PortSpec(
+                side=side,
+                device=f"net_af_packet{number},iface={interface}{slots}",
+                medium=PortMedium.VETH,
+                mac=_MACS[side],
+                mtu=self.addresses.mtu,
+            )
+            for number, (side, interface) in both
+        ]
+
+
+def gateway_of(config: ReferenceConfig, addresses: AddressPlan) -> GatewayApply:
+    """What natxy-reference is told to be."""
+    mode = _mode(config, addresses)
+    keeps = config.mode == ReferenceMode.NAT
+    return GatewayApply(
+        mode=mode,
+        links=[
+            GatewayLink(
+                side=side,
+                addresses=[getattr(pair, side.value).dut.ip for pair in addresses.pairs],
+                neighbors=[getattr(pair, side.value).tester.ip for pair in addresses.pairs],
+            )
+            for side in Side
+        ],
+        translation=None if mode == GatewayMode.FORWARD else _translation(config, addresses),
+        table=_table(config) if keeps else None,
+        truth=GatewayTruth(
+            seed=config.seed,
+            max_rate_fps=config.max_rate,
+            buffer_frames=config.buffer_frames,
+            rate_scope=config.rate_scope,
+            recovery_s=config.recovery_time,
+            forward=_faults(config.forward),
+            reverse=_faults(config.reverse),
+        ),
+    )
+
+
+def _mode(config: ReferenceConfig, addresses: AddressPlan) -> GatewayMode:
+    if addresses.translation:
+        return _MODES[addresses.translation.kind]
+    if config.mode == ReferenceMode.FORWARD:
+        return GatewayMode.FORWARD
+    return GatewayMode.NAT44 if addresses.right.dut.version == 4 else GatewayMode.NAT66
+
+
+def _translation(config: ReferenceConfig, addresses: AddressPlan) -> GatewayTranslation:
+    """Each kind has its own part of what a translation is made of."""
+    keeps = config.mode == ReferenceMode.NAT
+    own = addresses.translation
+    pool = own.pool if own else ip_network(addresses.right.dut.ip)
+    mapped = own is not None and own.kind in {TranslationKind.NAT46, TranslationKind.SIIT}
+    prefixed = own is not None and own.kind in {TranslationKind.NAT64, TranslationKind.SIIT}
+    return GatewayTranslation(
+        pool=pool if keeps else None,
+        port_choice=config.port_choice if keeps else None,
+        prefix=own.prefix if own and prefixed else None,
+        mappings=[MappedHosts(ipv4=each.ipv4, ipv6=each.ipv6) for each in own.mappings] if own and mapped else None,
+    )
+
+
+def _table(config: ReferenceConfig) -> GatewayTable:
+    limited = config.connection_rate is not None
+    return GatewayTable(
+        capacity=config.table_capacity,
+        when_full=config.table_policy,
+        max_connection_rate_cps=config.connection_rate,
+        connection_burst=config.connection_burst if limited else None,
+        without_state_every=config.without_state_every,
+        tear_down_rate_cps=config.tear_down_rate,
+        clear_s=config.clear_time,
+        flow_cost=config.flow_cost,
+    )
+
+
+def _faults(faults: Faults) -> DirectionFaults:
+    loss, reorder = faults.loss, faults.reorder
+    return DirectionFaults(
+        loss=EveryFrames(every=loss.every, frames=loss.frames) if loss else None,
+        loss_ratio=faults.loss_ratio,
+        delay=[_delays(each) for each in faults.delay] or None,
+        keep_order=faults.keep_order,
+        duplicate_every=faults.duplicate_every,
+        reorder=WaitingFrames(every=reorder.every, by=reorder.by) if reorder else None,
+        corrupt_checksum_every=faults.corrupt_checksum_every,
+        wrong_port_every=faults.wrong_port_every,
+    )
+
+
+def _delays(share: DelayShare) -> ShareOfDelays:
+    longest_s = share.min if share.max is None else share.max
+    return ShareOfDelays(share=share.share, min_ns=round(share.min * 1e9), max_ns=round(longest_s * 1e9))

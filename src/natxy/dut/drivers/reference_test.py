@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What natxy-reference is told to be, and the driver's verbs against a stand-in for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import textwrap
+from ipaddress import IPv4Network, IPv6Network, ip_interface
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.drivers.reference import ReferenceGateway, gateway_of
+from natxy.dut.transport.local import LocalTransport
+from natxy.engine.reference import GatewayMode
+from natxy.errors import DutError
+from natxy.plan.gateways import ReferenceConfig
+from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
+from natxy.plan.model.terms import TranslationKind
+from natxy.system.machine_sysctls import MachineSysctls
+
+LEFT = LinkAddresses(dut=ip_interface("10.0.0.1/24"), tester=ip_interface("10.0.0.2/24"))
+RIGHT = LinkAddresses(dut=ip_interface("198.19.0.1/24"), tester=ip_interface("198.19.0.2/24"))
+LEFT6 = LinkAddresses(dut=ip_interface("2001:2::1/64"), tester=ip_interface("2001:2::2/64"))
+RIGHT6 = LinkAddresses(dut=ip_interface("2001:2:0:8000::1/64"), tester=ip_interface("2001:2:0:8000::2/64"))
+PREFIX = IPv6Network("2001:2:0:64::/96")
+MAPPING = AddressMapping(ipv4=IPv4Network("198.19.0.2/32"), ipv6=IPv6Network("2001:2:0:8000::2/128"))
+
+
+def across(kind: TranslationKind) -> AddressPlan:
+    left, right = (LEFT6, RIGHT) if kind != TranslationKind.NAT46 else (LEFT, RIGHT6)
+    pool: Any = IPv4Network("198.19.0.1/32") if right is RIGHT else IPv6Network("2001:2:0:8000::1/128")
+    translation = Translation(kind=kind, prefix=PREFIX, pool=pool, mappings=(MAPPING,))
+    return AddressPlan(left=left, right=right, translation=translation)
+
+
+@pytest.mark.parametrize(
+    ("mode", "addresses", "told", "parts"),
+    [
+        ("forward", AddressPlan(left=LEFT, right=RIGHT), GatewayMode.FORWARD, None),
+        ("nat", AddressPlan(left=LEFT, right=RIGHT), GatewayMode.NAT44, {"pool", "port_choice"}),
+        ("nat", AddressPlan(left=LEFT6, right=RIGHT6), GatewayMode.NAT66, {"pool", "port_choice"}),
+        ("nat", across(TranslationKind.NAT64), GatewayMode.NAT64, {"pool", "port_choice", "prefix"}),
+        ("nat", across(TranslationKind.NAT46), GatewayMode.NAT46, {"pool", "port_choice", "mappings"}),
+        ("forward", across(TranslationKind.SIIT), GatewayMode.SIIT, {"prefix", "mappings"}),
+    ],
+)
+def test_the_mode_and_what_belongs_to_it(
+    mode: str, addresses: AddressPlan, told: GatewayMode, parts: set[str] | None
+) -> None:
+    request = gateway_of(ReferenceConfig.model_validate({"mode": mode}), addresses).model_dump(exclude_none=True)
+    assert request["mode"] == told
+    assert ("table" in request) == (mode == "nat")
+    assert (set(request["translation"]) if "translation" in request else None) == parts
+    assert [link["addresses"] for link in request["links"]] == [[addresses.left.dut.ip], [addresses.right.dut.ip]]
+    assert [link["neighbors"] for link in request["links"]] == [[addresses.left.tester.ip], [addresses.right.tester.ip]]
+
+
+def test_every_limit_and_fault_is_told() -> None:
+    faults = {
+        "loss": {"every": 100, "frames": 2},
+        "loss_ratio": 0.01,
+        "delay": [{"share": 0.9, "min": "1ms"}, {"share": 0.1, "min": "2ms", "max": "3ms"}],
+        "keep_order": True,
+        "duplicate_every": 10,
+        "reorder": {"every": 20, "by": 3},
+        "corrupt_checksum_every": 30,
+        "wrong_port_every": 40,
+    }
+    config = ReferenceConfig.model_validate(
+        {
+            "mode": "nat", "seed": 7, "max_rate": "100k", "rate_scope": "direction", "buffer_frames": 50,
+            "recovery_time": "20ms", "table_capacity": 5000, "table_policy": "lru", "connection_rate": "10k",
+            "connection_burst": 9, "without_state_every": 11, "tear_down_rate": "1M", "clear_time": "5ms",
+            "flow_cost": 0.5,
+            "port_choice": "random",
+            "forward": faults,
+        }
+    )  # fmt: skip
+    told = gateway_of(config, AddressPlan(left=LEFT, right=RIGHT)).model_dump(mode="json", exclude_none=True)
+    assert told["table"] == {
+        "capacity": 5000, "when_full": "lru", "max_connection_rate_cps": 10_000, "connection_burst": 9,
+        "without_state_every": 11, "tear_down_rate_cps": 1e6, "clear_s": 0.005, "flow_cost": 0.5,
+    }  # fmt: skip
+    truth = told["truth"]
+    assert (truth["seed"], truth["max_rate_fps"], truth["rate_scope"]) == (7, 100_000, "direction")
+    assert (truth["buffer_frames"], truth["recovery_s"]) == (50, 0.02)
+    assert truth["forward"] == faults | {
+        "delay": [
+            {"share": 0.9, "min_ns": 1_000_000, "max_ns": 1_000_000},
+            {"share": 0.1, "min_ns": 2_000_000, "max_ns": 3_000_000},
+        ]
+    }
+    assert truth["reverse"] == {"loss_ratio": 0.0, "keep_order": False}
+    assert told["translation"] == {"pool": "198.19.0.1/32", "port_choice": "random"}
+
+
+STAND_IN = """\
+#!{python}
+import json, sys
+connections = 5
+for line in sys.stdin:
+    request = json.loads(line)
+    method = request["method"]
+    with open({record!r}, "a") as record:
+        print(json.dumps({{"argv": sys.argv[1:], "method": method, "params": request["params"]}}), file=record)
+    if method == "gateway.apply" and {refuse}:
+        error = {{"code": -32602, "message": "truth.max_rate_fps: expected a number above 0"}}
+        print(json.dumps({{"jsonrpc": "2.0", "id": request["id"], "error": error}}), flush=True)
+        continue
+    if method == "table.clear":
+        connections = {left}
+    results = {{
+        "engine.info": {{
+            "name": "natxy-reference", "version": "1", "protocol": 1, "dpdk": "22", "compiler": "g++",
+            "worker_cores": [0], "hugepages": False, "tsc_hz": 1, "tsc_error_ppm": 0.0, "tsc_uncertainty_ppm": 0.1,
+        }},
+        "ports.open": {{"ports": []}},
+        "table.clear": {{"cleared": 5}},
+        "table.count": {{"connections": connections}},
+    }}
+    print(json.dumps({{"jsonrpc": "2.0", "id": request["id"], "result": results.get(method, {{}})}}), flush=True)
+"""
+
+
+class Bed:
+    """The driver with its stand-in, which records what it is told."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, left: int = 0, *, refuse: bool = False) -> None:
+        self._record = folder / "requests"
+        program = folder / "stand-in"
+        program.write_text(
+            textwrap.dedent(STAND_IN).format(python=sys.executable, record=str(self._record), left=left, refuse=refuse)
+        )
+        program.chmod(0o755)
+        monkeypatch.setenv("NATXY_REFERENCE", str(program))
+        config = ReferenceConfig.model_validate({"mode": "nat", "restart_time": "10ms"})
+        interfaces = DutInterfaces("net_memif0,id=0", "net_memif1,id=1", dpdk=True)
+        addresses = AddressPlan(left=LEFT, right=RIGHT)
+        self.gateway = ReferenceGateway(config, LocalTransport(MachineSysctls(), [0]), interfaces, addresses)
+
+    def requests(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._record.read_text().splitlines()]
+
+
+def test_its_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bed = Bed(tmp_path, monkeypatch)
+    gateway = bed.gateway
+    gateway.apply()
+    assert gateway.count() == 5
+    gateway.clear()
+    assert gateway.count() == 0
+    gateway.restart()
+    description = gateway.describe()
+    gateway.remove()
+    gateway.remove()
+    asked = bed.requests()
+    methods = [each["method"] for each in asked]
+    assert methods == [
+        "ports.open", "gateway.apply", "table.count", "table.clear", "table.count", "table.count", "gateway.restart",
+        "engine.info", "ports.close",
+    ]  # fmt: skip
+    elsewhere = min(os.sched_getaffinity(0) - {0}, default=0)
+    assert asked[0]["argv"] == ["--worker-cores", "0", "--main-core", str(elsewhere)]
+    assert [port["device"] for port in asked[0]["params"]["ports"]] == ["net_memif0,id=0", "net_memif1,id=1"]
+    assert asked[6]["params"] == {"duration_s": 0.01}
+    assert description.version == "natxy-reference 1"
+    assert json.loads(description.configuration)["mode"] == "nat44"
+
+
+def test_a_table_that_is_not_empty_after_clearing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = Bed(tmp_path, monkeypatch, left=2).gateway
+    gateway.apply()
+    with pytest.raises(DutError, match="has 2 connections after its table was emptied"):
+        gateway.clear()
+    gateway.remove()
+
+
+def test_nothing_stays_of_one_that_was_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bed = Bed(tmp_path, monkeypatch, refuse=True)
+    with pytest.raises(DutError, match=r"refused gateway\.apply: truth\.max_rate_fps: expected a number above 0"):
+        bed.gateway.apply()
+    assert bed.requests()[-1]["method"] == "ports.close"
+    with pytest.raises(DutError, match="does not run"):
+        bed.gateway.count()

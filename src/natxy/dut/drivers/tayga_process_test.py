@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network
+
+import pytest
+
+from natxy.dut.drivers.tayga_process import TaygaProcess
+from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.local import LocalTransport
+from natxy.plan.model.addresses import Translation
+from natxy.plan.model.terms import TranslationKind
+from natxy.system.machine_sysctls import MachineSysctls
+
+TRANSLATION = Translation(
+    kind=TranslationKind.NAT64, prefix=IPv6Network("2001:2:0:64::/96"), pool=IPv4Network("198.19.0.1/32")
+)
+
+
+class Running(LocalTransport):
+    """A machine on which Tayga runs as process 77; it notes what it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(MachineSysctls())
+        self.asked: list[str] = []
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        self.asked.append(" ".join(argv))
+        shown = {"readlink": "net:[5]", "cat": "tayga" if argv[-1].endswith("comm") else "77"}
+        return CompletedCommand(tuple(argv), 0, shown.get(argv[0], "") + "\n", "")
+
+    def pinnings(self) -> list[str]:
+        return [line for line in self.asked if line.startswith("taskset")]
+
+
+@pytest.mark.parametrize(("own", "now", "anew"), [(None, "1,3", "1,3"), (2, None, "2")])
+def test_it_runs_on_the_cores_that_it_is_given_unless_it_has_its_own(
+    own: int | None, now: str | None, anew: str
+) -> None:
+    transport = Running()
+    tayga = TaygaProcess(transport, TRANSLATION, [], [], own)
+    tayga.set_cores([1, 3])
+    assert transport.pinnings() == ([f"taskset --cpu-list --pid {now} 77"] if now else [])
+    transport.asked.clear()
+    tayga.start()
+    assert transport.pinnings() == [
+        f"taskset --cpu-list {anew} tayga --config /dev/stdin --pidfile /run/natxy-tayga-5.pid"
+    ]

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linux's connection tracking table (netfilter conntrack): its size, timeouts, count, and emptying it.
+
+Every stateful gateway built on netfilter has one of these, whatever installs its rules.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable
+from ipaddress import ip_address
+from typing import ClassVar
+
+from natxy.dut.base import TableNeed
+from natxy.dut.drivers.table_time import longest_s
+from natxy.dut.transport.base import Transport
+from natxy.errors import DutError, PlanError
+from natxy.plan.model.addresses import IPNetwork
+
+_PREFIX = "net.netfilter.nf_conntrack_"
+_MOST_OF_ITS_OWN = 1000
+COUNT_PATH = "/proc/sys/net/netfilter/nf_conntrack_count"
+
+
+class ConntrackTable:
+    """`None` leaves a setting as the DUT has it. Timeouts are seconds, `maximum` and `hash_size` entries. The sizes
+    exist once for the whole machine, the timeouts in each network namespace.
+
+    `networks` are those of the test traffic. A DUT may track connections of its own besides, such as the one it is
+    managed by; these don't keep a table from being empty.
+    """
+
+    most_flushes: ClassVar[int] = 15
+
+    def __init__(
+        self,
+        transport: Transport,
+        networks: Iterable[IPNetwork],
+        *,
+        maximum: int | None = None,
+        hash_size: int | None = None,
+        udp_timeout_s: int | None = None,
+        udp_stream_timeout_s: int | None = None,
+    ) -> None:
+        self._transport = transport
+        self._networks = tuple(networks)
+        self._sizes = {"buckets": hash_size, "max": maximum}
+        self._timeouts = {"udp_timeout": udp_timeout_s, "udp_timeout_stream": udp_stream_timeout_s}
+
+    def apply(self) -> None:
+        for name, size in self._sizes.items():
+            if size is not None:
+                self._transport.machine.hold(_PREFIX + name, str(size))
+        for name, timeout_s in self._timeouts.items():
+            if timeout_s is not None:
+                self._transport.network.hold(_PREFIX + name, str(timeout_s))
+
+    def remove(self) -> None:
+        for name in self._timeouts:
+            self._transport.network.release(_PREFIX + name)
+        for name in self._sizes:
+            self._transport.machine.release(_PREFIX + name)
+
+    def describe(self) -> dict[str, str]:
+        return {_PREFIX + name: str(self._read(name)) for name in (*self._sizes, *self._timeouts)}
+
+    def count(self) -> int:
+        return int(self._transport.run(["cat", COUNT_PATH]).stdout)
+
+    def clear(self) -> None:
+        """Flushes until the table counts 0; DutError when it doesn't after `most_flushes`."""
+        # An empty bucket is looked into as well.
+        timeout_s = longest_s(self.count() + self._read("buckets"))
+        for _ in range(self.most_flushes):
+            self._transport.run(["conntrack", "-F"], timeout_s=timeout_s)
+            # A frame still on its way can make an entry after the flush: look a while, then flush again.
+            entries = self._wait_empty(time.monotonic() + 1.0, timeout_s)
+            if entries == 0:
+                return
+        raise DutError(
+            f"the connection tracking table still holds {entries} entries after {self.most_flushes} times "
+            f"`conntrack -F` ({self._transport.describe()}); is something else sending through the DUT?"
+        )
+
+    def check(self, need: TableNeed) -> None:
+        """PlanError as `Gateway.check` says. Values that the plan doesn't set are read from the DUT."""
+        self.check_size(need.connections)
+        for name, option in (("udp_timeout", "udp_timeout_s"), ("udp_timeout_stream", "udp_stream_timeout_s")):
+            timeout_s = self._in_force(name, self._timeouts[name])
+            if timeout_s <= need.longest_trial_s:
+                raise PlanError(
+                    f"connections expire after {timeout_s} s (nf_conntrack_{name}), but the longest trial takes "
+                    f"{need.longest_trial_s:.0f} s from the first connection to the last frame: set the gateway's "
+                    f"{option} to at least {int(need.longest_trial_s) + 1}, or shorten the trials"
+                )
+
+    def check_size(self, connections: int) -> None:
+        """As `check`, of what exists once for the whole machine."""
+        maximum = self._in_force("max", self._sizes["max"])
+        if maximum < connections:
+            raise PlanError(
+                f"the connection tracking table holds at most {maximum} entries (nf_conntrack_max), but "
+                f"{connections} connections are asked for: set the gateway's conntrack_max to at least "
+                f"{connections}, or ask for fewer connections"
+            )
+
+    def _wait_empty(self, deadline: float, timeout_s: float) -> int:
+        while (entries := self._entries_of_test(timeout_s)) > 0 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return entries
+
+    def _entries_of_test(self, timeout_s: float) -> int:
+        entries = self.count()
+        # To list many takes seconds, and so many are not the DUT's own.
+        if not 0 < entries <= _MOST_OF_ITS_OWN:
+            return entries
+        listed = [
+            self._transport.run(["conntrack", "-L", "-f", family], timeout_s=timeout_s).stdout
+            for family in ("ipv4", "ipv6")
+        ]
+        return sum(map(self._is_of_test, "".join(listed).splitlines()))
+
+    def _is_of_test(self, entry: str) -> bool:
+        addresses = map(ip_address, re.findall(r"\b(?:src|dst)=(\S+)", entry))
+        return any(address in network for address in addresses for network in self._networks)
+
+    def _in_force(self, name: str, planned: int | None) -> int:
+        return self._read(name) if planned is None else planned
+
+    def _read(self, name: str) -> int:
+        return int(self._transport.run(["sysctl", "-n", _PREFIX + name]).stdout)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+
+from natxy.dut.transport.local import run_program
+from natxy.errors import DutError
+
+
+def test_output_and_exit_code() -> None:
+    done = run_program(["sh", "-c", "cat; echo said >&2; exit 3"], input="given", check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "given", "said\n")
+
+
+def test_failure_says_what_the_program_said() -> None:
+    with pytest.raises(DutError, match=r"`sh -c 'echo no >&2; exit 3'` failed with exit code 3; it said: no"):
+        run_program(["sh", "-c", "echo no >&2; exit 3"])
+
+
+def test_missing_program() -> None:
+    with pytest.raises(DutError, match="natxy-no-such-program is not installed"):
+        run_program(["natxy-no-such-program"])
+
+
+def test_program_without_an_end() -> None:
+    with pytest.raises(DutError, match=r"stopped after 0\.1 s"):
+        run_program(["sleep", "10"], timeout_s=0.1)
+
+
+def test_program_without_input_does_not_wait_for_the_terminal() -> None:
+    assert run_program(["cat"], timeout_s=5).stdout == ""

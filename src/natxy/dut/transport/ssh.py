@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine's commands over ssh: keys, known hosts, agent and ~/.ssh/config as ssh itself uses them."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, Self
+
+import asyncssh
+
+from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.hotplug import HotPlug
+from natxy.dut.transport.remote_sysctls import RemoteSysctls
+from natxy.errors import DutError
+from natxy.plan.testbeds.machines import SshTarget
+
+# A machine that has gone silent is noticed after so many missed answers, also during a long command.
+_KEEPALIVE_S: Final = 5
+_KEEPALIVES_MISSED: Final = 3
+_COMMAND_NOT_FOUND: Final = 127
+
+
+class SshTransport:
+    """One connection for all commands, made when the first needs it, and anew after it was lost (a DUT that reboots).
+
+    sshd hands a command to the user's shell, so argument lists are quoted for a POSIX shell. Programs get no terminal,
+    and nothing is asked: a key that needs a passphrase has to be in the agent.
+    """
+
+    def __init__(self, target: SshTarget) -> None:
+        self._target = target
+        self._connection: asyncssh.SSHClientConnection | None = None
+        self._connecting = asyncio.Lock()
+        # The connection lives in a loop of its own, so that keepalives go on between commands.
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="ssh", daemon=True)
+        self.machine = self.network = RemoteSysctls(self)
+        self.hot_plug = HotPlug(self)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        running = asyncio.run_coroutine_threadsafe(self._run(argv, input, timeout_s), self._loop)
+        try:
+            done = running.result()
+        except BaseException:
+            running.cancel()
+            raise
+        if check:
+            done.check()
+        return done
+
+    def describe(self) -> str:
+        return f"ssh {self._target}"
+
+    async def _run(self, argv: Sequence[str], input: str | None, timeout_s: float) -> CompletedCommand:
+        connection = await self._connected()
+        command = shlex.join([*self._target.as_root, *argv])
+        given = {"stdin": asyncssh.DEVNULL} if input is None else {"input": input}
+        try:
+            async with connection.create_process(command, errors="replace", **given) as process:
+                try:
+                    done = await process.wait(timeout=timeout_s)
+                except asyncssh.TimeoutError as error:
+                    # Best effort: some sshds let nobody end what root started.
+                    process.kill()
+                    raise DutError(
+                        f"`{shlex.join(argv)}` gave no end within {timeout_s:g} s ({self.describe()})"
+                    ) from error
+        except (asyncssh.Error, OSError) as error:
+            raise DutError(
+                f"the connection was lost during `{shlex.join(argv)}` ({self.describe()}): {_reason(error)}"
+            ) from error
+        if done.returncode == _COMMAND_NOT_FOUND:
+            raise DutError(f"{argv[0]} is not installed there ({self.describe()}): {str(done.stderr).strip()}")
+        # Without a return code the connection ended before the program did.
+        if done.returncode is None:
+            raise DutError(f"the connection was lost during `{shlex.join(argv)}` ({self.describe()})")
+        return CompletedCommand(tuple(argv), done.returncode, str(done.stdout), str(done.stderr))
+
+    async def _connected(self) -> asyncssh.SSHClientConnection:
+        async with self._connecting:
+            if self._connection is None or self._connection.is_closed():
+                self._connection = await self._connect()
+            return self._connection
+
+    async def _connect(self) -> asyncssh.SSHClientConnection:
+        target = self._target
+        given = {"username": target.user, "port": target.port, "config": target.config and [target.config]}
+        try:
+            return await asyncssh.connect(
+                target.host,
+                connect_timeout=target.connect_timeout,
+                login_timeout=target.connect_timeout,
+                keepalive_interval=_KEEPALIVE_S,
+                keepalive_count_max=_KEEPALIVES_MISSED,
+                **{name: value for name, value in given.items() if value is not None},
+            )
+        except asyncssh.HostKeyNotVerifiable as error:
+            raise DutError(
+                f"{self.describe()}: the host's key is not the one in known_hosts, or in none ({error.reason}); "
+                f"compare its fingerprint and add it, e.g. by a first `ssh {target}`"
+            ) from error
+        except asyncssh.PermissionDenied as error:
+            raise DutError(
+                f"{self.describe()}: the login was refused ({error.reason}); natxy asks for no password: "
+                f"see to it that `ssh -o BatchMode=yes {target} true` works"
+            ) from error
+        except (TimeoutError, asyncssh.TimeoutError) as error:
+            raise DutError(
+                f"{self.describe()}: no answer within {target.connect_timeout:g} s; is it up, and its management "
+                "address right?"
+            ) from error
+        except (asyncssh.ConfigParseError, asyncssh.KeyImportError) as error:
+            raise DutError(f"{self.describe()}: the ssh configuration or a key of it is wrong: {error}") from error
+        except (asyncssh.Error, OSError) as error:
+            raise DutError(f"{self.describe()}: {_reason(error)}; see to it that `ssh {target} true` works") from error
+
+    async def _disconnect(self) -> None:
+        if self._connection:
+            self._connection.close()
+            await self._connection.wait_closed()
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__

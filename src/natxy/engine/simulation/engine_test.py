@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import (
+    EstablishRequest,
+    FrameFormat,
+    StreamKind,
+    StreamSpec,
+    TrialRequest,
+    ValidateRequest,
+)
+from natxy.engine.messages.results import Cause, Progress, Verdict
+from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
+from natxy.errors import NatxyError
+from natxy.plan.gateways import SimulatedConfig
+
+FRAME = FrameFormat(size=64)
+
+
+def engine_for(tester_limit_fps: float | None = None, **settings: float) -> SimulatedEngine:
+    config = SimulatedConfig.model_validate({"forwarding_fps": 1000, "connection_rate_fps": 500} | settings)
+    return SimulatedEngine(SimulatedDut(config), tester_limit_fps)
+
+
+def stream(rate_fps: float, source: Side = Side.LEFT, kind: StreamKind = StreamKind.FLOWS) -> StreamSpec:
+    return StreamSpec(name=source, source=source, kind=kind, frame=FRAME, rate_fps=rate_fps, frames=1000)
+
+
+def both(rate_fps: float) -> TrialRequest:
+    return TrialRequest(streams=[stream(rate_fps), stream(rate_fps, Side.RIGHT)], seed=1)
+
+
+def test_both_directions_share_the_forwarding_rate() -> None:
+    engine = engine_for()
+    assert engine.run_trial(both(500)).verdict == Verdict.PASS
+    overloaded = engine.run_trial(both(1000))
+    assert (overloaded.verdict, overloaded.cause) == (Verdict.FAIL, Cause.LOSS)
+    assert [result.received for result in overloaded.streams] == [500, 500]
+
+
+def test_one_lossy_direction_fails_a_trial() -> None:
+    result = engine_for(reverse_loss_ratio=0.01).run_trial(both(10))
+    assert result.verdict == Verdict.FAIL
+    assert [stream.lost for stream in result.streams] == [0, 10]
+
+
+def test_a_slow_tester_is_invalid_and_not_the_duts_fault() -> None:
+    result = engine_for(tester_limit_fps=300).run_trial(both(400))
+    assert (result.verdict, result.cause) == (Verdict.INVALID, Cause.LATE)
+    assert result.streams[0].pacing.overrun_ns > 0
+
+
+@pytest.mark.parametrize(("rate_fps", "capacity", "made"), [(500, 2000, 1000), (1000, 2000, 500), (500, 700, 700)])
+def test_connections_are_limited_by_rate_and_table(rate_fps: float, capacity: int, made: int) -> None:
+    engine = engine_for(table_capacity=capacity)
+    result = engine.establish(EstablishRequest(stream=stream(rate_fps), seed=1))
+    assert result.established == made
+    assert (result.verdict == Verdict.PASS) == (made == 1000)
+    validated = engine.validate(ValidateRequest(frame=FRAME, rate_fps=100, seed=1))
+    assert validated.streams[0].lost == 1000 - made
+
+
+def test_replies_need_a_phase_1() -> None:
+    request = TrialRequest(streams=[stream(10, Side.RIGHT, StreamKind.REPLIES)], seed=1)
+    with pytest.raises(NatxyError, match="before a phase 1"):
+        engine_for().run_trial(request)
+
+
+def test_time_is_virtual() -> None:
+    engine = engine_for()
+    seen: list[Progress] = []
+    engine.run_trial(both(10).model_copy(update={"drain_s": 2.0}), seen.append)
+    assert engine.elapsed_s == pytest.approx(102)
+    assert [progress.elapsed_s for progress in seen[:3]] == pytest.approx([0.2, 0.4, 0.6])
+    assert seen[-1].sent == 2000

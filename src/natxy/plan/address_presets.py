@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The address plans a plan can name: RFC 2544 C.2.2's and RFC 5180's benchmark blocks, and private inner sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
+from typing import Final
+
+from natxy.plan.experiment import Addresses
+from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, Translation
+from natxy.plan.model.terms import Family, TranslationKind
+from natxy.plan.written import AddressesPlan, TranslationPlan
+
+# Where test traffic may go: benchmark blocks (RFC 6890, RFC 5180 with its erratum), private and shared ones.
+SAFE_NETWORKS: Final = tuple(
+    ip_network(text)
+    for text in (
+        "198.18.0.0/15",
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "2001:2::/48",
+        "fc00::/7",
+    )
+)
+
+
+def is_safe(hosts: Hosts) -> bool:
+    """Whether test traffic may go there without being allowed to (RFC 6815)."""
+    return all(each.within(SAFE_NETWORKS) for each in hosts.ranges)
+
+
+def _link(dut: str, tester: str, behind: str) -> LinkAddresses:
+    return LinkAddresses(dut=ip_interface(dut), tester=ip_interface(tester), behind=(ip_network(behind),))
+
+
+def _link_to(link: LinkAddresses, networks: int) -> LinkAddresses:
+    """With so many networks behind it: halves of the usual prefix's second half, and so on, or /64s."""
+    if networks == 1:
+        return link
+    space = _NETWORKS[link]
+    if space.version == 6:
+        space = next(space.subnets(new_prefix=65 - networks.bit_length()))
+    return link.model_copy(update={"behind": (space,), "networks": networks})
+
+
+def _played_in(link: LinkAddresses, preset: AddressPreset) -> Hosts:
+    """In each of the link's networks one host, or all that its preset has."""
+    first, *_, last = link.routes
+    host_bits = first.max_prefixlen - first.prefixlen
+    if preset == AddressPreset.SINGLE:
+        return _hosts(str(first[_HOST]), str(last[_HOST]), host_bits)
+    if first.version == 6:
+        return _hosts(str(first[_HOST]), str(last[(0xFFFF << 48) + _HOST]), 48)
+    return _hosts(str(first[0]), str(last[-1]))
+
+
+def _mapping(ipv4: str, ipv6: str) -> AddressMapping:
+    return AddressMapping(ipv4=IPv4Network(ipv4), ipv6=IPv6Network(ipv6))
+
+
+def _hosts(first: str, last: str, low_bit: int = 0) -> Hosts:
+    return Hosts.model_validate({"first": first, "last": last, "low_bit": low_bit})
+
+
+# A varying IPv4 address keeps off the link's own /24; it lies behind the tester's link address. An IPv6 address varies
+# in bits 96 to 111.
+_PRIVATE_V4: Final = _link("10.0.0.1/24", "10.0.0.2/24", "10.0.0.0/16")
+_LEFT_V4: Final = _link("198.18.0.1/24", "198.18.0.2/24", "198.18.0.0/16")
+_RIGHT_V4: Final = _link("198.19.0.1/24", "198.19.0.2/24", "198.19.0.0/16")
+_PRIVATE_V6: Final = _link("fd00:2::1/64", "fd00:2::2/64", "fd00:2:0:1::/64")
+_LEFT_V6: Final = _link("2001:2::1/64", "2001:2::2/64", "2001:2:0:1::/64")
+_RIGHT_V6: Final = _link("2001:2:0:8000::1/64", "2001:2:0:8000::2/64", "2001:2:0:8001::/64")
+
+_MANY: Final = {
+    _PRIVATE_V4: _hosts("10.0.1.0", "10.0.255.254"),
+    _LEFT_V4: _hosts("198.18.1.0", "198.18.255.254"),
+    _RIGHT_V4: _hosts("198.19.1.0", "198.19.255.254"),
+    _PRIVATE_V6: _hosts("fd00:2:0:1::2", "fd00:2:0:1::ffff:2", low_bit=16),
+    _LEFT_V6: _hosts("2001:2:0:1::2", "2001:2:0:1::ffff:2", low_bit=16),
+    _RIGHT_V6: _hosts("2001:2:0:8001::2", "2001:2:0:8001::ffff:2", low_bit=16),
+}
+
+
+# Where networks lie that have routes of their own: beside the links' own, which are no routes.
+_NETWORKS: Final = {
+    _PRIVATE_V4: ip_network("10.0.128.0/17"),
+    _LEFT_V4: ip_network("198.18.128.0/17"),
+    _RIGHT_V4: ip_network("198.19.128.0/17"),
+    _PRIVATE_V6: ip_network("fd00:2:0:1000::/52"),
+    _LEFT_V6: ip_network("2001:2:0:1000::/52"),
+    _RIGHT_V6: ip_network("2001:2:0:9000::/52"),
+}
+_HOST: Final = 2
+
+# IPv6 hosts that IPv4 addresses stand for count in their last 16 bits, as those do.
+_MAPPED: Final = {
+    _LEFT_V6: _hosts("2001:2:0:1::100", "2001:2:0:1::fffe"),
+    _RIGHT_V6: _hosts("2001:2:0:8001::100", "2001:2:0:8001::fffe"),
+}
+
+# In the benchmark block: translators may refuse 64:ff9b::/96 for its non-global addresses (RFC 6052 §3.1).
+PREFIX: Final = IPv6Network("2001:2:0:64::/96")
+_POOLS: Final[Mapping[int, IPNetwork]] = {4: IPv4Network("198.18.0.0/24"), 6: IPv6Network("2001:2:0:8064::/120")}
+_MAPPINGS: Final[Mapping[tuple[TranslationKind | None, AddressPreset], AddressMapping]] = {
+    (TranslationKind.SIIT, AddressPreset.SINGLE): _mapping("198.18.0.2/32", "2001:2::2/128"),
+    (TranslationKind.SIIT, AddressPreset.MULTIPLE): _mapping("198.18.0.0/16", "2001:2:0:1::/112"),
+    (TranslationKind.NAT46, AddressPreset.SINGLE): _mapping("198.19.0.2/32", "2001:2:0:8000::2/128"),
+    (TranslationKind.NAT46, AddressPreset.MULTIPLE): _mapping("198.19.0.0/16", "2001:2:0:8001::/112"),
+}
+
+
+def resolve_addresses(
+    plan: AddressesPlan, family: Family, translation: TranslationKind | None, *, hiding: bool
+) -> Addresses:
+    """`family`: of both sides where there is no `translation`. `hiding`: the gateway hides the left side, which then
+    has private addresses."""
+    left_family, right_family = translation.families if translation else (family, family)
+    private = hiding and translation is None
+    if left_family == Family.IPV4:
+        left = _PRIVATE_V4 if private else _LEFT_V4
+    else:
+        left = _PRIVATE_V6 if private else _LEFT_V6
+    right = _RIGHT_V4 if right_family == Family.IPV4 else _RIGHT_V6
+    many = _MANY | _MAPPED if (translation, AddressPreset.MULTIPLE) in _MAPPINGS else _MANY
+    left, right = (plan.left or _link_to(left, plan.networks)), (plan.right or _link_to(right, plan.networks))
+
+    def played(link: LinkAddresses) -> Hosts:
+        if plan.networks > 1 and link.networks == plan.networks:
+            return _played_in(link, plan.preset)
+        if plan.preset == AddressPreset.MULTIPLE and link in many:
+            return many[link]
+        return Hosts.model_validate(link.tester.ip)
+
+    return Addresses(
+        preset=plan.preset,
+        left=left,
+        right=right,
+        left_hosts=plan.left_hosts or played(left),
+        right_hosts=plan.right_hosts or played(right),
+    )
+
+
+def resolve_translation(plan: TranslationPlan, addresses: Addresses) -> Translation:
+    dut = addresses.right.dut.ip
+    pool: IPNetwork = _POOLS[dut.version] if addresses.preset == AddressPreset.MULTIPLE else ip_network(dut)
+    mapping = _MAPPINGS.get((plan.kind, addresses.preset))
+    return Translation(
+        kind=plan.kind,
+        prefix=plan.prefix or PREFIX,
+        pool=plan.pool or pool,
+        mappings=((mapping,) if mapping else ()) if plan.mappings is None else plan.mappings,
+    )

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be wrong with a translation between families before any machine is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from natxy.plan.address_presets import is_safe
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.problems import Location, Problem
+from natxy.plan.model.terms import TranslationKind
+from natxy.plan.written import ExperimentPlan, Plan
+
+
+def check_translation(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    kind = own.translation.kind if own.translation else None
+    at = (*location, "translation")
+    gateway = experiment.gateway
+    if kind not in gateway.translations:
+        able = ", ".join(sorted(each for each in gateway.translations if each))
+        can = f"only {able}" if able else "none"
+        text = f"{gateway.driver} translates {can}; " + ("remove it" if kind else "name one, or choose another gateway")
+        yield Problem(at, text)
+    if kind is None:
+        return
+    if own.family not in (None, kind.families[0]):
+        yield Problem((*location, "family"), f"{kind} has {kind.families[0]} on the left; remove it")
+    yield from _check_connections(kind, experiment, location)
+    yield from _check_addresses(plan, kind, experiment, at)
+
+
+def _check_connections(kind: TranslationKind, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    if kind == TranslationKind.SIIT and experiment.uses_connections:
+        text = f"siit keeps no connections, which {experiment.procedure.name} asks for here; choose nat64 or nat46"
+        yield Problem((*location, "translation"), text)
+    if kind == TranslationKind.NAT64 and not experiment.makes_connections:
+        text = "missing; through a nat64 only established connections have replies: give the connections of phase 1"
+        yield Problem((*location, "connections"), f"{text}, e.g. 50k, or `translation: siit`")
+
+
+def _check_addresses(plan: Plan, kind: TranslationKind, experiment: Experiment, at: Location) -> Iterator[Problem]:
+    translation = experiment.translation
+    assert translation is not None
+    if translation.pool.version != experiment.addresses.right.dut.version:
+        yield Problem(
+            (*at, "pool"), f"{translation.pool} stands for the left's hosts on the right, whose family it needs"
+        )
+    hosts = experiment.addresses
+    addressed = [(hosts.right_hosts, experiment.left_destinations)]
+    if kind == TranslationKind.SIIT or not experiment.makes_connections:
+        addressed.append((hosts.left_hosts, experiment.right_destinations))
+    for own, seen in addressed:
+        if seen is None:
+            yield Problem((*at, "mappings"), f"none covers {_span(own)}, so no IPv4 host can send there; add one")
+        elif seen.first.version == 4 and not plan.allow_public_destinations and not is_safe(seen):
+            text = f"{_span(seen)} is outside the benchmark and private ranges (RFC 6815); choose others, or set "
+            yield Problem((*at, "mappings"), text + "`allow_public_destinations: true` on an isolated network")
+
+
+def _span(hosts: Hosts) -> str:
+    return str(hosts.first) if hosts.size == 1 else f"{hosts.first} to {hosts.last}"

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The addresses that the tester plays on one side: a bit field, a prefix, a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from itertools import pairwise
+from typing import Annotated, Any, Final
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    RootModel,
+    model_serializer,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from natxy.plan.model.addresses import IPAddress, IPNetwork
+from natxy.plan.model.base import PlanModel
+from natxy.plan.model.terms import MOST_ADDRESSES_LISTED
+
+MOST_BITS: Final = 32
+
+
+class AddressRange(PlanModel):
+    """`first` to `last`, which may differ in one field of at most 32 bits that begins `low_bit` bits above the
+    least significant bit. A plain address in a plan is a range of one, a prefix the range of its hosts."""
+
+    first: IPAddress
+    last: IPAddress
+    low_bit: Annotated[int, Field(ge=0, le=127)] = 0
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_text(cls, given: object) -> object:
+        if isinstance(given, str):
+            return _of_text(given)
+        return {"first": given, "last": given} if isinstance(given, IPv4Address | IPv6Address) else given
+
+    @model_validator(mode="after")
+    def _one_field(self) -> AddressRange:
+        if self.first.version != self.last.version:
+            raise ValueError("first and last must be of one family")
+        varying = int(self.first) ^ int(self.last)
+        if varying >> self.low_bit << self.low_bit != varying or (varying >> self.low_bit).bit_length() > MOST_BITS:
+            raise ValueError(
+                f"first and last may only differ in the 32 bits from bit {self.low_bit} upwards; "
+                "set `low_bit` to the lowest bit that varies"
+            )
+        if int(self.first) > int(self.last):
+            raise ValueError(f"first ({self.first}) must not be above last ({self.last})")
+        return self
+
+    @property
+    def size(self) -> int:
+        return ((int(self.last) - int(self.first)) >> self.low_bit) + 1
+
+    @property
+    def values(self) -> tuple[int, int]:
+        """Of the bits that vary, the first and the last value."""
+        first, last = int(self.first) >> self.low_bit, int(self.last) >> self.low_bit
+        return first & self._ones, last & self._ones
+
+    @property
+    def fixed_part(self) -> int:
+        """The address but for the bits that vary."""
+        return int(self.first) & ~(self._ones << self.low_bit)
+
+    @property
+    def _ones(self) -> int:
+        return (1 << ((int(self.first) ^ int(self.last)) >> self.low_bit).bit_length()) - 1
+
+    def within(self, networks: Iterable[IPNetwork]) -> bool:
+        return any(self.first in network and self.last in network for network in networks)
+
+    def __contains__(self, address: IPAddress) -> bool:
+        return int(self.first) <= int(address) <= int(self.last)
+
+    def __str__(self) -> str:
+        return str(self.first) if self.size == 1 else f"{self.first} to {self.last}"
+
+
+def _of_text(given: str) -> dict[str, IPAddress]:
+    try:
+        if "/" in given:
+            network = ip_network(given)
+        else:
+            address = ip_address(given)
+    except ValueError as error:
+        text = "expected an address, a prefix such as 198.18.0.0/24, or {first: 198.18.0.2, last: 198.18.0.9}"
+        raise ValueError(f"{error}; {text}") from error
+    return _hosts_of(network) if "/" in given else {"first": address, "last": address}
+
+
+def _hosts_of(network: IPNetwork) -> dict[str, IPAddress]:
+    """Without the subnet's own address, and without IPv4's broadcast address."""
+    if network.max_prefixlen - network.prefixlen > MOST_BITS:
+        raise ValueError(f"{network} has more than 2^32 addresses; give a /96 or longer, or {{first, last, low_bit}}")
+    first, last = network.network_address, network.broadcast_address
+    if network.num_addresses > 2:
+        first += 1
+        last -= network.version == 4
+    return {"first": first, "last": last}
+
+
+class Hosts(RootModel[Annotated[tuple[AddressRange, ...], Field(min_length=1, max_length=MOST_ADDRESSES_LISTED)]]):
+    """One range, or a list of ranges with the same values in the same bits: addresses, or prefixes of one length."""
+
+    model_config = ConfigDict(frozen=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        several = handler.resolve_ref_schema(handler(schema))
+        return {"anyOf": [several["items"], several]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one(cls, given: object) -> object:
+        return given if isinstance(given, list | tuple) else (given,)
+
+    @model_validator(mode="after")
+    def _alike(self) -> Hosts:
+        first = self.ranges[0]
+        for other in self.ranges[1:]:
+            if other.first.version != first.first.version:
+                raise ValueError(f"{first} and {other} must be of one family")
+            if other.values != first.values or (first.size > 1 and other.low_bit != first.low_bit):
+                raise ValueError(
+                    f"{first} and {other} must have the same values in the same bits, as prefixes of one length have"
+                )
+        for one, next_one in pairwise(sorted(self.ranges, key=lambda each: each.fixed_part)):
+            if one.fixed_part == next_one.fixed_part:
+                raise ValueError(f"{one} stands in the list twice")
+        if self.size > 1 << MOST_BITS:
+            raise ValueError(f"{self.size} addresses are more than 2^32; give fewer")
+        return self
+
+    @model_serializer
+    def _shortest(self) -> Any:
+        dumped = [str(each.first) if each.size == 1 else each.model_dump(mode="json") for each in self.ranges]
+        return self.ranges[0].model_dump(mode="json") if len(dumped) == 1 else dumped
+
+    @property
+    def ranges(self) -> tuple[AddressRange, ...]:
+        return self.root
+
+    @property
+    def first(self) -> IPAddress:
+        return self.ranges[0].first
+
+    @property
+    def last(self) -> IPAddress:
+        return self.ranges[-1].last
+
+    @property
+    def size(self) -> int:
+        return sum(each.size for each in self.ranges)
+
+    @property
+    def first_alone(self) -> Hosts:
+        return Hosts.model_validate(self.first)
+
+    def __contains__(self, address: IPAddress) -> bool:
+        return any(address in each for each in self.ranges)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many lost frames a trial may have and still pass: none in the RFCs, so what is measured otherwise says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from natxy.plan.model.base import PlanModel
+from natxy.plan.model.units import Share
+
+
+class LossTolerance(PlanModel):
+    """Shares of a direction's frames. One value in a plan is both directions'."""
+
+    forward: Share = 0.0
+    reverse: Share = 0.0
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        full = handler(schema)
+        return {"anyOf": [full["properties"]["forward"], full]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _both_directions(cls, given: object) -> object:
+        return given if isinstance(given, Mapping | LossTolerance) else {"forward": given, "reverse": given}
+
+    @property
+    def most(self) -> float:
+        return max(self.forward, self.reverse)
+
+    @property
+    def text(self) -> str:
+        """`0.01 %`, or `0.01 % forward, 0 % reverse`."""
+        forward, reverse = (f"{100 * share:.10g} %" for share in (self.forward, self.reverse))
+        return forward if forward == reverse else f"{forward} forward, {reverse} reverse"
+
+    @property
+    def label(self) -> str:
+        """What stands wherever a rate does that lost frames went with: it is not what the RFCs call by its name."""
+        return f" (non-RFC: up to {self.text} loss)" if self.most else ""
+
+
+def loss_tolerance_of(settings: Mapping[str, Any]) -> LossTolerance:
+    """Of an experiment as a run's plan.yaml has it."""
+    return LossTolerance.model_validate(settings.get("loss_tolerance") or 0)

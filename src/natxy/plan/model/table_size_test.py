@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from natxy.plan.gateways import NftablesConfig
+from natxy.plan.yaml.loading_test import errors_of, load
+
+PLAN = """\
+name: sized
+experiments:
+  - name: rate
+    gateway: {driver: nftables, conntrack_max: %s}
+    procedure: %s
+    search: {min_rate: 100k, max_rate: 1M}
+"""
+RATE = "connection-rate\n    connections: [100k, 101, 3]"
+
+
+@pytest.mark.parametrize(
+    ("written", "sizes"),
+    [("{per_connection: 1.1}", [110_000, 112, 4]), ("{per_connection: 1}", [100_000, 101, 3]), ("1M", 3 * [1_000_000])],
+)
+def test_a_table_follows_the_connections(tmp_path: Path, written: str, sizes: list[int]) -> None:
+    plan = load(tmp_path, PLAN % (written, RATE))
+    gateways = [experiment.gateway for experiment in plan.experiments]
+    assert [gateway.conntrack_max for gateway in gateways if isinstance(gateway, NftablesConfig)] == sizes
+    assert [experiment.cell["connections"] for experiment in plan.experiments] == [100_000, 101, 3]
+    assert load(tmp_path, plan.to_yaml()) == plan
+
+
+def test_no_table_is_larger_than_the_kernels(tmp_path: Path) -> None:
+    assert "conntrack_max: expected at most 2147483647" in errors_of(tmp_path, PLAN % (2**31, RATE))
+
+
+def test_the_share_is_swept_like_anything(tmp_path: Path) -> None:
+    plan = load(tmp_path, PLAN % ("{per_connection: [1, 2]}", RATE))
+    assert [[*experiment.cell.values()] for experiment in plan.experiments][:4] == [
+        ["1", 100_000],
+        ["1", 101],
+        ["1", 3],
+        ["2", 100_000],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "procedure", "message"),
+    [
+        ("{per_connection: 1.1}", "table-capacity", "it follows `connections`, and there are none; give these, or a"),
+        ("{per_connection: 0}", RATE, "expected a count, or {per_connection: 1.1} with a number above 0"),
+        ("{per_conection: 1}", RATE, "expected a count, or {per_connection: 1.1} with a number above 0"),
+        ("{per_connection: 0.9}", RATE, "the table of 90000 entries is smaller than the 100000 connections"),
+    ],
+)
+def test_a_table_that_can_follow_nothing_is_refused(tmp_path: Path, written: str, procedure: str, message: str) -> None:
+    assert f"plan.yaml:4:33: experiments[0].gateway.conntrack_max: {message}" in errors_of(
+        tmp_path, PLAN % (written, procedure)
+    )

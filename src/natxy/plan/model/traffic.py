@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Directions, port ranges and orders of test traffic."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from natxy.plan.model.base import PlanModel
+from natxy.plan.model.terms import Order
+
+CellValue = bool | int | float | str
+
+
+class Directions(StrEnum):
+    """`forward` is left to right, the initiator's direction."""
+
+    BIDIRECTIONAL = "bidirectional"
+    FORWARD = "forward"
+    REVERSE = "reverse"
+
+
+class PortRange(PlanModel):
+    """`1024-65535`, one port, or `{min: 1024, max: 65535}`."""
+
+    min: Annotated[int, Field(ge=0, le=65535)]
+    max: Annotated[int, Field(ge=0, le=65535)]
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, {"type": "integer"}, handler(schema)]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _written_as_text(cls, given: object) -> object:
+        if isinstance(given, int) and not isinstance(given, bool):
+            return {"min": given, "max": given}
+        if isinstance(given, str):
+            match = re.fullmatch(r"\s*(\d+)\s*[-–]\s*(\d+)\s*", given)
+            if not match:
+                raise ValueError(f"expected a port range such as 1024-65535, got {given!r}")
+            return {"min": int(match[1]), "max": int(match[2])}
+        return given
+
+    @model_validator(mode="after")
+    def _ordered(self) -> PortRange:
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) must not be above max ({self.max})")
+        return self
+
+    @property
+    def size(self) -> int:
+        return self.max - self.min + 1
+
+
+class Orders(PlanModel):
+    """How varying fields follow each other in phase 1 and in traffic without connections, and how phase 2 reads the
+    state table (RFC 9693 §4.4)."""
+
+    source_address: Order = Order.PSEUDORANDOM
+    destination_address: Order = Order.PSEUDORANDOM
+    source_port: Order = Order.PSEUDORANDOM
+    destination_port: Order = Order.PSEUDORANDOM
+    state_table: Order = Order.PSEUDORANDOM

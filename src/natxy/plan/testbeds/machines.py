@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machines that a testbed reaches: how to log in, and where the DUT is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from natxy.plan.model.base import PlanModel
+from natxy.plan.model.units import Duration
+from natxy.plan.testbeds.ports import InterfaceName
+
+
+class SshTarget(PlanModel):
+    """`user@host`, or a mapping. What isn't given is as `~/.ssh/config` has it; the host's key must be a known one."""
+
+    host: Annotated[str, Field(min_length=1)]
+    user: str | None = None
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    config: Path | None = Field(default=None, description="instead of ~/.ssh/config")
+    connect_timeout: Duration = 10.0
+    as_root: list[str] = Field(
+        default=[], description="what makes a command run as root, e.g. [sudo, -n]; none when the user is root"
+    )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _written_as_text(cls, given: object) -> object:
+        if not isinstance(given, str):
+            return given
+        user, _, host = given.rpartition("@")
+        return {"host": host, "user": user or None}
+
+    def __str__(self) -> str:
+        return f"{self.user}@{self.host}" if self.user else self.host
+
+
+class LinkSetUp(StrEnum):
+    """`set`: natxy gives the DUT's interfaces addresses and routes, and takes them back. `keep`: they have them."""
+
+    SET = "set"
+    KEEP = "keep"
+
+
+class DutLocation(PlanModel):
+    """By ssh, else in a network namespace of this machine, else on this machine itself."""
+
+    left: InterfaceName
+    right: InterfaceName
+    ssh: SshTarget | None = None
+    namespace: str | None = Field(default=None, description="a network namespace on this machine")
+    addresses: LinkSetUp = LinkSetUp.SET
+
+    @model_validator(mode="after")
+    def _one_place(self) -> DutLocation:
+        if self.ssh and self.namespace:
+            raise ValueError("ssh and namespace are two places; remove one of them")
+        if self.left == self.right:
+            raise ValueError(f"left and right are one interface, {self.left}; a gateway forwards between two")
+        return self
+
+    @property
+    def may_be_elsewhere(self) -> bool:
+        """The user's commands run on this machine, and may reach another one."""
+        return self.ssh is None and self.namespace is None and self.addresses == LinkSetUp.KEEP

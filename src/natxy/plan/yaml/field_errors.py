@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pydantic finds wrong, in the words of who writes a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from difflib import get_close_matches
+from typing import Any, Final
+
+from pydantic_core import ErrorDetails
+from ruamel.yaml.comments import TaggedScalar
+
+from natxy.plan.gateways.openbsd_pf import MAC_PATTERN
+from natxy.plan.model.problems import Location, Problem
+from natxy.plan.testbeds.ports import INTERFACE_PATTERN, PCI_PATTERN
+from natxy.plan.yaml.schema import field_names, plan_schema
+
+# What was expected, by pydantic's names of what is wrong.
+_EXPECTED: Final = {
+    "list_type": "a list", "string_type": "a word or text",
+    "int_type": "a whole number", "int_parsing": "a whole number", "int_from_float": "a whole number",
+    "float_type": "a number", "float_parsing": "a number",
+    "bool_type": "true or false", "bool_parsing": "true or false",
+    "greater_than_equal": "at least {ge:g}", "greater_than": "more than {gt:g}",
+    "less_than_equal": "at most {le:g}", "less_than": "less than {lt:g}",
+    "multiple_of": "a multiple of {multiple_of}", "too_short": "at least {min_length} of them",
+}  # fmt: skip
+_PATTERNS: Final = {
+    INTERFACE_PATTERN: "the name of an interface, such as ens1f0, of at most 15 characters",
+    PCI_PATTERN: "a PCI address in small letters, such as 0000:41:00.0",
+    MAC_PATTERN: "a MAC address in small letters, such as 02:00:00:00:00:01",
+}
+# Of fields: more are no help.
+_MOST_NAMED: Final = 12
+_MAPPINGS: Final = {"model_type", "model_attributes_type", "dict_type"}
+
+
+def explained_all(errors: Sequence[ErrorDetails]) -> list[Problem]:
+    """Without lists that are too short only for what is wrong in them."""
+    items = {location[:-1] for error in errors for location in _prefixes(error["loc"]) if isinstance(location[-1], int)}
+    return [explained(error) for error in errors if error["type"] != "too_short" or error["loc"] not in items]
+
+
+def _prefixes(location: Location) -> Iterator[Location]:
+    return (location[:length] for length in range(1, len(location) + 1))
+
+
+def explained(details: ErrorDetails) -> Problem:
+    location, given = details["loc"], details["input"]
+    context = details.get("ctx", {})
+    match details["type"]:
+        case "extra_forbidden":
+            message = unknown(str(location[-1]), field_names(plan_schema(), location[:-1]))
+        case "missing":
+            message = "missing"
+        case "enum" | "literal_error" | "union_tag_invalid":
+            expected = str(context.get("expected") or context.get("expected_tags"))
+            if details["type"] == "union_tag_invalid":
+                location = (*location, str(context["discriminator"]).strip("'"))
+                given = context["tag"]
+            guess = _guess(str(given), re.findall("'([^']+)'", expected))
+            message = f"expected {expected}, got {given!r}{guess}"
+        case "union_tag_not_found":
+            message = f"missing {context['discriminator']}"
+        case "string_pattern_mismatch":
+            expected = _PATTERNS.get(context["pattern"], "small letters, digits, '.', '_' or '-'")
+            message = f"expected {expected}, got {given!r}"
+        case "invalid_key":
+            message = "unknown field; a field's name is a word, and a number has no commas, as 1_000"
+        case "value_error":
+            message = str(context["error"])
+        case kind if kind in _MAPPINGS:
+            message = f"expected {_mapping(location)}{_got(given)}{_as_kind(location, given)}"
+        case kind if kind in _EXPECTED:
+            message = f"expected {_EXPECTED[kind].format_map(context)}{_got(given)}"
+        case _:
+            text = details["msg"].removeprefix("Value error, ").replace("Input should be", "expected", 1)
+            message = text[0].lower() + text[1:] + _got(given)
+    return Problem(location, message)
+
+
+def unknown(name: str, known: Sequence[str]) -> str:
+    guess = _guess(name, known)
+    if guess and len(known) > _MOST_NAMED:
+        return f"unknown field{guess}"
+    return f"unknown field{guess or '.'} Expected one of {', '.join(sorted(known))}"
+
+
+def _mapping(location: Location) -> str:
+    fields = sorted(field_names(plan_schema(), location))
+    return f"a mapping of {', '.join(fields)}" if 0 < len(fields) <= _MOST_NAMED else "a mapping of fields"
+
+
+def _as_kind(location: Location, given: Any) -> str:
+    """How a name alone that stands for a mapping is written."""
+    return (
+        f"; write {{kind: {given}}}"
+        if isinstance(given, str) and "kind" in field_names(plan_schema(), location)
+        else ""
+    )
+
+
+def _got(given: Any) -> str:
+    match given:
+        case None:
+            return ", got nothing"
+        case date():
+            return f", got the date {given}; put it in quotes"
+        case TaggedScalar():
+            return f", got {given.value!r} with a tag; remove the tag"
+        case Mapping():
+            return ", got a mapping"
+        case []:
+            return ", got an empty list"
+        case list():
+            return ", got a list"
+    return f", got {given!r}"
+
+
+def _guess(given: str, known: Sequence[str]) -> str:
+    close = get_close_matches(given, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

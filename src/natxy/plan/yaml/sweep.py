@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sweeps: a field of an experiment that is given as a list, where a single value belongs, makes an experiment of each
+value. Fields that change together are rows of its `sweep`.
+
+This works on the YAML document, before any model has seen it: whoever reads a plan's experiments from there on finds
+cells, ordinary experiments that know their place in the sweep.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from natxy.plan.model.problems import Location, PlanProblems, Problem
+from natxy.plan.written import NAME_PATTERN
+from natxy.plan.yaml.coordinates import Path, in_words, labels, name_part
+from natxy.plan.yaml.schema import single_fields
+
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One swept field of a cell: the value is the item `index` of the list at `path`; None when it is in a row."""
+
+    path: Path
+    index: int | None
+    label: str
+    told: bool = True
+    """In names and titles: what it goes together with doesn't tell the cell already."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`fields`: an experiment's as written, with one value for each; `number`: the experiment's in the plan; `row` and
+    `row_number`: that of `sweep` which is part of the fields."""
+
+    number: int
+    fields: object
+    coordinates: tuple[Coordinate, ...] = ()
+    row: object = None
+    row_number: int = 0
+
+    def origin(self, location: Location) -> Location:
+        """Where in the plan as written stands what is at `location`, a path within this cell."""
+        if _is_in(self.row, location):
+            return ("experiments", self.number, "sweep", self.row_number, *location)
+        items = {each.path: each.index for each in self.coordinates if each.index is not None}
+        beginnings = {path[:length] for path in items for length in range(1, len(path) + 1)}
+        written: list[str | int] = ["experiments", self.number]
+        path: Path = ()
+        for part in location:
+            written.append(part)
+            # Other parts are names of a union's members, which stand in no document.
+            if (*path, part) in beginnings:
+                path = (*path, str(part))
+                written += [items[path]] if path in items else []
+        return tuple(written)
+
+    def named(self) -> Cell:
+        """With the name, title and coordinates that tell it from the other cells."""
+        if not self.coordinates or not isinstance(self.fields, Mapping):
+            return self
+        name, title = self.fields.get("name"), self.fields.get("title")
+        told = [coordinate for coordinate in self.coordinates if coordinate.told]
+        own: dict[str, Any] = {"cell": {".".join(c.path): c.label for c in self.coordinates}}
+        if isinstance(name, str) and re.fullmatch(NAME_PATTERN, name):
+            own["name"] = f"{name}/{','.join(name_part(c.path, c.label) for c in told)}"
+            own["sweep"] = name
+        if isinstance(called := title or name, str):
+            own["title"] = ", ".join([called, *(in_words(c.path, c.label) for c in told)])
+        return replace(self, fields={**self.fields, **own})
+
+
+def cells(number: int, experiment: object, complete: Callable[[object], object]) -> Iterator[Cell]:
+    """The cells of an experiment as written, one if nothing is swept; the first list varies slowest.
+
+    `complete` adds the plan's defaults: their lists vary fastest. PlanProblems for lists that cannot be swept.
+    """
+    for own in _expanded(Cell(number, experiment)):
+        for rows in _rows(replace(own, fields=complete(own.fields))):
+            for cell in _expanded(rows):
+                yield cell.named()
+
+
+def _expanded(cell: Cell) -> Iterator[Cell]:
+    swept = _first_list(cell.fields)
+    if swept is None:
+        yield cell
+        return
+    path, items = swept
+    if problem := _problem(items):
+        raise PlanProblems([Problem(cell.origin(path), problem)])
+    for index, label in enumerate(labels(items)):
+        coordinates = (*cell.coordinates, Coordinate(path, index, label))
+        yield from _expanded(replace(cell, fields=_with(cell.fields, path, items[index]), coordinates=coordinates))
+
+
+def _rows(cell: Cell) -> Iterator[Cell]:
+    """A cell for each row of the experiment's `sweep`."""
+    rows = cell.fields.get("sweep") if isinstance(cell.fields, Mapping) else None
+    if not isinstance(rows, list):
+        yield cell
+        return
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        text = "expected a list of mappings: the fields that change together, such as {connections: 1M, alpha: 0.5}"
+        raise PlanProblems([Problem(cell.origin(("sweep",)), text)])
+    below = {name: value for name, value in _mapping(cell.fields).items() if name != "sweep"}
+    combined = [_laid_over(below, row) for row in rows]
+    labelled = {path: labels([_value(fields, path) for fields in combined]) for path in _common_paths(rows)}
+    swept = {path: own for path, own in labelled.items() if len(set(own)) > 1}
+    first_tells = bool(swept) and len(set(next(iter(swept.values())))) == len(rows)
+    for number, (row, fields) in enumerate(zip(rows, combined, strict=True)):
+        coordinates = [
+            Coordinate(path, None, own[number], told=not (first_tells and place))
+            for place, (path, own) in enumerate(swept.items())
+        ]
+        yield replace(
+            cell,
+            fields=fields,
+            coordinates=(*cell.coordinates, *coordinates),
+            row=row,
+            row_number=number,
+        )
+
+
+def _common_paths(rows: Sequence[Fields]) -> list[Path]:
+    """Of every value in any of them; of a mapping as a whole where another row has a plain value."""
+    paths = dict.fromkeys(path for row in rows for path in _leaves(row))
+    return [path for path in paths if not any(path[:length] in paths for length in range(1, len(path)))]
+
+
+def _leaves(fields: Fields, path: Path = ()) -> Iterator[Path]:
+    """Lists are swept on their own."""
+    for name, value in fields.items():
+        here = (*path, str(name))
+        if isinstance(value, Mapping):
+            yield from _leaves(value, here)
+        elif not isinstance(value, list):
+            yield here
+
+
+def _value(fields: object, path: Path) -> object:
+    """None where nothing is said of it."""
+    for name in path:
+        fields = fields.get(name) if isinstance(fields, Mapping) else None
+    return fields
+
+
+def _laid_over(base: object, fields: Fields) -> Fields:
+    below = base if isinstance(base, Mapping) else {}
+    above = {
+        name: _laid_over(below.get(name), value) if isinstance(value, Mapping) else value
+        for name, value in fields.items()
+    }
+    return {**below, **above}
+
+
+def _is_in(row: object, location: Location) -> bool:
+    """Whether a value of the row is at `location`."""
+    for part in location:
+        if isinstance(row, Mapping) and part in row:
+            row = row[part]
+    return row is not None and not isinstance(row, Mapping)
+
+
+def _problem(items: Sequence[object]) -> str:
+    if not items:
+        return "an empty list; give the values to sweep, or one value"
+    if None in items:
+        return "a value of the list is empty; give one, or two experiments instead"
+    twice = [label for label, item in zip(labels(items), items, strict=True) if items.count(item) > 1]
+    return f"{twice[0]} stands in the list twice" if twice else ""
+
+
+def _first_list(fields: object, path: Path = ()) -> tuple[Path, Sequence[Any]] | None:
+    if not isinstance(fields, Mapping):
+        return None
+    for name, value in fields.items():
+        here = (*path, str(name))
+        # What takes a single value in one gateway may be a list of commands in another.
+        if isinstance(value, list) and here in SWEPT and not any(isinstance(item, list) for item in value):
+            return here, value
+        if found := _first_list(value, here):
+            return found
+    return None
+
+
+def _with(fields: object, path: Path, value: object) -> Fields:
+    name, *rest = path
+    return {**_mapping(fields), name: _with(_mapping(fields)[name], tuple(rest), value) if rest else value}
+
+
+def _mapping(fields: object) -> Fields:
+    assert isinstance(fields, Mapping)
+    return fields
+
+
+# What a cell is made of isn't swept itself.
+SWEPT: Final = single_fields() - {("name",), ("title",), ("sweep",), ("cell",)}

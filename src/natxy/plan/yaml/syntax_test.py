@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from natxy.errors import PlanError
+from natxy.plan.yaml.loading import load_plan
+
+MISTAKES = [
+    ("name: x\nexperiments:\n\t- name: a\n", "3:1", "a tab; use spaces"),
+    ("name: x\nseed 5\nexperiments: []\n", "2:1", "a colon and a space are missing behind this name"),
+    ("name:x\nexperiments: []\n", "2:12", "the line above lacks a space behind its colon: 'name:x'"),
+    ("name: x\n  seed: 5\n", "2:7", "this line is indented more than the one above, "),
+    ("name: x\nexperiments:\n  - name: a\n   seed: b\n", "4:4", "this line is not in line with those above"),
+    ("title\n  seed: 5\n", "2:7", "the line above lacks a colon: 'title'"),
+    ("name: a: b\n", "1:8", "a second colon in one value; put the value in quotes"),
+    ("name: 'it's'\nseed: 1\n", "1:11", "text behind a value's end; put all of the value in quotes"),
+    ('name: "hello\nseed: 1\n', "1:7", "this quote is never closed"),
+    ('name: "C:\\path"\n', "1:11", "no such escape in double quotes; use single quotes"),
+    ("name: x\ntestbed: {kind: lab\nseed: 1\n", "2:10", "no } closes this, or a comma is missing in it"),
+    ("testbed: {kind: lab}}\n", "1:21", "this } closes nothing; remove it"),
+    ('{"name": [}', "1:11", "a value is missing before this }"),
+    ("name: x\nseed: 1\nname: y\n", "3:1", "'name' stands here twice; remove one"),
+    ("name: %x\n", "1:7", "a value cannot begin with %; put it in quotes"),
+    ("name: *x\n", "1:7", "a * refers to an anchor, and there is none of this name"),
+    ("name: x\n---\nname: y\n", "2:1", "a plan is one document; remove what is from here on"),
+    ("name: x\ntitle: \x07\n", "2:8", "an unprintable character, 0x07; remove it"),
+]
+
+
+@pytest.mark.parametrize(("text", "position", "likely"), MISTAKES)
+def test_the_likely_mistake_and_its_line_are_told(tmp_path: Path, text: str, position: str, likely: str) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(text)
+    with pytest.raises(PlanError) as caught:
+        load_plan(file)
+    said, shown, mark = str(caught.value).splitlines()
+    assert said.startswith(f"{file}:{position}: not valid YAML: {likely}")
+    line, column = map(int, position.split(":"))
+    assert shown[2:] == "".join(each if each.isprintable() else " " for each in text.splitlines()[line - 1])
+    assert mark.index("^") == 2 + column - 1
+
+
+def test_a_mistake_far_to_the_right_is_told_without_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(f"name: {'x' * 200}: y\n")
+    with pytest.raises(PlanError) as caught:
+        load_plan(file)
+    assert str(caught.value) == f"{file}:1:207: not valid YAML: a second colon in one value; put the value in quotes"

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A phase 1 that fails only prepares nothing: whatever was to be measured is neither found nor missed by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from natxy.engine.interface import OnProgress
+from natxy.engine.messages.requests import EstablishRequest
+from natxy.engine.messages.results import Cause, TrialResult, Verdict
+from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.plan.experiment import ResolvedPlan
+from natxy.procedures.common.bench import FinishedTrial
+from natxy.procedures.registry import PROCEDURES
+from natxy.procedures.truth_test import BURST, SEARCH, plan_of
+from natxy.results.reader import RunReader
+from natxy.results.records import ExperimentRecord, State, TrialKind
+from natxy.run.events import RunListener
+from natxy.run.run import resume_plan, run_plan
+from natxy.search.outcome import Outcome
+
+GATEWAY: Final = {
+    "forwarding_fps": 200_000,
+    "buffer_frames": 2 * BURST,
+    "flow_cost": 1e-5,
+    "recovery_time": 0.1,
+    "restart_time": 0.1,
+    "forward_delay_ns": 5000,
+    "delay_spread_ns": 1000,
+}
+TRIES: Final = 3
+
+
+def cases() -> Iterator[Any]:
+    """Every procedure that has a phase 1 before what it measures, by each search that it can have."""
+    for name, procedure in PROCEDURES.items():
+        takes = procedure.declaration.takes
+        if "phase1_rate" in takes:
+            yield pytest.param(name, {}, id=name)
+            if "search" in takes:
+                mlr = {"kind": "mlrsearch", **SEARCH}
+                yield pytest.param(name, {"search": mlr}, id=f"{name}, mlrsearch")
+
+
+every_procedure = pytest.mark.parametrize(("procedure", "others"), [*cases()])
+
+
+def plan(procedure: str, others: dict[str, Any]) -> ResolvedPlan:
+    traffic = not PROCEDURES[procedure].declaration.stateful
+    return plan_of(procedure, GATEWAY, phase2=traffic, max_invalid=TRIES, **others)
+
+
+def experiment(folder: Path) -> ExperimentRecord:
+    return RunReader(folder).run.experiments[0]
+
+
+class Phase1:
+    """A frame is spoilt where `fails(seed)` says so; `seeds` are those of all, `failed` of those with such a frame."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, fails: Callable[[int], bool]) -> None:
+        self.seeds: list[int] = []
+        self.failed: set[int] = set()
+        establish = SimulatedEngine.establish
+
+        def spoils_a_frame(
+            engine: SimulatedEngine, request: EstablishRequest, on_progress: OnProgress = None
+        ) -> TrialResult:
+            result = establish(engine, request, on_progress)
+            self.seeds.append(request.seed)
+            if not fails(request.seed):
+                return result
+            self.failed.add(request.seed)
+            spoilt = {"received": request.stream.frames - 1, "lost": 1, "corrupt": 1}
+            failed = {"verdict": Verdict.FAIL, "cause": Cause.LOSS, "reason": "phase 1: 1 frame corrupt"}
+            return result.model_copy(update=failed | {"streams": [result.streams[0].model_copy(update=spoilt)]})
+
+        patch.setattr(SimulatedEngine, "establish", spoils_a_frame)
+
+
+def every_second() -> Callable[[int], bool]:
+    """The first included."""
+    calls = 0
+
+    def fails(_: int) -> bool:
+        nonlocal calls
+        calls += 1
+        return calls % 2 == 1
+
+    return fails
+
+
+@every_procedure
+def test_one_that_fails_once_changes_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, procedure: str, others: dict[str, Any]
+) -> None:
+    assert run_plan(plan(procedure, others), tmp_path / "sound", RunListener()) == 0
+    phase1 = Phase1(monkeypatch, every_second())
+    assert run_plan(plan(procedure, others), tmp_path / "flaky", RunListener()) == 0
+    sound, flaky = experiment(tmp_path / "sound").repetitions[0], experiment(tmp_path / "flaky").repetitions[0]
+    assert (flaky.figures, flaky.curves, flaky.reason) == (sound.figures, sound.curves, sound.reason)
+    assert (flaky.lower_bound, flaky.upper_bound) == (sound.lower_bound, sound.upper_bound)
+    tried = [[step.outcome for step in steps] for _, steps in groupby(flaky.steps, lambda step: step.number)]
+    assert tried == [[Outcome.UNPREPARED, step.outcome] for step in sound.steps]
+    assert len(set(phase1.seeds)) == len(phase1.seeds) == 2 * len(sound.steps)
+
+
+@every_procedure
+def test_one_that_always_fails_gives_no_result_until_it_is_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, procedure: str, others: dict[str, Any]
+) -> None:
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        Phase1(patch, lambda _: True)
+        assert run_plan(plan(procedure, others), folder, RunListener()) == 4
+        failed = experiment(folder)
+        assert resume_plan(plan(procedure, others), folder, RunListener()) == 4
+    assert failed.state == State.NO_RESULT
+    assert failed.reason == (
+        "phase 1 at 1 kcps failed in 3 of 3 tries: lower `phase1_rate` or enlarge the gateway's table"
+    )
+    repetition = failed.repetitions[0]
+    assert (repetition.state, repetition.reason, repetition.value) == (State.NO_RESULT, failed.reason, None)
+    assert set(repetition.figures) == {figure.name for figure in failed.declaration.figures}
+    assert set(repetition.figures.values()) == {None}
+    assert [trial.kind for trial in repetition.trials] == [TrialKind.PHASE1] * TRIES
+    assert [step.outcome for step in repetition.steps] == [Outcome.UNPREPARED] * TRIES
+    assert len(experiment(folder).repetitions[0].trials) == TRIES
+    assert resume_plan(plan(procedure, others), folder, RunListener()) == 0
+    run_plan(plan(procedure, others), tmp_path / "sound", RunListener())
+    assert experiment(folder).repetitions[0].figures == experiment(tmp_path / "sound").repetitions[0].figures
+    assert experiment(folder).state == State.DONE
+
+
+class InterruptedAfter(RunListener):
+    def __init__(self, trials: int) -> None:
+        self._left = trials
+
+    def trial_finished(self, trial: FinishedTrial) -> None:
+        self._left -= 1
+        if not self._left:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("procedure", ["throughput", "back-to-back", "latency", "tear-down-rate"])
+def test_a_run_cut_short_between_its_tries_ends_like_one_that_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, procedure: str
+) -> None:
+    with monkeypatch.context() as patch:
+        phase1 = Phase1(patch, every_second())
+        run_plan(plan(procedure, {}), tmp_path / "unbroken", RunListener())
+    Phase1(monkeypatch, phase1.failed.__contains__)
+    unbroken = experiment(tmp_path / "unbroken").repetitions[0]
+    for trials in range(1, min(len(unbroken.trials), 12) + 1):
+        folder = tmp_path / str(trials)
+        with pytest.raises(KeyboardInterrupt):
+            run_plan(plan(procedure, {}), folder, InterruptedAfter(trials))
+        assert resume_plan(plan(procedure, {}), folder, RunListener()) == 0
+        resumed = experiment(folder).repetitions[0]
+        told = [
+            [(trial.number, trial.attempt, trial.kind, trial.verdict) for trial in repetition.trials]
+            for repetition in (resumed, unbroken)
+        ]
+        assert told[0] == told[1]
+        assert resumed.figures == unbroken.figures
+
+
+def test_tries_that_the_tester_spoilt_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Phase1(monkeypatch, every_second())
+    at_20k = plan_of("latency", GATEWAY, phase2=True, max_invalid=TRIES)
+    slow = at_20k.testbed.model_copy(update={"tester_limit": 5000.0})
+    assert run_plan(at_20k.model_copy(update={"testbed": slow}), tmp_path / "run", RunListener()) == 4
+    assert experiment(tmp_path / "run").reason.startswith(
+        "phase 1 at 1 kcps failed in 2 of 3 tries, the others were invalid: lower `phase1_rate`"
+    )
+
+
+def test_one_failed_phase_1_among_tries_that_the_tester_spoilt_is_the_testers_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every_other = every_second()
+    Phase1(monkeypatch, lambda seed: not every_other(seed))
+    at_20k = plan_of("latency", GATEWAY, phase2=True, max_invalid=TRIES)
+    slow = at_20k.testbed.model_copy(update={"tester_limit": 5000.0})
+    assert run_plan(at_20k.model_copy(update={"testbed": slow}), tmp_path / "run", RunListener()) == 3
+    limited = experiment(tmp_path / "run")
+    assert limited.state == State.TESTER_LIMIT
+    assert ": 3 tries, 2 invalid; the last: " in limited.reason
+    assert "phase1_rate" not in limited.reason

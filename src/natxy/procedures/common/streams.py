@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an experiment's addresses, ports and orders to the engine's streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import NeighborSide, NeighborsResolve
+from natxy.engine.messages.requests import (
+    AddressField,
+    EstablishRequest,
+    FlowSpace,
+    FrameFormat,
+    PortField,
+    Selection,
+    StreamKind,
+    StreamSpec,
+    TaggedFrames,
+    TrialLimits,
+    TrialRequest,
+    ValidateRequest,
+)
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.addresses import LinkAddresses, LinkPair
+from natxy.plan.model.loss_tolerance import LossTolerance
+from natxy.plan.model.terms import Family, Order
+from natxy.plan.model.timing import Timing
+from natxy.plan.model.traffic import Directions
+from natxy.plan.procedures.per_direction import BACKGROUND_STREAMS
+from natxy.plan.resolve import RANDOM_PORTS
+
+
+def neighbors_request(experiment: Experiment) -> NeighborsResolve:
+    return NeighborsResolve(
+        neighbors=[
+            _neighbor(side, link)
+            for pair in experiment.address_plan.pairs
+            for side, link in ((Side.LEFT, pair.left), (Side.RIGHT, pair.right))
+        ]
+    )
+
+
+def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> EstablishRequest:
+    """Phase 1: every connection of the experiment once."""
+    assert experiment.connections is not None
+    stream = StreamSpec(
+        name="phase 1",
+        source=Side.LEFT,
+        frame=_frame(experiment, Side.LEFT),
+        rate_fps=rate_fps,
+        frames=experiment.connections,
+        flows=_flows(experiment, Side.LEFT),
+        arrives_as=_arrival(experiment, Side.LEFT),
+        selection=Selection.ENUMERATE,
+        max_loss_ratio=_tolerated(experiment, Side.LEFT) if experiment.procedure.stateful else 0.0,
+    )
+    timing = experiment.timing
+    return EstablishRequest(stream=stream, seed=seed, drain_s=timing.drain, limits=_limits(timing))
+
+
+def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> ValidateRequest:
+    return ValidateRequest(
+        frame=_frame(experiment, Side.RIGHT),
+        rate_fps=rate_fps,
+        order=experiment.orders.state_table,
+        max_loss_ratio=_tolerated(experiment, Side.RIGHT),
+        seed=seed,
+        drain_s=experiment.timing.drain,
+        limits=_limits(experiment.timing),
+    )
+
+
+def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frames: int | None = None) -> TrialRequest:
+    """`rate_fps` in each direction, for the experiment's `traffic_s` or so many `frames`, either in whole turns of
+    foreground and background. With connections it is phase 2, and no frame makes a new one."""
+    sides = {
+        Directions.FORWARD: [Side.LEFT],
+        Directions.REVERSE: [Side.RIGHT],
+        Directions.BIDIRECTIONAL: [Side.LEFT, Side.RIGHT],
+    }[experiment.directions or Directions.BIDIRECTIONAL]
+    timing = experiment.timing
+    return TrialRequest(
+        streams=[stream for side in sides for stream in _direction(experiment, side, rate_fps, frames)],
+        seed=seed,
+        drain_s=timing.drain,
+        limits=_limits(timing),
+    )
+
+
+def tagged_request(
+    experiment: Experiment, rate_fps: float, seed: int, tagged: Callable[[Experiment, StreamSpec], TaggedFrames]
+) -> TrialRequest:
+    """`traffic_request` with tagged frames in every stream but the background's."""
+    request = traffic_request(experiment, rate_fps, seed)
+    streams = [
+        stream if stream.interleaved_with else stream.model_copy(update={"tagged": tagged(experiment, stream)})
+        for stream in request.streams
+    ]
+    return request.model_copy(update={"streams": streams})
+
+
+def _direction(experiment: Experiment, side: Side, rate_fps: float, frames: int | None) -> list[StreamSpec]:
+    """The streams of one sender, together at `rate_fps`."""
+    own = _traffic(experiment, side, rate_fps, frames)
+    background = experiment.background
+    if background is None or background.share == 0:
+        return [own]
+    few, of = background.turns
+    cycles = max(1, round(own.frames / of))
+    share = few / of
+    native = StreamSpec(
+        name=BACKGROUND_STREAMS[0 if side == Side.LEFT else 1],
+        source=side,
+        frame=own.frame.model_copy(update={"size": background.frame_size}),
+        rate_fps=rate_fps * share,
+        frames=cycles * few,
+        flows=_native_flows(background.links, side),
+        interleaved_with=own.name,
+        max_loss_ratio=own.max_loss_ratio,
+    )
+    return [own.model_copy(update={"rate_fps": rate_fps * (1 - share), "frames": cycles * (of - few)}), native]
+
+
+def _native_flows(links: LinkPair, side: Side) -> FlowSpace:
+    own, far = (links.left, links.right) if side == Side.LEFT else (links.right, links.left)
+    return FlowSpace(
+        source_address=AddressField(address=own.tester.ip),
+        destination_address=AddressField(address=far.tester.ip),
+        source_port=PortField(min=RANDOM_PORTS.source.min, max=RANDOM_PORTS.source.max),
+        destination_port=PortField(min=RANDOM_PORTS.destination.min, max=RANDOM_PORTS.destination.max),
+    )
+
+
+def _traffic(experiment: Experiment, side: Side, rate_fps: float, frames: int | None) -> StreamSpec:
+    stateful = experiment.connections is not None
+    established = StreamKind.CONNECTIONS if side == Side.LEFT else StreamKind.REPLIES
+    return StreamSpec(
+        name="forward" if side == Side.LEFT else "reverse",
+        source=side,
+        kind=established if stateful else StreamKind.FLOWS,
+        frame=_frame(experiment, side),
+        rate_fps=rate_fps,
+        frames=frames or max(1, round(rate_fps * experiment.traffic_s)),
+        flows=None if stateful else _flows(experiment, side),
+        arrives_as=None if stateful else _arrival(experiment, side),
+        order=experiment.orders.state_table,
+        max_loss_ratio=_tolerated(experiment, side),
+    )
+
+
+def _tolerated(experiment: Experiment, sender: Side) -> float:
+    tolerance = experiment.loss_tolerance or LossTolerance()
+    return tolerance.forward if sender == Side.LEFT else tolerance.reverse
+
+
+def _flows(experiment: Experiment, side: Side) -> FlowSpace:
+    """A direction's own: the orders named `source` belong to its sender."""
+    addresses, ports, orders = experiment.addresses, experiment.ports, experiment.orders
+    own, far = addresses.left_hosts, experiment.left_destinations
+    if side == Side.RIGHT:
+        own, far = addresses.right_hosts, experiment.right_destinations
+    assert far is not None
+    return FlowSpace(
+        source_address=_address_field(own, orders.source_address),
+        destination_address=_address_field(far, orders.destination_address),
+        source_port=PortField(min=ports.source.min, max=ports.source.max, order=orders.source_port),
+        destination_port=PortField(min=ports.destination.min, max=ports.destination.max, order=orders.destination_port),
+    )
+
+
+def _address_field(hosts: Hosts, order: Order) -> AddressField:
+    one, *others = hosts.ranges
+    field = AddressField(address=one.first, order=order, others=[each.first for each in others])
+    low, high = one.values
+    return field if low == high else field.model_copy(update={"low_bit": one.low_bit, "min": low, "max": high})
+
+
+def _family(experiment: Experiment, side: Side) -> Family:
+    left, right = experiment.families
+    return left if side == Side.LEFT else right
+
+
+def _arrival(experiment: Experiment, side: Side) -> Family | None:
+    return _family(experiment, side.opposite) if experiment.translation else None
+
+
+def _frame(experiment: Experiment, side: Side) -> FrameFormat:
+    size = experiment.sent_frame_size(_family(experiment, side))
+    return FrameFormat(size=size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)
+
+
+def _limits(timing: Timing) -> TrialLimits:
+    return TrialLimits(overrun_floor_s=timing.overrun_floor, max_pause_s=timing.max_pause)
+
+
+def _neighbor(side: Side, link: LinkAddresses) -> NeighborSide:
+    return NeighborSide(side=side, address=link.tester.ip, gateway=link.dut.ip, answers=list(link.behind))

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import Any
+
+import pytest
+
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import Selection, StreamKind
+from natxy.plan.experiment import Experiment
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request, validate_request
+
+
+def experiment(**fields: Any) -> Experiment:
+    base = {"name": "e", "gateway": "linux-forward", "procedure": "throughput", "search": {"max_rate": "1M"}}
+    return resolve(Plan.model_validate({"name": "p", "timing": "lab", "experiments": [base | fields]})).experiments[0]
+
+
+NAT = {"gateway": "nftables", "procedure": "connection-rate", "connections": 60_000}
+
+
+def test_stateless_traffic_runs_both_ways_between_swapped_hosts() -> None:
+    forward, reverse = traffic_request(experiment(), 1000.4, seed=7).streams
+    assert (forward.source, reverse.source) == (Side.LEFT, Side.RIGHT)
+    assert forward.kind == reverse.kind == StreamKind.FLOWS
+    assert forward.frames == reverse.frames == 500
+    assert forward.selection == Selection.RANDOM
+    assert forward.flows is not None
+    assert reverse.flows is not None
+    assert forward.flows.source_address.address == reverse.flows.destination_address.address
+    assert forward.flows.destination_address.address == ip_address("198.19.0.2")
+    assert (reverse.flows.source_port.min, reverse.flows.source_port.max) == (1024, 65535)
+
+
+@pytest.mark.parametrize(("directions", "side"), [("forward", Side.LEFT), ("reverse", Side.RIGHT)])
+def test_one_direction(directions: str, side: Side) -> None:
+    streams = traffic_request(experiment(directions=directions), 1000, seed=7).streams
+    assert [stream.source for stream in streams] == [side]
+
+
+def test_phase_2_takes_its_flows_from_phase_1() -> None:
+    phase2 = experiment(gateway="nftables", connections=60_000, phase1_rate="10k")
+    forward, reverse = traffic_request(phase2, 1000, seed=7).streams
+    assert (forward.kind, reverse.kind) == (StreamKind.CONNECTIONS, StreamKind.REPLIES)
+    assert forward.flows is None
+    assert reverse.flows is None
+
+
+def test_phase_1_enumerates_every_connection_once() -> None:
+    stream = establish_request(experiment(**NAT), 5000, seed=7).stream
+    assert (stream.frames, stream.selection, stream.source) == (60_000, Selection.ENUMERATE, Side.LEFT)
+    assert stream.flows is not None
+    assert stream.flows.source_address.min is None
+    ports = stream.flows
+    space = (ports.source_port.max - ports.source_port.min + 1) * (
+        ports.destination_port.max - ports.destination_port.min + 1
+    )
+    assert space == 60_000
+
+
+@pytest.mark.parametrize(
+    ("family", "address", "low_bit", "low", "high"),
+    [("ipv4", "10.0.1.0", 0, 0x0100, 0xFFFE), ("ipv6", "fd00:2:0:1::2", 16, 0, 0xFFFF)],
+)
+def test_varying_addresses(family: str, address: str, low_bit: int, low: int, high: int) -> None:
+    flows = establish_request(experiment(**NAT, addresses="multiple", family=family), 5000, seed=7).stream.flows
+    assert flows is not None
+    source = flows.source_address
+    assert (source.address, source.low_bit, source.min, source.max) == (ip_address(address), low_bit, low, high)
+
+
+def test_orders_reach_their_fields() -> None:
+    orders = {"source_port": "increasing", "state_table": "decreasing"}
+    own = experiment(**NAT, orders=orders)
+    flows = establish_request(own, 5000, seed=7).stream.flows
+    assert flows is not None
+    assert (flows.source_port.order, flows.destination_port.order) == ("increasing", "pseudorandom")
+    assert validate_request(own, 5000, seed=7).order == "decreasing"
+
+
+def test_timing_reaches_every_trial() -> None:
+    own = experiment(**NAT, timing={"drain": "3s", "max_pause": "4ms"})
+    for request in (establish_request(own, 1, 1), validate_request(own, 1, 1)):
+        assert (request.drain_s, request.limits.max_pause_s, request.limits.overrun_floor_s) == (3, 0.004, 0.001)
+
+
+def test_the_tester_answers_for_all_it_plays_but_not_for_the_gateway() -> None:
+    left, right = neighbors_request(experiment()).neighbors
+    assert (str(left.address), str(left.gateway), [str(net) for net in left.answers]) == (
+        "198.18.0.2",
+        "198.18.0.1",
+        ["198.18.0.0/16"],
+    )
+    assert right.side == Side.RIGHT
+
+
+def test_a_list_of_networks_is_one_field_in_several_addresses() -> None:
+    addresses = {
+        "right": {"dut": "198.19.0.1/24", "tester": "198.19.0.2/24", "behind": ["198.19.0.0/16", "10.7.0.0/16"]},
+        "right_hosts": ["198.19.4.0/24", "10.7.0.0/24"],
+        "left_hosts": ["198.18.0.2", "198.18.0.9"],
+    }
+    forward, reverse = traffic_request(experiment(addresses=addresses), 1000, seed=7).streams
+    assert forward.flows is not None
+    assert reverse.flows is not None
+    to, own = forward.flows.destination_address, forward.flows.source_address
+    assert (to.address, to.others, to.min, to.max, to.size) == (
+        ip_address("198.19.4.1"),
+        [ip_address("10.7.0.1")],
+        1,
+        254,
+        508,
+    )
+    assert (own.address, own.others, own.min, own.size) == (
+        ip_address("198.18.0.2"),
+        [ip_address("198.18.0.9")],
+        None,
+        2,
+    )
+    assert reverse.flows.source_address == to

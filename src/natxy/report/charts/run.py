@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every chart of a run: of its gateways side by side, of its sweeps, of its experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from natxy.report.charts.chart import Chart
+from natxy.report.charts.curve import curve_chart, repeated_curves
+from natxy.report.charts.gateways import gateways_charts
+from natxy.report.charts.search import SearchStep, search_chart
+from natxy.report.charts.series import series_chart
+from natxy.report.charts.sweep import sweep_chart
+from natxy.report.words import wording
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, StepRecord
+from natxy.results.sweeps import SweepGroup, sweep_groups
+
+
+def run_charts(run: RunRecord) -> Iterator[Chart]:
+    yield from gateways_charts(run)
+    for group in sweep_groups(run):
+        yield from group_charts(group)
+    for experiment in run.experiments:
+        yield from experiment_charts(experiment)
+
+
+def group_charts(group: SweepGroup) -> Iterator[Chart]:
+    """One a sweep: their units differ."""
+    for sweep in group.sweeps:
+        # The first cell's number tells sweeps of one name and several procedures apart.
+        chart = sweep_chart(sweep, name=f"{sweep.cells[0].id:02}-{_plain(sweep.name)}-sweep")
+        if chart:
+            yield chart
+
+
+def experiment_charts(experiment: ExperimentRecord) -> Iterator[Chart]:
+    """Of its search, where there is one, its curves and the trial that decided it."""
+    steps = [
+        SearchStep(
+            repetition.number, step.rate, step.outcome,
+            _step(repetition, step), step.reason,
+        )
+        for repetition in experiment.repetitions
+        for step in repetition.steps
+    ]  # fmt: skip
+    if steps and "search" in experiment.declaration.takes:
+        # What is searched may be another quantity than what results.
+        comparable = experiment.unit == experiment.declaration.step_unit
+        median = experiment.statistics.median if experiment.statistics and comparable else None
+        unit = wording.unit(experiment.declaration.step_unit)
+        yield search_chart(steps, name=f"{_file_name(experiment)}-search", title="Search", unit=unit, median=median)
+    repetitions = [(repetition.number, repetition.curves) for repetition in experiment.repetitions]
+    for repeated in repeated_curves(repetitions):
+        yield curve_chart(repeated, name=f"{_file_name(experiment)}-{repeated.name}")
+    course = series_chart(experiment, name=f"{_file_name(experiment)}-seconds")
+    if course:
+        yield course
+
+
+def _step(repetition: RepetitionRecord, step: StepRecord) -> str:
+    attempt = f", attempt {step.attempt}" if step.attempt > 1 else ""
+    return f"repetition {repetition.number}, step {step.number}{attempt}"
+
+
+def _file_name(experiment: ExperimentRecord) -> str:
+    return f"{experiment.id:02}-{_plain(experiment.name)}"
+
+
+def _plain(name: str) -> str:
+    """Names of cells are not all names of files."""
+    return "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in name)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of an experiment's searches: every step's rate in the order of time, and how the bracket closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from natxy.report.charts import chart
+from natxy.report.charts.chart import Chart, Ink, Row, Spec
+from natxy.search.outcome import Outcome
+
+# Shape and colour both tell the outcome, so that neither colour-blind eyes nor a grey printer lose it.
+_LOOKS: Final = {
+    "pass": (Ink.PASS, "circle"),
+    "fail": (Ink.FAIL, "cross"),
+    "invalid (tester)": (Ink.INVALID, "diamond"),
+    "phase 1 failed": (Ink.MUTED, "triangle-up"),
+}
+_WORDS: Final = dict(zip(Outcome, _LOOKS, strict=True))
+_HEIGHT: Final = 260
+_LEAST_STEP_WIDTH: Final = 6
+_AXIS_WIDTH: Final = 80
+
+
+@dataclass(frozen=True)
+class SearchStep:
+    """`rate` is what the search varied, in the unit of its result; `step` and `reason` are lines for a tooltip."""
+
+    repetition: int
+    rate: float
+    outcome: Outcome
+    step: str
+    reason: str
+
+
+def search_chart(steps: Sequence[SearchStep], *, name: str, title: str, unit: str, median: float | None) -> Chart:
+    """`steps` in the order they were tried; `unit` labels the axis."""
+    repetitions = [(number, list(group)) for number, group in groupby(steps, lambda step: step.repetition)]
+    # Room for the repetitions' numbers above the highest mark.
+    highest = max((step.rate for step in steps), default=1.0) * 1.12
+    scale = {"domain": [0, highest], "nice": False}
+    rate = {"type": "quantitative", "title": unit, "axis": {"format": "~s"}, "scale": scale}
+    across = {
+        "type": "quantitative",
+        "title": "steps in their order",
+        "axis": {"labels": False, "grid": False},
+        "scale": {"domain": [-0.5, max(len(steps), 1) - 0.5], "nice": False},
+    }
+    layers: list[Spec] = [
+        {
+            "data": {"values": list(_bands(repetitions))},
+            "transform": [{"filter": "datum.shaded"}],
+            "mark": {"type": "rect", "color": Ink.BAND.css, "clip": True},
+            "encoding": {"x": {"field": "first", **across}, "x2": {"field": "last"}},
+        },
+        {
+            "data": {"values": list(_brackets(repetitions))},
+            "mark": {"type": "rect", "color": Ink.BRACKET.css, "opacity": 0.28, "clip": True},
+            "encoding": {
+                "x": {"field": "from", **across}, "x2": {"field": "to"}, "y": {"field": "low", **rate},
+                "y2": {"field": "high"},
+            },
+        },
+        {
+            "data": {"values": list(_bands(repetitions))},
+            "mark": {"type": "text", "y": 8, "clip": True},
+            "encoding": {"x": {"field": "middle", **across}, "text": {"field": "repetition"}},
+        },
+    ]  # fmt: skip
+    if median is not None:
+        layers.append(
+            {
+                "data": {"values": [{"median": median}]},
+                "mark": {"type": "rule", "color": Ink.TEXT.css, "strokeDash": [4, 3], "clip": True},
+                "encoding": {"y": {"field": "median", **rate}, "tooltip": {"field": "median", "format": ",.0f"}},
+            }
+        )
+    layers.append(_marks(steps, rate, across))
+    width = _AXIS_WIDTH + len(steps) * _LEAST_STEP_WIDTH
+    description = f"{len(steps)} search steps, rate in {unit} against their order"
+    return Chart(name, title, description, chart.spec(layers, height=_HEIGHT), least_width=width)
+
+
+def _marks(steps: Sequence[SearchStep], rate: Spec, across: Spec) -> Spec:
+    met = {step.outcome for step in steps}
+    looks = {_WORDS[outcome]: _LOOKS[_WORDS[outcome]] for outcome in Outcome if outcome in met}
+    scales = {"color": [ink.css for ink, _ in looks.values()], "shape": [shape for _, shape in looks.values()]}
+    rows = [
+        {"order": order, "rate": step.rate, "outcome": _WORDS[step.outcome], "step": step.step, "reason": step.reason}
+        for order, step in enumerate(steps)
+    ]
+    return {
+        "params": [chart.standing_out("outcome"), chart.zoom("x")],
+        "data": {"values": rows},
+        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "clip": True},
+        "encoding": {
+            "x": {"field": "order", **across},
+            "y": {"field": "rate", **rate},
+            "tooltip": [{"field": field} for field in ("step", "rate", "outcome", "reason")],
+            "opacity": {"condition": {"param": "picked", "value": 1}, "value": 0.15},
+            **{
+                channel: {
+                    "field": "outcome",
+                    "scale": {"domain": list(looks), "range": values},
+                    "legend": {"title": None, "columns": 2},
+                }
+                for channel, values in scales.items()
+            },
+        },
+    }
+
+
+def _bands(repetitions: Sequence[tuple[int, Sequence[SearchStep]]]) -> Iterator[Row]:
+    """Every repetition's part of the axis; every second one is shaded."""
+    first = 0
+    for index, (number, steps) in enumerate(repetitions):
+        last = first + len(steps)
+        yield {
+            "repetition": f"repetition {number}" if index == 0 else f"{number}",
+            "first": first - 0.5, "last": last - 0.5, "middle": (first + last - 1) / 2, "shaded": index % 2 == 1,
+        }  # fmt: skip
+        first = last
+
+
+def _brackets(repetitions: Sequence[tuple[int, Sequence[SearchStep]]]) -> Iterator[Row]:
+    """Highest rate passed and lowest rate failed after each step; steps that decide nothing move neither."""
+    order = 0
+    for _, steps in repetitions:
+        low, high = 0.0, max(step.rate for step in steps)
+        for step in steps:
+            if step.outcome is Outcome.PASS:
+                low = max(low, step.rate)
+            elif step.outcome is Outcome.FAIL:
+                high = min(high, step.rate)
+            yield {"from": order - 0.5, "to": order + 0.5, "low": low, "high": max(low, high)}
+            order += 1

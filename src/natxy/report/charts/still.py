@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts as pictures: inside a page that gives them its colours, or as files for papers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import vl_convert
+
+from natxy.report.charts.chart import HOVER, SCHEMA, Chart, Ink, Spec
+
+VEGA_LITE: Final = "6.4"
+_PAGE_WIDTH: Final = 980
+_PAPER_WIDTH: Final = 640
+# Nothing of a specification is ever fetched.
+_NOWHERE: Final[list[str]] = []
+
+
+class ChartFormat(StrEnum):
+    SVG = "svg"
+    PDF = "pdf"
+    JSON = "json"
+
+
+def page_svg(chart: Chart) -> str:
+    """To stand inside HTML: as wide as its place, in the page's colours, ids of its own."""
+    text = _svg(_still(chart.spec, max(_PAGE_WIDTH, chart.least_width)))
+    text = re.sub(r'(\bid="|url\(#)', lambda match: f"{match[0]}{chart.name}-", text)
+    return re.sub(r'<svg [^>]*?width="[^"]*" height="[^"]*"', '<svg xmlns="http://www.w3.org/2000/svg"', text, count=1)
+
+
+def write_charts(charts: Iterable[Chart], form: ChartFormat, folder: Path) -> list[Path]:
+    """A file a chart. OSError when one cannot be written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for chart in charts:
+        file = folder / f"{chart.name}.{form}"
+        file.write_bytes(_on_paper(chart, form))
+        written.append(file)
+    return written
+
+
+def _on_paper(chart: Chart, form: ChartFormat) -> bytes:
+    width = max(_PAPER_WIDTH, chart.least_width)
+    if form is ChartFormat.JSON:
+        whole = {"$schema": SCHEMA, "description": chart.description, "width": width} | chart.spec
+        return (_inked(json.dumps(whole, indent=2, ensure_ascii=False)) + "\n").encode()
+    svg = _inked(_svg(_still(chart.spec, width)))
+    return svg.encode() if form is ChartFormat.SVG else vl_convert.svg_to_pdf(svg)
+
+
+def _still(spec: Spec, width: int) -> Spec:
+    return spec | {"width": width, "layer": [layer for layer in spec["layer"] if layer.get("name") != HOVER]}
+
+
+def _svg(spec: Spec) -> str:
+    return vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE, allowed_base_urls=_NOWHERE)
+
+
+def _inked(text: str) -> str:
+    """In the colours of paper."""
+    for ink in Ink:
+        text = text.replace(ink.css, ink.value)
+    return text

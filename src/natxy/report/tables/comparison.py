@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of several runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from natxy.report.tables.table import Column, Table
+from natxy.report.words import headlines, wording
+from natxy.results.compare import Compared, Comparison, Exceeds, Key, key
+from natxy.results.records import ExperimentRecord
+from natxy.results.sweeps import shared_fields
+
+_COLUMNS = (
+    Column("Experiment"),
+    Column("Run", numeric=True),
+    Column("Median", numeric=True),
+    Column("Spread", numeric=True),
+    Column("N", numeric=True),
+    Column("Difference", numeric=True),
+    Column("Verdict"),
+)
+
+NOT_IN_EVERY_RUN: Final = "Not in every run"
+_VERDICTS: Final = {
+    Exceeds.YES: "differs",
+    Exceeds.NO: "within spread",
+    Exceeds.ONE_REPETITION: "one repetition",
+    Exceeds.BOUND: "a bound",
+}
+
+
+def figures(comparison: Comparison) -> list[Table]:
+    """A table a figure: a row an experiment and run."""
+    names = _names([one[0].experiment for one in comparison.figures])
+    groups: dict[str, list[Compared]] = {}
+    for compared in comparison.figures:
+        if any(one.summary for one in compared):
+            figure = compared[0].figure
+            groups.setdefault(f"{figure.title}, {wording.unit(figure.unit)}", []).extend(compared)
+    return [
+        Table(title, _COLUMNS, tuple(_row(compared, names) for compared in group)) for title, group in groups.items()
+    ]
+
+
+def _names(experiments: Sequence[ExperimentRecord]) -> dict[Key, str]:
+    """Titles; those of cells would only repeat what is the same in all of them: `nat44: CPU cores 2`."""
+    cells: dict[str, list[ExperimentRecord]] = {}
+    for experiment in experiments:
+        cells.setdefault(experiment.sweep or "", []).append(experiment)
+    names = {}
+    for sweep, own in cells.items():
+        fields = shared_fields(own)
+        differing = [field for field in fields if len({experiment.cell[field] for experiment in own}) > 1] or fields
+        for experiment in own:
+            place = wording.cell(differing, experiment.cell)
+            names[key(experiment)] = f"{sweep}: {place}" if sweep else experiment.title
+    return names
+
+
+def settings(comparison: Comparison, runs: int) -> Table:
+    """What is set otherwise in the runs."""
+    columns = (Column("Experiment"), Column("Setting"), *(Column(f"Run {number + 1}") for number in range(runs)))
+    rows = tuple(
+        (title, field, *(wording.ABSENT if value is None else value for value in values))
+        for title, fields in comparison.settings.items()
+        for field, values in fields.items()
+    )
+    return Table("Settings that differ", columns, rows)
+
+
+def unmatched_table(comparison: Comparison) -> Table:
+    return Table(NOT_IN_EVERY_RUN, (Column("Experiment"),), tuple((line,) for line in unmatched(comparison)))
+
+
+def unmatched(comparison: Comparison) -> Iterator[str]:
+    """A line for every experiment that is not in all runs."""
+    for experiment, runs in comparison.unmatched:
+        cell = ", ".join(f"{name} {value}" for name, value in experiment.cell.items())
+        where = "run " + ", ".join(str(run + 1) for run in runs)
+        name = experiment.sweep or experiment.name
+        yield f"{name}{f' ({cell})' if cell else ''}: as {experiment.procedure} only in {where}"
+
+
+def _row(compared: Compared, names: Mapping[Key, str]) -> tuple[str, ...]:
+    unit, summary = compared.figure.unit, compared.summary
+    median = wording.ABSENT
+    if summary:
+        median = summary.shown_median(lambda value: wording.quantity(value, unit))
+    return (
+        names[key(compared.experiment)] + headlines.non_rfc(compared.experiment),
+        str(compared.run + 1),
+        median,
+        compared.shown_spread(lambda value: wording.quantity(value, unit)) or wording.ABSENT,
+        str(summary.count if summary else 0),
+        _difference(compared),
+        _verdict(compared),
+    )
+
+
+def _verdict(compared: Compared) -> str:
+    if compared.unlike:
+        return f"not alike: {', '.join(compared.unlike)}"
+    return _VERDICTS[compared.exceeds] if compared.exceeds else ""
+
+
+def _difference(compared: Compared) -> str:
+    if compared.run == 0:
+        return ""
+    if compared.difference_percent is not None:
+        return f"{compared.bound}{compared.difference_percent:+.1f} %"
+    if compared.difference is not None:
+        sign = "" if compared.difference < 0 else "+"
+        return compared.bound + sign + wording.quantity(compared.difference, compared.figure.unit)
+    return wording.ABSENT

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gateways side by side, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from natxy.plan.model.units import Unit
+from natxy.plan.procedures import DECLARATIONS
+from natxy.report.tables.table import Column, Table
+from natxy.report.words import headlines, states, wording
+from natxy.report.words.narrow import tight
+from natxy.results.gateways import GatewayName, GatewayRow, SideBySide, side_by_side
+from natxy.results.records import ExperimentRecord, RunRecord, State
+from natxy.results.statistics import Summary
+
+TITLE: Final = "Gateways side by side"
+OTHER_KERNELS: Final = "Rates on different kernels cannot be compared; of a percentage both parts were measured on one."
+_BASELINE: Final = "Of the baseline"
+# Besides a procedure's headline.
+_MORE_FIGURES: Final = {"latency": ("wcl",)}
+_NARROW: Final = {
+    "throughput": ("fps",), "latency": ("TL ms", "WCL ms"), "connection-rate": ("cps",),
+    "validated-connection-rate": ("cps",), "tear-down-rate": ("torn/s",), "table-capacity": ("table",),
+}  # fmt: skip
+
+
+def gateways_table(run: RunRecord, *, narrow: bool = False) -> Table | None:
+    """Medians; `narrow` enough for a terminal. None where gateways cannot be compared."""
+    compared = side_by_side(run)
+    if compared is None:
+        return None
+    based = {row.experiments[name].procedure for name in compared.procedures for row in compared.rows
+             if name in row.experiments and row.experiments[name].baseline}  # fmt: skip
+    columns = [Column("Gateway")] if narrow else [Column("Gateway"), Column("Traffic")]
+    if len(compared.kernels) > 1:
+        columns.append(Column("kernel" if narrow else "Kernel"))
+    for name in compared.procedures:
+        columns += [Column(title, numeric=True) for title in _titles(name, narrow=narrow)]
+        if name in based:
+            columns.append(Column("base" if narrow else _BASELINE, numeric=True))
+    rows = tuple(_row(row, compared, based, run, narrow=narrow) for row in compared.rows)
+    measured = [experiment for row in compared.rows for experiment in row.experiments.values()]
+    return Table(f"{TITLE}, medians", tuple(columns), rows, note=headlines.ratios_note(measured))
+
+
+def label(row: GatewayName) -> str:
+    return ", ".join((row.driver, *row.variant))
+
+
+def short_kernel(row: GatewayName) -> str:
+    if not row.kernel:
+        return wording.ABSENT
+    return "user-mode" if row.kernel.startswith("user-mode") else "own"
+
+
+def _titles(procedure: str, *, narrow: bool) -> Iterator[str]:
+    declaration = DECLARATIONS[procedure]
+    if narrow:
+        yield from _NARROW.get(procedure, (procedure,))
+        return
+    headline = declaration.headline()
+    yield f"{headline.title}, {wording.unit(headline.unit)}"
+    for name in _MORE_FIGURES.get(procedure, ()):
+        figure = next(figure for figure in declaration.figures if figure.name == name)
+        yield f"{figure.title}, {wording.unit(figure.unit)}"
+
+
+def _row(row: GatewayRow, compared: SideBySide, based: set[str], run: RunRecord, *, narrow: bool) -> tuple[str, ...]:
+    cells = [f"{label(row)}, {row.traffic}"] if narrow else [label(row), row.traffic]
+    if len(compared.kernels) > 1:
+        cells.append(short_kernel(row) if narrow else row.kernel or wording.ABSENT)
+    for procedure in compared.procedures:
+        experiment = row.experiments.get(procedure)
+        more = _MORE_FIGURES.get(procedure, ())
+        if experiment is None:
+            cells += [wording.ABSENT] * (1 + len(more) + (procedure in based))
+            continue
+        cells.append(_headline(experiment, narrow=narrow))
+        figures = experiment.figure_statistics
+        cells += [_shown(figures[name], Unit.NS, narrow=narrow) if name in figures else wording.ABSENT for name in more]
+        if procedure in based:
+            cells.append(_share(experiment, run))
+    return tuple(cells)
+
+
+def _headline(experiment: ExperimentRecord, *, narrow: bool) -> str:
+    if experiment.statistics is None:
+        return wording.ABSENT if experiment.state is State.DONE else states.STATE_WORDS[experiment.state]
+    mark = "" if narrow or not headlines.non_rfc(experiment) else " (non-RFC)"
+    return _shown(experiment.statistics, experiment.unit, narrow=narrow) + mark
+
+
+def _shown(summary: Summary, unit: str, *, narrow: bool) -> str:
+    if not narrow:
+        return summary.shown_median(lambda value: wording.quantity(value, unit))
+    show: Callable[[float], str] = _milliseconds if unit == Unit.NS else lambda value: wording.short(value, unit)
+    return tight(summary.shown_median(show))
+
+
+def _milliseconds(value_ns: float) -> str:
+    return f"{value_ns / 1e6:.3g}"
+
+
+def _share(experiment: ExperimentRecord, run: RunRecord) -> str:
+    """A baseline itself is the whole."""
+    if any(other.baseline_name == experiment.name for other in run.experiments) and experiment.statistics:
+        return wording.percent(100)
+    return headlines.baseline_ratio(experiment) or wording.ABSENT

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A self-test at a glance: how fast the tester can be trusted, with which frames."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from natxy.plan.model.terms import Family
+from natxy.plan.model.units import Unit, format_quantity, format_rate
+from natxy.report.tables.table import Column, Table
+from natxy.report.words.wording import ABSENT
+from natxy.results.ceilings import DOUBTFUL_SHARE
+from natxy.results.selftest import Ceiling, SelfTest, Variant
+
+_VARIANTS: Final = {
+    Variant.FIXED: "one four-tuple",
+    Variant.PORTS: "random ports",
+    Variant.ADDRESSES: "random addresses, ports",
+}
+_FAMILIES: Final = {Family.IPV4: "IPv4", Family.IPV6: "IPv6"}
+
+
+def ceilings(found: SelfTest) -> Table:
+    """A line for each kind of traffic, a column for one way and for both ways, and what gateways may be measured up
+    to."""
+    kinds = dict.fromkeys((each.frame_size, each.variant, each.family) for each in found.ceilings)
+    rows = []
+    for size, variant, family in sorted(kinds, key=lambda kind: (kind[2], kind[0], list(Variant).index(kind[1]))):
+        alike = [
+            each for each in found.ceilings if (each.frame_size, each.variant, each.family) == (size, variant, family)
+        ]
+        one_way, both_ways = (next((each for each in alike if each.both_ways == both), None) for both in (False, True))
+        rows.append(
+            (
+                f"{_FAMILIES[family]}, {size} bytes",
+                _VARIANTS[variant],
+                _rate(one_way),
+                _rate(both_ways),
+                _rate(both_ways or one_way, DOUBTFUL_SHARE),
+            )
+        )
+    columns = (
+        Column("Frames"),
+        Column("What varies"),
+        Column("One way", numeric=True),
+        Column("Both ways, each", numeric=True),
+        Column(f"Trust up to ({DOUBTFUL_SHARE:.0%})", numeric=True),
+    )
+    return Table("Without a frame lost or late, frames/s", columns, tuple(rows))
+
+
+def pacing(found: SelfTest) -> Table:
+    """When frames left after they were due."""
+    rows = tuple(
+        (format_rate(each.rate_fps, "fps"), *map(_ns, (each.median_ns, each.p99_ns, each.p999_ns, each.max_ns)))
+        for each in found.pacing
+    )
+    columns = ("Rate", "Median", "p99", "p99.9", "Max")
+    return Table("Lateness of frames", tuple(Column(title, title != "Rate") for title in columns), rows)
+
+
+def sentences(found: SelfTest) -> list[str]:
+    bound = "" if found.receive_limited else "at least "
+    least = "" if found.least_delay_ns is None else f" Least delay of the loop: {_ns(found.least_delay_ns)}."
+    return [
+        f"Tester: {found.tester}.",
+        f"Most received at one port: {bound}{format_rate(found.receive_fps, 'frames/s')}.{least}",
+    ]
+
+
+def _rate(ceiling: Ceiling | None, share: float = 1.0) -> str:
+    if ceiling is None:
+        return ABSENT
+    return f"{'≥' if ceiling.open else ''}{format_rate(ceiling.rate_fps * share, '').replace(' ', '')}"
+
+
+def _ns(value: int) -> str:
+    return format_quantity(value, Unit.NS)

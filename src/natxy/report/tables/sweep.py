@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of swept experiments: as in the source papers one column a cell, coordinates first, then what the cells
+are made of, then what each of the experiments swept over them found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from natxy.report.tables.statistics_rows import (
+    MEDIAN,
+    Row,
+    aggregate_rows,
+    further_rows,
+    percentiles_note,
+    statistics_rows,
+)
+from natxy.report.tables.table import Column, Table
+from natxy.report.words import headlines, narrow, states, wording
+from natxy.report.words.conditions import conditions
+from natxy.results.computed import Computed, computed
+from natxy.results.records import ExperimentRecord, RunRecord, State
+from natxy.results.sweeps import Sweep, SweepGroup, sweep_groups
+
+# Of these few, minimum and maximum are shown too, as for the times of a tear-down.
+_FEW_FIGURES: Final = 3
+_ALWAYS: Final = ("Sessions (connections)", "Source ports", "Destination ports")
+# What a swept field already says.
+_CONDITIONS: Final = {
+    "gateway": "Gateway", "family": "IP version", "frame_size": "Frame size, FCS counted",
+    "directions": "Directions", "connections": "Sessions (connections)", "ports.source": "Source ports",
+    "ports.destination": "Destination ports", "alpha": "Validation rate",
+}  # fmt: skip
+_COMPUTED: Final[tuple[tuple[str, Callable[[Computed], str]], ...]] = (
+    ("Relative scale-up", lambda c: wording.scale_up(c.relative_scale_up)),
+    ("Relative performance", lambda c: wording.ratio(c.relative_performance)),
+    ("Degradation", lambda c: wording.ratio(c.degradation)),
+    ("Throughput ratio (to the baseline)", lambda c: wording.ratio(c.throughput_ratio)),
+)
+_NARROW_COMPUTED: Final = ("scale-up", "rel.", "degr.", "base")
+_TABLE_SIZES: Final[tuple[tuple[str, Callable[[Computed], str]], ...]] = (
+    ("Connection tracking table size", lambda c: wording.number(c.table_size)),
+    ("Hash table size", lambda c: wording.number(c.hash_size)),
+    ("Connections / table size", lambda c: wording.share(c.connections_per_table_entry)),
+    ("Connections / hash table size", lambda c: wording.share(c.connections_per_hash_bucket)),
+)
+
+
+def sweep_tables(run: RunRecord) -> list[Table]:
+    """Of each group of sweeps its cells, and what is the same in all of them."""
+    columns = computed(run)
+    return [table for group in sweep_groups(run) for table in tables(group, columns)]
+
+
+def group_title(group: SweepGroup) -> str:
+    """Of one sweep also what its headline is."""
+    if len(group.sweeps) == 1:
+        return f"{group.sweeps[0].title}: {headlines.kind(group.sweeps[0].cells[0])}"
+    return "; ".join(sweep.title for sweep in group.sweeps)
+
+
+def tables(group: SweepGroup, columns: Mapping[int, Computed]) -> tuple[Table, Table]:
+    """Of its cells, and of what is the same in all of them; `columns` as computed for the run."""
+    varying, same = _conditions(group)
+    rows = [*_coordinates(group), *varying, *_table_sizes(group, columns)]
+    for sweep in group.sweeps:
+        prefix = "" if len(group.sweeps) == 1 else f"{sweep.title}, {wording.unit(sweep.cells[0].unit)}: "
+        rows.extend((prefix + label, *cells) for label, *cells in _found(sweep, columns))
+    title = group_title(group)
+    medians = frozenset(row[0] for row in rows if row[0].endswith(MEDIAN))
+    (first, *values), *others = rows
+    head = (Column(first), *(Column(value, numeric=True) for value in values))
+    cells = [cell for sweep in group.sweeps for cell in sweep.cells]
+    note = _ratios_note(cells, columns)
+    table = Table(title, head, tuple(others), medians, percentiles_note(cells)).with_note(note)
+    common = Table(f"{title}: the same in all of them", (Column(""), Column("Value", numeric=True)), tuple(same))
+    return table.transposed() if group.sweeps[0].stands_in_rows else table, common
+
+
+def _coordinates(group: SweepGroup) -> Iterator[Row]:
+    for index, field in enumerate(group.fields):
+        yield (wording.field(field), *(wording.coordinate(place[index]) for place in group.places))
+
+
+def _conditions(group: SweepGroup) -> tuple[list[Row], list[tuple[str, str]]]:
+    """What varies from cell to cell besides the coordinates, or is always told; what is the same in all."""
+    told = {words for field in group.fields for words in (_CONDITIONS.get(field), wording.field(field))}
+    stated = {sweep.title: _stated(sweep) for sweep in group.sweeps}
+    varying: list[Row] = []
+    same: list[tuple[str, str]] = []
+    for label in dict.fromkeys(label for rows in stated.values() for label in rows):
+        if label in told:
+            continue
+        said: dict[tuple[str, ...], list[str]] = {}
+        for title, rows in stated.items():
+            if label in rows:
+                said.setdefault(rows[label], []).append(title)
+        for cells, titles in said.items():
+            words = label if len(said) == 1 else f"{', '.join(titles)}: {label}"
+            always = label in _ALWAYS and any(_ALWAYS[0] in stated[title] for title in titles)
+            if len(set(cells)) > 1 or always:
+                varying.append((words, *cells))
+            else:
+                same.append((words, cells[0]))
+    return varying, same
+
+
+def _stated(sweep: Sweep) -> dict[str, tuple[str, ...]]:
+    told = [conditions(cell) for cell in sweep.cells]
+    labels = dict.fromkeys(label for stated in told for label in stated)
+    cells = {label: tuple(stated.get(label, wording.ABSENT) for stated in told) for label in labels}
+    return {label: words for label, words in cells.items() if set(words) != {wording.ABSENT}}
+
+
+def _table_sizes(group: SweepGroup, columns: Mapping[int, Computed]) -> Iterator[Row]:
+    """Of the first sweep that makes connections."""
+    for sweep in group.sweeps:
+        own = [columns[cell.id] for cell in sweep.cells]
+        if any(each.connections_per_table_entry for each in own):
+            yield from _shown(_TABLE_SIZES, own)
+            return
+
+
+def _found(sweep: Sweep, columns: Mapping[int, Computed]) -> Iterator[Row]:
+    cells = sweep.cells
+    if any(cell.state is not State.DONE for cell in cells):
+        yield ("State", *(states.state(cell) for cell in cells))
+    yield from statistics_rows(cells)
+    yield from aggregate_rows(cells)
+    yield from further_rows(cells, extremes=len(cells[0].declaration.figures) <= _FEW_FIGURES + 1)
+    yield from _shown(_COMPUTED, [columns[cell.id] for cell in cells])
+
+
+def _shown(rows: Sequence[tuple[str, Callable[[Computed], str]]], own: Sequence[Computed]) -> Iterator[Row]:
+    """Without those that apply to no cell."""
+    for label, show in rows:
+        cells = [show(each) for each in own]
+        if set(cells) != {wording.ABSENT}:
+            yield (label, *cells)
+
+
+def overview(run: RunRecord) -> list[Table]:
+    """A line a cell, narrow enough for a terminal."""
+    columns = computed(run)
+    return [_overview(sweep, columns) for group in sweep_groups(run) for sweep in group.sweeps]
+
+
+def _overview(sweep: Sweep, columns: Mapping[int, Computed]) -> Table:
+    shown = [
+        (title, cells)
+        for title, (_, show) in zip(_NARROW_COMPUTED, _COMPUTED, strict=True)
+        if set(cells := [narrow.tight(show(columns[cell.id])) for cell in sweep.cells]) != {wording.ABSENT}
+    ]
+    head = (
+        *(Column(wording.field(field), numeric=True) for field in sweep.fields),
+        *(Column(title, numeric=True) for title in (*narrow.SPREAD, *(title for title, _ in shown))),
+    )
+    rows = tuple(
+        (
+            *(wording.coordinate(coordinate) for coordinate in place),
+            *narrow.spread(cell),
+            *(cells[index] for _, cells in shown),
+        )
+        for index, (cell, place) in enumerate(zip(sweep.cells, sweep.places, strict=True))
+    )
+    title = f"{sweep.title}: {headlines.kind(sweep.cells[0])}"
+    return Table(title, head, rows, note=_ratios_note(sweep.cells, columns))
+
+
+def _ratios_note(cells: Iterable[ExperimentRecord], columns: Mapping[int, Computed]) -> str:
+    return wording.ratios_note(each for cell in cells for each in columns[cell.id].ratios)

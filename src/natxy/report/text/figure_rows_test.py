@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from natxy.report.text.figure_rows import run_rows, to_csv
+from natxy.results.reader import RunReader
+from tests.sample_runs import SampleRun, Sought
+from tests.sample_sweeps import sweeps
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
+    run = RunReader(sweeps(tmp_path_factory.mktemp("run"))).run
+    return list(csv.DictReader(to_csv(run_rows(run)).splitlines()))
+
+
+def row(rows: list[dict[str, str]], experiment: str, figure: str) -> dict[str, str]:
+    (found,) = (row for row in rows if row["experiment"] == experiment and row["figure"] == figure)
+    return found
+
+
+def test_cells_are_plain_numbers_or_empty(rows: list[dict[str, str]]) -> None:
+    words = {
+        "experiment", "title", "procedure", "gateway", "family", "directions", "state", "figure", "unit",
+        "cell addresses", "cell ports.source",
+    }  # fmt: skip
+    for one in rows:
+        for column, value in one.items():
+            if column.endswith("_bound"):
+                assert value in {"", "≥", "≤", "<", ">"}
+            elif column not in words and value:
+                float(value)
+
+
+def test_a_bound_stands_beside_its_number(rows: list[dict[str, str]]) -> None:
+    measured = row(rows, "nat44/cores=4", "rate")
+    assert (measured["median"], measured["median_bound"], measured["unit"]) == ("275000.0", "", "fps")
+    assert (measured["throughput_ratio_percent"], measured["throughput_ratio_bound"]) == ("68.75", "≤")
+    assert float(measured["dispersion"]) == pytest.approx(3125 / 275_000)
+    assert float(measured["standard_deviation"]) == pytest.approx(3125 / 3**0.5)
+    bound = row(rows, "forward/cores=4", "rate")
+    assert (bound["median"], bound["median_bound"]) == ("400000.0", "≥")
+    assert (bound["standard_deviation"], bound["dispersion_bound"]) == ("", "≥")
+
+
+def test_delays_are_in_nanoseconds_and_every_direction_has_its_row(rows: list[dict[str, str]]) -> None:
+    worst = row(rows, "latency/frame_size=1518", "wcl_reverse")
+    assert (worst["frame_size_bytes"], worst["unit"], worst["repetitions"]) == ("1518", "ns", "3")
+    assert float(worst["median"]) == pytest.approx(1.1 * 44_400)
+
+
+def test_a_failed_cell_has_a_row_without_numbers(rows: list[dict[str, str]]) -> None:
+    failed = row(rows, "many/connections=12800000", "rate")
+    assert (failed["state"], failed["median"], failed["repetitions"]) == ("failed", "", "0")
+
+
+def test_a_search_that_found_nothing_is_below_its_lowest_rate(tmp_path: Path) -> None:
+    run = SampleRun(tmp_path)
+    run.experiment("slow", Sought(1.0), title="Slow")
+    (slow,) = run_rows(RunReader(run.end()).run)
+    for statistic in ("median", "mean", "minimum"):
+        assert (slow[statistic], slow[f"{statistic}_bound"]) == (10e3, "<")

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables as text for papers and spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from typing import Final
+
+from natxy.report.tables.table import Table
+
+# What pdfLaTeX has no glyph for under its own name, and what it would take for a command.
+_LATEX: Final = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "≥": r"$\geq$", "≤": r"$\leq$", "−": r"$-$", "×": r"$\times$", "·": r"$\cdot$", "α": r"$\alpha$",
+    "β": r"$\beta$", "γ": r"$\gamma$", "µ": r"\textmu{}", "→": r"$\rightarrow$", "–": "--",
+}  # fmt: skip
+_LATEX_SPECIAL: Final = re.compile("|".join(map(re.escape, _LATEX)))
+_THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3})")
+_MARKDOWN_SPECIAL: Final = re.compile(r"[\\`*_\[\]<>|&]")
+
+
+class TableFormat(StrEnum):
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+    CSV = "csv-tables"
+
+
+def render(tables: Iterable[Table], form: TableFormat) -> str:
+    """One after the other, an empty line between two."""
+    return "\n".join(_RENDERERS[form](table) for table in tables)
+
+
+def _markdown(table: Table) -> str:
+    """GitHub's dialect."""
+    rule = ["--:" if column.numeric else ":--" for column in table.columns]
+    head = [_markdown_text(column.title) for column in table.columns]
+    lines = [head, rule, *(_markdown_row(table, row) for row in table.rows)]
+    body = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    note = f"\n{_markdown_text(table.note)}\n" if table.note else ""
+    return f"**{_markdown_text(table.title)}**\n\n{body}\n{note}"
+
+
+def _markdown_row(table: Table, row: Sequence[str]) -> list[str]:
+    cells = [_markdown_text(cell) for cell in row]
+    return [f"**{cell}**" if cell else "" for cell in cells] if row[0] in table.emphasis else cells
+
+
+def _markdown_text(text: str) -> str:
+    return _MARKDOWN_SPECIAL.sub(lambda match: "\\" + match[0], _one_line(text))
+
+
+def _latex(table: Table) -> str:
+    """A floating table; the document needs `\\usepackage{booktabs}`."""
+    layout = "".join("r" if column.numeric else "l" for column in table.columns)
+    head = " & ".join(_latex_text(column.title) for column in table.columns)
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_latex_text(table.title)}}}",
+        rf"\begin{{tabular}}{{{layout}}}",
+        r"\toprule",
+        rf"{head} \\",
+        r"\midrule",
+        *(rf"{' & '.join(_latex_row(table, row))} \\" for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        *([rf"\par\smallskip\footnotesize {_latex_text(table.note)}"] if table.note else []),
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_row(table: Table, row: Sequence[str]) -> list[str]:
+    cells = [_latex_text(cell) for cell in row]
+    if row[0] in table.emphasis:
+        return [rf"\textbf{{{cell}}}" if cell else "" for cell in cells]
+    # A row whose first cell is `[…]` would be read as the argument of the \\ before it.
+    return ["{}" + cells[0], *cells[1:]] if cells and cells[0].startswith("[") else cells
+
+
+def _latex_text(text: str) -> str:
+    return _LATEX_SPECIAL.sub(lambda match: _LATEX[match[0]], _one_line(text))
+
+
+def _csv(table: Table) -> str:
+    """Under its title; units stand in titles and labels, thousands separators nowhere."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([table.title])
+    for row in (tuple(column.title for column in table.columns), *table.rows):
+        cells = zip(table.columns, map(_one_line, row), strict=True)
+        writer.writerow([_THOUSANDS.sub("", cell) if column.numeric else cell for column, cell in cells])
+    return text.getvalue()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+_RENDERERS: Final[dict[TableFormat, Callable[[Table], str]]] = {
+    TableFormat.MARKDOWN: _markdown,
+    TableFormat.LATEX: _latex,
+    TableFormat.CSV: _csv,
+}

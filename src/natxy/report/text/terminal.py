@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run as a page of terminal text."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from natxy.engine.messages.results import Verdict
+from natxy.report.tables import results as results_tables
+from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
+from natxy.report.tables.latency import latency_tables
+from natxy.report.tables.published_figures import published_figures
+from natxy.report.tables.table import to_rich
+from natxy.report.walk import every_trial, host_tests
+from natxy.report.words import states
+from natxy.report.words.ceilings import self_test_sentence, tester_limits
+from natxy.results.gateways import several_kernels
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord
+
+
+def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType:
+    run = reader.run
+    compared = gateways_table(run, narrow=True)
+    parts: list[RenderableType] = [to_rich(table) for table in results_tables.overview(run)]
+    parts += [to_rich(table) for table in latency_tables(run)]
+    for figures in published_figures(run, narrow=True):
+        parts += [to_rich(figures.table), Text(figures.source, style="dim")]
+    if compared:
+        parts.append(to_rich(compared))
+    if several_kernels(run):
+        parts.append(Text(OTHER_KERNELS, style="yellow"))
+    incomplete = states.incomplete(run)
+    if incomplete:
+        parts.append(Text("No result, or not the planned number of repetitions:", style="bold"))
+        parts.extend(_bullet(f"{experiment.name}: {reason}") for experiment, reason in incomplete)
+    if remarks := states.remarks(run):
+        parts.append(Text("Remarks on results:", style="bold"))
+        parts.extend(map(_bullet, remarks))
+    if limits := tester_limits(run):
+        parts.append(Text("Near the tester's own limit:", style="bold yellow"))
+        parts.extend(map(_bullet, limits))
+    parts.append(Text(f"Run {states.run_state(run)}. {count(run)}"))
+    if busy := states.busy(run):
+        parts.append(Text(busy, style="yellow"))
+    if sentence := self_test_sentence(run):
+        parts.append(Text(sentence))
+    if run.deviations and not list_deviations:
+        parts.append(Text(_deviation_count(run)))
+    elif run.deviations:
+        parts.append(Text("Where this run departs from the RFCs:", style="bold"))
+        parts.extend(_bullet(sentence) for sentence in run.deviations)
+    return Group(*parts)
+
+
+def count(run: RunRecord) -> str:
+    trials = [placed.trial for placed in every_trial(run)]
+    invalid = sum(trial.verdict is Verdict.INVALID for trial in trials)
+    unprepared = sum(trial.failed_to_prepare for trial in trials)
+    repeated = (
+        f", {invalid} of them invalid (the tester fell short) and never counted against a gateway" if invalid else ""
+    )
+    repeated += f", {unprepared} decided nothing because phase 1 failed" if unprepared else ""
+    tests = host_tests(run)
+    counted = [f"{len(trials)} trials{repeated}"] if trials or not tests else []
+    counted += [f"{tests} tests between hosts"] if tests else []
+    return f"{'; '.join(counted)}. Seed {run.seed}."
+
+
+def _deviation_count(run: RunRecord) -> str:
+    count = len(run.deviations)
+    return f"{count} departure{'s' if count > 1 else ''} from the RFCs: the report lists what and why."
+
+
+def _bullet(text: str) -> Text:
+    return Text(f"  • {text}", overflow="fold")

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from natxy.report.text.terminal import render
+from natxy.results.reader import RunReader
+from tests.sample_runs import HOSTILE, hostile, quickstart
+
+
+def printed(folder: Path, width: int, *, list_deviations: bool = True) -> str:
+    output = io.StringIO()
+    Console(file=output, width=width).print(render(RunReader(folder), list_deviations=list_deviations))
+    return output.getvalue()
+
+
+def test_the_page_says_what_was_measured_and_what_was_not(tmp_path: Path) -> None:
+    text = printed(quickstart(tmp_path), 120)
+    assert "frames/s per direction" in text
+    assert "connections/s" in text
+    assert "≥400k" in text
+    assert "65.8 %" in text
+    assert "limited: tester limit reached: 3 invalid trials at 205 kfps; lower max_rate" in text
+    assert "Run complete, 1 without result. 129 trials, 6 of them invalid" in text
+    assert "RFC 2544 §24 asks for at least 60 s." in text
+    assert "Seed 18446744073709551615" in text
+
+
+def test_deviations_can_be_left_to_the_report(tmp_path: Path) -> None:
+    text = printed(quickstart(tmp_path), 120, list_deviations=False)
+    assert "1 departure from the RFCs: the report lists what and why." in text
+    assert "RFC 2544 §24" not in text
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_it_fits_a_terminal_without_breaking_numbers(tmp_path: Path, width: int) -> None:
+    text = printed(quickstart(tmp_path), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "228.1k" in text
+
+
+def test_hostile_texts_are_printed_as_they_are(tmp_path: Path) -> None:
+    assert HOSTILE in printed(hostile(tmp_path), 200)

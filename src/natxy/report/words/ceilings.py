@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a report says of the tester's own ceiling, and of results near it."""
+
+from __future__ import annotations
+
+from natxy.plan.model.units import format_rate
+from natxy.report.words.wording import percent
+from natxy.results.ceilings import DOUBTFUL_SHARE, ceiling_share
+from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.results.selftest import SelfTest
+
+
+def self_test_sentence(run: RunRecord) -> str:
+    """Empty where nothing real was measured."""
+    if run.tester is None:
+        return ""
+    if run.self_test is None:
+        return (
+            f"No self-test was made of this tester ({run.tester}) before the run, so that it is not known how near "
+            "these results are to its own limit: `natxy selftest` makes one."
+        )
+    shares = [share for each in run.experiments if (share := ceiling_share(each, run.self_test))]
+    if not shares:
+        return f"The tester's own limit is known ({_made(run.self_test)}), but no result is a rate to compare with it."
+    lowest, highest = (format_rate(pick(share.ceiling_fps for share in shares), "frames/s") for pick in (min, max))
+    doubtful = sum(share.doubtful for share in shares)
+    near = f"{doubtful} of {len(shares)} results are" if doubtful else "No result is"
+    ceiling = lowest if lowest == highest else f"{lowest} to {highest}, by the traffic,"
+    return (
+        f"Without a gateway this tester passes {ceiling} per direction ({_made(run.self_test)}). {near} above "
+        f"{DOUBTFUL_SHARE:.0%} of that."
+    )
+
+
+def tester_limited(run: RunRecord, experiment: ExperimentRecord) -> str:
+    """Empty unless the result is so near the tester's own ceiling that it may be the tester's."""
+    share = ceiling_share(experiment, run.self_test)
+    if share is None or not share.doubtful:
+        return ""
+    return (
+        f"tester-limited? {percent(100 * share.share)} of the {format_rate(share.ceiling_fps, 'frames/s')} that this "
+        "tester passes without a gateway: the gateway may be faster"
+    )
+
+
+def tester_limits(run: RunRecord) -> list[str]:
+    """A line for each such result."""
+    return [f"{each.name}: {text}" for each in run.experiments if (text := tester_limited(run, each))]
+
+
+def _made(found: SelfTest) -> str:
+    return f"self-test of {found.measured_at[:10]}"

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers, units and fields of a plan in the words of the RFCs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from natxy.plan.model.traffic import CellValue
+from natxy.plan.model.units import Unit, format_rate
+from natxy.results.statistics import Ratio, Summary
+
+ABSENT: Final = "–"
+_WITHIN_SPREAD: Final = "*"
+_WITHIN_SPREAD_NOTE: Final = "* The two medians are no further apart than the wider of their spreads: it may be chance."
+
+_UNITS: Final = {
+    Unit.FPS: "frames/s per direction",
+    Unit.CPS: "connections/s",
+    Unit.BPS: "Mbit/s",
+    Unit.NS: "ms",
+    Unit.SECONDS: "s",
+    Unit.FRAMES: "frames",
+    Unit.SEGMENTS: "segments",
+    Unit.CONNECTIONS: "connections",
+    Unit.PERCENT: "%",
+}
+
+_FIELDS: Final = {
+    "cores": "CPU cores", "frame_size": "Frame size", "alpha": "α", "addresses": "IP addresses",
+    "ports.source": "Source ports", "ports.destination": "Destination ports", "family": "IP version",
+    "gateway.conntrack_max": "Table size", "gateway.hash_size": "Hash table size",
+}  # fmt: skip
+
+
+def unit(measured: str) -> str:
+    """The words for a `Unit`."""
+    return _UNITS[Unit(measured)]
+
+
+def number(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:,.0f}"
+
+
+def quantity(value: float, measured: str) -> str:
+    """In full, for tables whose title gives the unit."""
+    if measured == Unit.NS:
+        # Milliseconds, as RFC 8219 §7.3 asks, to the nanosecond.
+        return f"{value / 1e6:,.6f}"
+    if measured == Unit.BPS:
+        return f"{value / 1e6:,.1f}"
+    return f"{value:,.6g}" if measured in (Unit.PERCENT, Unit.SECONDS) else number(value)
+
+
+def statistic(summary: Summary, value: float, measured: str) -> str:
+    """One of the summary's statistics in full."""
+    return summary.shown(value, lambda value: quantity(value, measured))
+
+
+def dispersion(summary: Summary) -> str:
+    return summary.shown_dispersion(lambda ratio: percent(None if ratio is None else 100 * ratio))
+
+
+def short(value: float, measured: str) -> str:
+    """For narrow tables whose title gives the unit: rates in four significant digits, the rest in full."""
+    if measured in (Unit.CONNECTIONS, Unit.FRAMES, Unit.SEGMENTS, Unit.NS, Unit.BPS):
+        return quantity(value, measured)
+    return format_rate(value, "").replace(" ", "")
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    return ABSENT if value is None else f"{value:.{digits}f} %"
+
+
+def ratio(value: Ratio | None) -> str:
+    """In percent."""
+    if value is None:
+        return ABSENT
+    return value.bound + percent(100 * value.value) + ratio_mark(value)
+
+
+def ratio_mark(value: Ratio) -> str:
+    """Empty where the medians are further apart than their spreads, or nobody knows."""
+    return _WITHIN_SPREAD if value.within_spread else ""
+
+
+def ratios_note(ratios: Iterable[Ratio | None]) -> str:
+    """What the mark of some of them means; empty where none has it."""
+    return _WITHIN_SPREAD_NOTE if any(each and each.within_spread for each in ratios) else ""
+
+
+def scale_up(value: Ratio | None) -> str:
+    """Three decimals, as in the source papers."""
+    return ABSENT if value is None else f"{value.bound}{value.value:.3f}"
+
+
+def share(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:.3f}"
+
+
+def field(path: str) -> str:
+    """A field of the plan, such as `ports.source`."""
+    plain = path.removeprefix("procedure.").removeprefix("gateway.")
+    return _FIELDS.get(path) or plain.replace(".", " ").replace("_", " ").capitalize()
+
+
+def cell(fields: Iterable[str], coordinates: Mapping[str, CellValue]) -> str:
+    """Where a sweep's cell is: `CPU cores 2, Frame size 64`."""
+    return ", ".join(f"{field(path)} {coordinate(coordinates[path])}" for path in fields)
+
+
+def coordinate(value: CellValue) -> str:
+    """Of a sweep's cell; large counts in full."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run tells whoever watches it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from natxy.engine.messages.results import Progress
+from natxy.plan.experiment import Experiment
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.bench import FinishedTrial
+from natxy.results.records import State, TrialKind
+from natxy.results.statistics import Summary
+from natxy.search.outcome import Attempt
+from natxy.tcp.hosts import Transfer
+
+
+class RunListener:
+    """Hears of everything and does nothing; override what you want to know. Calls are quick: a trial waits for them."""
+
+    def run_started(self, folder: Path) -> None: ...
+
+    def experiment_started(self, experiment: Experiment) -> None: ...
+
+    def repetition_started(self, number: int) -> None: ...
+
+    def attempt_started(self, attempt: Attempt) -> None: ...
+
+    def progress(self, kind: TrialKind, progress: Progress) -> None: ...
+
+    def trial_finished(self, trial: FinishedTrial) -> None: ...
+
+    def test_finished(self, number: int, found: Mapping[str, Transfer]) -> None:
+        """Test `number` of a repetition, between hosts; `found` by direction."""
+
+    def repetition_finished(self, number: int, result: ProcedureResult) -> None: ...
+
+    def experiment_finished(
+        self, experiment: Experiment, state: State, reason: str, summary: Summary | None
+    ) -> None: ...

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.drivers.command import CommandGateway
+from natxy.dut.transport.local import LocalTransport
+from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
+from natxy.errors import DutError
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.gateways import SimulatedConfig
+from natxy.plan.gateways.command import CommandConfig
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.run.setup import Bed, Workbench
+from natxy.system.machine_sysctls import MachineSysctls
+
+
+@pytest.fixture
+def plan() -> ResolvedPlan:
+    experiment = {
+        "name": "x",
+        "procedure": "throughput",
+        "gateway": "simulated",
+        "search": {"max_rate": "1M"},
+    }
+    return resolve(Plan.model_validate({"name": "p", "testbed": {"kind": "simulated"}, "experiments": [experiment]}))
+
+
+@pytest.fixture
+def removed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a tear-down has finished; Ctrl-C comes while it removes the gateway, the first of them."""
+    finished: list[str] = []
+    set_up = Workbench._set_up
+
+    def remove_gateway() -> None:
+        ident = threading.main_thread().ident
+        assert ident is not None
+        signal.pthread_kill(ident, signal.SIGINT)
+        finished.append("gateway")
+
+    def with_things_to_remove(self: Workbench, stack: ExitStack, experiment: Experiment) -> Bed:
+        stack.callback(finished.append, "lab")
+        stack.callback(remove_gateway)
+        return set_up(self, stack, experiment)
+
+    monkeypatch.setattr(Workbench, "_set_up", with_things_to_remove)
+    return finished
+
+
+def test_ctrl_c_in_a_tear_down_comes_after_it(plan: ResolvedPlan, removed: list[str], tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), Workbench(plan, tmp_path / "engine.log") as workbench:
+        workbench.bed_for(plan.experiments[0])
+    assert removed == ["gateway", "lab"]
+
+
+def test_ctrl_c_in_the_tear_down_of_a_failed_set_up_comes_after_it(
+    plan: ResolvedPlan, removed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Bed:
+        raise DutError("no such gateway")
+
+    monkeypatch.setattr(Workbench, "_set_up_simulation", fail)
+    with Workbench(plan, tmp_path / "engine.log") as workbench:
+        with pytest.raises(KeyboardInterrupt):
+            workbench.bed_for(plan.experiments[0])
+        assert removed == ["gateway", "lab"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may raise a priority again")
+def test_what_a_gateway_starts_while_it_is_measured_has_the_priority_of_its_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "niceness"
+    tell = ["sh", "-c", f"nice >> {told}"]
+    config = CommandConfig(driver="command", stateful=True, clear=[tell], restart=[tell], set_cores=[tell])
+    wanted = {
+        "name": "x",
+        "procedure": "connection-rate",
+        "gateway": config.model_dump(exclude_none=True),
+        "connections": 1000,
+        "cores": 1,
+        "search": {"max_rate": "1M"},
+    }
+    plan = resolve(Plan.model_validate({"name": "p", "testbed": {"kind": "lab"}, "experiments": [wanted]}))
+
+    def set_up(self: Workbench, _: ExitStack, experiment: Experiment) -> Bed:
+        self._background.avoid([min(os.sched_getaffinity(0))])
+        transport = LocalTransport(MachineSysctls())
+        gateway = CommandGateway(config, transport, DutInterfaces("eth1", "eth2"), experiment.address_plan)
+        engine = SimulatedEngine(SimulatedDut(SimulatedConfig(), 0.0, seed=1))
+        return Bed(engine, self._in_hand(gateway), lambda _: None, (), {}, {}, {}, [])
+
+    monkeypatch.setattr(Workbench, "_set_up", set_up)
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    with Workbench(plan, tmp_path / "engine.log") as workbench:
+        bed = workbench.bed_for(plan.experiments[0])
+        cores = os.sched_getaffinity(0)
+        with bed.gateway() as gateway:
+            assert os.sched_getaffinity(0) == cores, "the cores that measure are left alone"
+            gateway.restart()
+            gateway.clear()
+            gateway.timed_clear()
+        assert os.getpriority(os.PRIO_PROCESS, 0) == 19
+    assert told.read_text().split() == [str(before)] * 4

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a run over a loop to what the tester found out about itself."""
+
+from __future__ import annotations
+
+from natxy.engine.messages.results import Pacing
+from natxy.errors import PlanError
+from natxy.plan.model.terms import Family
+from natxy.plan.model.traffic import Directions
+from natxy.results.records import ExperimentRecord, RunRecord, State
+from natxy.results.selftest import Ceiling, PacingError, SelfTest, variant_of
+from natxy.results.tester import Tester
+
+
+def self_test_of(run: RunRecord, tester: Tester) -> SelfTest:
+    """What a run over a loop says of `tester`. PlanError where it found no ceiling."""
+    ceilings = [_ceiling(each) for each in run.experiments if each.procedure == "throughput" and each.values]
+    if not ceilings:
+        reasons = "; ".join(dict.fromkeys(each.reason for each in run.experiments if each.reason))
+        raise PlanError(f"the self-test found no rate that the tester can do: {reasons or 'nothing was measured'}")
+    streams = [
+        (stream, trial)
+        for each in run.experiments
+        for repetition in each.repetitions
+        for trial in repetition.trials
+        for stream in trial.result.streams
+        if trial.duration_s > 0
+    ]
+    busiest, its_trial = max(streams, key=lambda found: found[0].received / found[1].duration_s)
+    return SelfTest(
+        tester=tester,
+        measured_at=run.started_at,
+        natxy_version=run.natxy_version,
+        kernel=run.machine["kernel"],
+        ceilings=ceilings,
+        receive_fps=busiest.received / its_trial.duration_s,
+        receive_limited=its_trial.tester_drops > 0,
+        least_delay_ns=min((stream.delay.min_ns for stream, _ in streams if stream.delay), default=None),
+        pacing=[_pacing(each) for each in run.experiments if each.procedure == "pdv" and each.state is State.DONE],
+    )
+
+
+def _ceiling(experiment: ExperimentRecord) -> Ceiling:
+    settings = experiment.settings
+    return Ceiling(
+        family=Family(experiment.family),
+        frame_size=settings["frame_size"],
+        variant=variant_of(settings),
+        both_ways=settings["directions"] == Directions.BIDIRECTIONAL,
+        rate_fps=min(experiment.values),
+        open=all(repetition.upper_bound is None for repetition in experiment.repetitions),
+        repeats=len(experiment.values),
+    )
+
+
+def _pacing(experiment: ExperimentRecord) -> PacingError:
+    """The best repetition: what disturbs a tester from outside says little of how it paces."""
+    trials = [repetition.trials[-1] for repetition in experiment.repetitions]
+    measured: list[Pacing] = [trial.result.streams[0].pacing for trial in trials]
+    best = min(measured, key=lambda pacing: pacing.p999_ns)
+    return PacingError(
+        rate_fps=trials[0].rate_fps,
+        median_ns=best.median_ns,
+        p99_ns=best.p99_ns,
+        p999_ns=best.p999_ns,
+        max_ns=best.max_ns,
+        histogram=best.histogram or [],
+    )

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan that a self-test carries out: the tester's ports joined to each other, and searched for their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from natxy.errors import PlanError
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.model.frame_sizes import SMALLEST_FRAME
+from natxy.plan.model.terms import Family
+from natxy.plan.model.traffic import Directions
+from natxy.plan.resolve import resolve
+from natxy.plan.testbeds import TestbedConfig
+from natxy.plan.testbeds.hardware import HardwareConfig
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.plan.testbeds.loop import LoopConfig
+from natxy.plan.testbeds.memif import MemifConfig
+from natxy.plan.written import Plan
+
+FRAME_SIZES: Final = (512, 1518)
+"""Besides the smallest of each family."""
+PACING_RATES_FPS: Final = (10_000, 100_000, 1_000_000)
+PACING_S: Final = 1.0
+TRIAL_S: Final = 0.1
+REPEAT: Final = 2
+ERROR: Final = "5%"
+MIN_RATE_FPS: Final = 1000
+# Above what was sent when asked for more than can be sent: that was a short trial.
+HEADROOM: Final = 1.25
+# Of the rate one way, what one core can send each way at the very most.
+SHARED: Final = 0.7
+
+_VARIANTS: Final[dict[str, dict[str, Any]]] = {
+    "fixed": {"ports": {"source": 49152, "destination": 8080}},
+    "ports": {},
+    "addresses": {"addresses": "multiple"},
+}
+_TITLES: Final = {"fixed": "one four-tuple", "ports": "random ports", "addresses": "random addresses and ports"}
+_WAYS: Final = {Directions.FORWARD: "one way", Directions.BIDIRECTIONAL: "both ways"}
+
+
+def loop_of(testbed: TestbedConfig) -> LoopConfig:
+    """The same tester without its DUT. PlanError where nothing real sends."""
+    match testbed:
+        case LoopConfig():
+            return testbed
+        case LabConfig():
+            return LoopConfig(kind="loop", io=testbed.io, queues=testbed.queues, tester_cores=testbed.tester_cores)
+        case MemifConfig():
+            return LoopConfig(kind="loop", medium="memif", tester_cores=testbed.tester_cores)
+        case HardwareConfig():
+            return LoopConfig(
+                kind="loop",
+                medium="cable",
+                left=testbed.left,
+                right=testbed.right,
+                io=testbed.io,
+                queues=testbed.queues,
+                tester_cores=testbed.tester_cores,
+            )
+    raise PlanError(f"a testbed of kind {testbed.kind!r} has no ports to join; give a plan with a lab or hardware")
+
+
+def probe_plan(testbed: LoopConfig) -> ResolvedPlan:
+    """One experiment, of the traffic that costs a tester the least."""
+    return _plan(testbed, [_rate_search(Family.IPV4, SMALLEST_FRAME[Family.IPV4], "fixed", Directions.FORWARD, 1e9)])
+
+
+def selftest_plan(
+    testbed: LoopConfig,
+    fastest_fps: float,
+    *,
+    families: Sequence[Family] = tuple(Family),
+    frame_sizes: Sequence[int] = FRAME_SIZES,
+    repeat: int = REPEAT,
+    trial_s: float = TRIAL_S,
+) -> ResolvedPlan:
+    """`fastest_fps`: what the tester sent one way when asked for more than it can send. Every variant of the smallest
+    frame, and the costliest one of each of `frame_sizes`."""
+    one_core = len(testbed.tester_cores or (0,)) == 1
+    most = {
+        Directions.FORWARD: fastest_fps * HEADROOM,
+        Directions.BIDIRECTIONAL: fastest_fps * HEADROOM * (SHARED if one_core else 1),
+    }
+    experiments = list(_experiments(families, frame_sizes, most))
+    return _plan(testbed, experiments, repeat=repeat, trial_s=trial_s)
+
+
+def _experiments(
+    families: Sequence[Family], frame_sizes: Sequence[int], most: Mapping[Directions, float]
+) -> Iterator[dict[str, Any]]:
+    # Those of one set of addresses follow each other, on one testbed.
+    for family in families:
+        smallest = SMALLEST_FRAME[family]
+        yield from (_rate_search(family, smallest, "fixed", ways, most[ways]) for ways in _WAYS)
+        yield from (_rate_search(family, smallest, "ports", ways, most[ways]) for ways in _WAYS)
+        if family == families[0]:
+            within = (rate_fps for rate_fps in PACING_RATES_FPS if rate_fps < most[Directions.FORWARD] / HEADROOM**2)
+            yield from (_pacing(family, rate_fps) for rate_fps in within)
+        for size in (smallest, *(size for size in frame_sizes if size > smallest)):
+            yield from (_rate_search(family, size, "addresses", ways, most[ways]) for ways in _WAYS)
+
+
+def _rate_search(family: Family, size: int, variant: str, ways: Directions, max_fps: float) -> dict[str, Any]:
+    return {
+        "name": f"{family}-{size}-{variant}-{_WAYS[ways].replace(' ', '-')}",
+        "title": f"{family}, {size} bytes, {_TITLES[variant]}, {_WAYS[ways]}",
+        "procedure": "throughput",
+        "family": family,
+        "frame_size": size,
+        "directions": ways,
+        "search": {"min_rate": MIN_RATE_FPS, "max_rate": max_fps, "error": ERROR},
+        **_VARIANTS[variant],
+    }
+
+
+def _pacing(family: Family, rate_fps: int) -> dict[str, Any]:
+    return {
+        "name": f"pacing-{rate_fps}",
+        "title": f"pacing at {rate_fps:,} frames/s",
+        "procedure": "pdv",
+        "family": family,
+        "directions": Directions.FORWARD,
+        "rate": rate_fps,
+        "timing": {"trial": PACING_S},
+    }
+
+
+def _plan(
+    testbed: LoopConfig, experiments: list[dict[str, Any]], *, repeat: int = 1, trial_s: float = TRIAL_S
+) -> ResolvedPlan:
+    timing = {"preset": "lab", "trial": trial_s, "drain": 0.02, "settle": 0.005}
+    own = [{"gateway": "wire", "max_invalid": 2, **experiment} for experiment in experiments]
+    plan = {
+        "name": "selftest",
+        "description": "What the tester can do without a gateway.",
+        "repeat": repeat,
+        "timing": timing,
+        "testbed": testbed,
+        "experiments": own,
+    }
+    return resolve(Plan.model_validate(plan))

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""iperf3 on two hosts: a server on the right one, a client on the left one."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from natxy.dut.transport.base import CompletedCommand, Transport
+from natxy.errors import DutError, HostError
+from natxy.plan.model.addresses import IPAddress
+from natxy.plan.model.traffic import Directions
+from natxy.system.process_owner import Owner
+from natxy.tcp.hosts import Hosts, TcpTest, Transfer
+
+CONNECT_TIMEOUT_S: Final = 5
+# A server that nobody ends, because natxy was killed, ends itself.
+SERVER_IDLE_S: Final = 60
+LISTENING_WITHIN_S: Final = 5.0
+# Connecting, and exchanging results at the end.
+OVERHEAD_S: Final = 30
+
+# What iperf3 says where the network is to blame; all else is a host's own.
+_UNREACHED: Final = re.compile(
+    r"unable to connect (?!.*Cannot assign requested address)|timed out|reset by peer|No route to host"
+)
+
+_DIRECTIONS: Final = {
+    Directions.FORWARD: {"forward": ""},
+    Directions.REVERSE: {"reverse": ""},
+    Directions.BIDIRECTIONAL: {"forward": "", "reverse": "_bidir_reverse"},
+}
+_OPTIONS: Final = {
+    Directions.FORWARD: [],
+    Directions.REVERSE: ["--reverse"],
+    Directions.BIDIRECTIONAL: ["--bidir"],
+}
+
+
+@dataclass(frozen=True)
+class Host:
+    """One of the two, with its address on the link. `cores`: of its own machine, to run iperf3 on."""
+
+    transport: Transport
+    address: IPAddress
+    cores: tuple[int, ...] = ()
+
+    def iperf3(self, *options: str, timeout_s: float = OVERHEAD_S) -> CompletedCommand:
+        pinned = ["taskset", "--cpu-list", ",".join(map(str, self.cores))] if self.cores else []
+        return self.transport.run([*pinned, "iperf3", *options], timeout_s=timeout_s, check=False)
+
+    def version(self) -> str:
+        """HostError when it has no iperf3."""
+        try:
+            done = self.iperf3("--version")
+            done.check()
+        except DutError as error:
+            where = self.transport.describe()
+            raise HostError(f"iperf3 doesn't run on {where}: `apt install iperf3` there. {error}") from error
+        return " ".join(done.stdout.split()[:2])
+
+    def congestion_control(self) -> str:
+        return self.transport.run(["sysctl", "-n", "net.ipv4.tcp_congestion_control"]).stdout.strip()
+
+
+class Iperf3Hosts(Hosts):
+    """`foreground`: within it programs are started that measure."""
+
+    def __init__(self, client: Host, server: Host, foreground: Callable[[], AbstractContextManager[None]]) -> None:
+        self._client = client
+        self._server = server
+        self._foreground = foreground
+        self._pid_file = f"/run/natxy-iperf3-{Owner.current()}.pid"
+
+    def transfer(self, test: TcpTest) -> dict[str, Transfer]:
+        congestion = ["--congestion", test.congestion_control] if test.congestion_control else []
+        with self._foreground(), self._listening(test.port):
+            done = self._client.iperf3(
+                *("--client", str(test.server), "--bind", str(self._client.address), "--port", str(test.port)),
+                *("--time", str(test.duration_s), "--parallel", str(test.flows), "--json"),
+                *("--connect-timeout", str(1000 * CONNECT_TIMEOUT_S), *congestion, *_OPTIONS[test.directions]),
+                timeout_s=test.duration_s + OVERHEAD_S,
+            )
+            return _transfers(self._reported(done, test), test.directions)
+
+    def describe(self) -> dict[str, str]:
+        hosts = {"left host": self._client, "right host": self._server}
+        return {name: f"{_described(host)}" for name, host in hosts.items()}
+
+    @contextmanager
+    def _listening(self, port: int) -> Iterator[None]:
+        """A server for one test."""
+        options = ("--server", "--daemon", "--one-off", "--idle-timeout", str(SERVER_IDLE_S))
+        started = self._server.iperf3(
+            *options, "--bind", str(self._server.address), "--port", str(port), "--pidfile", self._pid_file
+        )
+        if started.returncode != 0:
+            raise _own_fault(self._server, (started.stderr or started.stdout).strip())
+        try:
+            self._await_listening(port)
+            yield
+        except BaseException:
+            self._server.transport.run(["pkill", "--pidfile", self._pid_file], check=False)
+            raise
+
+    def _await_listening(self, port: int) -> None:
+        deadline = time.monotonic() + LISTENING_WITHIN_S
+        while not self._server.transport.run(["ss", "-Htln", f"sport = :{port}"]).stdout.strip():
+            if time.monotonic() > deadline:
+                raise HostError(
+                    f"iperf3 does not listen on {self._server.address}, port {port}, of "
+                    f"{self._server.transport.describe()}: is the address there, and the port free?"
+                )
+            time.sleep(0.02)
+
+    def _reported(self, done: CompletedCommand, test: TcpTest) -> dict[str, Any]:
+        """DutError when the hosts don't come together, HostError when one of them fails."""
+        try:
+            report = json.loads(done.stdout)
+        except ValueError:
+            raise _own_fault(self._client, (done.stdout or done.stderr).strip() or "nothing") from None
+        assert isinstance(report, dict)
+        if not (error := report.get("error")):
+            return report
+        if _UNREACHED.search(error):
+            raise DutError(
+                f"iperf3 could not measure from {self._client.address} to {test.server}, port {test.port}, through the "
+                f"gateway: {error}; look at the gateway's routes and rules"
+            )
+        if "CONGESTION" in error:
+            raise HostError(
+                f"{_place(self._client)} or {_place(self._server)} has no TCP congestion control "
+                f"{test.congestion_control!r}: load its module there, or choose one of "
+                "`sysctl net.ipv4.tcp_available_congestion_control` as `congestion_control`"
+            )
+        raise _own_fault(self._server if "the server" in error else self._client, error)
+
+
+def _own_fault(host: Host, said: str) -> HostError:
+    return HostError(f"iperf3 failed on {_place(host)}: {said}; see to this host, the gateway is not to blame")
+
+
+def _place(host: Host) -> str:
+    return f"{host.transport.describe()} ({host.address})"
+
+
+def _transfers(report: Mapping[str, Any], directions: Directions) -> dict[str, Transfer]:
+    end = report["end"]
+    return {
+        name: Transfer(
+            goodput_bps=end[f"sum_received{suffix}"]["bits_per_second"],
+            retransmits=end[f"sum_sent{suffix}"]["retransmits"],
+        )
+        for name, suffix in _DIRECTIONS[directions].items()
+    }
+
+
+def _described(host: Host) -> str:
+    cores = f" on core {', '.join(map(str, host.cores))}" if host.cores else ""
+    where = host.transport.describe()
+    return f"{host.version()}{cores}, {where}, {host.address}, TCP congestion control {host.congestion_control()}"

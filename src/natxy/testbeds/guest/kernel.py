@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A guest: a Linux kernel in user mode with one virtual CPU, as the DUT between two interfaces of a namespace.
+
+It takes kernel modules where the machine's own kernel takes none. Its root is this machine's file system, read-only,
+so that the programs installed here are there too.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import IO, Final
+
+from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.remote_sysctls import RemoteSysctls
+from natxy.errors import DutError
+from natxy.testbeds.guest import init as guest_init
+from natxy.testbeds.guest.files import GuestFiles
+from natxy.testbeds.guest.serial_line import GuestLine, LineBrokenError
+
+RECEIVE_BUFFER_BYTES: Final = 4 * 1024 * 1024
+# Enough for ten million connections; this machine only gives what the guest has written to.
+_MEMORY: Final = "4G"
+# Frames that the guest takes from an interface at a time.
+_DEPTH: Final = 128
+_BOOT_S: Final = 30.0
+_END_S: Final = 3.0
+_LAST_LINES: Final = 8
+# What the drivers count on to be there, as it is in a distribution's kernel.
+_MODULES: Final = ("ipv6", "nf_conntrack")
+
+
+class Guest:
+    """A `Transport` to a machine that is switched on and off.
+
+    `interfaces`: from the names of the guest's to its MAC addresses there; the namespace's have the same names.
+    """
+
+    def __init__(
+        self, files: GuestFiles, namespace: str, cores: Sequence[int], interfaces: Mapping[str, str], mtu: int
+    ) -> None:
+        self.machine = self.network = RemoteSysctls(self)
+        self._files = files
+        self._namespace = namespace
+        self._cores = cores
+        self._interfaces = interfaces
+        self._mtu = mtu
+        self._stack = ExitStack()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._line: GuestLine | None = None
+        self._console: IO[bytes] | None = None
+
+    def start(self) -> None:
+        """Returns when the guest takes commands, its interfaces there and down. DutError, with nothing left."""
+        with ExitStack() as stack:
+            self._console = stack.enter_context(tempfile.TemporaryFile())
+            stack.callback(self._end)
+            try:
+                self._boot()
+            except LineBrokenError as error:
+                raise DutError(f"the guest was not ready {_BOOT_S:g} s after its start{self._last_words()}") from error
+            for module in _MODULES:
+                self.run(["modprobe", module])
+            self.run(["ip", "link", "set", "lo", "up"])
+            for number, name in enumerate(self._interfaces):
+                self.run(["ip", "link", "set", f"vec{number}", "name", name])
+                # As on the DUT's links in other labs: what merges TCP's segments forwards fewer frames.
+                self.run(["ethtool", "-K", name, "gro", "off"])
+            self._stack = stack.pop_all()
+
+    def stop(self) -> None:
+        """Harmless when it doesn't run."""
+        self._stack.close()
+
+    def restart(self) -> None:
+        """All that was set in it is lost, as in a machine whose power fails."""
+        self._kill()
+        self.stop()
+        self.start()
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        """As `Transport.run`; DutError also when the guest has ended or doesn't answer."""
+        if self._line is None:
+            raise DutError(f"`{argv[0]}` cannot be run: the guest is switched off")
+        try:
+            completed = self._line.run(argv, input, timeout_s)
+        except LineBrokenError as error:
+            state = "has ended" if self._process and self._process.poll() is not None else "does not answer"
+            raise DutError(f"`{argv[0]}` cannot be run: the guest {state}{self._last_words()}") from error
+        if check:
+            completed.check()
+        return completed
+
+    def describe(self) -> str:
+        return f"user-mode Linux {self._files.version}, one virtual CPU, on this machine"
+
+    def _boot(self) -> None:
+        ours, theirs = socket.socketpair()
+        self._line = GuestLine(ours)
+        # For a control socket of the guest's that nobody here uses; it needs no place any longer once it is open.
+        with theirs, tempfile.TemporaryDirectory(prefix="natxy-guest-") as sockets:
+            self._process = subprocess.Popen(
+                self._argv(theirs.fileno(), Path(sockets)),
+                stdin=subprocess.DEVNULL,
+                stdout=self._console,
+                stderr=subprocess.STDOUT,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+            # So that the line is closed when the guest ends.
+            theirs.close()
+            self._line.wait_ready(_BOOT_S)
+
+    def _end(self) -> None:
+        if self._line:
+            # The guest powers off.
+            self._line.close()
+            self._line = None
+        if self._process:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_S)
+            self._kill()
+            self._process.wait()
+            self._process = None
+
+    def _kill(self) -> None:
+        if self._process:
+            # It is a group of processes, one for each that runs in it.
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _argv(self, line: int, sockets: Path) -> list[str]:
+        inside = ["ip", "netns", "exec", self._namespace, "taskset", "--cpu-list", ",".join(map(str, self._cores))]
+        preload = ["env", f"LD_PRELOAD={self._files.preload}", f"GUEST_RECEIVE_BUFFER={RECEIVE_BUFFER_BYTES}"]
+        devices = [
+            f"vec{number}:transport=raw,ifname={name},mac={mac},mtu={self._mtu},depth={_DEPTH}"
+            for number, (name, mac) in enumerate(self._interfaces.items())
+        ]
+        root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]
+        # The kernel's messages go to stdout; the first serial line is the one that commands come by.
+        lines = ["con=null", "con0=null,fd:1", "ssl=null", f"ssl0=fd:{line}", f"uml_dir={sockets}/"]
+        init = [f"GUEST_FILES={self._files.folder}", "init=/usr/bin/python3", "--", guest_init.__file__]
+        return [*inside, *preload, str(self._files.program), f"mem={_MEMORY}", *root, *lines, *devices, *init]
+
+    def _last_words(self) -> str:
+        assert self._console is not None
+        self._console.seek(0)
+        lines = self._console.read().decode(errors="replace").splitlines()
+        # What a panic says stands before its list of callers.
+        said = [line.strip() for line in lines if line.strip() and "[<" not in line][-_LAST_LINES:]
+        return "; its last words: " + " | ".join(said) if said else ""

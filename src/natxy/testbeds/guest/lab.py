@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lab whose DUT is a guest: a kernel in user mode in the DUT's namespace, between the ends of its links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from natxy.dut.transport.base import Transport
+from natxy.engine.messages.common import Side
+from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.testbeds.guest.files import find_guest
+from natxy.testbeds.guest.kernel import RECEIVE_BUFFER_BYTES, Guest
+from natxy.testbeds.lab import DUT_MACS, SILENT_SYSCTLS, NetnsLab
+
+
+class GuestLab(NetnsLab):
+    _dut_sysctls: ClassVar[Mapping[str, int]] = SILENT_SYSCTLS
+    # Not the guest's: what is for another address, the kernel beside the guest throws away without a look.
+    _dut_macs: ClassVar[Mapping[Side, str]] = {Side.LEFT: "02:00:00:00:00:21", Side.RIGHT: "02:00:00:00:01:21"}
+
+    def __init__(self, config: LabConfig, addresses: AddressPlan) -> None:
+        super().__init__(config, addresses)
+        macs = {self.interfaces.left: DUT_MACS[Side.LEFT], self.interfaces.right: DUT_MACS[Side.RIGHT]}
+        self._guest = Guest(find_guest(), self._namespaces.dut, self.cores.dut, macs, addresses.mtu)
+
+    @property
+    def gateway_cores(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def transport(self) -> Transport:
+        return self._guest
+
+    def dut_description(self) -> dict[str, str]:
+        cores = ", ".join(map(str, self.cores.dut))
+        return {
+            "machine": self._guest.describe(),
+            "cores": f"{cores} (the one virtual CPU, a process)",
+            "receive buffer": f"{RECEIVE_BUFFER_BYTES} bytes an interface",
+        }
+
+    def deviations(self) -> list[str]:
+        return [
+            *super().deviations(),
+            "The gateway's kernel runs in user mode, as a process with one virtual CPU: it forwards several times "
+            "slower than on the machine itself, so compare it with gateways of the same kind only.",
+        ]
+
+    def _start_dut(self) -> None:
+        for interface in (self.interfaces.left, self.interfaces.right):
+            self._dut.run(["ip", "link", "set", interface, "promisc", "on"])
+        self._stack.callback(self._guest.stop)
+        self._guest.start()

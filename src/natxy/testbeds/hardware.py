@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A testbed of the tester's own ports, cabled to a DUT that is reached by ssh, or stands on this machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from natxy.dut.transport.local import LocalTransport
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import PortSpec
+from natxy.engine.program import find_engine
+from natxy.plan.experiment import Addresses
+from natxy.plan.model.addresses import USUAL_MTU
+from natxy.plan.testbeds.hardware import HardwareConfig
+from natxy.system.process_owner import Owner
+from natxy.tcp.iperf3 import Host
+from natxy.testbeds.cabled import CabledTestbed
+from natxy.testbeds.cores import CoreAssignment, assign_cores, named_cores
+from natxy.testbeds.host_namespaces import host_namespaces
+from natxy.testbeds.interfaces import disturbing_offloads
+from natxy.testbeds.namespaces import LabNamespaces
+from natxy.testbeds.tester_ports import TesterPorts
+
+
+class HardwareTestbed(CabledTestbed):
+    """The `Testbed` of `kind: hardware`. The kernel is kept silent on the interfaces that the tester sends from."""
+
+    def __init__(self, config: HardwareConfig, mtu: int = USUAL_MTU) -> None:
+        super().__init__(config.dut)
+        self._config = config
+        self._mtu = mtu
+        self._ports = TesterPorts(
+            {Side.LEFT: config.left, Side.RIGHT: config.right},
+            self._machine,
+            io=config.io,
+            queues=config.queues,
+            mtu=mtu,
+        )
+        self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
+
+    def _take_ends(self) -> None:
+        self._ports.take()
+
+    def engine_argv(self) -> list[str]:
+        workers = ",".join(map(str, self.cores.tester))
+        pci = ["--pci"] if self._ports.pci else []
+        return [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main), *pci]
+
+    def port_specs(self) -> list[PortSpec]:
+        return self._ports.specs()
+
+    def description(self) -> dict[str, str]:
+        return {
+            "testbed": "hardware: the tester's own ports, cabled to the DUT",
+            "kernel": f"{platform.system()} {platform.release()} (the tester's)",
+            "tester cores": named_cores(self.cores.tester),
+            "control core": named_cores([self.cores.main]),
+        }
+
+    def port_description(self) -> dict[str, str]:
+        return self._ports.description()
+
+    def deviations(self) -> list[str]:
+        dut, shared = self._config.dut, "share its memory, its caches and maybe its cores."
+        if dut.ssh:
+            return []
+        if dut.may_be_elsewhere:
+            return [f"The DUT's commands ran on the tester's machine. If it is the DUT too, the two {shared}"]
+        return [f"Tester and DUT are one machine: they {shared}"]
+
+    def port_deviations(self) -> list[str]:
+        return self._ports.deviations()
+
+    @contextmanager
+    def hosts(self, addresses: Addresses) -> Iterator[dict[Side, Host]]:
+        with host_namespaces(
+            self._ports.interfaces,
+            LocalTransport(self._machine),
+            LabNamespaces(Owner.current()),
+            self._machine,
+            addresses=addresses,
+            mtu=self._mtu,
+            cores=self.cores.tester,
+        ) as hosts:
+            yield hosts
+
+    def host_deviations(self) -> list[str]:
+        sentences = [
+            "Both hosts are one machine, the tester, and share its cores, so TCP itself may be what limits the goodput."
+        ]
+        for side, interface in self._ports.interfaces.items():
+            if disturbing := disturbing_offloads(interface, LocalTransport(self._machine)):
+                sentences.append(
+                    f"The {side} host's interface {interface} has {', '.join(disturbing)} on: the card makes or "
+                    "merges segments for it."
+                )
+        return sentences

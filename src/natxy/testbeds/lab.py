@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lab made of two network namespaces: the tester's ends of two veth pairs in one, the DUT's in the other.
+
+It needs one Linux machine and no spare NIC. The engine opens `left` and `right` through DPDK; the gateway under test is
+the real kernel, between `dut-left` and `dut-right`.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import ClassVar
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.linux.links import LinuxLinks
+from natxy.dut.linux.rps import steer
+from natxy.dut.transport.base import Transport
+from natxy.dut.transport.local import NetnsTransport
+from natxy.engine.devices import AF_XDP_SEND_BUFFER, ring_slots
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import PortMedium, PortSpec
+from natxy.engine.program import find_engine
+from natxy.plan.experiment import Addresses
+from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.model.units import counted
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.system.cpu import is_virtual_machine
+from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.process_owner import Owner
+from natxy.tcp.iperf3 import Host
+from natxy.testbeds.built import BuiltTestbed
+from natxy.testbeds.cores import CoreAssignment, lab_cores, named_cores
+from natxy.testbeds.host_namespaces import host_namespaces
+from natxy.testbeds.namespaces import LabNamespaces, other_labs
+
+TESTER_MACS = {Side.LEFT: "02:00:00:00:00:01", Side.RIGHT: "02:00:00:00:01:01"}
+DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
+_DUT_INTERFACES = DutInterfaces(left="dut-left", right="dut-right")
+
+# Offloads leave checksums unfinished and merge frames; a frame has to be on the veth what it would be on a wire.
+OFFLOADS_OFF = [word for offload in ("tx", "rx", "gro", "gso", "tso", "sg") for word in (offload, "off")]
+
+# Set before the links exist, so that the links are born with them.
+_COMMON_SYSCTLS = {"net.ipv6.conf.all.accept_dad": 0, "net.ipv6.conf.default.accept_dad": 0}
+# Somebody else answers at the end of the link: the engine, or a guest. The kernel beside it has to keep silent.
+SILENT_SYSCTLS = {
+    "net.ipv6.conf.all.disable_ipv6": 1,
+    "net.ipv6.conf.default.disable_ipv6": 1,
+    "net.ipv4.conf.all.arp_ignore": 8,
+}
+_DUT_SYSCTLS = {
+    "net.ipv6.conf.all.accept_ra": 0,
+    "net.ipv6.conf.default.accept_ra": 0,
+    "net.ipv4.conf.all.rp_filter": 0,
+    "net.ipv4.conf.default.rp_filter": 0,
+}
+
+
+class NetnsLab(BuiltTestbed):
+    """The `Testbed` of `kind: lab`. One at a time in a process, on a machine that `prepare_machine` has seen to.
+
+    `dut_cores`: how many the gateway gets where the plan doesn't say which.
+    """
+
+    # Of the DUT's namespace and its ends of the links.
+    _dut_sysctls: ClassVar[Mapping[str, int]] = _DUT_SYSCTLS
+    _dut_macs: ClassVar[Mapping[Side, str]] = DUT_MACS
+
+    def __init__(self, config: LabConfig, addresses: AddressPlan, dut_cores: int = 1) -> None:
+        super().__init__()
+        self._config = config
+        self._addresses = addresses
+        self._machine = MachineSysctls()
+        self._namespaces = LabNamespaces(Owner.current())
+        self.cores: CoreAssignment = lab_cores(config, dut_cores)
+        self.interfaces = _DUT_INTERFACES
+        self._tester = NetnsTransport(self._namespaces.tester, self._machine)
+        # A gateway in user space is a program that is started like any other, and stays where it was started.
+        self._dut = NetnsTransport(self._namespaces.dut, self._machine, self.cores.dut)
+
+    def _build(self) -> None:
+        self._stack.callback(self._machine.release_all)
+        if self._config.io == "af_xdp":
+            self._machine.hold(*AF_XDP_SEND_BUFFER)
+        self._stack.callback(self._namespaces.remove)
+        self._namespaces.add(self._namespaces.tester, self._namespaces.dut)
+        self._set_sysctls()
+        for side in Side:
+            self._cable(side)
+        self._start_dut()
+        self._set_links()
+
+    @property
+    def transport(self) -> Transport:
+        return self._dut
+
+    @property
+    def gateway_cores(self) -> tuple[int, ...]:
+        return self.cores.dut
+
+    def engine_argv(self) -> list[str]:
+        workers = ",".join(map(str, self.cores.tester))
+        engine = [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main)]
+        return ["ip", "netns", "exec", self._namespaces.tester, *engine]
+
+    def port_specs(self) -> list[PortSpec]:
+        return [
+            PortSpec(
+                side=side,
+                device=veth_device(number, side, self._config.io, self._config.queues, self._addresses.mtu),
+                medium=PortMedium.VETH,
+                mac=TESTER_MACS[side],
+                queues=self._config.queues,
+                mtu=self._addresses.mtu,
+            )
+            for number, side in enumerate(Side)
+        ]
+
+    def description(self) -> dict[str, str]:
+        return {
+            "testbed": "lab: network namespaces and veth pairs on one machine",
+            "kernel": f"{platform.system()} {platform.release()}",
+            "dut namespace": self._namespaces.dut,
+            "tester cores": named_cores(self.cores.tester),
+            "control core": named_cores([self.cores.main]),
+            "offloads": "checksum, GRO, GSO, TSO and scatter-gather off on all veth ends",
+            "net.core.netdev_max_backlog": self._machine.read("net.core.netdev_max_backlog"),
+            "net.core.wmem_default": self._machine.read("net.core.wmem_default"),
+        }
+
+    def dut_description(self) -> dict[str, str]:
+        return {"cores": f"{named_cores(self.cores.dut)} (RPS on {self.interfaces.left} and {self.interfaces.right})"}
+
+    def port_description(self) -> dict[str, str]:
+        return {
+            "tester namespace": self._namespaces.tester,
+            "i/o": f"net_{self._config.io} on veth, {counted(self._config.queues, 'queue')} a port",
+        }
+
+    def deviations(self) -> list[str]:
+        sentences = [
+            "Measured in software: tester and gateway share one machine and are joined by veth pairs, so the rates "
+            "hold for this machine and not for a gateway with network interface cards.",
+            "The lab's links are software: a frame takes no time on the wire.",
+        ]
+        sentences += [
+            f"Another natxy run, process {owner.pid}, had a lab on this machine at the same time; the two disturb each "
+            "other."
+            for owner in other_labs()
+        ]
+        if is_virtual_machine():
+            sentences.append(
+                "This is a virtual machine: time that its host takes away from the gateway's core counts as the "
+                "gateway's loss."
+            )
+        return sentences
+
+    def port_deviations(self) -> list[str]:
+        sentences = []
+        if self.cores.shared:
+            sentences.append(
+                f"Tester and gateway share core {_listed(self.cores.dut)}: a gateway at its limit slows the tester "
+                "instead of losing frames, so rates near the limit are the tester's as much as the gateway's."
+            )
+        if self._config.io == "af_packet":
+            sentences.append(
+                "The kernel makes net_af_packet wait for the gateway, so a gateway at its limit may show as a tester "
+                "that is late or as back-pressure instead of as lost frames."
+            )
+        elif not self.cores.shared:
+            sentences.append(
+                "The kernel's part of receiving the tester's frames (XDP) runs on the gateway's core and counts as the "
+                "gateway's work."
+            )
+        return sentences
+
+    @contextmanager
+    def hosts(self, addresses: Addresses) -> Iterator[dict[Side, Host]]:
+        with host_namespaces(
+            {side: side.value for side in Side},
+            self._tester,
+            self._namespaces,
+            self._machine,
+            addresses=addresses,
+            mtu=self._addresses.mtu,
+            cores=self.cores.tester,
+        ) as hosts:
+            yield hosts
+
+    def host_deviations(self) -> list[str]:
+        sentences = [
+            "The hosts' offloads are off: each segment is made, checked and received by itself and crosses the links "
+            "as a frame of its own, as it would on a wire. With them on, a lab would measure how fast one kernel "
+            "copies memory.",
+            f"Both hosts run on core {_listed(self.cores.tester)}, so TCP itself may be what limits the goodput; the "
+            "same link without translation, as a baseline, shows what the hosts can do.",
+        ]
+        if self.cores.shared:
+            sentences.append("The gateway runs on the same core as the hosts.")
+        return sentences
+
+    def _set_sysctls(self) -> None:
+        for transport, own in ((self._tester, SILENT_SYSCTLS), (self._dut, self._dut_sysctls)):
+            assignments = [f"{name}={value}" for name, value in {**_COMMON_SYSCTLS, **own}.items()]
+            transport.run(["sysctl", "-qw", *assignments])
+
+    def _cable(self, side: Side) -> None:
+        tester_end, dut_end = side.value, getattr(self.interfaces, side.value)
+        queues = ["numtxqueues", str(self._config.queues), "numrxqueues", str(self._config.queues)]
+        peer = ["peer", "name", dut_end, "address", self._dut_macs[side], *queues, "netns", self._namespaces.dut]
+        self._tester.run(
+            ["ip", "link", "add", tester_end, "address", TESTER_MACS[side], *queues, "type", "veth", *peer]
+        )
+        for transport, end in ((self._tester, tester_end), (self._dut, dut_end)):
+            transport.run(["ethtool", "-K", end, *OFFLOADS_OFF])
+            transport.run(["ip", "link", "set", end, "mtu", str(self._addresses.mtu), "up"])
+
+    def _start_dut(self) -> None:
+        """Puts the DUT's work on its own cores. On the sender's it would never lose a frame, just slow the tester."""
+        steer(self._dut, self.interfaces, self.cores.dut)
+
+    def _set_links(self) -> None:
+        LinuxLinks(self.transport, self.interfaces, self._addresses).apply()
+
+
+def _listed(cores: tuple[int, ...]) -> str:
+    return ", ".join(map(str, cores))
+
+
+def veth_device(number: int, side: Side, io: str, queues: int, mtu: int) -> str:
+    """For the engine: the end of a veth pair that is named as its side."""
+    if io == "af_xdp":
+        return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count=1,busy_budget=0"
+    return f"net_af_packet{number},iface={side.value},qpairs={queues}{ring_slots(mtu)}"

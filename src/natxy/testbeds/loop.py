@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A testbed without a DUT: the tester's two ports joined to each other."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from natxy.dut.transport.local import NetnsTransport
+from natxy.engine.devices import AF_XDP_SEND_BUFFER
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import PortMedium, PortSpec
+from natxy.engine.program import find_engine
+from natxy.plan.model.addresses import USUAL_MTU
+from natxy.plan.model.units import counted
+from natxy.plan.testbeds.loop import LoopConfig
+from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.process_owner import Owner
+from natxy.testbeds.built import BuiltTestbed
+from natxy.testbeds.cores import CoreAssignment, assign_cores, named_cores
+from natxy.testbeds.lab import OFFLOADS_OFF, SILENT_SYSCTLS, TESTER_MACS, veth_device
+from natxy.testbeds.namespaces import LabNamespaces
+from natxy.testbeds.tester_ports import TesterPorts
+
+_MEDIA: Final = {
+    "veth": "the two ends of a veth pair in a network namespace",
+    "memif": "shared memory, by DPDK's memif",
+    "cable": "a cable",
+}
+# The first port opened makes the socket that the other one looks for.
+_MEMIF_ROLES: Final = {Side.LEFT: "server", Side.RIGHT: "client"}
+
+
+class LoopTestbed(BuiltTestbed):
+    """The `Testbed` of `kind: loop`, on a machine that `prepare_machine` has seen to."""
+
+    def __init__(self, config: LoopConfig, mtu: int = USUAL_MTU) -> None:
+        super().__init__()
+        self._config = config
+        self._mtu = mtu
+        self._machine = MachineSysctls()
+        self._namespaces = LabNamespaces(Owner.current())
+        self._folder = Path()
+        self._cabled: TesterPorts | None = None
+        if config.left and config.right:
+            ports = {Side.LEFT: config.left, Side.RIGHT: config.right}
+            self._cabled = TesterPorts(ports, self._machine, io=config.io, queues=config.queues, mtu=mtu)
+        self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
+
+    def _build(self) -> None:
+        self._stack.callback(self._machine.release_all)
+        if self._cabled:
+            self._cabled.take()
+        elif self._config.medium == "veth":
+            if self._config.io == "af_xdp":
+                self._machine.hold(*AF_XDP_SEND_BUFFER)
+            self._stack.callback(self._namespaces.remove)
+            self._join()
+        else:
+            self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="natxy-")))
+
+    def engine_argv(self) -> list[str]:
+        workers = ",".join(map(str, self.cores.tester))
+        engine = [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main)]
+        if self._cabled and self._cabled.pci:
+            engine.append("--pci")
+        if self._config.medium == "veth":
+            return ["ip", "netns", "exec", self._namespaces.tester, *engine]
+        return engine
+
+    def port_specs(self) -> list[PortSpec]:
+        """Of the medium `loop`: what a port doesn't take, nobody else is to blame for."""
+        if self._cabled:
+            return self._cabled.specs(PortMedium.LOOP)
+        return [
+            PortSpec(
+                side=side,
+                device=self._device(number, side),
+                medium=PortMedium.LOOP,
+                mac=TESTER_MACS[side],
+                queues=self._config.queues,
+                mtu=self._mtu,
+            )
+            for number, side in enumerate(Side)
+        ]
+
+    def description(self) -> dict[str, str]:
+        ports = self._cabled.description() if self._cabled else {}
+        io = "memif" if self._config.medium == "memif" else self._config.io
+        return {
+            "testbed": f"loop: the tester's ports joined by {_MEDIA[self._config.medium]}; no DUT",
+            "kernel": f"{platform.system()} {platform.release()}",
+            "tester cores": named_cores(self.cores.tester),
+            "control core": named_cores([self.cores.main]),
+            "i/o": f"net_{io}, {counted(self._config.queues, 'queue')} a port",
+        } | ports
+
+    def _join(self) -> None:
+        self._namespaces.add(self._namespaces.tester)
+        tester = NetnsTransport(self._namespaces.tester, self._machine)
+        tester.run(["sysctl", "-qw", *(f"{name}={value}" for name, value in SILENT_SYSCTLS.items())])
+        queues = ["numtxqueues", str(self._config.queues), "numrxqueues", str(self._config.queues)]
+        ends = [[side.value, "address", TESTER_MACS[side], *queues] for side in Side]
+        tester.run(["ip", "link", "add", *ends[0], "type", "veth", "peer", "name", *ends[1]])
+        for side in Side:
+            tester.run(["ethtool", "-K", side.value, *OFFLOADS_OFF])
+            tester.run(["ip", "link", "set", side.value, "mtu", str(self._mtu), "up"])
+
+    def _device(self, number: int, side: Side) -> str:
+        if self._config.medium == "memif":
+            socket = self._folder / "memif.sock"
+            return f"net_memif{number},role={_MEMIF_ROLES[side]},id=0,socket={socket},socket-abstract=no"
+        return veth_device(number, side, self._config.io, self._config.queues, self._mtu)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from natxy.dut.transport.local import run_program
+from natxy.engine.messages.common import Side
+from natxy.errors import PlanError
+from natxy.system.process_owner import Owner
+from natxy.testbeds.namespaces import LabNamespaces, prepare_machine
+
+
+def test_a_lab_needs_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(PlanError, match="needs root"):
+        prepare_machine()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_a_killed_runs_interfaces_come_back() -> None:
+    lab, interface = LabNamespaces(Owner.current()), f"nsb{os.getpid()}"
+    host = lab.host(Side.LEFT)
+    lab.add(host)
+    try:
+        run_program(["ip", "-n", host, "link", "add", interface, "type", "veth", "peer", "name", "far"])
+        lab.remove_hosts()
+        assert interface in run_program(["ip", "-brief", "link", "show", "dev", interface]).stdout
+    finally:
+        lab.remove_hosts()
+        run_program(["ip", "link", "del", interface], check=False)

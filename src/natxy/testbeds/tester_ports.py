@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tester's own two ports: devices that a DPDK driver is bound to, or interfaces of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from natxy.dut.transport.local import LocalTransport, run_program
+from natxy.engine.devices import AF_XDP_SEND_BUFFER, ring_slots
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import PortMedium, PortSpec
+from natxy.errors import PlanError
+from natxy.plan.testbeds.ports import TesterPort
+from natxy.system.machine_sysctls import MachineSysctls
+from natxy.testbeds.interfaces import INTERFACES, disturbing_offloads
+
+
+class TesterPorts:
+    """The kernel is kept silent on the interfaces, for as long as `machine` holds what it was asked to."""
+
+    def __init__(
+        self, ports: Mapping[Side, TesterPort], machine: MachineSysctls, *, io: str, queues: int, mtu: int
+    ) -> None:
+        self._ports: Final = ports
+        self._machine = machine
+        self._io = io
+        self._queues = queues
+        self._mtu = mtu
+
+    @property
+    def interfaces(self) -> dict[Side, str]:
+        """The kernel's, where a port is one."""
+        return {side: port.interface for side, port in self._ports.items() if port.interface}
+
+    @property
+    def pci(self) -> bool:
+        return any(port.pci for port in self._ports.values())
+
+    def take(self) -> None:
+        """PlanError when there is no such interface, or the kernel uses it."""
+        if self._io == "af_xdp" and self.interfaces:
+            self._machine.hold(*AF_XDP_SEND_BUFFER)
+        for side, interface in self.interfaces.items():
+            self._take(side, interface)
+
+    def specs(self, medium: PortMedium | None = None) -> list[PortSpec]:
+        """`medium`: instead of what each port is made of."""
+        return [
+            PortSpec(
+                side=side,
+                device=self._device(number, port),
+                medium=medium or _medium(port),
+                queues=self._queues,
+                mtu=self._mtu,
+            )
+            for number, (side, port) in enumerate(self._ports.items())
+        ]
+
+    def description(self) -> dict[str, str]:
+        return {f"{side} port": port.pci or f"{port.interface} by net_{self._io}" for side, port in self._ports.items()}
+
+    def deviations(self) -> list[str]:
+        sentences = []
+        for interface in self.interfaces.values():
+            if disturbing := disturbing_offloads(interface, LocalTransport(self._machine)):
+                sentences.append(f"The tester's interface {interface} has {', '.join(disturbing)} on.")
+            if _medium(TesterPort(interface=interface)) == PortMedium.VETH:
+                sentences.append(f"The tester's interface {interface} is one of software; it has no line rate.")
+        return sentences
+
+    def _take(self, side: Side, interface: str) -> None:
+        if not (INTERFACES / interface).exists():
+            found = ", ".join(sorted(path.name for path in INTERFACES.iterdir()))
+            raise PlanError(f"testbed.{side}.interface: this machine has no {interface!r}; it has {found}")
+        # An interface with IPv4 addresses answers ARP beside the engine; one with IPv6 sends on its own.
+        if address := run_program(["ip", "-brief", "-4", "address", "show", "dev", interface]).stdout.split()[2:]:
+            raise PlanError(
+                f"testbed.{side}.interface: {interface} has the address {address[0]}; the tester needs an "
+                f"interface that nothing else uses: choose another, or `ip address flush dev {interface}`"
+            )
+        self._machine.hold(f"net.ipv6.conf.{interface}.disable_ipv6", "1")
+        run_program(["ip", "link", "set", interface, "up"])
+
+    def _device(self, number: int, port: TesterPort) -> str:
+        if port.pci:
+            return port.pci
+        if self._io == "af_xdp":
+            return f"net_af_xdp{number},iface={port.interface},start_queue=0,queue_count={self._queues}"
+        return f"net_af_packet{number},iface={port.interface},qpairs={self._queues}{ring_slots(self._mtu)}"
+
+
+def _medium(port: TesterPort) -> PortMedium:
+    """An interface without a device behind it is one of software, which may hold the tester back."""
+    if port.interface and not (INTERFACES / port.interface / "device").exists():
+        return PortMedium.VETH
+    return PortMedium.NIC
