@@ -20,7 +20,7 @@ from natxy.plan.model.units import Unit, format_duration, format_quantity
 from natxy.plan.procedures.base import Figure
 from natxy.plan.procedures.per_direction import applies
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import KIND_WORDS, FinishedTrial
+from natxy.procedures.common.repetition import KIND_WORDS, FinishedTrial
 from natxy.report.words.states import STATE_WORDS
 from natxy.results.records import State, TrialKind
 from natxy.results.statistics import Summary

@@ -20,7 +20,7 @@ from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench, FinishedTrial
+from natxy.procedures.common.repetition import FinishedTrial, Repetition
 from natxy.procedures.registry import procedure_of
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
@@ -69,16 +69,16 @@ def measure(
     assert isinstance(experiment.gateway, SimulatedConfig)
     dut = SimulatedDut(experiment.gateway, noise, seed=1)
     notes = Notes()
-    bench = Bench(
+    repetition = Repetition(
         experiment=experiment,
         tester=SimulatedEngine(dut, tester_limit),
         gateway=lambda: nullcontext(SimulatedGateway(dut)),
         observer=notes,
         sleep=lambda _: None,
         plan_seed=1,
-        repetition=1,
+        number=1,
     )
-    return procedure_of(experiment).measure(bench), notes
+    return procedure_of(experiment).measure(repetition), notes
 
 
 @pytest.mark.parametrize("policy", TablePolicy)
