@@ -110,9 +110,9 @@ def test_counting_answers_finds_it_too(policy: TablePolicy, capacity: int) -> No
     result, notes = measure({"shortcut": "validation-answers"}, gateway)
     assert (result.lower_bound, result.upper_bound) == (capacity, capacity + 1)
     too_many = result.figures["ct"]
-    counted = max(t.attempt.number for t in notes.trials if t.result.streams[0].planned == too_many)
+    counted = max(t.attempt.step for t in notes.trials if t.result.streams[0].planned == too_many)
     # Two that pass at what was counted, unless doubling ended there, and one that fails above.
-    assert notes.trials[-1].attempt.number <= counted + 3
+    assert notes.trials[-1].attempt.step <= counted + 3
 
 
 def test_the_report_says_that_the_shortcut_is_none_of_the_rfcs() -> None:
@@ -130,11 +130,11 @@ def test_all_figures() -> None:
     points = result.curves[0].points
     assert [points[0][0], points[-1][0]] == [1000, 70_000]
     assert points[0][1] == figures["r0"]
-    numbers = [trial.attempt.number for trial in notes.trials]
+    numbers = [trial.attempt.step for trial in notes.trials]
     steps = [*dict.fromkeys(numbers)]
     assert steps == [*range(1, len(steps) + 1)]
     assert numbers == sorted(numbers)
-    assert len({(t.attempt.number, t.attempt.retry, t.kind) for t in notes.trials}) == len(notes.trials)
+    assert len({(t.attempt.step, t.attempt.number, t.kind) for t in notes.trials}) == len(notes.trials)
 
 
 @pytest.mark.parametrize("policy", ["lru", "early-drop"])

@@ -72,8 +72,8 @@ class TrialKeeper:
     def finished(self, trial: FinishedTrial) -> None:
         self._store.add_trial(
             self.repetition_id,
-            number=trial.attempt.number,
-            attempt=trial.attempt.retry,
+            number=trial.attempt.step,
+            attempt=trial.attempt.number,
             kind=trial.kind,
             purpose=trial.purpose,
             step_rate=trial.attempt.rate,

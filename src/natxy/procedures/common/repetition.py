@@ -101,7 +101,7 @@ class Repetition:
         if self.replay.begin(attempt):
             return
         # What disturbed the tester may take a while to pass: wait longer before each further try.
-        self.sleep(self.experiment.timing.settle * attempt.retry)
+        self.sleep(self.experiment.timing.settle * attempt.number)
         if self.experiment.uses_connections:
             with self.gateway() as gateway:
                 gateway.clear()
@@ -136,5 +136,5 @@ class Repetition:
 
     def _seed(self, attempt: Attempt, kind: TrialKind) -> int:
         """Reproducible from the plan's seed, and another one for every trial (RFC 4814)."""
-        words = (self.plan_seed, self.experiment.name, self.number, attempt.number, attempt.retry, kind)
+        words = (self.plan_seed, self.experiment.name, self.number, attempt.step, attempt.number, kind)
         return int.from_bytes(blake2b("/".join(map(str, words)).encode(), digest_size=8).digest(), "big")

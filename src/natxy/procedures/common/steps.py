@@ -55,7 +55,7 @@ def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> Foun
 
     def measure(attempt: Attempt) -> TrialResult | None:
         nonlocal last_reason
-        result = step(replace(attempt, number=steps_before + attempt.number))
+        result = step(replace(attempt, step=steps_before + attempt.step))
         last_reason = result.reason if result else last_reason
         return result
 
@@ -127,7 +127,7 @@ def _outcome(result: TrialResult | None) -> Outcome:
 def _decided(experiment: Experiment, attempt: Attempt, result: TrialResult | None) -> Outcome:
     """Without a gateway, what the tester cannot do in as many tries as it has is what is searched."""
     outcome = _outcome(result)
-    last = attempt.retry == experiment.max_invalid
+    last = attempt.number == experiment.max_invalid
     if outcome == Outcome.INVALID and last and isinstance(experiment.gateway, WireConfig):
         return Outcome.FAIL
     return outcome
