@@ -21,7 +21,7 @@ from natxy.errors import DutError, EngineDiedError, HostError, PlanError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.procedures.common.bench import FinishedTrial
+from natxy.procedures.common.repetition import FinishedTrial
 from natxy.report.words import states
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState, State

@@ -18,7 +18,7 @@ from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.traffic_test import plan_of
 from natxy.procedures.single_tag_latency import SingleTagLatency
 from natxy.report.page.html import write_report
@@ -110,10 +110,10 @@ def test_a_remark_is_read_everywhere(
 def test_a_repetition_without_a_result_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     measure, calls = SingleTagLatency.measure, 0
 
-    def loses_the_second(self: SingleTagLatency, bench: Bench) -> ProcedureResult:
+    def loses_the_second(self: SingleTagLatency, repetition: Repetition) -> ProcedureResult:
         nonlocal calls
         calls += 1
-        result = measure(self, bench)
+        result = measure(self, repetition)
         figures = result.figures if calls != 2 else dict.fromkeys(result.figures)
         return replace(result, figures=figures, remark="lost" if calls == 2 else "")
 

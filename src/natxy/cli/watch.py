@@ -20,7 +20,7 @@ from natxy.plan.model.units import Unit, format_duration, format_quantity
 from natxy.plan.procedures.base import Figure
 from natxy.plan.procedures.per_direction import applies
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import KIND_WORDS, FinishedTrial
+from natxy.procedures.common.repetition import KIND_WORDS, FinishedTrial
 from natxy.report.words.states import STATE_WORDS
 from natxy.results.records import State, TrialKind
 from natxy.results.statistics import Summary
@@ -94,9 +94,9 @@ class PlainWatch(RunListener):
         streams = trial.result.streams
         sent, received = sum(s.sent for s in streams), sum(s.received for s in streams)
         attempt = trial.attempt
-        retry = f", try {attempt.retry}" if attempt.retry > 1 else ""
+        again = f", try {attempt.number}" if attempt.number > 1 else ""
         self._say(
-            f"  step {attempt.number}{retry}: {trial.title}: "
+            f"  step {attempt.step}{again}: {trial.title}: "
             f"{trial.result.verdict} ({trial.result.reason}); sent {sent:,}, received {received:,}"
         )
 
@@ -161,7 +161,7 @@ class LiveWatch(RunListener):
 
     def trial_finished(self, trial: FinishedTrial) -> None:
         assert self._experiment
-        self._time_left.step_finished(self._experiment, self._repetition, trial.attempt.number)
+        self._time_left.step_finished(self._experiment, self._repetition, trial.attempt.step)
         self._trials += 1
         self._invalid += trial.result.verdict == Verdict.INVALID
         self._last = Text(
@@ -211,13 +211,13 @@ class LiveWatch(RunListener):
         bracket = ""
         if attempt.lower is not None and attempt.upper is not None:
             bracket = f", between {format_quantity(attempt.lower, unit)} and {format_quantity(attempt.upper, unit)}"
-        retry = f", try {attempt.retry}" if attempt.retry > 1 else ""
+        again = f", try {attempt.number}" if attempt.number > 1 else ""
         rows.add_row("repetition", f"{self._repetition}/{experiment.repeat}")
         if experiment.procedure.between_hosts:
-            rows.add_row("test", f"{attempt.number}/{expected_steps(experiment)}")
+            rows.add_row("test", f"{attempt.step}/{expected_steps(experiment)}")
         else:
             rows.add_row(
-                "search" if bracket else "", f"step {attempt.number}/~{expected_steps(experiment)}{retry}{bracket}"
+                "search" if bracket else "", f"step {attempt.step}/~{expected_steps(experiment)}{again}{bracket}"
             )
             rows.add_row("rate", _quantity(attempt.rate, unit))
         if progress:
@@ -231,7 +231,7 @@ class LiveWatch(RunListener):
             rows.add_row("trials", f"{self._trials:,}, {self._invalid:,} of them invalid")
         if self._tests:
             rows.add_row("tests", f"{self._tests:,} between hosts")
-        left_s = self._time_left.seconds(experiment, self._repetition, attempt.number)
+        left_s = self._time_left.seconds(experiment, self._repetition, attempt.step)
         rows.add_row("time left", f"about {format_duration(max(1, round(left_s)))}")
         return rows
 

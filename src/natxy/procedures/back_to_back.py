@@ -15,8 +15,8 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.back_to_back import BackToBackConfig
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
 from natxy.procedures.common.phase1 import phase1_s
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import TrafficProcedure, traffic_step
@@ -35,13 +35,13 @@ LATE_SHARE: Final = 0.01
 class BackToBack(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = BackToBackConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
-        config, throughput_fps = _config(bench.experiment), bench.rate
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        config, throughput_fps = _config(repetition.experiment), repetition.rate
         assert throughput_fps is not None
         if throughput_fps >= config.maximum_fps * (1 - CLOCK_TOLERANCE):
             return _no_result("the throughput is the maximum rate, at which a burst may go on forever (RFC 9004 §6.1)")
-        bursts = _Bursts(bench)
-        search = _search(bench.experiment)
+        bursts = _Bursts(repetition)
+        search = _search(repetition.experiment)
         found = search.run(bursts.pass_at)
         if found.passed == 0:
             figures = _figures(found, config, throughput_fps)
@@ -66,9 +66,9 @@ class BackToBack(TrafficProcedure):
 class _Bursts:
     """Sends bursts, each until it passes or has been verified to lose frames."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
-        self._config = _config(bench.experiment)
+    def __init__(self, repetition: Repetition) -> None:
+        self._repetition = repetition
+        self._config = _config(repetition.experiment)
         self._steps = 0
         self.last_reason = ""
 
@@ -78,14 +78,14 @@ class _Bursts:
 
     def _passes(self, frames: int) -> bool:
         self._steps += 1
-        result = valid_step(self._bench, self._steps, frames, self._send)
+        result = valid_step(self._repetition, self._steps, frames, self._send)
         self.last_reason = result.reason
         return result.verdict == Verdict.PASS
 
     def _send(self, attempt: Attempt) -> TrialResult | None:
-        experiment, maximum_fps = self._bench.experiment, self._config.maximum_fps
+        experiment, maximum_fps = self._repetition.experiment, self._config.maximum_fps
         return traffic_step(
-            self._bench,
+            self._repetition,
             attempt,
             lambda seed: _burst(experiment, round(attempt.rate), maximum_fps, seed),
             rate_fps=maximum_fps,

@@ -15,7 +15,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.burst import BurstConfig
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import search_of, search_rate, timed
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import TrafficProcedure, traffic_step
@@ -25,12 +25,15 @@ from natxy.search.outcome import Attempt
 class Burst(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = BurstConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
+    def measure(self, repetition: Repetition) -> ProcedureResult:
         found = search_rate(
-            bench, lambda attempt: traffic_step(bench, attempt, lambda seed: _bursts(bench.experiment, attempt, seed))
+            repetition,
+            lambda attempt: traffic_step(
+                repetition, attempt, lambda seed: _bursts(repetition.experiment, attempt, seed)
+            ),
         )
         rate_fps = found.figures["rate"]
-        gap_ns = 1e9 * _config(bench.experiment).gap_s(rate_fps) if rate_fps else None
+        gap_ns = 1e9 * _config(repetition.experiment).gap_s(rate_fps) if rate_fps else None
         return replace(found, figures={**found.figures, "gap": gap_ns})
 
     def expected_steps(self, experiment: Experiment) -> int:

@@ -14,8 +14,8 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
-from natxy.procedures.common.bench import Bench
 from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import search_of, search_rate
 from natxy.procedures.common.streams import establish_request, validate_request
 from natxy.results.records import Purpose, TrialKind
@@ -25,8 +25,8 @@ from natxy.search.outcome import Attempt
 class ConnectionRate(Procedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = ConnectionRateConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
-        return search_rate(bench, lambda attempt: _establish(bench, attempt))
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        return search_rate(repetition, lambda attempt: _establish(repetition, attempt))
 
     def expected_steps(self, experiment: Experiment) -> int:
         return search_of(experiment).expected_steps()
@@ -38,42 +38,42 @@ class ConnectionRate(Procedure):
 class ValidatedConnectionRate(ConnectionRate):
     declaration = ValidatedConnectionRateConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
-        return search_rate(bench, lambda attempt: establish_and_validate(bench, attempt))
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        return search_rate(repetition, lambda attempt: establish_and_validate(repetition, attempt))
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return validated_s(experiment)
 
 
-def _establish(bench: Bench, attempt: Attempt) -> TrialResult:
+def _establish(repetition: Repetition, attempt: Attempt) -> TrialResult:
     """`attempt.rate` in connections per second."""
-    bench.begin(attempt)
-    return bench.trial(
+    repetition.begin(attempt)
+    return repetition.trial(
         attempt,
         TrialKind.PHASE1,
         Purpose.MEASURE,
         attempt.rate,
-        lambda seed, on_progress: bench.engine.establish(
-            establish_request(bench.experiment, attempt.rate, seed), on_progress
+        lambda seed, on_progress: repetition.engine.establish(
+            establish_request(repetition.experiment, attempt.rate, seed), on_progress
         ),
     )
 
 
-def establish_and_validate(bench: Bench, attempt: Attempt) -> TrialResult:
+def establish_and_validate(repetition: Repetition, attempt: Attempt) -> TrialResult:
     """One step of the validated rate, `attempt.rate` in connections per second; the trial that decides it."""
-    established = _establish(bench, attempt)
+    established = _establish(repetition, attempt)
     if established.verdict != Verdict.PASS:
         return established
-    alpha = bench.experiment.alpha
+    alpha = repetition.experiment.alpha
     assert alpha is not None
     rate_fps = alpha * attempt.rate
-    return bench.trial(
+    return repetition.trial(
         attempt,
         TrialKind.VALIDATE,
         Purpose.MEASURE,
         rate_fps,
-        lambda seed, on_progress: bench.engine.validate(
-            validate_request(bench.experiment, rate_fps, seed), on_progress
+        lambda seed, on_progress: repetition.engine.validate(
+            validate_request(repetition.experiment, rate_fps, seed), on_progress
         ),
     )
 

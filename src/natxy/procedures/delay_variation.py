@@ -15,7 +15,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.delay_variation import IpdvConfig, PdvConfig
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import (
     DRAWN_PERCENTILES,
@@ -32,8 +32,8 @@ from natxy.procedures.common.traffic import (
 class Pdv(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = PdvConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
-        result = known_rate_step(bench, lambda rate_fps, seed: _pdv_request(bench.experiment, rate_fps, seed))
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        result = known_rate_step(repetition, lambda rate_fps, seed: _pdv_request(repetition.experiment, rate_fps, seed))
         delays = {stream.name: stream.delay for stream in foreground(result.streams) if stream.delay}
         variations: dict[str, float | None] = {s: float(delay.p999_ns - delay.min_ns) for s, delay in delays.items()}
         least: dict[str, float | None] = {stream: float(delay.min_ns) for stream, delay in delays.items()}
@@ -49,8 +49,10 @@ class Pdv(TrafficProcedure):
 class Ipdv(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = IpdvConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
-        result = known_rate_step(bench, lambda rate_fps, seed: _ipdv_request(bench.experiment, rate_fps, seed))
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        result = known_rate_step(
+            repetition, lambda rate_fps, seed: _ipdv_request(repetition.experiment, rate_fps, seed)
+        )
         variations = {stream.name: stream.ipdv for stream in foreground(result.streams) if stream.ipdv}
         largest: dict[str, float | None] = {stream: float(ipdv.max_ns) for stream, ipdv in variations.items()}
         return ProcedureResult(

@@ -11,7 +11,7 @@ from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import TrafficProcedure, by_direction, traffic_step
@@ -22,17 +22,19 @@ from natxy.search.outcome import Attempt
 class FrameLossRate(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = FrameLossRateConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
+    def measure(self, repetition: Repetition) -> ProcedureResult:
         def step(attempt: Attempt) -> TrialResult | None:
-            return traffic_step(bench, attempt, lambda seed: traffic_request(bench.experiment, attempt.rate, seed))
+            return traffic_step(
+                repetition, attempt, lambda seed: traffic_request(repetition.experiment, attempt.rate, seed)
+            )
 
-        config = _config(bench.experiment)
+        config = _config(repetition.experiment)
         losses: dict[str, list[tuple[float, float]]] = {}
         lossless: list[float] = []  # the rates in a row that lost nothing, up to the last one tried
         lowest_lossy: float | None = None
         for number, percent in enumerate(config.offered_percents(), 1):
             rate_fps = config.maximum_fps * percent / 100
-            result = valid_step(bench, number, rate_fps, step)
+            result = valid_step(repetition, number, rate_fps, step)
             for stream in result.streams:
                 losses.setdefault(stream.name, []).append((percent, 100 * stream.lost / stream.planned))
             if result.verdict == Verdict.PASS:

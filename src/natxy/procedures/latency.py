@@ -15,7 +15,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.latency import LatencyConfig
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.streams import tagged_request
 from natxy.procedures.common.traffic import (
     DRAWN_PERCENTILES,
@@ -32,9 +32,9 @@ from natxy.results.statistics import percentile, summarize
 class Latency(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = LatencyConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
+    def measure(self, repetition: Repetition) -> ProcedureResult:
         result = known_rate_step(
-            bench, lambda rate_fps, seed: tagged_request(bench.experiment, rate_fps, seed, _tagged)
+            repetition, lambda rate_fps, seed: tagged_request(repetition.experiment, rate_fps, seed, _tagged)
         )
         tagged = {stream.name: stream.tagged_delays_ns or [] for stream in foreground(result.streams)}
         delays = {stream: [ns for ns in given if ns is not None] for stream, given in tagged.items()}
@@ -47,7 +47,7 @@ class Latency(TrafficProcedure):
             | by_direction("tl", typical)
             | by_direction("wcl", worst)
             | by_direction("lost_tagged", lost),
-            remark=_remark(bench.experiment, {stream: len(given) for stream, given in tagged.items()}),
+            remark=_remark(repetition.experiment, {stream: len(given) for stream, given in tagged.items()}),
             curves=tuple(
                 delay_curve(stream, [(0, min(values)), *((p, percentile(values, p)) for p in DRAWN_PERCENTILES)])
                 for stream, values in delays.items()

@@ -13,7 +13,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.overload import OverloadConfig
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import Found, find_rate, search_of
 from natxy.procedures.common.traffic import TrafficProcedure
 from natxy.procedures.throughput import throughput_step
@@ -22,13 +22,13 @@ from natxy.procedures.throughput import throughput_step
 class Overload(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = OverloadConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
-        one_flow = replace(bench, experiment=bench.experiment.with_one_flow())
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        one_flow = replace(repetition, experiment=repetition.experiment.with_one_flow())
         single = find_rate(one_flow, lambda attempt: throughput_step(one_flow, attempt))
         if single.lower_bound is None:
             figures = {"degradation": None, "single": 0.0, "many": None}
             return ProcedureResult(figures, upper_bound=single.upper_bound, remark=f"one flow: {single.remark}")
-        many = find_rate(bench, lambda attempt: throughput_step(bench, attempt), steps_before=single.steps)
+        many = find_rate(repetition, lambda attempt: throughput_step(repetition, attempt), steps_before=single.steps)
         degradation, bound = _degradation_percent(single, many)
         return ProcedureResult(
             {"degradation": degradation, "single": single.rate, "many": many.rate},

@@ -20,7 +20,7 @@ from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.reset import ResetConfig
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import TrafficProcedure, by_direction, foreground, highest, traffic_step
@@ -38,16 +38,16 @@ _NO_LOSS: Final = "no frame was lost: the reset did not interrupt forwarding"
 class Reset(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = ResetConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
-        assert bench.rate is not None
-        result = valid_step(bench, 1, bench.rate, lambda attempt: _step(bench, attempt))
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        assert repetition.rate is not None
+        result = valid_step(repetition, 1, repetition.rate, lambda attempt: _step(repetition, attempt))
         # The background's frames may be too few to tell times by.
         lost: dict[str, float | None] = {
             stream.name: stream.lost / stream.intended_rate_fps for stream in foreground(result.streams)
         }
         stamped = {stream.name: _silence_s(stream) for stream in foreground(result.streams)}
         if not_back := _not_back(result.streams):
-            figures = bench.experiment.procedure.figures
+            figures = repetition.experiment.procedure.figures
             return ProcedureResult(dict.fromkeys(figure.name for figure in figures), remark=not_back)
         return ProcedureResult(
             figures={"loss": highest(lost), "timestamps": highest(stamped)}
@@ -57,10 +57,10 @@ class Reset(TrafficProcedure):
         )
 
 
-def _step(bench: Bench, attempt: Attempt) -> TrialResult | None:
+def _step(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
     """The reset happens between two messages of the engine, which goes on sending all the while."""
-    reset = _Reset(bench)
-    result = traffic_step(bench, attempt, reset.traffic, meanwhile=reset.when_due)
+    reset = _Reset(repetition)
+    result = traffic_step(repetition, attempt, reset.traffic, meanwhile=reset.when_due)
     if reset.awaited:
         raise TesterLimitError(
             "the tester came to the reset only after the traffic had ended; raise the procedure's `recovery`"
@@ -71,12 +71,12 @@ def _step(bench: Bench, attempt: Attempt) -> TrialResult | None:
 class _Reset:
     """Of the DUT, once. `awaited`: traffic was sent, and it has not taken place."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._experiment = bench.experiment
-        self._rate_fps = bench.rate
-        self._gateway = bench.gateway
-        self._config = _config(bench.experiment)
-        self._after_s = self._config.steady_s(bench.experiment.timing.trial)
+    def __init__(self, repetition: Repetition) -> None:
+        self._experiment = repetition.experiment
+        self._rate_fps = repetition.rate
+        self._gateway = repetition.gateway
+        self._config = _config(repetition.experiment)
+        self._after_s = self._config.steady_s(repetition.experiment.timing.trial)
         self._ends_at = 0.0
         self.awaited = False
 

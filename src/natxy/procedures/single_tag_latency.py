@@ -11,7 +11,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.single_tag_latency import SingleTagLatencyConfig
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.streams import tagged_request
 from natxy.procedures.common.traffic import TrafficProcedure, by_direction, highest, known_rate_step
 
@@ -19,9 +19,9 @@ from natxy.procedures.common.traffic import TrafficProcedure, by_direction, high
 class SingleTagLatency(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = SingleTagLatencyConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
+    def measure(self, repetition: Repetition) -> ProcedureResult:
         result = known_rate_step(
-            bench, lambda rate_fps, seed: tagged_request(bench.experiment, rate_fps, seed, _tagged)
+            repetition, lambda rate_fps, seed: tagged_request(repetition.experiment, rate_fps, seed, _tagged)
         )
         delays = {stream.name: stream.tagged_delays_ns[0] for stream in result.streams if stream.tagged_delays_ns}
         lost = [stream for stream, ns in delays.items() if ns is None]

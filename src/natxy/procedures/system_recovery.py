@@ -15,7 +15,7 @@ from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.per_direction import BACKGROUND_STREAMS, STREAMS
 from natxy.plan.procedures.system_recovery import SystemRecoveryConfig
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import TrafficProcedure, by_direction, highest, traffic_step
@@ -28,14 +28,16 @@ AFTERWARDS: Final = " at half the rate"
 class SystemRecovery(TrafficProcedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = SystemRecoveryConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
-        assert bench.rate is not None
-        rate_fps = _config(bench.experiment).overload_fps(bench.rate)
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        assert repetition.rate is not None
+        rate_fps = _config(repetition.experiment).overload_fps(repetition.rate)
         result = valid_step(
-            bench,
+            repetition,
             1,
             rate_fps,
-            lambda attempt: traffic_step(bench, attempt, lambda seed: _request(bench.experiment, rate_fps, seed)),
+            lambda attempt: traffic_step(
+                repetition, attempt, lambda seed: _request(repetition.experiment, rate_fps, seed)
+            ),
         )
         return _recovered(result)
 

@@ -19,7 +19,7 @@ from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import binary_search, valid_step
 from natxy.procedures.connection_rate import establish_and_validate, validated_s
 from natxy.results.curves import Axis, Curve
@@ -30,14 +30,14 @@ from natxy.search.outcome import Attempt, Outcome
 class TableCapacity(Procedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = TableCapacityConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
-        config, search = _config(bench.experiment), bench.experiment.search
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        config, search = _config(repetition.experiment), repetition.experiment.search
         assert search is not None
         initial = config.initial_connections
-        rates = binary_search(search, bench.experiment.max_invalid)
-        first = rates.run(lambda attempt: Outcome(_step(bench, attempt, initial).verdict.value))
+        rates = binary_search(search, repetition.experiment.max_invalid)
+        first = rates.run(lambda attempt: Outcome(_step(repetition, attempt, initial).verdict.value))
         if first.lower_bound is None:
-            _recover(bench)
+            _recover(repetition)
             figures = _figures(initial, None, None)
             return ProcedureResult(
                 figures, upper_bound=initial, remark=f"at no rate were all {initial:,} initial connections kept"
@@ -47,7 +47,7 @@ class TableCapacity(Procedure):
         def passes(connections: int, rate: float) -> bool:
             nonlocal steps, kept
             steps += 1
-            result = valid_step(bench, steps, rate, lambda attempt: _step(bench, attempt, connections))
+            result = valid_step(repetition, steps, rate, lambda attempt: _step(repetition, attempt, connections))
             # A table that refuses connections shows in phase 1, one that replaces them in the validation.
             kept = result.streams[0].received
             return result.verdict == Verdict.PASS
@@ -56,7 +56,7 @@ class TableCapacity(Procedure):
             initial, first.rate, passes, (lambda: kept) if config.shortcut else None
         )
         # The last step may have been too much for it, and others come after.
-        _recover(bench)
+        _recover(repetition)
         points = tuple((float(connections), rate) for connections, rate in sorted(found.rates.items()))
         curve = Curve(
             "rate", "Rate at which all connections are kept", Axis("connections", Unit.CONNECTIONS),
@@ -102,35 +102,35 @@ def _figures(initial: int, initial_rate: float | None, found: CapacityResult | N
     }
 
 
-def _step(bench: Bench, attempt: Attempt, connections: int) -> TrialResult:
+def _step(repetition: Repetition, attempt: Attempt, connections: int) -> TrialResult:
     """`attempt.rate` in connections per second."""
-    sized = replace(bench, experiment=bench.experiment.model_copy(update={"connections": connections}))
+    sized = replace(repetition, experiment=repetition.experiment.model_copy(update={"connections": connections}))
     _check_timeouts(sized, attempt.rate)
     try:
         return establish_and_validate(sized, attempt)
     except DutError:
         # The step before was too much for it: its table could not even be emptied.
-        with bench.gateway() as gateway:
+        with repetition.gateway() as gateway:
             gateway.restart()
         return establish_and_validate(sized, attempt)
 
 
-def _recover(bench: Bench) -> None:
-    with bench.gateway() as gateway:
+def _recover(repetition: Repetition) -> None:
+    with repetition.gateway() as gateway:
         try:
             gateway.clear()
         except DutError:
             gateway.restart()
 
 
-def _check_timeouts(bench: Bench, rate: float) -> None:
+def _check_timeouts(repetition: Repetition, rate: float) -> None:
     """Connections that time out before they are validated would look like a full table."""
-    experiment = bench.experiment
+    experiment = repetition.experiment
     assert experiment.search is not None
     at_rate = experiment.model_copy(update={"search": experiment.search.model_copy(update={"min_rate": rate})})
     try:
         # The table's size is what is sought: any will do.
-        with bench.gateway() as gateway:
+        with repetition.gateway() as gateway:
             gateway.check(TableNeed(1, 1, 1, longest_trial_s=at_rate.longest_trial_s(None)))
     except PlanError as error:
         raise DutError(f"{experiment.connections:,} connections cannot be tried: {error}") from error

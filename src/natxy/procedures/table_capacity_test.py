@@ -20,7 +20,7 @@ from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench, FinishedTrial
+from natxy.procedures.common.repetition import FinishedTrial, Repetition
 from natxy.procedures.registry import procedure_of
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
@@ -69,16 +69,16 @@ def measure(
     assert isinstance(experiment.gateway, SimulatedConfig)
     dut = SimulatedDut(experiment.gateway, noise, seed=1)
     notes = Notes()
-    bench = Bench(
+    repetition = Repetition(
         experiment=experiment,
         tester=SimulatedEngine(dut, tester_limit),
         gateway=lambda: nullcontext(SimulatedGateway(dut)),
         observer=notes,
         sleep=lambda _: None,
         plan_seed=1,
-        repetition=1,
+        number=1,
     )
-    return procedure_of(experiment).measure(bench), notes
+    return procedure_of(experiment).measure(repetition), notes
 
 
 @pytest.mark.parametrize("policy", TablePolicy)
@@ -110,9 +110,9 @@ def test_counting_answers_finds_it_too(policy: TablePolicy, capacity: int) -> No
     result, notes = measure({"shortcut": "validation-answers"}, gateway)
     assert (result.lower_bound, result.upper_bound) == (capacity, capacity + 1)
     too_many = result.figures["ct"]
-    counted = max(t.attempt.number for t in notes.trials if t.result.streams[0].planned == too_many)
+    counted = max(t.attempt.step for t in notes.trials if t.result.streams[0].planned == too_many)
     # Two that pass at what was counted, unless doubling ended there, and one that fails above.
-    assert notes.trials[-1].attempt.number <= counted + 3
+    assert notes.trials[-1].attempt.step <= counted + 3
 
 
 def test_the_report_says_that_the_shortcut_is_none_of_the_rfcs() -> None:
@@ -130,11 +130,11 @@ def test_all_figures() -> None:
     points = result.curves[0].points
     assert [points[0][0], points[-1][0]] == [1000, 70_000]
     assert points[0][1] == figures["r0"]
-    numbers = [trial.attempt.number for trial in notes.trials]
+    numbers = [trial.attempt.step for trial in notes.trials]
     steps = [*dict.fromkeys(numbers)]
     assert steps == [*range(1, len(steps) + 1)]
     assert numbers == sorted(numbers)
-    assert len({(t.attempt.number, t.attempt.retry, t.kind) for t in notes.trials}) == len(notes.trials)
+    assert len({(t.attempt.step, t.attempt.number, t.kind) for t in notes.trials}) == len(notes.trials)
 
 
 @pytest.mark.parametrize("policy", ["lru", "early-drop"])

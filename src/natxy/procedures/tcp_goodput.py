@@ -14,7 +14,7 @@ from natxy.plan.model.terms import Family
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig, line_goodput_bps
 from natxy.procedures.common.base import Procedure, ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.search.outcome import Attempt
 from natxy.tcp.hosts import TcpTest, Transfer
 
@@ -27,19 +27,19 @@ class TcpGoodput(Procedure):
     declaration: ClassVar[type[ProcedureDeclaration]] = TcpGoodputConfig
     replayable: ClassVar[bool] = False
 
-    def measure(self, bench: Bench) -> ProcedureResult:
-        test = _test(bench.experiment)
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        test = _test(repetition.experiment)
         tests = []
-        for number in range(1, _config(bench.experiment).best_of + 1):
-            bench.begin(Attempt(number, 1, 0.0))
-            tests.append(bench.transfer(number, test))
-            bench.sleep(bench.experiment.timing.settle)
+        for number in range(1, _config(repetition.experiment).best_of + 1):
+            repetition.begin(Attempt(number, 1, 0.0))
+            tests.append(repetition.transfer(number, test))
+            repetition.sleep(repetition.experiment.timing.settle)
         totals = [_total_bps(transfers) for transfers in tests]
         best = max(tests, key=_total_bps)
         return ProcedureResult(
             figures={
                 "goodput": max(totals),
-                **_line_share(bench.experiment, max(totals), len(best)),
+                **_line_share(repetition.experiment, max(totals), len(best)),
                 **{f"goodput_{name}": transfer.goodput_bps for name, transfer in best.items()},
                 **{f"retransmits_{name}": transfer.retransmits for name, transfer in best.items()},
             },

@@ -12,8 +12,8 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
-from natxy.procedures.common.bench import Bench
 from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 
 
@@ -22,19 +22,19 @@ class TearDownRate(Procedure):
     # The times of the deletions are no trials.
     replayable = False
 
-    def measure(self, bench: Bench) -> ProcedureResult:
-        connections, phase1_fps = bench.experiment.connections, bench.phase1_fps
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        connections, phase1_fps = repetition.experiment.connections, repetition.phase1_fps
         assert connections is not None
         assert phase1_fps is not None
-        valid_step(bench, 1, phase1_fps, lambda attempt: begin_with_connections(bench, attempt))
-        with bench.gateway() as gateway:
+        valid_step(repetition, 1, phase1_fps, lambda attempt: begin_with_connections(repetition, attempt))
+        with repetition.gateway() as gateway:
             entries = gateway.count()
         if entries is not None and entries < connections:
             return _no_result(
                 f"the table held only {entries:,} of the {connections:,} connections established; enlarge it, or its "
                 "timeouts"
             )
-        with bench.gateway() as gateway:
+        with repetition.gateway() as gateway:
             full_s = gateway.timed_clear()
             # At once after the full one, so that both meet the gateway in the same state.
             empty_s = gateway.timed_clear()

@@ -7,7 +7,7 @@ from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.throughput import ThroughputConfig
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import search_of, search_rate, timed
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import TrafficProcedure, traffic_step
@@ -17,14 +17,14 @@ from natxy.search.outcome import Attempt
 class Throughput(TrafficProcedure):
     declaration = ThroughputConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
-        return search_rate(bench, lambda attempt: throughput_step(bench, attempt))
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        return search_rate(repetition, lambda attempt: throughput_step(repetition, attempt))
 
     def expected_steps(self, experiment: Experiment) -> int:
         return search_of(experiment).expected_steps()
 
 
-def throughput_step(bench: Bench, attempt: Attempt) -> TrialResult | None:
+def throughput_step(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
     """A trial as long as the search wants it."""
-    experiment = timed(bench.experiment, attempt)
-    return traffic_step(bench, attempt, lambda seed: traffic_request(experiment, attempt.rate, seed))
+    experiment = timed(repetition.experiment, attempt)
+    return traffic_step(repetition, attempt, lambda seed: traffic_request(experiment, attempt.rate, seed))

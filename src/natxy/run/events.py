@@ -9,7 +9,7 @@ from pathlib import Path
 from natxy.engine.messages.results import Progress
 from natxy.plan.experiment import Experiment
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import FinishedTrial
+from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.records import State, TrialKind
 from natxy.results.statistics import Summary
 from natxy.search.outcome import Attempt

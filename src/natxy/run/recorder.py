@@ -11,7 +11,7 @@ from natxy.engine.messages.results import Verdict
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import FinishedTrial
+from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.pcap import PcapWriter
 from natxy.results.records import Purpose, TransferRecord, TrialKind
 from natxy.results.store import RunStore
@@ -72,8 +72,8 @@ class TrialKeeper:
     def finished(self, trial: FinishedTrial) -> None:
         self._store.add_trial(
             self.repetition_id,
-            number=trial.attempt.number,
-            attempt=trial.attempt.retry,
+            number=trial.attempt.step,
+            attempt=trial.attempt.number,
             kind=trial.kind,
             purpose=trial.purpose,
             step_rate=trial.attempt.rate,

@@ -11,7 +11,7 @@ import pytest
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import DutError
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import FinishedTrial
+from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.pcap import PcapWriter
 from natxy.results.records import Purpose, TrialKind
 from natxy.results.store import RunStore

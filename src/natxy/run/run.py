@@ -25,7 +25,7 @@ from natxy.errors import (
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.replay import AttemptCutShort, Replay
 from natxy.procedures.registry import procedure_of
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
@@ -332,18 +332,18 @@ class _Run:
         for number in range(1, experiment.repeat + 1):
             self._listener.repetition_started(number)
             observer = TrialKeeper(self._store, self._foreign, self._listener)
-            bench = Bench(
+            repetition = Repetition(
                 experiment=experiment,
                 tester=bed.tester,
                 gateway=bed.gateway,
                 observer=observer,
                 sleep=bed.sleep,
                 plan_seed=self._plan.seed,
-                repetition=number,
+                number=number,
                 phase1_fps=rates.get("phase1_rate"),
                 rate=rates.get("rate"),
             )
-            result = self._repetition(bench, experiment_id, observer, recorded.get(number))
+            result = self._repetition(repetition, experiment_id, observer, recorded.get(number))
             headline = result.figures[experiment.procedure.headline().name]
             if headline is not None:
                 headlines.append(Headline(headline, result.lower_bound, result.upper_bound))
@@ -364,7 +364,7 @@ class _Run:
     # --- one repetition
 
     def _repetition(
-        self, bench: Bench, experiment_id: int, observer: TrialKeeper, recorded: RepetitionRecord | None
+        self, repetition: Repetition, experiment_id: int, observer: TrialKeeper, recorded: RepetitionRecord | None
     ) -> ProcedureResult:
         if recorded and recorded.state == State.DONE:
             return _result_of(recorded)
@@ -372,15 +372,15 @@ class _Run:
             repetition_id = recorded.id
             self._store.resume_repetition(repetition_id)
         else:
-            repetition_id = self._store.start_repetition(experiment_id, bench.repetition)
+            repetition_id = self._store.start_repetition(experiment_id, repetition.number)
         observer.repetition_id = repetition_id
         self.measured = True
         try:
             try:
-                result = self._carry_on(bench, repetition_id, recorded)
+                result = self._carry_on(repetition, repetition_id, recorded)
                 observer.check_forwarding(result)
             except NeverPrepared as never:
-                result = observer.without_connections(never, bench.experiment)
+                result = observer.without_connections(never, repetition.experiment)
         except TesterLimitReached as limit:
             reason = observer.limit_reason(limit)
             self._store.finish_repetition(
@@ -400,7 +400,7 @@ class _Run:
         except Exception as error:
             self._store.finish_repetition(repetition_id, State.FAILED, reason=str(error))
             raise
-        headline = result.figures[bench.experiment.procedure.headline().name]
+        headline = result.figures[repetition.experiment.procedure.headline().name]
         self._store.finish_repetition(
             repetition_id,
             State.NO_RESULT if headline is None else State.DONE,
@@ -413,8 +413,10 @@ class _Run:
         )
         return result
 
-    def _carry_on(self, bench: Bench, repetition_id: int, recorded: RepetitionRecord | None) -> ProcedureResult:
-        procedure = procedure_of(bench.experiment)
+    def _carry_on(
+        self, repetition: Repetition, repetition_id: int, recorded: RepetitionRecord | None
+    ) -> ProcedureResult:
+        procedure = procedure_of(repetition.experiment)
         usable = [*recorded.trials] if recorded else []
         if recorded and usable and (_starts_over(recorded) or not procedure.replayable):
             self._store.drop_trials(repetition_id, usable[0].id)
@@ -422,7 +424,7 @@ class _Run:
         while True:
             replay = Replay(usable)
             try:
-                return procedure.measure(replace(bench, replay=replay, sleep=replay.waits(bench.sleep)))
+                return procedure.measure(replace(repetition, replay=replay, sleep=replay.waits(repetition.sleep)))
             except AttemptCutShort as cut:
                 self._store.drop_trials(repetition_id, cut.first_id)
                 usable = [trial for trial in usable if trial.id < cut.first_id]

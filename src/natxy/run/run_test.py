@@ -23,7 +23,7 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.plan.yaml.loading import load_plan
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench, FinishedTrial
+from natxy.procedures.common.repetition import FinishedTrial, Repetition
 from natxy.procedures.connection_rate import ConnectionRate
 from natxy.report.words import states
 from natxy.results.reader import RunReader
@@ -338,9 +338,9 @@ def test_repetitions_without_a_result_leave_the_median_of_the_others(
 ) -> None:
     sound = ConnectionRate.measure
 
-    def loses_the_second(self: ConnectionRate, bench: Bench) -> ProcedureResult:
-        result = sound(self, bench)
-        return replace(result, figures=dict.fromkeys(result.figures)) if bench.repetition == 2 else result
+    def loses_the_second(self: ConnectionRate, repetition: Repetition) -> ProcedureResult:
+        result = sound(self, repetition)
+        return replace(result, figures=dict.fromkeys(result.figures)) if repetition.number == 2 else result
 
     monkeypatch.setattr(ConnectionRate, "measure", loses_the_second)
     folder = tmp_path / "run"

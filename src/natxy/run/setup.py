@@ -29,7 +29,7 @@ from natxy.plan.testbeds.loop import LoopConfig
 from natxy.plan.testbeds.machines import LinkSetUp
 from natxy.plan.testbeds.memif import MemifConfig
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
-from natxy.procedures.common.bench import GatewayInHand, Tester
+from natxy.procedures.common.repetition import GatewayInHand, Tester
 from natxy.procedures.common.streams import neighbors_request
 from natxy.run.cores import most_cores
 from natxy.system.interrupts import interrupts_held_back

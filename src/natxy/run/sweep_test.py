@@ -9,7 +9,7 @@ import pytest
 
 from natxy.plan.yaml.loading import load_plan
 from natxy.plan.yaml.loading_test import load
-from natxy.procedures.common.bench import FinishedTrial
+from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
 from natxy.run.events import RunListener

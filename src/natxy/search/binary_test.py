@@ -86,8 +86,8 @@ def test_tries_that_decide_nothing_never_change_the_result(truth: float, undecid
     dut = Dut(truth)
 
     def measure(attempt: Attempt) -> Outcome:
-        before = undecided[attempt.number - 1] if attempt.number <= len(undecided) else []
-        return before[attempt.retry - 1] if attempt.retry <= len(before) else dut(attempt)
+        before = undecided[attempt.step - 1] if attempt.step <= len(undecided) else []
+        return before[attempt.number - 1] if attempt.number <= len(before) else dut(attempt)
 
     assert LIMITS.run(measure) == LIMITS.run(Dut(truth))
 
@@ -104,7 +104,7 @@ def test_too_many_invalid_trials_are_the_testers_limit() -> None:
     assert isinstance(caught.value, errors.TesterLimitError)
     assert (caught.value.rate, caught.value.tries) == (752.5, 3)
     assert (caught.value.lower_bound, caught.value.upper_bound) == (505, None)
-    assert [attempt.retry for attempt in tries] == [1, 1, 2, 3]
+    assert [attempt.number for attempt in tries] == [1, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_the_truth_is_within_the_width(
     assert found.upper_bound - found.lower_bound <= error * found.upper_bound * (1 + 1e-6)
     assert found.conditional_rate == found.rate
     assert found.steps == len(dut.tried)
-    assert [attempt.number for attempt in dut.tried] == [*range(1, found.steps + 1)]
+    assert [attempt.step for attempt in dut.tried] == [*range(1, found.steps + 1)]
     assert all(1e3 * 0.999 <= attempt.rate <= 1e6 * 1.001 for attempt in dut.tried)
 
 
@@ -104,7 +104,7 @@ def test_tries_that_decide_nothing_are_repeated(undecided: Sample) -> None:
     dut = Dut(123_456)
 
     def every_other_time(attempt: Attempt) -> Sample:
-        return dut(attempt) if attempt.retry == 2 else undecided
+        return dut(attempt) if attempt.number == 2 else undecided
 
     assert search_with(STRICT).run(every_other_time).rate == search_with(STRICT).run(Dut(123_456)).rate
 

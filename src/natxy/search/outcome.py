@@ -22,14 +22,16 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Attempt:
-    """A rate to be tried: the `number`-th step's `retry`-th try, both from 1.
+    """One try at a step of a search: a step is one rate that is tried.
 
-    `lower` is the highest rate that passed and `upper` the lowest that failed, or the search's limits; None where
-    nothing is searched, or not by halving. `duration_s`: of the trial's traffic, where the search decides that.
+    `step` is the step's number in the repetition and `number` the attempt's number within the step; both count from 1.
+    `lower` is the highest rate that has passed and `upper` the lowest that has failed, or the limits of the search;
+    both are None outside a search by halving. `duration_s` is the length of the trial's traffic if the search decides
+    it.
     """
 
+    step: int
     number: int
-    retry: int
     rate: float
     lower: float | None = None
     upper: float | None = None
@@ -87,8 +89,8 @@ def try_rate(measure: Measure, first: Attempt, tries: int) -> Outcome:
     """Measures until an outcome decides; after `tries` that didn't, TesterLimitReached where at least half were
     invalid, else NeverPrepared."""
     unprepared = 0
-    for retry in range(1, tries + 1):
-        outcome = measure(replace(first, retry=retry))
+    for number in range(1, tries + 1):
+        outcome = measure(replace(first, number=number))
         if outcome in (Outcome.PASS, Outcome.FAIL):
             return outcome
         unprepared += outcome == Outcome.UNPREPARED

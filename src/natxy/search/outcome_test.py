@@ -13,8 +13,8 @@ def tried(*outcomes: Outcome, tries: int = 3) -> tuple[Outcome, list[int]]:
     retries: list[int] = []
 
     def measure(attempt: Attempt) -> Outcome:
-        retries.append(attempt.retry)
-        return outcomes[attempt.retry - 1]
+        retries.append(attempt.number)
+        return outcomes[attempt.number - 1]
 
     return try_rate(measure, Attempt(7, 1, 1000), tries), retries
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.base import ProcedureDeclaration
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.results.curves import Curve
 
 
@@ -30,14 +30,14 @@ class ProcedureResult:
 
 
 class Procedure(ABC):
-    """Stateless: everything is in the bench. `declaration` says what plans, estimates and reports need to know."""
+    """Stateless: everything is in the repetition. `declaration` says what plans, estimates and reports need to know."""
 
     declaration: ClassVar[type[ProcedureDeclaration]]
     replayable: ClassVar[bool] = True
     """Whether its result follows from its trials alone; if not, a repetition that was cut short starts over."""
 
     @abstractmethod
-    def measure(self, bench: Bench) -> ProcedureResult:
+    def measure(self, repetition: Repetition) -> ProcedureResult:
         """One repetition. TesterLimitReached where the tester cannot do what is asked, NeverPrepared where phase 1
         fails again and again; DutError passes through."""
 

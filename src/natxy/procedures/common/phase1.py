@@ -7,7 +7,7 @@ from typing import Final
 
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.streams import establish_request
 from natxy.results.records import Purpose, TrialKind
 from natxy.search.outcome import Attempt
@@ -16,27 +16,27 @@ from natxy.search.outcome import Attempt
 TRIAL_OVERHEAD_S: Final = 0.1
 
 
-def begin_with_connections(bench: Bench, attempt: Attempt) -> TrialResult | None:
+def begin_with_connections(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
     """Begins the attempt and establishes the experiment's connections; None where some are missing.
 
     The rate was chosen to be safe, so a phase 1 that loses frames says nothing of what is to be measured.
     """
-    rate_fps = bench.phase1_fps
+    rate_fps = repetition.phase1_fps
     assert rate_fps is not None
-    bench.begin(attempt)
-    result = bench.trial(
+    repetition.begin(attempt)
+    result = repetition.trial(
         attempt,
         TrialKind.PHASE1,
         Purpose.PREPARE,
         rate_fps,
-        lambda seed, on_progress: bench.engine.establish(
-            establish_request(bench.experiment, rate_fps, seed), on_progress
+        lambda seed, on_progress: repetition.engine.establish(
+            establish_request(repetition.experiment, rate_fps, seed), on_progress
         ),
     )
     if result.verdict == Verdict.FAIL:
         return None
     if result.verdict == Verdict.PASS:
-        bench.sleep(bench.experiment.timing.learning_pause)
+        repetition.sleep(repetition.experiment.timing.learning_pause)
     return result
 
 

@@ -15,7 +15,7 @@ from natxy.engine.messages.requests import EstablishRequest
 from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.plan.experiment import ResolvedPlan
-from natxy.procedures.common.bench import FinishedTrial
+from natxy.procedures.common.repetition import FinishedTrial
 from natxy.procedures.registry import PROCEDURES
 from natxy.procedures.truth_test import BURST, SEARCH, plan_of
 from natxy.results.reader import RunReader

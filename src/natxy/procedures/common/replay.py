@@ -33,7 +33,7 @@ class Replay:
     def begin(self, attempt: Attempt) -> bool:
         """Whether this attempt is recorded; if not, nothing after it is either, else AttemptCutShort."""
         self._first = self._trials[0] if self._trials else None
-        if self._first and (self._first.number, self._first.attempt) != (attempt.number, attempt.retry):
+        if self._first and (self._first.number, self._first.attempt) != (attempt.step, attempt.number):
             raise AttemptCutShort(self._first.id)
         return self._first is not None
 
@@ -41,7 +41,7 @@ class Replay:
         """None: it is to be measured. AttemptCutShort where it cannot be without its attempt's earlier trials."""
         if self._first is None:
             return None
-        wanted = (attempt.number, attempt.retry, attempt.rate, kind, purpose, rate_fps)
+        wanted = (attempt.step, attempt.number, attempt.rate, kind, purpose, rate_fps)
         if not self._trials or _described(self._trials[0]) != wanted:
             raise AttemptCutShort(self._first.id)
         return self._trials.popleft().result

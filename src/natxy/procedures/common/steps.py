@@ -14,7 +14,7 @@ from natxy.plan.gateways import WireConfig
 from natxy.plan.model.search import Search
 from natxy.plan.model.units import Unit
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.search.binary import BinarySearch
 from natxy.search.mlr import MlrSearch, Sample, TrialDurations
 from natxy.search.outcome import Attempt, Outcome, SearchResult, try_rate
@@ -38,38 +38,38 @@ class Found:
     remark: str
 
 
-def search_rate(bench: Bench, step: Step) -> ProcedureResult:
+def search_rate(repetition: Repetition, step: Step) -> ProcedureResult:
     """The experiment's own search; its rate is the headline."""
-    found = find_rate(bench, step)
+    found = find_rate(repetition, step)
     return ProcedureResult(
-        figures={bench.experiment.procedure.headline().name: found.rate},
+        figures={repetition.experiment.procedure.headline().name: found.rate},
         lower_bound=found.lower_bound,
         upper_bound=found.upper_bound,
         remark=found.remark,
     )
 
 
-def find_rate(bench: Bench, step: Step, steps_before: int = 0) -> Found:
+def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> Found:
     """By the experiment's own search, one of several in a repetition that had `steps_before`."""
     last_reason = ""
 
     def measure(attempt: Attempt) -> TrialResult | None:
         nonlocal last_reason
-        result = step(replace(attempt, number=steps_before + attempt.number))
+        result = step(replace(attempt, step=steps_before + attempt.step))
         last_reason = result.reason if result else last_reason
         return result
 
-    search = search_of(bench.experiment)
+    search = search_of(repetition.experiment)
     if isinstance(search, MlrSearch):
-        found = search.run(lambda attempt: _sample(bench.experiment, attempt, measure(attempt)))
+        found = search.run(lambda attempt: _sample(repetition.experiment, attempt, measure(attempt)))
     else:
-        found = search.run(lambda attempt: _decided(bench.experiment, attempt, measure(attempt)))
-    if found.upper_bound is None and _is_line_rate(bench.experiment, found.rate):
+        found = search.run(lambda attempt: _decided(repetition.experiment, attempt, measure(attempt)))
+    if found.upper_bound is None and _is_line_rate(repetition.experiment, found.rate):
         return Found(found.rate, found.lower_bound, found.rate, found.steps, LINE_RATE_PASSED)
     return Found(found.rate, found.lower_bound, found.upper_bound, found.steps, _remark(found, last_reason))
 
 
-def valid_step(bench: Bench, number: int, rate: float, step: Step) -> TrialResult:
+def valid_step(repetition: Repetition, number: int, rate: float, step: Step) -> TrialResult:
     """One step that is no search's: repeated while the tester is at fault or phase 1 fails; it may pass or fail.
 
     `number` counts a repetition's steps from 1: each has its own. TesterLimitReached or NeverPrepared after too many
@@ -82,7 +82,7 @@ def valid_step(bench: Bench, number: int, rate: float, step: Step) -> TrialResul
         result = step(attempt)
         return _outcome(result)
 
-    try_rate(measure, Attempt(number, 1, rate), bench.experiment.max_invalid)
+    try_rate(measure, Attempt(number, 1, rate), repetition.experiment.max_invalid)
     assert result is not None
     return result
 
@@ -127,7 +127,7 @@ def _outcome(result: TrialResult | None) -> Outcome:
 def _decided(experiment: Experiment, attempt: Attempt, result: TrialResult | None) -> Outcome:
     """Without a gateway, what the tester cannot do in as many tries as it has is what is searched."""
     outcome = _outcome(result)
-    last = attempt.retry == experiment.max_invalid
+    last = attempt.number == experiment.max_invalid
     if outcome == Outcome.INVALID and last and isinstance(experiment.gateway, WireConfig):
         return Outcome.FAIL
     return outcome

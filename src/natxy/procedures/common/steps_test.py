@@ -19,7 +19,7 @@ from natxy.plan.procedures.throughput import ThroughputConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.base import Procedure, ProcedureResult
-from natxy.procedures.common.bench import Bench
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.registry import PROCEDURES
@@ -39,20 +39,20 @@ class LossSeries(Procedure):
 
     declaration = ThroughputConfig
 
-    def measure(self, bench: Bench) -> ProcedureResult:
+    def measure(self, repetition: Repetition) -> ProcedureResult:
         def step(attempt: Attempt) -> TrialResult:
-            bench.begin(attempt)
-            return bench.trial(
+            repetition.begin(attempt)
+            return repetition.trial(
                 attempt,
                 TrialKind.TRAFFIC,
                 Purpose.MEASURE,
                 attempt.rate,
-                lambda seed, on_progress: bench.engine.run_trial(
-                    traffic_request(bench.experiment, attempt.rate, seed), on_progress
+                lambda seed, on_progress: repetition.engine.run_trial(
+                    traffic_request(repetition.experiment, attempt.rate, seed), on_progress
                 ),
             )
 
-        results = [valid_step(bench, number, rate, step) for number, rate in enumerate(RATES, 1)]
+        results = [valid_step(repetition, number, rate, step) for number, rate in enumerate(RATES, 1)]
         losses = [100 * sum(s.lost for s in r.streams) / sum(s.planned for s in r.streams) for r in results]
         points = tuple(zip(RATES, losses, strict=True))
         curve = Curve("loss", "Frame loss", Axis("offered rate", Unit.FPS), Axis("lost", Unit.PERCENT), points)

@@ -16,8 +16,8 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.per_direction import STREAMS
 from natxy.procedures.common.base import Procedure
-from natxy.procedures.common.bench import Bench
 from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.results.curves import Axis, Curve
 from natxy.results.records import Purpose, TrialKind
@@ -38,7 +38,7 @@ class TrafficProcedure(Procedure):
 
 
 def traffic_step(
-    bench: Bench,
+    repetition: Repetition,
     attempt: Attempt,
     request: Callable[[int], TrialRequest],
     *,
@@ -47,10 +47,10 @@ def traffic_step(
 ) -> TrialResult | None:
     """`request(seed)` at `rate_fps` per direction, which is `attempt.rate` unless something else is varied; None where
     connections are missing after phase 1. `meanwhile` hears of the traffic's progress, too."""
-    if bench.experiment.connections is None:
-        bench.begin(attempt)
+    if repetition.experiment.connections is None:
+        repetition.begin(attempt)
     else:
-        prepared = begin_with_connections(bench, attempt)
+        prepared = begin_with_connections(repetition, attempt)
         if prepared is None or prepared.verdict != Verdict.PASS:
             return prepared
 
@@ -60,18 +60,18 @@ def traffic_step(
                 if hear:
                     hear(progress)
 
-        return bench.engine.run_trial(request(seed), heard)
+        return repetition.engine.run_trial(request(seed), heard)
 
     rate = attempt.rate if rate_fps is None else rate_fps
-    return bench.trial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, run)
+    return repetition.trial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, run)
 
 
-def known_rate_step(bench: Bench, request: Callable[[float, int], TrialRequest]) -> TrialResult:
+def known_rate_step(repetition: Repetition, request: Callable[[float, int], TrialRequest]) -> TrialResult:
     """The only step of a procedure that measures at the experiment's `rate`; `request(rate_fps, seed)`."""
-    rate_fps = bench.rate
+    rate_fps = repetition.rate
     assert rate_fps is not None
     return valid_step(
-        bench, 1, rate_fps, lambda attempt: traffic_step(bench, attempt, lambda seed: request(rate_fps, seed))
+        repetition, 1, rate_fps, lambda attempt: traffic_step(repetition, attempt, lambda seed: request(rate_fps, seed))
     )
 
 

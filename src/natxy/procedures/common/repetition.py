@@ -69,7 +69,7 @@ class TrialObserver(Protocol):
 
 
 @dataclass(frozen=True)
-class Bench:
+class Repetition:
     """`phase1_fps`: the rate that prepares the connections of an experiment with a `phase1_rate`, `rate`
     that of an experiment with one, in its procedure's unit. `sleep` takes seconds."""
 
@@ -79,7 +79,7 @@ class Bench:
     observer: TrialObserver
     sleep: Callable[[float], None]
     plan_seed: int
-    repetition: int
+    number: int
     phase1_fps: float | None = None
     rate: float | None = None
     replay: Replay = field(default_factory=Replay)
@@ -101,7 +101,7 @@ class Bench:
         if self.replay.begin(attempt):
             return
         # What disturbed the tester may take a while to pass: wait longer before each further try.
-        self.sleep(self.experiment.timing.settle * attempt.retry)
+        self.sleep(self.experiment.timing.settle * attempt.number)
         if self.experiment.uses_connections:
             with self.gateway() as gateway:
                 gateway.clear()
@@ -136,5 +136,5 @@ class Bench:
 
     def _seed(self, attempt: Attempt, kind: TrialKind) -> int:
         """Reproducible from the plan's seed, and another one for every trial (RFC 4814)."""
-        words = (self.plan_seed, self.experiment.name, self.repetition, attempt.number, attempt.retry, kind)
+        words = (self.plan_seed, self.experiment.name, self.number, attempt.step, attempt.number, kind)
         return int.from_bytes(blake2b("/".join(map(str, words)).encode(), digest_size=8).digest(), "big")
