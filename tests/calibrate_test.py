@@ -18,7 +18,7 @@ from natxy.calibration.scale import Scale
 from natxy.calibration.stall import StallingListener
 from natxy.engine.program import find_engine, find_reference
 from natxy.errors import NatxyError
-from natxy.plan.gateways import TablePolicy
+from natxy.plan.gateways.limits import TablePolicy
 from natxy.procedures.registry import PROCEDURES
 
 

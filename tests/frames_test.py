@@ -42,7 +42,7 @@ from natxy.engine.messages.requests import (
 )
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.engine.program import find_engine
-from natxy.plan.gateways import NftablesConfig
+from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.plan.model.terms import Family, Order
 from natxy.plan.resolve import resolve

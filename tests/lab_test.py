@@ -19,8 +19,15 @@ from natxy.doctor.machine import THIS_MACHINE, probe_machines
 from natxy.dut import registry
 from natxy.dut.base import Gateway, TableNeed
 from natxy.errors import DutError, PlanError
-from natxy.plan.gateways import CommandConfig, GatewayConfig, IptablesConfig, LinuxForwardConfig, NftablesConfig
-from natxy.plan.gateways.iptables import IptablesBackend, IptablesTarget
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.command import CommandConfig
+from natxy.plan.gateways.linux import (
+    IptablesBackend,
+    IptablesConfig,
+    IptablesTarget,
+    LinuxForwardConfig,
+    NftablesConfig,
+)
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.system.machine_sysctls import MachineSysctls
@@ -128,7 +135,7 @@ class TestLab:
         code = (
             "import sys, time; from natxy.testbeds.lab import NetnsLab; from natxy.plan.written import LabConfig;"
             "from natxy.plan.model.addresses import AddressPlan; from natxy.system.process_owner import Owner;"
-            "from natxy.dut.registry import create; from natxy.plan.gateways import NftablesConfig;"
+            "from natxy.dut.registry import create; from natxy.plan.gateways.linux import NftablesConfig;"
             "plan = AddressPlan.model_validate_json(sys.argv[1]); lab = NetnsLab(LabConfig(), plan); lab.__enter__();"
             "create(NftablesConfig(conntrack_max=777777), lab.transport, lab.interfaces, plan).apply();"
             "print(Owner.current(), flush=True); time.sleep(600)"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from natxy.dut import registry
-from natxy.dut.drivers.linux_forward import LinuxForwardGateway
+from natxy.dut.drivers.linux import LinuxForwardGateway
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader

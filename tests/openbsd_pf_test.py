@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from natxy.dut.base import DutInterfaces, TableNeed
-from natxy.dut.drivers.openbsd.pf import OpenbsdPfGateway
+from natxy.dut.drivers.openbsd_pf.gateway import OpenbsdPfGateway
 from natxy.dut.transport.ssh import SshTransport
 from natxy.errors import DutError, PlanError
-from natxy.plan.gateways import OpenbsdPfConfig
+from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
 from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.yaml.loading import load_plan

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from natxy.plan.gateways import SimulatedConfig
+from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.plan.yaml.loading import load_plan
 from natxy.published import published_table

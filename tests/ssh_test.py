@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from natxy.dut.base import DutInterfaces
-from natxy.dut.drivers.linux_forward import LinuxForwardGateway
-from natxy.dut.drivers.nftables import NftablesGateway
+from natxy.dut.drivers.linux import LinuxForwardGateway, NftablesGateway
 from natxy.dut.transport.hotplug import HotPlug
 from natxy.dut.transport.ssh import SshTransport
 from natxy.errors import DutError
-from natxy.plan.gateways import LinuxForwardConfig, NftablesConfig
+from natxy.plan.gateways.linux import LinuxForwardConfig, NftablesConfig
 from natxy.plan.testbeds.machines import DutLocation, SshTarget
 from natxy.testbeds.cabled import CabledTestbed
 from tests.lab_frames import IPV4
@@ -48,7 +47,7 @@ def test_all_commands_share_a_connection(sshd: Sshd) -> None:
 
 
 def test_failure_says_what_the_program_said(sshd: Sshd) -> None:
-    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match="exit code 3; it said: no"):
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match="exit code 3; it printed: no"):
         transport.run(["sh", "-c", "echo no >&2; exit 3"])
 
 
@@ -61,7 +60,7 @@ def test_missing_program(sshd: Sshd) -> None:
 
 def test_program_without_an_end_is_given_up(sshd: Sshd) -> None:
     with SshTransport(sshd.target) as transport:
-        with pytest.raises(DutError, match=r"gave no end within 0\.5 s"):
+        with pytest.raises(DutError, match=r"did not end within 0\.5 s"):
             transport.run(["sleep", "5"], timeout_s=0.5)
         assert transport.run(["echo", "on"]).stdout == "on\n"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from natxy.dut.transport.remote_sysctls import FOLDER
+from natxy.dut.transport.sysctls import FOLDER
 from natxy.plan.testbeds.machines import SshTarget
 
 PROGRAM = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")

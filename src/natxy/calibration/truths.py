@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from natxy.calibration.case import Case, Expected, exactly, within
 from natxy.calibration.scale import MAX_PAUSE_S, Scale
-from natxy.plan.gateways import TablePolicy
+from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.model.units import Unit, format_duration
 from natxy.plan.procedures.system_recovery import OVERLOAD_SHARE
 from natxy.procedures.back_to_back import FRAMES_AT_ONCE

@@ -14,7 +14,7 @@ from natxy.calibration.plan import SCALES, Wiring, calibration_plan, cases
 from natxy.calibration.scale import Scale
 from natxy.calibration.truths import BUFFER, TRUTHS
 from natxy.errors import PlanError
-from natxy.plan.gateways import ReferenceConfig
+from natxy.plan.gateways.reference import ReferenceConfig
 from natxy.procedures.registry import PROCEDURES
 
 SCALE = SCALES[Wiring.MEMIF]

@@ -16,7 +16,6 @@ from natxy.doctor.programs import looks_here, missing_programs
 from natxy.doctor.tables import small_tables
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.gateways.conntrack import ConntrackModel
 from natxy.plan.model.address_ranges import Hosts
 from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.rates import KnownRate
@@ -73,7 +72,7 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
     yield ""
     if not isinstance(plan.testbed, SimulatedTestbedConfig):
         # Tables of any other kind natxy knows nothing about.
-        tracked = any(isinstance(experiment.gateway, ConntrackModel) for experiment in plan.experiments)
+        tracked = any(experiment.gateway.keeps_conntrack for experiment in plan.experiments)
         looked_at, left = ["the cores"], ["root"]
         if here := looks_here(plan):
             looked_at.append("the gateways' programs")

@@ -7,15 +7,12 @@ import json
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 import natxy
 from natxy.cli.errors import reported_errors
-from natxy.dut.base import Gateway
-from natxy.dut.drivers.simulated import SimulatedGateway
-from natxy.dut.drivers.wire import Wire
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
 from natxy.plan.procedures import DECLARATIONS
@@ -60,8 +57,7 @@ def _searches() -> list[Entry]:
 
 
 def _gateways() -> list[Entry]:
-    drivers: list[type[Gateway[Any]]] = [*GATEWAYS.values(), SimulatedGateway, Wire]
-    return [_entry(driver.name, driver.summary) for driver in drivers]
+    return [_entry(driver.name, driver.summary) for driver in GATEWAYS.values()]
 
 
 def _plans() -> list[Entry]:

@@ -10,7 +10,7 @@ from natxy.doctor import interfaces
 from natxy.doctor.interfaces import probe_interface, probe_interfaces
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import run_program
-from natxy.dut.transport.own_sysctls import OwnSysctls
+from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.system.machine_sysctls import MachineSysctls
 

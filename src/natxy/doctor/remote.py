@@ -19,7 +19,6 @@ from natxy.dut.transport.base import Transport
 from natxy.dut.transport.ssh import SshTransport
 from natxy.errors import DutError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.gateways import ConntrackModel
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.plan.testbeds.hosts import HostsConfig
 from natxy.plan.testbeds.machines import DutLocation, LinkSetUp
@@ -73,7 +72,7 @@ def _dut(location: DutLocation, plan: ResolvedPlan) -> _Place:
         dut_transport(location, MachineSysctls()),
         (location.left, location.right),
         programs,
-        tracks_connections=any(isinstance(gateway, ConntrackModel) for gateway in gateways),
+        tracks_connections=any(gateway.keeps_conntrack for gateway in gateways),
         named_only=location.addresses == LinkSetUp.KEEP,
     )
 

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from natxy.doctor.programs import looks_here
-from natxy.dut.linux.conntrack import ConntrackTable
+from natxy.dut.registry import GATEWAYS
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.gateways import ConntrackModel
 from natxy.system.machine_sysctls import MachineSysctls
 
 
@@ -21,10 +20,10 @@ def small_tables(plan: ResolvedPlan) -> dict[str, list[str]]:
     transport = LocalTransport(MachineSysctls())
     for experiment in plan.experiments if looks_here(plan) else ():
         gateway = experiment.gateway
-        if experiment.connections is None or not isinstance(gateway, ConntrackModel):
+        if experiment.connections is None:
             continue
         try:
-            ConntrackTable(transport, (), maximum=gateway.conntrack_max).check_size(experiment.connections)
+            GATEWAYS[gateway.driver].check_machine(gateway, transport, experiment.connections)
         except PlanError as error:
             small.setdefault(str(error), []).append(experiment.name)
         except DutError:

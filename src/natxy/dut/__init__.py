@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gateways: their drivers, and the transports that run commands on the DUT."""
+"""The DUT: gateway drivers, and the transports that run their commands."""

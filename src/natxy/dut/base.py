@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a gateway driver is: a few declared facts and a handful of verbs that a procedure calls between trials.
+"""The interface of gateway drivers.
 
-A driver for a gateway made of the Linux kernel starts from `natxy.dut.linux.gateway.LinuxGateway`, which leaves it four
-short methods to write.
+A driver for a Linux gateway derives from `natxy.dut.linux.gateway.LinuxGateway` and implements four short methods.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from typing import ClassVar, Generic, TypeVar
 
 from natxy.dut.transport.base import Transport
 from natxy.errors import DutError, PlanError
-from natxy.plan.gateways import GatewayModel
-from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.model.addresses import AddressPlan, Translation
 
 ConfigT = TypeVar("ConfigT", bound=GatewayModel)
 
 
 @dataclass(frozen=True)
 class DutInterfaces:
-    """The DUT's own interface names: `left` faces the initiator, `right` the responder.
+    """Holds the DUT's own interface names: `left` faces the initiator, `right` the responder.
 
-    `dpdk`: they are DPDK devices with their arguments instead, which no kernel knows.
+    With `dpdk`, they are DPDK devices with their arguments, unknown to any kernel.
     """
 
     left: str
@@ -36,7 +35,10 @@ class DutInterfaces:
 
 @dataclass(frozen=True)
 class DutDescription:
-    """What the report prints of a DUT (RFC 9693 §4.9, RFC 2544 §7): `configuration` is the exact text in force."""
+    """Holds what the report prints about a DUT (RFC 9693 §4.9, RFC 2544 §7).
+
+    `configuration` is the exact text in force.
+    """
 
     name: str
     version: str
@@ -46,10 +48,10 @@ class DutDescription:
 
 @dataclass(frozen=True)
 class TableNeed:
-    """What a plan asks of a connection tracking table.
+    """Holds the requirements of a plan on a connection tracking table.
 
-    `endpoints`: the addresses and ports of the left side that its connections come from, `remote_endpoints` those of
-    the right side that they go to. `longest_trial_s`: phase 1 + gap + phase 2.
+    `endpoints` counts the addresses and ports of the left side that connections come from, `remote_endpoints` those of
+    the right side that they go to. `longest_trial_s` is phase 1 + gap + phase 2.
     """
 
     connections: int
@@ -59,7 +61,7 @@ class TableNeed:
 
 
 class Capability(StrEnum):
-    """What a driver can do beyond setting up and removing its gateway."""
+    """Optional capabilities of a driver, besides setting up and removing its gateway."""
 
     CLEAR = "clear"
     COUNT = "count"
@@ -67,12 +69,35 @@ class Capability(StrEnum):
 
 
 class Gateway(ABC, Generic[ConfigT]):
-    """A device under test. Every verb raises DutError when the DUT doesn't do as asked."""
+    """A device under test. Every method raises DutError when the DUT refuses or fails."""
 
     name: ClassVar[str]
-    """The word a plan names the driver with."""
+    """The driver's name in plans."""
     summary: ClassVar[str]
+    """One line for `natxy list gateways`."""
+    position: ClassVar[int] = 100
+    """The place in `natxy list gateways`, lowest first; drivers of one place are in alphabetical order of modules."""
     capabilities: frozenset[Capability] = frozenset()
+
+    @classmethod
+    def capabilities_of(cls, config: ConfigT) -> frozenset[Capability]:
+        """Returns the driver's capabilities with these settings."""
+        del config
+        return cls.capabilities
+
+    @classmethod
+    def programs(cls, config: ConfigT) -> dict[str, str]:
+        """Returns the programs that the driver runs on the DUT, each with how to install it."""
+        del config
+        return {}
+
+    @classmethod
+    def check_machine(cls, config: ConfigT, transport: Transport, connections: int) -> None:
+        """Checks limits of the DUT's whole machine before the gateway is set up.
+
+        PlanError when they don't suffice for `connections`; DutError when they cannot be read.
+        """
+        del config, transport, connections
 
     def __init__(
         self, config: ConfigT, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
@@ -81,69 +106,73 @@ class Gateway(ABC, Generic[ConfigT]):
         self.transport = transport
         self.interfaces = interfaces
         self.addresses = addresses
+        self.capabilities = self.capabilities_of(config)
 
-    @classmethod
-    def programs(cls, config: ConfigT) -> dict[str, str]:
-        """What it runs on the DUT, each with how to get it."""
-        del config
-        return {}
+    @property
+    def translation(self) -> Translation:
+        """The translation between address families. PlanError when the plan has none."""
+        if self.addresses.translation is None:
+            raise PlanError(f"{self.name} translates between families: give the experiment a `translation`")
+        return self.addresses.translation
 
     def set_links(self) -> None:
-        """Gives the DUT's interfaces their addresses and routes, on a testbed that leaves this to the driver."""
+        """Sets the addresses and routes of the DUT's interfaces, on a testbed that leaves this to the driver."""
         raise PlanError(
-            f"{self.name} cannot give the DUT its addresses: set them yourself, and say so by `addresses: keep` in the "
+            f"{self.name} cannot set the DUT's addresses: set them yourself, and give `addresses: keep` in the "
             "testbed's dut"
         )
 
     def unset_links(self) -> None:
-        """Takes back what `set_links` did. Harmless when there is nothing to take back."""
+        """Undoes `set_links`. No error when there is nothing to undo."""
 
     @abstractmethod
     def apply(self) -> None:
-        """Sets the gateway up; when that fails, nothing of it stays."""
+        """Sets the gateway up. On failure, nothing of it remains."""
 
     @abstractmethod
     def remove(self) -> None:
-        """Takes everything back that `apply` did. Harmless when there is nothing to take back."""
+        """Undoes `apply`. No error when there is nothing to undo."""
 
     @abstractmethod
     def describe(self) -> DutDescription:
-        """Read from the DUT, not from the plan; valid between `apply` and `remove`."""
+        """Reads the description from the DUT, not from the plan. Valid between `apply` and `remove`."""
 
     def restart(self) -> None:
-        """A reset of the gateway (RFC 6201 §4.2.2), also in mid-traffic: set up anew, without its connections."""
+        """Resets the gateway (RFC 6201 §4.2.2), even while traffic runs. Its connections are lost."""
         self.remove()
         self.apply()
         self.wait_ready()
 
     def wait_ready(self) -> None:
-        """Returns when the gateway forwards; a driver whose `apply` ends that way needs nothing here."""
+        """Returns when the gateway forwards. A driver whose `apply` ensures this needs no implementation."""
 
     def check(self, need: TableNeed) -> None:
-        """PlanError when the table cannot hold the connections asked, or forgets them before the trial ends."""
+        """PlanError when the table cannot hold the connections, or when they expire before the trial ends."""
         del need
 
     def clear(self) -> None:
-        """Empties the connection tracking table and makes sure that it is empty (RFC 9693 §4.4)."""
+        """Empties the connection tracking table and verifies that it is empty (RFC 9693 §4.4)."""
         if self.config.keeps_connections:
             raise DutError(f"{self.name} keeps connections, but its driver cannot clear them: it needs a `clear`")
 
     def timed_clear(self) -> float:
-        """Clears the table; returns how many seconds that took, with the making sure (RFC 9693 §4.7)."""
+        """Clears the table. Returns the seconds that this took, including the verification (RFC 9693 §4.7)."""
         started = time.monotonic()
         self.clear()
         return time.monotonic() - started
 
     def set_cores(self, cores: Sequence[int]) -> None:
-        """Has these of the DUT's cores do all packet work (with `Capability.SET_CORES`)."""
+        """Restricts packet processing to these cores of the DUT. Needs `Capability.SET_CORES`."""
         raise DutError(f"{self.name} claims to set its cores, but its driver cannot: it needs a `set_cores`")
 
     def pause_s(self) -> float | None:
-        """For how long it had done nothing with the frames that came, since it was last asked or its table cleared,
-        because its core was taken from it: the longest time, or all that are notable together. None when the driver
-        cannot tell."""
+        """Returns for how many seconds the gateway did not process frames because it had lost its core.
+
+        The time counts from the previous call, or from `clear`. It is the longest pause or the sum of the notable
+        ones, whichever is longer. None when the driver cannot measure it.
+        """
         return None
 
     def count(self) -> int | None:
-        """Entries in the connection tracking table; None when the driver cannot tell (no `Capability.COUNT`)."""
+        """Returns the number of entries in the connection tracking table; None without `Capability.COUNT`."""
         return None

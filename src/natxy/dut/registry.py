@@ -1,51 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every gateway driver by the word a plan names it with. A new driver adds its class here."""
+"""Every gateway driver by the name that plans use."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from natxy.dut import drivers
 from natxy.dut.base import DutInterfaces, Gateway
-from natxy.dut.drivers.command import CommandGateway
-from natxy.dut.drivers.iptables import IptablesGateway
-from natxy.dut.drivers.jool import JoolGateway
-from natxy.dut.drivers.jool_siit import JoolSiitGateway
-from natxy.dut.drivers.linux_forward import LinuxForwardGateway
-from natxy.dut.drivers.map646 import Map646Gateway
-from natxy.dut.drivers.nftables import NftablesGateway
-from natxy.dut.drivers.openbsd.pf import OpenbsdPfGateway
-from natxy.dut.drivers.reference import ReferenceGateway
-from natxy.dut.drivers.tayga import TaygaGateway
-from natxy.dut.drivers.tayga_netfilter import TaygaNetfilterGateway
 from natxy.dut.transport.base import Transport
 from natxy.errors import PlanError
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
+from natxy.system.discovery import subclasses_in
 
-GATEWAYS: dict[str, type[Gateway[Any]]] = {
-    driver.name: driver
-    for driver in (
-        LinuxForwardGateway,
-        IptablesGateway,
-        NftablesGateway,
-        JoolGateway,
-        JoolSiitGateway,
-        TaygaGateway,
-        TaygaNetfilterGateway,
-        Map646Gateway,
-        OpenbsdPfGateway,
-        CommandGateway,
-        ReferenceGateway,
-    )
-}
+_found: list[type[Gateway[Any]]] = sorted(
+    subclasses_in(drivers, Gateway),  # type: ignore[type-abstract]
+    key=lambda driver: driver.position,
+)
+GATEWAYS: Final = {driver.name: driver for driver in _found}
+"""In the order of `natxy list gateways`."""
 
 
 def create(
     config: GatewayConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
 ) -> Gateway[Any]:
-    """The driver for `config`, not yet applied; PlanError when no driver has that name."""
-    driver = GATEWAYS.get(config.driver)
-    if driver is None:
-        known = ", ".join(sorted(GATEWAYS))
-        raise PlanError(f"no gateway driver {config.driver!r} runs on a testbed; there are {known}")
-    return driver(config, transport, interfaces, addresses)
+    """Returns the driver for `config`, not yet applied. PlanError for a gateway that is not a DUT on a testbed."""
+    if config.in_virtual_time or not config.is_gateway:
+        raise PlanError(f"the gateway {config.driver!r} does not run on a testbed with a DUT")
+    return GATEWAYS[config.driver](config, transport, interfaces, addresses)

@@ -2,30 +2,24 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network, ip_interface
+from typing import get_args
 
 import pytest
 
 from natxy.dut.base import Capability, DutInterfaces, Gateway
-from natxy.dut.drivers.nftables import NftablesGateway
+from natxy.dut.drivers.linux import NftablesGateway
 from natxy.dut.registry import GATEWAYS, create
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError, PlanError
-from natxy.plan.gateways import (
-    CommandConfig,
-    GatewayConfig,
-    IptablesConfig,
-    JoolConfig,
-    JoolSiitConfig,
-    LinuxForwardConfig,
-    Map646Config,
-    NftablesConfig,
-    OpenbsdPfConfig,
-    ReferenceConfig,
-    SimulatedConfig,
-    TaygaConfig,
-    TaygaNetfilterConfig,
-)
-from natxy.plan.gateways.reference import ReferenceMode
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.command import CommandConfig
+from natxy.plan.gateways.jool import JoolConfig, JoolSiitConfig
+from natxy.plan.gateways.linux import IptablesConfig, LinuxForwardConfig, NftablesConfig
+from natxy.plan.gateways.map646 import Map646Config
+from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
+from natxy.plan.gateways.reference import ReferenceConfig, ReferenceMode
+from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.plan.gateways.tayga import TaygaConfig, TaygaNetfilterConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Translation
 from natxy.plan.model.terms import TranslationKind
 from natxy.system.machine_sysctls import MachineSysctls
@@ -63,7 +57,7 @@ def test_driver_by_the_word_of_the_plan(config: GatewayConfig) -> None:
 
 
 def test_driver_that_needs_no_testbed() -> None:
-    with pytest.raises(PlanError, match="no gateway driver 'simulated' runs on a testbed; there are command, "):
+    with pytest.raises(PlanError, match="'simulated' does not run on a testbed with a DUT"):
         create(SimulatedConfig(), LocalTransport(MachineSysctls()), INTERFACES, ADDRESSES)
 
 
@@ -86,5 +80,11 @@ def test_a_driver_that_lacks_what_it_claims_says_so() -> None:
 
 
 def test_every_driver_is_tried_here_and_has_a_summary() -> None:
-    assert {config.driver for config in CONFIGS} == set(GATEWAYS)
+    assert {config.driver for config in CONFIGS} | {"simulated", "wire"} == set(GATEWAYS)
     assert all(driver.summary for driver in GATEWAYS.values())
+
+
+def test_drivers_and_settings_belong_together_by_name() -> None:
+    settings = {model.model_fields["driver"].default for model in get_args(get_args(GatewayConfig)[0])}
+    assert settings == set(GATEWAYS)
+    assert list(GATEWAYS)[:2] == ["linux-forward", "iptables"]

@@ -22,7 +22,7 @@ from natxy.engine.messages.requests import FrameFormat, StreamKind, StreamSpec, 
 from natxy.engine.messages.results import Progress
 from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
-from natxy.plan.gateways import SimulatedConfig
+from natxy.plan.gateways.simulated import SimulatedConfig
 
 TRIAL = TrialRequest(
     streams=[

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from natxy.engine.reference import Exactness, GatewayRestart, ReferenceClient
+from natxy.engine.messages.reference import Exactness, GatewayRestart
+from natxy.engine.reference import ReferenceClient
 from natxy.errors import DutError
 
 PRELUDE = """

@@ -12,7 +12,6 @@ from natxy.plan.address_presets import resolve_addresses, resolve_translation
 from natxy.plan.cells import linked
 from natxy.plan.checks.plan import check_experiment, check_references, check_testbed
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan
-from natxy.plan.gateways import LinuxForwardConfig
 from natxy.plan.model.background import resolve_background
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.problems import Location, PlanProblems, Problem
@@ -266,7 +265,7 @@ def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[s
 
 def _few_networks(experiments: list[Experiment]) -> Iterator[str]:
     """RFC 2544 §12's second run may be an experiment of its own."""
-    of_routers = [each for each in experiments if isinstance(each.gateway, LinuxForwardConfig)]
+    of_routers = [each for each in experiments if each.gateway.is_router]
     spread = {each.procedure.name for each in of_routers if each.addresses.destination_networks >= RFC_NETWORKS}
     for name in dict.fromkeys(each.procedure.name for each in of_routers if each.procedure.name not in spread):
         yield (

@@ -12,7 +12,8 @@ import pytest
 from natxy.dut.drivers.wire import Wire
 from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways import SimulatedConfig, WireConfig
+from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.plan.gateways.wire import WireConfig
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.model.search import Goal
 from natxy.plan.resolve import resolve

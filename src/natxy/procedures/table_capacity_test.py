@@ -15,7 +15,8 @@ from natxy.engine.interface import OnProgress
 from natxy.engine.messages.results import Verdict
 from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
 from natxy.errors import DutError, PlanError
-from natxy.plan.gateways import SimulatedConfig, TablePolicy
+from natxy.plan.gateways.limits import TablePolicy
+from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan

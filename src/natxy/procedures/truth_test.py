@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 
 from natxy.engine.simulation.delays import PERIOD, SimulatedDelays
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.gateways import SimulatedConfig, TablePolicy
+from natxy.plan.gateways.limits import TablePolicy
+from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.registry import PROCEDURES

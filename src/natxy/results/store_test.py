@@ -13,7 +13,7 @@ from natxy.engine.messages.requests import FrameFormat, StreamSpec, TrialRequest
 from natxy.engine.messages.results import ForeignSample, PortResult, TrialResult, Verdict
 from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
 from natxy.errors import PlanError
-from natxy.plan.gateways import SimulatedConfig
+from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.model.traffic import CellValue
 from natxy.plan.model.units import Unit
 from natxy.results.curves import Axis, Curve

@@ -9,7 +9,6 @@ from natxy.dut.base import Capability
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.gateways import CommandConfig
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.plan.testbeds.hosts import HostsConfig
 from natxy.plan.testbeds.lab import LabConfig
@@ -52,12 +51,13 @@ def check_cores(plan: ResolvedPlan) -> None:
 
 def _check(experiment: Experiment, cores: int, available: int | None) -> None:
     gateway = experiment.gateway
-    if isinstance(gateway, CommandConfig):
-        if not gateway.set_cores:
+    driver = gateway.driver
+    can_set_cores = Capability.SET_CORES in GATEWAYS[driver].capabilities_of(gateway)
+    if gateway.steers_own_cores:
+        if not can_set_cores:
             raise PlanError(f"{experiment.name}: the gateway has no commands for `cores`; give it `set_cores`")
         return
-    driver = gateway.driver
-    if available == 0 or (driver in GATEWAYS and Capability.SET_CORES not in GATEWAYS[driver].capabilities):
+    if available == 0 or not can_set_cores:
         raise PlanError(f"{experiment.name}: the cores of {driver} cannot be set on this testbed; remove `cores`")
     if available is not None and cores > available:
         raise PlanError(

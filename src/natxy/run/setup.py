@@ -20,7 +20,8 @@ from natxy.engine.messages.ports import PortsOpen
 from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
 from natxy.errors import PlanError
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
-from natxy.plan.gateways import CommandConfig, GatewayConfig, ReferenceConfig, SimulatedConfig, WireConfig
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.plan.testbeds.hosts import HostsConfig
@@ -197,7 +198,6 @@ class Workbench:
         )
 
     def _set_up_loop(self, stack: ExitStack, testbed: LoopTestbed, experiment: Experiment) -> Bed:
-        assert isinstance(experiment.gateway, WireConfig)
         stack.enter_context(testbed)
         self._background.avoid(testbed.cores.tester)
         engine = self._engine_on(stack, testbed)
@@ -217,7 +217,7 @@ class Workbench:
         @contextmanager
         def in_hand() -> Iterator[Gateway[Any]]:
             # The reference gateway starts nothing once it is set up, and hears of nothing from who has no priority.
-            deaf = isinstance(gateway.config, ReferenceConfig)
+            deaf = gateway.config.polls
             with nullcontext() if deaf else self._background.beside_a_trial():
                 yield gateway
 
@@ -248,7 +248,7 @@ class Workbench:
 def _niceness(plan: ResolvedPlan) -> int:
     """Beside a gateway that never rests and comes first on its core, who comes last hears of nothing while frames
     flow."""
-    spinning = any(isinstance(experiment.gateway, ReferenceConfig) for experiment in plan.experiments)
+    spinning = any(experiment.gateway.polls for experiment in plan.experiments)
     return HIGHEST if spinning else LOWEST
 
 
@@ -256,7 +256,7 @@ def _set_cores(gateway: Gateway[Any], dut_cores: Sequence[int], experiment: Expe
     if Capability.SET_CORES not in gateway.capabilities:
         return
     asked = experiment.cores
-    if isinstance(experiment.gateway, CommandConfig):
+    if experiment.gateway.steers_own_cores:
         # How many it has, its commands know.
         if asked is not None:
             gateway.set_cores(range(asked))

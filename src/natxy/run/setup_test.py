@@ -15,8 +15,8 @@ from natxy.dut.transport.local import LocalTransport
 from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.gateways import SimulatedConfig
 from natxy.plan.gateways.command import CommandConfig
+from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.run.setup import Bed, Workbench

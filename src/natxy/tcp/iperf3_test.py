@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from natxy.dut.transport.base import CompletedCommand
-from natxy.dut.transport.own_sysctls import OwnSysctls
+from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, HostError
 from natxy.plan.model.traffic import Directions
 from natxy.system.machine_sysctls import MachineSysctls

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from natxy.dut.transport.local import run_program
 from natxy.errors import DutError, PlanError
-from natxy.plan.gateways import GatewayConfig, KernelModel, ReferenceConfig
+from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import Kernel
 from natxy.plan.testbeds.lab import LabConfig
@@ -22,14 +22,14 @@ def lab_for(config: LabConfig, addresses: AddressPlan, gateway: GatewayConfig, d
     """PlanError when this machine cannot run the gateway on the kernel it is to have, or on any."""
     if runs_in_guest(gateway):
         return GuestLab(config, addresses)
-    if isinstance(gateway, ReferenceConfig):
+    if gateway.polls:
         return ReferenceLab(config, addresses)
     return NetnsLab(config, addresses, dut_cores)
 
 
 def runs_in_guest(gateway: GatewayConfig) -> bool:
     """PlanError as `lab_for`."""
-    return isinstance(gateway, KernelModel) and _kernel_of(gateway) == Kernel.USER_MODE
+    return _kernel_of(gateway) == Kernel.USER_MODE
 
 
 def takes_module(name: str) -> bool:
@@ -42,15 +42,15 @@ def takes_module(name: str) -> bool:
         return False
 
 
-def _kernel_of(gateway: KernelModel) -> Kernel:
+def _kernel_of(gateway: GatewayConfig) -> Kernel:
     if gateway.module is None:
-        return gateway.kernel or Kernel.OWN
-    if gateway.kernel != Kernel.USER_MODE and takes_module(gateway.module):
+        return gateway.lab_kernel or Kernel.OWN
+    if gateway.lab_kernel != Kernel.USER_MODE and takes_module(gateway.module):
         return Kernel.OWN
     without = f"{gateway.driver} needs the kernel module {gateway.module}, which {platform.release()} doesn't have"
-    if gateway.kernel == Kernel.OWN:
+    if gateway.lab_kernel == Kernel.OWN:
         raise PlanError(f"{without}: install it, e.g. `apt install jool-dkms`, or remove `kernel: own`")
-    if gateway.kernel is None:
+    if gateway.lab_kernel is None:
         try:
             find_guest()
         except PlanError as error:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gateway drivers, one file or folder each."""
+"""The gateway drivers, a file or folder for each family. A driver defined here is found by itself."""

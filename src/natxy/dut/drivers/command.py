@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gateway that the user's own commands set up, empty, count and describe."""
+"""A gateway that is set up, emptied, counted and described by the user's own commands."""
 
 from __future__ import annotations
 
@@ -17,10 +17,23 @@ from natxy.plan.model.addresses import AddressPlan
 
 
 class CommandGateway(Gateway[CommandConfig]):
-    """`clear` makes sure by `count`; without one it has to trust the user's commands, which the description says."""
+    """Runs the commands of the plan.
+
+    `clear` is verified by `count`. Without `count` it trusts the user's commands, and the description says so.
+    """
 
     name = "command"
     summary = "any gateway: your own commands set it up, empty its table, count its connections and describe it"
+    position = 200
+
+    @classmethod
+    def capabilities_of(cls, config: CommandConfig) -> frozenset[Capability]:
+        given = {
+            Capability.CLEAR: config.clear,
+            Capability.COUNT: config.count,
+            Capability.SET_CORES: config.set_cores,
+        }
+        return frozenset(capability for capability, commands in given.items() if commands)
 
     @classmethod
     def programs(cls, config: CommandConfig) -> dict[str, str]:
@@ -33,12 +46,6 @@ class CommandGateway(Gateway[CommandConfig]):
         self, config: CommandConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
     ) -> None:
         super().__init__(config, transport, interfaces, addresses)
-        given = {
-            Capability.CLEAR: config.clear,
-            Capability.COUNT: config.count,
-            Capability.SET_CORES: config.set_cores,
-        }
-        self.capabilities = frozenset(capability for capability, commands in given.items() if commands)
         self._meanings = {
             "{left}": interfaces.left,
             "{right}": interfaces.right,
@@ -70,7 +77,7 @@ class CommandGateway(Gateway[CommandConfig]):
         self.wait_ready()
 
     def wait_ready(self) -> None:
-        """A DUT that cannot be reached, because it boots, is not ready either."""
+        """Repeats the plan's command until it succeeds. A DUT that cannot be reached, as it boots, is not ready."""
         if self.config.wait_ready is None:
             return
         deadline = time.monotonic() + self.config.timeout
@@ -84,14 +91,18 @@ class CommandGateway(Gateway[CommandConfig]):
             time.sleep(0.1)
 
     def describe(self) -> DutDescription:
-        version = self._run(self.config.version).stdout.strip() if self.config.version else "not told by the plan"
+        version = (
+            self._run(self.config.version).stdout.strip()
+            if self.config.version
+            else "unknown: the plan has no `version`"
+        )
         configuration = "\n".join(
             f"# {shlex.join(done.argv)}\n{done.stdout.rstrip()}" for done in map(self._run, self.config.describe)
         )
         settings = {"set up by": "; ".join(shlex.join(self._meant(command)) for command in self.config.apply) or "–"}
         if self.config.stateful:
             settings["emptied by"] = "; ".join(shlex.join(self._meant(command)) for command in self.config.clear)
-            settings["seen to be empty by"] = (
+            settings["verified empty by"] = (
                 shlex.join(self._meant(self.config.count)) if self.config.count else "nothing; the plan has no `count`"
             )
         return DutDescription(self.name, version, settings, configuration)

@@ -13,7 +13,7 @@ from natxy.dut.drivers.command import CommandGateway
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError
-from natxy.plan.gateways import CommandConfig
+from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.system.machine_sysctls import MachineSysctls
 
@@ -56,7 +56,7 @@ def test_readiness_is_waited_for(tmp_path: Path) -> None:
 
 def test_readiness_that_never_comes() -> None:
     dut = gateway(wait_ready=shell("echo booting; exit 7"), timeout="1s")
-    with pytest.raises(DutError, match=r"not ready within 1 s: .* exit code 7; it said: booting"):
+    with pytest.raises(DutError, match=r"not ready within 1 s: .* exit code 7; it printed: booting"):
         dut.wait_ready()
 
 
@@ -103,7 +103,7 @@ def test_table_is_seen_to_be_empty(tmp_path: Path) -> None:
     assert dut.count() == 5
     dut.clear()
     assert dut.count() == 0
-    assert dut.describe().settings["seen to be empty by"] == f"cat {table}"
+    assert dut.describe().settings["verified empty by"] == f"cat {table}"
 
 
 def test_table_that_stays_full() -> None:
@@ -123,7 +123,7 @@ def test_without_a_count_the_description_says_that_nothing_was_seen() -> None:
     dut.clear()
     assert dut.count() is None
     assert dut.capabilities == {Capability.CLEAR}
-    assert "no `count`" in dut.describe().settings["seen to be empty by"]
+    assert "no `count`" in dut.describe().settings["verified empty by"]
 
 
 @pytest.mark.parametrize(

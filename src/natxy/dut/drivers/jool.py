@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jool, NIC México's translator in the Linux kernel: stateful NAT64, and NAT46 through static bindings."""
+"""Jool, NIC México's translators in the Linux kernel: the stateful one for NAT64 and NAT46, and the stateless one."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from ipaddress import IPv4Network
 from typing import Any, ClassVar, Final, TypeVar
 
 from natxy.dut.base import Capability, TableNeed
-from natxy.dut.drivers.table_time import longest_s
+from natxy.dut.limits import check_lifetime, table_timeout_s
 from natxy.dut.linux.gateway import LinuxGateway
 from natxy.errors import DutError, PlanError
-from natxy.plan.gateways import JoolConfig, KernelModel
+from natxy.plan.gateways.jool import JoolConfig, JoolSiitConfig
+from natxy.plan.gateways.linux import KernelModel
 from natxy.plan.model.addresses import Translation
 from natxy.plan.model.terms import TranslationKind
 
 _INSTANCE: Final = "natxy"
-# Jool reads its configuration from a file that it can seek in.
+# Jool needs a file in which it can seek.
 _FILE: Final = "/run/natxy-jool.json"
 _FIRST_PORT: Final = 1024
 _LAST_PORT: Final = 65535
 _MOST_BINDINGS: Final = 4096
 _MOST_REMOVALS: Final = 15
-# As the largest published table has. How many there are only a list can tell: in 4.1.9 `jool stats` fails.
+# The size of the largest published table. The real number is unknown without a list: `jool stats` fails in 4.1.9.
 _MOST_SESSIONS: Final = 1_600_000_000
 _PROTOCOLS: Final = ("UDP", "TCP", "ICMP")
 
@@ -31,11 +32,11 @@ JoolT = TypeVar("JoolT", bound=KernelModel)
 
 
 class JoolTranslator(LinuxGateway[JoolT]):
-    """What Jool's two translators share: one instance, configured as a whole from one JSON text."""
+    """Runs one instance of Jool, configured as a whole by one JSON text."""
 
     capabilities = frozenset({Capability.SET_CORES})
     module: ClassVar[str]
-    """Of the kernel; the program that configures it has the same name."""
+    """The kernel module, and the program of the same name that configures it."""
 
     @classmethod
     def programs(cls, config: JoolT) -> dict[str, str]:
@@ -43,25 +44,19 @@ class JoolTranslator(LinuxGateway[JoolT]):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """The instance's, in Jool's own words (its `file handle` format)."""
-
-    @property
-    def translation(self) -> Translation:
-        if self.addresses.translation is None:
-            raise PlanError(f"{self.name} translates between families: give the experiment a `translation`")
-        return self.addresses.translation
+        """Returns the instance's settings in the format of Jool's `file handle`."""
 
     def install(self) -> None:
         self.transport.run(["modprobe", self.module])
-        # A killed run may have left its instance on a DUT that outlives it.
+        # A killed run may have left its instance on a DUT that survives the run.
         self.uninstall()
         self.transport.run(["tee", _FILE], input=self.configuration())
         self.transport.run([self.module, "file", "handle", _FILE])
 
     def uninstall(self) -> None:
         argv = [self.module, "instance", "remove", _INSTANCE]
-        # It says that there is none by an error.
-        self.transport.run(argv, timeout_s=longest_s(_MOST_SESSIONS), check=False)
+        # It fails when there is no instance.
+        self.transport.run(argv, timeout_s=table_timeout_s(_MOST_SESSIONS), check=False)
         self.transport.run(["rm", "-f", _FILE])
 
     def version(self) -> str:
@@ -71,16 +66,18 @@ class JoolTranslator(LinuxGateway[JoolT]):
         return json.dumps({"instance": _INSTANCE, "framework": "netfilter", **self.settings()}, indent=1)
 
     def common_settings(self) -> dict[str, Any]:
-        # Unless told that IPv6 carries more, it cuts IPv4 packets into fragments of 1280 bytes (RFC 7915 §4).
+        # By default Jool cuts IPv4 packets into fragments of 1280 bytes for IPv6 (RFC 7915 §4).
         return {"pool6": str(self.translation.prefix), "lowest-ipv6-mtu": self.addresses.mtu}
 
 
 class JoolGateway(JoolTranslator[JoolConfig]):
+    """Translates statefully: NAT64, and NAT46 through static bindings."""
+
     name = "jool"
     summary = "Jool: stateful NAT64, and NAT46 through static bindings; the kernel module, or in user-mode Linux"
+    position = 3
     module = "jool"
     capabilities = JoolTranslator.capabilities | {Capability.CLEAR, Capability.COUNT}
-    stateful = True
 
     def settings(self) -> dict[str, Any]:
         translation = self.translation
@@ -105,15 +102,10 @@ class JoolGateway(JoolTranslator[JoolConfig]):
                     f"{need.endpoints} addresses and ports, each of which needs its own: give the translation a larger "
                     "pool, or ask for fewer connections"
                 )
-        if self.config.udp_timeout_s <= need.longest_trial_s:
-            raise PlanError(
-                f"sessions expire after {self.config.udp_timeout_s} s, but the longest trial takes "
-                f"{need.longest_trial_s:.0f} s from the first connection to the last frame: set the gateway's "
-                f"udp_timeout_s to at least {int(need.longest_trial_s) + 1}, or shorten the trials"
-            )
+        check_lifetime(need, self.config.udp_timeout_s, entries="sessions", setting="udp_timeout_s")
 
     def clear(self) -> None:
-        """Removes the instance with all its sessions and bindings, and makes it anew."""
+        """Removes the instance with all its sessions and bindings, and creates it again."""
         for _ in range(_MOST_REMOVALS):
             self.install()
             sessions = self.count()
@@ -125,10 +117,10 @@ class JoolGateway(JoolTranslator[JoolConfig]):
         )
 
     def count(self) -> int:
-        """UDP sessions. They are counted where they are: a million take 60 MB, and six seconds, to tell."""
+        """Returns the number of UDP sessions, counted on the DUT: a list of a million has 60 MB."""
         shown = f"jool -i {_INSTANCE} session display --udp --numeric --csv --no-headers"
         argv = ["sh", "-c", f"{shown} | wc -l"]
-        return int(self.transport.run(argv, timeout_s=longest_s(_MOST_SESSIONS)).stdout)
+        return int(self.transport.run(argv, timeout_s=table_timeout_s(_MOST_SESSIONS)).stdout)
 
     def _pool4(self, translation: Translation) -> list[tuple[IPv4Network, str]]:
         if translation.kind == TranslationKind.NAT64:
@@ -137,7 +129,7 @@ class JoolGateway(JoolTranslator[JoolConfig]):
         return [(mapping.ipv4, str(self.config.bib_port)) for mapping in translation.mappings]
 
     def _bindings(self, translation: Translation) -> list[dict[str, str]]:
-        """Through which IPv4 initiators reach IPv6 responders (RFC 6146 §3.2)."""
+        """Returns the static bindings through which IPv4 initiators reach IPv6 responders (RFC 6146 §3.2)."""
         if translation.kind != TranslationKind.NAT46:
             return []
         wanted = sum(mapping.ipv4.num_addresses for mapping in translation.mappings)
@@ -153,3 +145,24 @@ class JoolGateway(JoolTranslator[JoolConfig]):
             for inside, outside in zip(mapping.ipv6, mapping.ipv4, strict=True)
             for protocol in ("UDP", "TCP")
         ]
+
+
+class JoolSiitGateway(JoolTranslator[JoolSiitConfig]):
+    """Translates statelessly by explicit address mappings (RFC 7757), and other hosts by a prefix (RFC 6052)."""
+
+    name = "jool-siit"
+    summary = "Jool SIIT: SIIT, and NAT46 without connections; the kernel module, or in user-mode Linux"
+    position = 4
+    module = "jool_siit"
+
+    def settings(self) -> dict[str, Any]:
+        sides = (self.addresses.left, self.addresses.right)
+        own_ipv4 = next(link.dut.ip for link in sides if link.dut.version == 4)
+        return {
+            # The source of ICMP errors from IPv6 routers without a mapping (RFC 6791).
+            "global": {**self.common_settings(), "rfc6791v4-prefix": f"{own_ipv4}/32"},
+            "eamt": [
+                {"ipv6 prefix": str(mapping.ipv6), "ipv4 prefix": str(mapping.ipv4)}
+                for mapping in self.translation.mappings
+            ],
+        }

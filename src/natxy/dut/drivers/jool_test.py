@@ -13,9 +13,10 @@ import pytest
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway, TableNeed
 from natxy.dut.transport.base import CompletedCommand
-from natxy.dut.transport.own_sysctls import OwnSysctls
+from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, PlanError
-from natxy.plan.gateways import GatewayConfig, JoolConfig, JoolSiitConfig
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.jool import JoolConfig, JoolSiitConfig
 from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
 from natxy.plan.model.terms import TranslationKind
 from natxy.system.machine_sysctls import MachineSysctls

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stateless translation between IPv6 and IPv4 by map646, of the user's own build."""
+"""map646, a stateless translator in user space, which the user has built."""
 
 from __future__ import annotations
 
@@ -7,34 +7,36 @@ import time
 from typing import Final
 
 from natxy.dut.base import DutInterfaces
-from natxy.dut.drivers.mapped_hosts import mapped_hosts
+from natxy.dut.limits import mapped_hosts
 from natxy.dut.linux.gateway import LinuxGateway
 from natxy.dut.transport.base import Transport
 from natxy.errors import DutError, GatewayMissingError
-from natxy.plan.gateways import Map646Config
+from natxy.plan.gateways.map646 import Map646Config
 from natxy.plan.model.addresses import AddressPlan
 
-# map646 names it so itself.
+# The name that map646 gives its interface.
 INTERFACE: Final = "tun646"
 _QUEUE_LENGTH: Final = 10_000
 _START_S: Final = 5.0
-_TO_GET_IT: Final = "build it from https://github.com/keiichishima/map646 and give its path as the gateway's `program`"
+_REMEDY: Final = "build it from https://github.com/keiichishima/map646 and give its path as the gateway's `program`"
 
 
 class Map646Gateway(LinuxGateway[Map646Config]):
+    """Routes translated traffic to map646's TUN interface."""
+
     name = "map646"
     summary = "map646, stateless in user space, of your own build: SIIT, and NAT46 without connections"
+    position = 7
 
     @classmethod
     def programs(cls, config: Map646Config) -> dict[str, str]:
-        return super().programs(config) | {config.program: _TO_GET_IT}
+        return super().programs(config) | {config.program: _REMEDY}
 
     def __init__(
         self, config: Map646Config, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
     ) -> None:
         super().__init__(config, transport, interfaces, addresses)
-        translation = addresses.translation
-        assert translation is not None
+        translation = self.translation
         hosts = mapped_hosts(self.name, translation)
         self._routed = (translation.prefix, *(mapping.ipv4 for mapping in translation.mappings))
         self._settings = "\n".join(
@@ -46,14 +48,14 @@ class Map646Gateway(LinuxGateway[Map646Config]):
         )
 
     def install(self) -> None:
-        """GatewayMissingError when there is no map646."""
+        """Starts map646. GatewayMissingError when the DUT does not have it."""
         if self.transport.run(["which", self.config.program], check=False).returncode != 0:
-            raise GatewayMissingError(f"{self.config.program} not found ({self.transport.describe()}); {_TO_GET_IT}")
-        # A killed run may have left one on a DUT that outlives it.
+            raise GatewayMissingError(f"{self.config.program} not found ({self.transport.describe()}); {_REMEDY}")
+        # A killed run may have left a map646 on a DUT that survives the run.
         self.uninstall()
         files = self._files()
         self.transport.run(["tee", files["conf"]], input=self._settings)
-        # It stays in the foreground, and would keep the connection.
+        # map646 stays in the foreground, which would block the transport.
         background = ["start-stop-daemon", "--start", "--background", "--make-pidfile", "--pidfile", files["pid"]]
         program = self.transport.run(["which", self.config.program]).stdout.strip()
         self.transport.run([*background, "--startas", program, "--", "-c", files["conf"]])

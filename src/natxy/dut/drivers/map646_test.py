@@ -12,9 +12,9 @@ import pytest
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.map646 import Map646Gateway
 from natxy.dut.transport.base import CompletedCommand
-from natxy.dut.transport.own_sysctls import OwnSysctls
+from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import GatewayMissingError, PlanError
-from natxy.plan.gateways import Map646Config
+from natxy.plan.gateways.map646 import Map646Config
 from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
 from natxy.plan.model.terms import TranslationKind
 from natxy.system.machine_sysctls import MachineSysctls
@@ -95,7 +95,7 @@ def test_without_map646(tmp_path: Path) -> None:
 
 
 def test_more_hosts_than_it_is_told(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="map646 is told each mapped host, and the translation's mappings have 65536"):
+    with pytest.raises(PlanError, match="map646 is configured host by host, and the translation's mappings have 65536"):
         Map646Gateway(
             Map646Config(), MadeUpDut(tmp_path), DutInterfaces("a", "b"), addresses("198.18.0.0/16", "2001:2::/112")
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference gateway: a program of natxy's own, natxy-reference, whose limits and faults are exact."""
+"""The reference gateway: natxy's own program natxy-reference, whose limits and faults are exact."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ from natxy.dut.transport.hotplug import parse_cores
 from natxy.engine.devices import ring_slots
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortsOpen, PortSpec
-from natxy.engine.program import find_reference
-from natxy.engine.reference import (
+from natxy.engine.messages.reference import (
     DirectionFaults,
-    EveryFrames,
     GatewayApply,
     GatewayLink,
     GatewayMode,
@@ -30,11 +28,10 @@ from natxy.engine.reference import (
     GatewayTable,
     GatewayTranslation,
     GatewayTruth,
-    MappedHosts,
-    ReferenceClient,
     ShareOfDelays,
-    WaitingFrames,
 )
+from natxy.engine.program import find_reference
+from natxy.engine.reference import ReferenceClient
 from natxy.errors import DutError
 from natxy.plan.gateways.reference import DelayShare, Faults, ReferenceConfig, ReferenceMode
 from natxy.plan.model.addresses import AddressPlan
@@ -46,27 +43,32 @@ _MODES: Final = {
     TranslationKind.SIIT: GatewayMode.SIIT,
 }
 
-# Not the interfaces' own: what is for another address, the kernel beside the program throws away without a look.
+# Not the interfaces' own addresses: the kernel drops frames to other ones at once, so it does not answer them too.
 _MACS: Final = {Side.LEFT: "02:00:00:00:00:31", Side.RIGHT: "02:00:00:00:01:31"}
 
 
 class ReferenceGateway(Gateway[ReferenceConfig]):
+    """Runs natxy-reference beside the tester, on a core of the DUT."""
+
     name = "reference"
     summary = "natxy-reference: forwarding, NAT44, NAT66, NAT64, NAT46 and SIIT with limits and faults that are exact"
+    position = 201
+
+    @classmethod
+    def capabilities_of(cls, config: ReferenceConfig) -> frozenset[Capability]:
+        return frozenset({Capability.CLEAR, Capability.COUNT}) if config.keeps_connections else frozenset()
 
     def __init__(
         self, config: ReferenceConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
     ) -> None:
         super().__init__(config, transport, interfaces, addresses)
-        if config.keeps_connections:
-            self.capabilities = frozenset({Capability.CLEAR, Capability.COUNT})
         self._stack = ExitStack()
         self._client: ReferenceClient | None = None
         self._gateway = gateway_of(config, addresses)
 
     def apply(self) -> None:
         with ExitStack() as stack:
-            # Its words are in the errors that it is the cause of, and of no interest otherwise.
+            # Errors quote the log, which is of no use otherwise.
             log = Path(stack.enter_context(TemporaryDirectory(prefix="natxy-reference-"))) / "reference.log"
             client = ReferenceClient(self._argv(), log)
             stack.callback(client.close)
@@ -84,9 +86,7 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
         time.sleep(self.config.restart_time)
 
     def clear(self) -> None:
-        rate = self.config.tear_down_rate
-        taken_s = self.config.clear_time + (self.config.table_capacity / rate if rate else 0.0)
-        self._running.clear_table(taken_s)
+        self._running.clear_table(self.config.clearing_s(self.config.table_capacity))
         if left := self.count():
             raise DutError(f"natxy-reference has {left:,} connections after its table was emptied")
 
@@ -106,7 +106,7 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
     @property
     def _running(self) -> ReferenceClient:
         if self._client is None:
-            raise DutError("natxy-reference does not run: apply the gateway first")
+            raise DutError("natxy-reference is not running: apply the gateway first")
         return self._client
 
     def _argv(self) -> list[str]:
@@ -115,7 +115,7 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
         allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", self.transport.run(["cat", "/proc/self/status"]).stdout)
         assert allowed
         worker = parse_cores(allowed[1])[0]
-        # It mostly sleeps, but where it does not, it had better be elsewhere.
+        # The main thread mostly sleeps; when it runs, it must not take the worker's core.
         main = min(os.sched_getaffinity(0) - {worker}, default=worker)
         program = [str(find_reference()), "--worker-cores", str(worker), "--main-core", str(main)]
         return self.transport.inside(program)
@@ -138,7 +138,7 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
 
 
 def gateway_of(config: ReferenceConfig, addresses: AddressPlan) -> GatewayApply:
-    """What natxy-reference is told to be."""
+    """Returns the request that makes natxy-reference the gateway of a plan."""
     mode = _mode(config, addresses)
     keeps = config.mode == ReferenceMode.NAT
     return GatewayApply(
@@ -174,7 +174,7 @@ def _mode(config: ReferenceConfig, addresses: AddressPlan) -> GatewayMode:
 
 
 def _translation(config: ReferenceConfig, addresses: AddressPlan) -> GatewayTranslation:
-    """Each kind has its own part of what a translation is made of."""
+    """Returns the parts of a translation that its kind needs."""
     keeps = config.mode == ReferenceMode.NAT
     own = addresses.translation
     pool = own.pool if own else ip_network(addresses.right.dut.ip)
@@ -184,7 +184,7 @@ def _translation(config: ReferenceConfig, addresses: AddressPlan) -> GatewayTran
         pool=pool if keeps else None,
         port_choice=config.port_choice if keeps else None,
         prefix=own.prefix if own and prefixed else None,
-        mappings=[MappedHosts(ipv4=each.ipv4, ipv6=each.ipv6) for each in own.mappings] if own and mapped else None,
+        mappings=own.mappings if own and mapped else None,
     )
 
 
@@ -203,17 +203,7 @@ def _table(config: ReferenceConfig) -> GatewayTable:
 
 
 def _faults(faults: Faults) -> DirectionFaults:
-    loss, reorder = faults.loss, faults.reorder
-    return DirectionFaults(
-        loss=EveryFrames(every=loss.every, frames=loss.frames) if loss else None,
-        loss_ratio=faults.loss_ratio,
-        delay=[_delays(each) for each in faults.delay] or None,
-        keep_order=faults.keep_order,
-        duplicate_every=faults.duplicate_every,
-        reorder=WaitingFrames(every=reorder.every, by=reorder.by) if reorder else None,
-        corrupt_checksum_every=faults.corrupt_checksum_every,
-        wrong_port_every=faults.wrong_port_every,
-    )
+    return DirectionFaults.model_validate(dict(faults) | {"delay": [_delays(each) for each in faults.delay] or None})
 
 
 def _delays(share: DelayShare) -> ShareOfDelays:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What natxy-reference is told to be, and the driver's verbs against a stand-in for it."""
+"""The request that configures natxy-reference, and the driver's methods against a stand-in for the program."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import pytest
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.reference import ReferenceGateway, gateway_of
 from natxy.dut.transport.local import LocalTransport
-from natxy.engine.reference import GatewayMode
+from natxy.engine.messages.reference import GatewayMode
 from natxy.errors import DutError
-from natxy.plan.gateways import ReferenceConfig
+from natxy.plan.gateways.reference import ReferenceConfig
 from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
 from natxy.plan.model.terms import TranslationKind
 from natxy.system.machine_sysctls import MachineSysctls
@@ -185,5 +185,5 @@ def test_nothing_stays_of_one_that_was_refused(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(DutError, match=r"refused gateway\.apply: truth\.max_rate_fps: expected a number above 0"):
         bed.gateway.apply()
     assert bed.requests()[-1]["method"] == "ports.close"
-    with pytest.raises(DutError, match="does not run"):
+    with pytest.raises(DutError, match="natxy-reference is not running"):
         bed.gateway.count()

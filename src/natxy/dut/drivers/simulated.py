@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated gateway as a driver: the model that a simulated engine sends to, behind the usual verbs."""
+"""The driver of the simulated gateway, which a simulated engine sends to."""
 
 from __future__ import annotations
 
@@ -8,28 +8,31 @@ from collections.abc import Sequence
 from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.engine.simulation.engine import SimulatedDut
 from natxy.errors import DutError
-from natxy.plan.gateways import SimulatedConfig
+from natxy.plan.gateways.simulated import SimulatedConfig
 
 
 class SimulatedGateway(Gateway[SimulatedConfig]):
+    """Passes a driver's calls on to the model."""
+
     name = "simulated"
     summary = "a gateway in virtual time with known limits"
+    position = 202
     capabilities = frozenset({Capability.CLEAR, Capability.COUNT, Capability.SET_CORES})
 
     def __init__(self, dut: SimulatedDut) -> None:
-        # No machine, hence no transport, interfaces or addresses.
+        # A model has no transport, interfaces or addresses.
         self.config = dut.config
         self._dut = dut
 
     def apply(self) -> None:
-        """The model is always there; one that had collapsed is as new."""
+        """Resets the model, even one that has collapsed."""
         self._dut.restart()
 
     def restart(self) -> None:
         self._dut.restart()
 
     def remove(self) -> None:
-        """Nothing was set up."""
+        """Does nothing: nothing was set up."""
 
     def describe(self) -> DutDescription:
         settings = {name: str(value) for name, value in self.config.model_dump(exclude={"driver"}).items()}
@@ -41,8 +44,8 @@ class SimulatedGateway(Gateway[SimulatedConfig]):
         self._dut.table.clear()
 
     def timed_clear(self) -> float:
-        """In virtual time."""
-        taken_s = self.config.clear_time + self.count() / self.config.tear_down_rate
+        """Clears the table. Returns the seconds that this takes in virtual time."""
+        taken_s = self.config.clearing_s(self.count())
         self.clear()
         return taken_s
 

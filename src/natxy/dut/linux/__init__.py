@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts that gateways made of the Linux kernel share."""
+"""The parts that drivers of Linux gateways share."""

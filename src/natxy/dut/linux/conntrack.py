@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linux's connection tracking table (netfilter conntrack): its size, timeouts, count, and emptying it.
-
-Every stateful gateway built on netfilter has one of these, whatever installs its rules.
-"""
+"""Linux's connection tracking table (netfilter conntrack), which every stateful gateway built on netfilter has."""
 
 from __future__ import annotations
 
@@ -13,22 +10,24 @@ from ipaddress import ip_address
 from typing import ClassVar
 
 from natxy.dut.base import TableNeed
-from natxy.dut.drivers.table_time import longest_s
+from natxy.dut.limits import check_lifetime, table_timeout_s
 from natxy.dut.transport.base import Transport
 from natxy.errors import DutError, PlanError
 from natxy.plan.model.addresses import IPNetwork
 
 _PREFIX = "net.netfilter.nf_conntrack_"
-_MOST_OF_ITS_OWN = 1000
+_MOST_OWN_ENTRIES = 1000
 COUNT_PATH = "/proc/sys/net/netfilter/nf_conntrack_count"
 
 
 class ConntrackTable:
-    """`None` leaves a setting as the DUT has it. Timeouts are seconds, `maximum` and `hash_size` entries. The sizes
-    exist once for the whole machine, the timeouts in each network namespace.
+    """Sets the table's sizes and timeouts, counts its entries and empties it.
 
-    `networks` are those of the test traffic. A DUT may track connections of its own besides, such as the one it is
-    managed by; these don't keep a table from being empty.
+    `maximum` and `hash_size` are in entries and exist once for the whole machine. Timeouts are in seconds and belong to
+    a network namespace. None leaves a setting unchanged.
+
+    `networks` are those of the test traffic. A table counts as empty even if it holds a few connections of the DUT's
+    own, such as the one that manages it.
     """
 
     most_flushes: ClassVar[int] = 15
@@ -49,6 +48,7 @@ class ConntrackTable:
         self._timeouts = {"udp_timeout": udp_timeout_s, "udp_timeout_stream": udp_stream_timeout_s}
 
     def apply(self) -> None:
+        """Sets the sizes and timeouts. DutError when the DUT's kernel refuses."""
         for name, size in self._sizes.items():
             if size is not None:
                 self._transport.machine.hold(_PREFIX + name, str(size))
@@ -57,24 +57,27 @@ class ConntrackTable:
                 self._transport.network.hold(_PREFIX + name, str(timeout_s))
 
     def remove(self) -> None:
+        """Restores the sizes and timeouts from before `apply`."""
         for name in self._timeouts:
             self._transport.network.release(_PREFIX + name)
         for name in self._sizes:
             self._transport.machine.release(_PREFIX + name)
 
     def describe(self) -> dict[str, str]:
+        """Returns the sizes and timeouts in force by the names of their sysctls."""
         return {_PREFIX + name: str(self._read(name)) for name in (*self._sizes, *self._timeouts)}
 
     def count(self) -> int:
+        """Returns the number of entries, the DUT's own included."""
         return int(self._transport.run(["cat", COUNT_PATH]).stdout)
 
     def clear(self) -> None:
-        """Flushes until the table counts 0; DutError when it doesn't after `most_flushes`."""
-        # An empty bucket is looked into as well.
-        timeout_s = longest_s(self.count() + self._read("buckets"))
+        """Flushes until no entry of the test traffic is left. DutError when `most_flushes` do not suffice."""
+        # A flush visits empty buckets too.
+        timeout_s = table_timeout_s(self.count() + self._read("buckets"))
         for _ in range(self.most_flushes):
             self._transport.run(["conntrack", "-F"], timeout_s=timeout_s)
-            # A frame still on its way can make an entry after the flush: look a while, then flush again.
+            # A frame still in flight can create an entry after the flush: wait a while, then flush again.
             entries = self._wait_empty(time.monotonic() + 1.0, timeout_s)
             if entries == 0:
                 return
@@ -84,19 +87,14 @@ class ConntrackTable:
         )
 
     def check(self, need: TableNeed) -> None:
-        """PlanError as `Gateway.check` says. Values that the plan doesn't set are read from the DUT."""
+        """Checks as `Gateway.check` does. Values that the plan does not set are read from the DUT."""
         self.check_size(need.connections)
         for name, option in (("udp_timeout", "udp_timeout_s"), ("udp_timeout_stream", "udp_stream_timeout_s")):
             timeout_s = self._in_force(name, self._timeouts[name])
-            if timeout_s <= need.longest_trial_s:
-                raise PlanError(
-                    f"connections expire after {timeout_s} s (nf_conntrack_{name}), but the longest trial takes "
-                    f"{need.longest_trial_s:.0f} s from the first connection to the last frame: set the gateway's "
-                    f"{option} to at least {int(need.longest_trial_s) + 1}, or shorten the trials"
-                )
+            check_lifetime(need, timeout_s, entries="connections", timeout=f"nf_conntrack_{name}", setting=option)
 
     def check_size(self, connections: int) -> None:
-        """As `check`, of what exists once for the whole machine."""
+        """Checks the size alone, which exists once for the whole machine. PlanError when it is too small."""
         maximum = self._in_force("max", self._sizes["max"])
         if maximum < connections:
             raise PlanError(
@@ -112,8 +110,8 @@ class ConntrackTable:
 
     def _entries_of_test(self, timeout_s: float) -> int:
         entries = self.count()
-        # To list many takes seconds, and so many are not the DUT's own.
-        if not 0 < entries <= _MOST_OF_ITS_OWN:
+        # Listing many entries takes seconds, and so many are never the DUT's own.
+        if not 0 < entries <= _MOST_OWN_ENTRIES:
             return entries
         listed = [
             self._transport.run(["conntrack", "-L", "-f", family], timeout_s=timeout_s).stdout

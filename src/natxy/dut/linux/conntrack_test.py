@@ -10,7 +10,7 @@ import pytest
 from natxy.dut.base import TableNeed
 from natxy.dut.linux.conntrack import ConntrackTable
 from natxy.dut.transport.base import CompletedCommand
-from natxy.dut.transport.own_sysctls import OwnSysctls
+from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, PlanError
 from natxy.system.machine_sysctls import MachineSysctls
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What gateways made of the Linux kernel share: forwarding switched on, and links waited for."""
+"""Base classes of gateways in the Linux kernel: forwarding, links, and netfilter with its connection tracking table."""
 
 from __future__ import annotations
 
@@ -7,25 +7,29 @@ import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
-from natxy.dut.base import ConfigT, DutDescription, DutInterfaces, Gateway
+from natxy.dut.base import Capability, ConfigT, DutDescription, DutInterfaces, Gateway, TableNeed
 from natxy.dut.linux.conntrack import ConntrackTable
 from natxy.dut.linux.links import LinuxLinks
 from natxy.dut.linux.rps import napi_in_threads, steer, steered_to
 from natxy.dut.transport.base import PowerSwitch, Transport
 from natxy.dut.transport.hotplug import CoreSwitch
 from natxy.errors import DutError
+from natxy.plan.gateways.linux import ConntrackModel
 from natxy.plan.model.addresses import AddressPlan
+
+ConntrackT = TypeVar("ConntrackT", bound=ConntrackModel)
 
 LINK_UP_S = 10.0
 FORWARDING = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
 
 
 class LinuxGateway(Gateway[ConfigT]):
-    """A driver gives `install`, `uninstall`, `version` and `configuration`, and a `table` if it is stateful."""
+    """Forwards by the kernel. A driver implements `install`, `uninstall`, `version` and `configuration`."""
 
     table: ConntrackTable | None = None
+    """The connection tracking table of a stateful gateway."""
     reported_sysctls: ClassVar[tuple[str, ...]] = (
         *FORWARDING,
         "net.ipv4.conf.all.rp_filter",
@@ -39,17 +43,19 @@ class LinuxGateway(Gateway[ConfigT]):
 
     @abstractmethod
     def install(self) -> None:
-        """Adds what makes this gateway more than a router."""
+        """Adds what distinguishes this gateway from a router."""
 
     @abstractmethod
     def uninstall(self) -> None:
-        """The reverse of `install`; harmless when nothing is installed."""
+        """Undoes `install`. No error when nothing is installed."""
 
     @abstractmethod
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """Returns the names and versions of the gateway's parts."""
 
     @abstractmethod
-    def configuration(self) -> str: ...
+    def configuration(self) -> str:
+        """Returns the exact configuration in force."""
 
     @classmethod
     def programs(cls, config: ConfigT) -> dict[str, str]:
@@ -81,8 +87,10 @@ class LinuxGateway(Gateway[ConfigT]):
             self.transport.network.release(name)
 
     def restart(self) -> None:
-        """The kernel forwards nothing and knows no connection, and then is set up anew; a machine that can be switched
-        off is."""
+        """Stops forwarding, deletes all connections and sets the gateway up again.
+
+        A machine that can be switched off is switched off and on instead.
+        """
         if isinstance(self.transport, PowerSwitch):
             self.transport.restart()
             self.set_links()
@@ -115,26 +123,29 @@ class LinuxGateway(Gateway[ConfigT]):
             self._wait_up(interface, time.monotonic() + LINK_UP_S)
 
     def set_cores(self, cores: Sequence[int]) -> None:
-        """For a gateway that does its work in the kernel's receive path: others get no frames, or, on a machine of its
-        own, are out of service."""
+        """Restricts the kernel's receive path to these cores.
+
+        On a machine of the DUT's own, the other cores go out of service; elsewhere no frames are steered to them.
+        """
         if isinstance(self.transport, CoreSwitch):
             self.transport.hot_plug.use(cores)
         else:
             steer(self.transport, self.interfaces, cores)
 
     def kernel(self) -> str:
+        """Returns the kernel's release, and whether it is user-mode Linux."""
         release = self.transport.run(["uname", "-r"]).stdout.strip()
-        # What user-mode Linux calls its processor.
+        # The name that user-mode Linux gives its processor.
         if "User Mode Linux" in self.transport.run(["cat", "/proc/cpuinfo"]).stdout:
             return f"user-mode Linux {release}, one virtual CPU"
         return f"Linux {release}"
 
     def read_sysctl(self, name: str) -> str:
-        """As the DUT's network namespace sees it."""
+        """Returns a value from the DUT's network namespace."""
         return " ".join(self.transport.run(["sysctl", "-n", name]).stdout.split())
 
     def routes(self) -> str:
-        """Addresses and routes of both families, in the words of iproute2."""
+        """Returns the addresses and routes of both families as iproute2 prints them."""
         commands = (["ip", "-brief", "address"], ["ip", "-4", "route"], ["ip", "-6", "route"])
         return "\n".join(f"# {' '.join(argv)}\n{self.transport.run(argv).stdout.rstrip()}" for argv in commands)
 
@@ -144,7 +155,7 @@ class LinuxGateway(Gateway[ConfigT]):
     def _wait_up(self, interface: str, deadline: float) -> None:
         while True:
             state = self.transport.run(["cat", f"/sys/class/net/{interface}/operstate"]).stdout.strip()
-            # Some drivers never say whether their link is there, and forward all the same.
+            # Some drivers never report the state of their link, and forward nevertheless.
             if state in {"up", "unknown"}:
                 return
             if time.monotonic() > deadline:
@@ -153,3 +164,40 @@ class LinuxGateway(Gateway[ConfigT]):
                     "check the cabling and `ip link`"
                 )
             time.sleep(0.05)
+
+
+class NetfilterGateway(LinuxGateway[ConntrackT]):
+    """Translates by netfilter, whose connection tracking table it sizes, counts and empties."""
+
+    capabilities = frozenset({Capability.CLEAR, Capability.COUNT, Capability.SET_CORES})
+    table: ConntrackTable
+
+    @classmethod
+    def programs(cls, config: ConntrackT) -> dict[str, str]:
+        return super().programs(config) | {"conntrack": "apt install conntrack"}
+
+    @classmethod
+    def check_machine(cls, config: ConntrackT, transport: Transport, connections: int) -> None:
+        ConntrackTable(transport, (), maximum=config.conntrack_max).check_size(connections)
+
+    def __init__(
+        self, config: ConntrackT, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
+    ) -> None:
+        super().__init__(config, transport, interfaces, addresses)
+        self.table = ConntrackTable(
+            transport,
+            addresses.networks,
+            maximum=config.conntrack_max,
+            hash_size=config.hash_size,
+            udp_timeout_s=config.udp_timeout_s,
+            udp_stream_timeout_s=config.udp_stream_timeout_s,
+        )
+
+    def check(self, need: TableNeed) -> None:
+        self.table.check(need)
+
+    def clear(self) -> None:
+        self.table.clear()
+
+    def count(self) -> int:
+        return self.table.count()

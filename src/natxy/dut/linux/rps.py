@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On which cores a Linux kernel does the work of the frames that an interface receives: receive packet steering."""
+"""Receive packet steering: selects the cores on which a Linux kernel processes the frames of an interface."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from natxy.dut.transport.base import Transport
 
 
 def steer(transport: Transport, interfaces: DutInterfaces, cores: Collection[int]) -> None:
+    """Steers the frames of both interfaces to `cores`."""
     for interface in (interfaces.left, interfaces.right):
         steer_interface(transport, interface, cores)
 
 
 @contextmanager
 def steered(transport: Transport, interface: str, cores: Collection[int]) -> Iterator[None]:
-    """Until the context is left; then as before."""
+    """Steers the frames of one interface to `cores` within the context."""
     before = {
         queue: transport.run(["cat", f"{queue}/rps_cpus"]).stdout.strip() for queue in _queues(transport, interface)
     }
@@ -30,19 +31,20 @@ def steered(transport: Transport, interface: str, cores: Collection[int]) -> Ite
 
 
 def steer_interface(transport: Transport, interface: str, cores: Iterable[int]) -> None:
+    """Steers the frames of one interface to `cores`."""
     mask = cpu_mask(cores)
     for queue in _queues(transport, interface):
         transport.run(["tee", f"{queue}/rps_cpus"], input=mask)
 
 
 def steered_to(transport: Transport, interfaces: DutInterfaces) -> str:
-    """The mask in force, in the kernel's words; empty for a kernel of one core, which has none."""
+    """Returns the mask in force as the kernel prints it; empty for a kernel with one core, which has no mask."""
     queues = _queues(transport, interfaces.left)
     return transport.run(["cat", f"{queues[0]}/rps_cpus"], check=False).stdout.strip() if queues else ""
 
 
 def napi_in_threads(transport: Transport, interfaces: DutInterfaces) -> list[str]:
-    """The interfaces whose frames are fetched by threads, which the scheduler places (threaded NAPI)."""
+    """Returns the interfaces with threaded NAPI, whose threads the scheduler places on any core."""
     return [
         interface
         for interface in (interfaces.left, interfaces.right)
@@ -51,7 +53,7 @@ def napi_in_threads(transport: Transport, interfaces: DutInterfaces) -> list[str
 
 
 def cpu_mask(cores: Iterable[int]) -> str:
-    """As the kernel writes masks: hexadecimal, in groups of 32 bits, for example `1,00000002` for cores 1 and 32."""
+    """Returns a mask in the kernel's format: groups of 32 bits in hexadecimal, `1,00000002` for cores 1 and 32."""
     mask = sum(1 << core for core in set(cores))
     groups: list[int] = []
     while mask or not groups:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol of a transport: it runs argument lists on the DUT, wherever the DUT is."""
+"""The interfaces of transports, which run commands on a DUT; implementations are beside this file."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from natxy.errors import DutError
 
 @dataclass(frozen=True)
 class CompletedCommand:
+    """Holds the result of a program that has ended."""
+
     argv: tuple[str, ...]
     returncode: int
     stdout: str
     stderr: str
 
     def check(self) -> None:
-        """DutError when it failed."""
+        """Raises DutError when the program failed."""
         if self.returncode != 0:
-            said = (self.stderr or self.stdout).strip() or "nothing"
-            raise DutError(f"`{shlex.join(self.argv)}` failed with exit code {self.returncode}; it said: {said}")
+            output = (self.stderr or self.stdout).strip() or "nothing"
+            raise DutError(f"`{shlex.join(self.argv)}` failed with exit code {self.returncode}; it printed: {output}")
 
 
 class HeldSysctls(Protocol):
-    """Sysctls set to a value until released, when they have the one from before again."""
+    """Sets sysctls until they are released, which restores their original values."""
 
     def hold(self, name: str, value: str) -> None: ...
 
@@ -34,36 +36,43 @@ class HeldSysctls(Protocol):
 
 
 class Transport(Protocol):
+    """Runs commands on a DUT."""
+
     @property
     def machine(self) -> HeldSysctls:
-        """Those that exist once for the DUT's whole machine."""
+        """The sysctls that exist once for the DUT's whole machine."""
         ...
 
     @property
     def network(self) -> HeldSysctls:
-        """Those of the DUT's network namespace."""
+        """The sysctls of the DUT's network namespace."""
         ...
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
-        """Runs one program to its end. DutError when it is missing, exceeds `timeout_s`, or, with `check`, fails."""
+        """Runs a program to its end.
+
+        DutError when it is missing, exceeds `timeout_s`, or, with `check`, fails.
+        """
         ...
 
-    def describe(self) -> str: ...
+    def describe(self) -> str:
+        """Returns the DUT's location as error messages name it."""
+        ...
 
 
 @runtime_checkable
 class PowerSwitch(Protocol):
-    """A transport that can switch the DUT's whole machine off and on; all that was set there is lost."""
+    """A transport that can switch the DUT's whole machine off and on, which loses everything that was set there."""
 
     def restart(self) -> None: ...
 
 
 @runtime_checkable
 class ProgramStarter(Protocol):
-    """A transport to a DUT on this machine, where a program can be started that goes on running."""
+    """A transport to a DUT on this machine, which can start a program that keeps running."""
 
     def inside(self, argv: Sequence[str]) -> list[str]:
-        """What starts `argv` where the DUT's commands run."""
+        """Returns the command that starts `argv` where the DUT's commands run."""
         ...

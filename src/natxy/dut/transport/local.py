@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transports to a DUT on this machine, in its own network namespace or in the one natxy runs in."""
+"""The transports to a DUT on this machine, in its own network namespace or in natxy's."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import subprocess
 from collections.abc import Sequence
 
 from natxy.dut.transport.base import CompletedCommand
-from natxy.dut.transport.own_sysctls import OwnSysctls
+from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError
 from natxy.system.machine_sysctls import MachineSysctls
 
 
 class LocalTransport:
-    """Commands run on this machine, in the network namespace natxy itself is in, and on `cores` only if any are
-    given."""
+    """Runs commands on this machine in natxy's own network namespace; with `cores`, on these alone."""
 
     def __init__(self, machine: MachineSysctls, cores: Sequence[int] = ()) -> None:
         self.machine = machine
@@ -35,7 +34,7 @@ class LocalTransport:
 
 
 class NetnsTransport:
-    """Commands run on this machine, inside the network namespace `namespace`, and on `cores` only if any are given."""
+    """Runs commands on this machine in the network namespace `namespace`; with `cores`, on these alone."""
 
     def __init__(self, namespace: str, machine: MachineSysctls, cores: Sequence[int] = ()) -> None:
         self.namespace = namespace
@@ -62,7 +61,7 @@ def _pinned(cores: Sequence[int]) -> list[str]:
 def run_program(
     argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
 ) -> CompletedCommand:
-    """What `Transport.run` promises, for a program on this machine."""
+    """Runs a program on this machine under the contract of `Transport.run`."""
     try:
         done = subprocess.run(
             argv,
@@ -72,15 +71,15 @@ def run_program(
             text=True,
             timeout=timeout_s,
             check=False,
-            # Ctrl-C is for natxy, which then tidies up; it must not hit the programs that do the tidying.
+            # Ctrl-C is for natxy alone, which then cleans up by programs that must not be interrupted.
             start_new_session=True,
         )
     except FileNotFoundError as error:
         raise DutError(f"{argv[0]} is not installed; `natxy doctor` names the package") from error
     except PermissionError as error:
-        raise DutError(f"{argv[0]} may not be run by this user; run natxy as root") from error
+        raise DutError(f"this user is not allowed to run {argv[0]}; run natxy as root") from error
     except subprocess.TimeoutExpired as error:
-        raise DutError(f"`{shlex.join(argv)}` was stopped after {timeout_s:g} s without an end") from error
+        raise DutError(f"`{shlex.join(argv)}` did not end within {timeout_s:g} s and was stopped") from error
     completed = CompletedCommand(tuple(argv), done.returncode, done.stdout, done.stderr)
     if check:
         completed.check()

@@ -13,7 +13,7 @@ def test_output_and_exit_code() -> None:
 
 
 def test_failure_says_what_the_program_said() -> None:
-    with pytest.raises(DutError, match=r"`sh -c 'echo no >&2; exit 3'` failed with exit code 3; it said: no"):
+    with pytest.raises(DutError, match=r"`sh -c 'echo no >&2; exit 3'` failed with exit code 3; it printed: no"):
         run_program(["sh", "-c", "echo no >&2; exit 3"])
 
 
@@ -23,7 +23,7 @@ def test_missing_program() -> None:
 
 
 def test_program_without_an_end() -> None:
-    with pytest.raises(DutError, match=r"stopped after 0\.1 s"):
+    with pytest.raises(DutError, match=r"did not end within 0\.1 s"):
         run_program(["sleep", "10"], timeout_s=0.1)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine's commands over ssh: keys, known hosts, agent and ~/.ssh/config as ssh itself uses them."""
+"""The transport over ssh, with keys, known hosts, agent and ~/.ssh/config as ssh itself uses them."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ import asyncssh
 
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.hotplug import HotPlug
-from natxy.dut.transport.remote_sysctls import RemoteSysctls
+from natxy.dut.transport.sysctls import RemoteSysctls
 from natxy.errors import DutError
 from natxy.plan.testbeds.machines import SshTarget
 
-# A machine that has gone silent is noticed after so many missed answers, also during a long command.
+# A machine that no longer answers is detected after so many missed answers, even during a long command.
 _KEEPALIVE_S: Final = 5
 _KEEPALIVES_MISSED: Final = 3
 _COMMAND_NOT_FOUND: Final = 127
 
 
 class SshTransport:
-    """One connection for all commands, made when the first needs it, and anew after it was lost (a DUT that reboots).
+    """Runs commands over one ssh connection, which the first command opens and which is reopened after a loss.
 
-    sshd hands a command to the user's shell, so argument lists are quoted for a POSIX shell. Programs get no terminal,
-    and nothing is asked: a key that needs a passphrase has to be in the agent.
+    sshd passes a command to the user's shell, so argument lists are quoted for a POSIX shell. Programs have no terminal
+    and natxy asks for no password: a key with a passphrase must be in the agent.
     """
 
     def __init__(self, target: SshTarget) -> None:
         self._target = target
         self._connection: asyncssh.SSHClientConnection | None = None
         self._connecting = asyncio.Lock()
-        # The connection lives in a loop of its own, so that keepalives go on between commands.
+        # The connection has an event loop of its own, so that keepalives continue between commands.
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ssh", daemon=True)
         self.machine = self.network = RemoteSysctls(self)
@@ -78,10 +78,10 @@ class SshTransport:
                 try:
                     done = await process.wait(timeout=timeout_s)
                 except asyncssh.TimeoutError as error:
-                    # Best effort: some sshds let nobody end what root started.
+                    # Best effort: some sshds refuse to end a program of root.
                     process.kill()
                     raise DutError(
-                        f"`{shlex.join(argv)}` gave no end within {timeout_s:g} s ({self.describe()})"
+                        f"`{shlex.join(argv)}` did not end within {timeout_s:g} s ({self.describe()})"
                     ) from error
         except (asyncssh.Error, OSError) as error:
             raise DutError(
@@ -114,23 +114,23 @@ class SshTransport:
             )
         except asyncssh.HostKeyNotVerifiable as error:
             raise DutError(
-                f"{self.describe()}: the host's key is not the one in known_hosts, or in none ({error.reason}); "
-                f"compare its fingerprint and add it, e.g. by a first `ssh {target}`"
+                f"{self.describe()}: the host's key differs from known_hosts or is missing there ({error.reason}); "
+                f"compare its fingerprint and add it, e.g. by `ssh {target}`"
             ) from error
         except asyncssh.PermissionDenied as error:
             raise DutError(
                 f"{self.describe()}: the login was refused ({error.reason}); natxy asks for no password: "
-                f"see to it that `ssh -o BatchMode=yes {target} true` works"
+                f"make `ssh -o BatchMode=yes {target} true` work"
             ) from error
         except (TimeoutError, asyncssh.TimeoutError) as error:
             raise DutError(
-                f"{self.describe()}: no answer within {target.connect_timeout:g} s; is it up, and its management "
-                "address right?"
+                f"{self.describe()}: no answer within {target.connect_timeout:g} s; check that it is up "
+                "and that its management address is right"
             ) from error
         except (asyncssh.ConfigParseError, asyncssh.KeyImportError) as error:
-            raise DutError(f"{self.describe()}: the ssh configuration or a key of it is wrong: {error}") from error
+            raise DutError(f"{self.describe()}: the ssh configuration or one of its keys is wrong: {error}") from error
         except (asyncssh.Error, OSError) as error:
-            raise DutError(f"{self.describe()}: {_reason(error)}; see to it that `ssh {target} true` works") from error
+            raise DutError(f"{self.describe()}: {_reason(error)}; make `ssh {target} true` work") from error
 
     async def _disconnect(self) -> None:
         if self._connection:

@@ -24,7 +24,7 @@ from natxy.engine.simulation.losses import NOTHING, Carried, Outage, StreamLosse
 from natxy.engine.simulation.seconds import received_per_second, sent_per_second
 from natxy.engine.simulation.table import SimulatedTable
 from natxy.errors import NatxyError
-from natxy.plan.gateways import AfterRestart, SimulatedConfig
+from natxy.plan.gateways.simulated import AfterRestart, SimulatedConfig
 
 # The real engine tells five times a second how far a trial is.
 PROGRESS_S: Final = 0.2

@@ -15,7 +15,7 @@ from natxy.engine.messages.requests import (
 from natxy.engine.messages.results import Cause, Progress, Verdict
 from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
 from natxy.errors import NatxyError
-from natxy.plan.gateways import SimulatedConfig
+from natxy.plan.gateways.simulated import SimulatedConfig
 
 FRAME = FrameFormat(size=64)
 

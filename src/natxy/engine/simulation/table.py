@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from natxy.plan.gateways import TablePolicy
+from natxy.plan.gateways.limits import TablePolicy
 
 
 class SimulatedTable:

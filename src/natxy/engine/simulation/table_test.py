@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.engine.simulation.table import SimulatedTable
-from natxy.plan.gateways import TablePolicy
+from natxy.plan.gateways.limits import TablePolicy
 
 Batches = list[tuple[int, bool]]
 """Connections that are made one after the other, and whether all that are there get a reply then."""

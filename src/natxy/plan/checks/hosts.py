@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways import ReferenceConfig
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.procedures.tcp_goodput import MOST_FLOWS, USUAL_LONGEST_FRAME
 from natxy.plan.testbeds import TestbedConfig
@@ -22,7 +21,7 @@ def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Locati
             text = f"{name} needs the tester's own ports, which the testbed 'hosts' doesn't have; "
             yield Problem((*location, "procedure"), text + "choose `kind: hardware`, or tcp-goodput")
         return
-    if isinstance(experiment.gateway, ReferenceConfig):
+    if not experiment.gateway.forwards_tcp:
         text = f"{experiment.gateway.driver} forwards UDP alone, and {name} is one of TCP; choose another gateway"
         yield Problem((*location, "gateway"), text)
     if isinstance(testbed, LoopConfig):

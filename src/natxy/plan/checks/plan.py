@@ -12,19 +12,10 @@ from natxy.plan.checks.background import check_background
 from natxy.plan.checks.hosts import check_hosts
 from natxy.plan.checks.translation import check_translation
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways import (
-    ConntrackModel,
-    JoolConfig,
-    KernelModel,
-    OpenbsdPfConfig,
-    ReferenceConfig,
-    SimulatedConfig,
-    WireConfig,
-)
 from natxy.plan.model.address_ranges import Hosts
 from natxy.plan.model.addresses import AddressPreset, LinkAddresses
 from natxy.plan.model.problems import Location, Problem
-from natxy.plan.model.terms import TRAFFIC_FIELDS, Family, Kernel, TranslationKind
+from natxy.plan.model.terms import TRAFFIC_FIELDS, Family, Kernel
 from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import LONGEST_DURATION_S, Unit, format_duration, format_share
 from natxy.plan.procedures import takers
@@ -77,7 +68,7 @@ def _check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Proble
     if "rate" in procedure.takes and own.rate is None:
         text = f"missing; {procedure.name} measures at a known rate: give one such as 50k, or "
         yield Problem((*location, "rate"), text + "{experiment: NAME, percent: 100} of an earlier throughput")
-    if procedure.name == "reset" and procedure.command is not None and own.gateway.driver == "simulated":
+    if procedure.name == "reset" and procedure.command is not None and own.gateway.in_virtual_time:
         text = "a simulated gateway runs no commands; remove it, and the gateway's own restart is what is measured"
         yield Problem((*location, "procedure", "command"), text)
     if procedure.stateful and "connections" in procedure.takes and own.connections is None:
@@ -89,20 +80,20 @@ def _check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Proble
 def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     gateway = experiment.gateway
     at = (*location, "gateway")
-    if isinstance(gateway, SimulatedConfig) != (plan.testbed.kind == "simulated"):
+    if gateway.in_virtual_time != (plan.testbed.kind == "simulated"):
         text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}; "
         yield Problem(at, text + "simulated gateways and the simulated testbed go together")
-    if isinstance(gateway, WireConfig) != (plan.testbed.kind == "loop"):
+    if gateway.is_gateway == (plan.testbed.kind == "loop"):
         text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}; "
         yield Problem(at, text + "a loop has no gateway, which is `gateway: wire`")
-    if isinstance(gateway, ReferenceConfig):
+    if gateway.polls:
         if isinstance(plan.testbed, HardwareConfig):
             text = f"{gateway.driver} runs beside the tester: choose `testbed: {{kind: memif}}`, or a lab"
             yield Problem(at, text)
     elif plan.testbed.kind == "memif":
         text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}, only 'reference' does"
         yield Problem(at, text)
-    if isinstance(gateway, OpenbsdPfConfig) and not (
+    if gateway.on_other_machine and not (
         isinstance(plan.testbed, HardwareConfig | HostsConfig) and plan.testbed.dut.ssh is not None
     ):
         text = f"{gateway.driver} is a machine of its own; give `testbed: {{kind: hardware}}` with its `dut.ssh`"
@@ -116,36 +107,36 @@ def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> It
     if gateway.keeps_connections and not experiment.makes_connections:
         text = f"missing; through the stateful {gateway.driver} only established connections have replies: give "
         yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
-    if isinstance(gateway, JoolConfig) and experiment.translation:
-        yield from _check_bindings(gateway, experiment, location)
-    if isinstance(gateway, KernelModel) and gateway.kernel == Kernel.USER_MODE and plan.testbed.kind != "lab":
+    yield from _check_only_port(experiment, location)
+    if gateway.lab_kernel == Kernel.USER_MODE and plan.testbed.kind != "lab":
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {plan.testbed.kind!r}")
-    if isinstance(gateway, ConntrackModel):
-        yield from _check_table(gateway, experiment, location)
+    yield from _check_table(experiment, location)
 
 
-def _check_bindings(gateway: JoolConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
-    ports = experiment.ports.destination
-    only = ports.min == ports.max == gateway.bib_port
-    if experiment.translation and experiment.translation.kind == TranslationKind.NAT46 and not only:
-        text = f"{gateway.driver} binds one port for a nat46, its bib_port {gateway.bib_port}; "
-        yield Problem((*location, "ports", "destination"), text + f"set it to {gateway.bib_port}")
+def _check_only_port(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    if experiment.translation is None:
+        return
+    kind, ports = experiment.translation.kind, experiment.ports.destination
+    port = experiment.gateway.only_port(kind)
+    if port is not None and not ports.min == ports.max == port:
+        text = f"in a {kind}, {experiment.gateway.driver} translates one destination port, {port}; "
+        yield Problem((*location, "ports", "destination"), text + f"set it to {port}")
 
 
-def _check_table(gateway: ConntrackModel, experiment: Experiment, location: Location) -> Iterator[Problem]:
+def _check_table(experiment: Experiment, location: Location) -> Iterator[Problem]:
     if experiment.connections is None:
         return
     at = (*location, "gateway")
-    if gateway.conntrack_max is not None and gateway.conntrack_max < experiment.connections:
-        yield Problem(
-            (*at, "conntrack_max"),
-            f"the table of {gateway.conntrack_max} entries is smaller than the {experiment.connections} connections "
-            "asked; raise it or ask for fewer",
-        )
+    for field, size in experiment.gateway.table_sizes.items():
+        if size < experiment.connections:
+            yield Problem(
+                (*at, field),
+                f"the table of {size} entries is smaller than the {experiment.connections} connections asked; "
+                "raise it or ask for fewer",
+            )
     longest_s = _longest_trial_s(experiment)
-    for field in ("udp_timeout_s", "udp_stream_timeout_s"):
-        timeout_s = getattr(gateway, field)
-        if timeout_s is not None and longest_s is not None and timeout_s <= longest_s:
+    for field, timeout_s in experiment.gateway.lifetimes_s.items():
+        if longest_s is not None and timeout_s <= longest_s:
             yield Problem(
                 (*at, field),
                 f"entries would end after {timeout_s} s, but the longest trial takes {format_duration(longest_s)}; "

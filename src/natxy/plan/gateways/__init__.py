@@ -1,62 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gateways a plan can name, with the settings each driver takes: a file each."""
+"""The gateways that a plan can name, with the settings that each driver takes: a file per family of drivers.
+
+A driver is a subclass of `GatewayModel` that gives `driver` a default. It is found by itself.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated, Union
 
 from pydantic import Field
 
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.gateways.command import CommandConfig
-from natxy.plan.gateways.conntrack import ConntrackModel
-from natxy.plan.gateways.iptables import IptablesConfig
-from natxy.plan.gateways.jool import JoolConfig, JoolSiitConfig
-from natxy.plan.gateways.kernel import KernelModel
-from natxy.plan.gateways.linux_forward import LinuxForwardConfig
-from natxy.plan.gateways.map646 import Map646Config
-from natxy.plan.gateways.nftables import NftablesConfig
-from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
-from natxy.plan.gateways.reference import ReferenceConfig
-from natxy.plan.gateways.simulated import AfterRestart, SimulatedConfig, TablePolicy
-from natxy.plan.gateways.tayga import TaygaConfig, TaygaNetfilterConfig
-from natxy.plan.gateways.wire import WireConfig
+from natxy.system.discovery import subclasses_in
 
-GatewayConfig = Annotated[
-    CommandConfig
-    | IptablesConfig
-    | JoolConfig
-    | JoolSiitConfig
-    | LinuxForwardConfig
-    | Map646Config
-    | NftablesConfig
-    | OpenbsdPfConfig
-    | ReferenceConfig
-    | SimulatedConfig
-    | TaygaConfig
-    | TaygaNetfilterConfig
-    | WireConfig,
-    Field(discriminator="driver"),
-]
-
-__all__ = [
-    "AfterRestart",
-    "CommandConfig",
-    "ConntrackModel",
-    "GatewayConfig",
-    "GatewayModel",
-    "IptablesConfig",
-    "JoolConfig",
-    "JoolSiitConfig",
-    "KernelModel",
-    "LinuxForwardConfig",
-    "Map646Config",
-    "NftablesConfig",
-    "OpenbsdPfConfig",
-    "ReferenceConfig",
-    "SimulatedConfig",
-    "TablePolicy",
-    "TaygaConfig",
-    "TaygaNetfilterConfig",
-    "WireConfig",
-]
+if TYPE_CHECKING:
+    GatewayConfig = GatewayModel
+else:
+    _models = {
+        model.model_fields["driver"].default: model
+        for model in subclasses_in(sys.modules[__name__], GatewayModel)
+        if not model.model_fields["driver"].is_required()
+    }
+    GatewayConfig = Annotated[
+        Union[tuple(model for _, model in sorted(_models.items()))],  # noqa: UP007
+        Field(discriminator="driver"),
+    ]

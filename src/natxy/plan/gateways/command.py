@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a gateway that the user's own commands control."""
+"""Settings of a gateway that is controlled by the user's own commands."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -15,38 +15,42 @@ Command = Annotated[list[str], Field(min_length=1)]
 
 
 class CommandConfig(GatewayModel):
-    """Any gateway. A command is a program with its arguments, run on the DUT as they are, by no shell.
+    """Any gateway. A command is a program with its arguments, which is run on the DUT without a shell.
 
-    `{left}` and `{right}` in an argument become the DUT's interfaces, `{left_address}` and `{right_address}` its own
-    addresses on them; in `set_cores`, `{cores}` is the number of cores.
+    In an argument, `{left}` and `{right}` stand for the DUT's interfaces, `{left_address}` and `{right_address}` for
+    its own addresses on them; in `set_cores`, `{cores}` stands for the number of cores.
     """
 
+    steers_own_cores: ClassVar[bool] = True
+
     driver: Literal["command"] = "command"
-    stateful: bool = Field(default=False, description="it keeps connections; needs `clear`")
-    masquerades: bool = Field(default=False, description="it hides the left side, which then has private addresses")
-    apply: list[Command] = Field(default=[], description="sets the gateway up")
-    remove: list[Command] = Field(default=[], description="takes back what `apply` did; harmless when there is nothing")
+    stateful: bool = Field(default=False, description="the gateway keeps connections; needs `clear`")
+    masquerades: bool = Field(
+        default=False, description="the gateway hides the left side, which then has private addresses"
+    )
+    apply: list[Command] = Field(default=[], description="set the gateway up")
+    remove: list[Command] = Field(default=[], description="undo `apply`; no error when there is nothing to undo")
     wait_ready: Command | None = Field(default=None, description="repeated until it succeeds")
-    clear: list[Command] = Field(default=[], description="empties the connection tracking table")
+    clear: list[Command] = Field(default=[], description="empty the connection tracking table")
     count: Command | None = Field(
-        default=None, description="prints the number of connections; the first number printed is taken"
+        default=None, description="prints the number of connections; the first number printed counts"
     )
     restart: list[Command] = Field(
-        default=[], description="reset the gateway, which is then set up as before; `remove` and `apply` if not given"
+        default=[], description="reset the gateway and set it up as before; `remove` and `apply` when not given"
     )
     set_cores: list[Command] = Field(
-        default=[], description="have `{cores}` of the gateway's cores do all its work; `remove` takes that back"
+        default=[], description="make `{cores}` of the gateway's cores do all its work; `remove` undoes that"
     )
-    version: Command | None = Field(default=None, description="prints name and version, for the report")
+    version: Command | None = Field(default=None, description="prints the name and version, for the report")
     describe: list[Command] = Field(default=[], description="print the configuration in force, for the report")
-    timeout: Duration = Field(default=60.0, description="of each command, and of `wait_ready` as a whole")
+    timeout: Duration = Field(default=60.0, description="limit for each command, and for `wait_ready` as a whole")
 
     @model_validator(mode="after")
     def _clears_what_it_keeps(self) -> CommandConfig:
         if self.stateful and not self.clear:
-            raise ValueError("a stateful gateway needs `clear`: the table is emptied before every trial")
+            raise ValueError("a stateful gateway needs `clear`: natxy empties the table before every trial")
         if not self.stateful and (self.clear or self.count):
-            raise ValueError("`clear` and `count` are of a gateway with `stateful: true`; add that, or remove them")
+            raise ValueError("`clear` and `count` need `stateful: true`; add it, or remove them")
         return self
 
     @property
@@ -59,5 +63,4 @@ class CommandConfig(GatewayModel):
 
     @property
     def translations(self) -> frozenset[TranslationKind | None]:
-        """What it is asked for is the user's to know."""
         return frozenset({None, *TranslationKind})

@@ -12,10 +12,10 @@ from natxy.plan.model.terms import TranslationKind
 
 
 class Map646Config(GatewayModel):
-    """map646, stateless in user space; no distribution has it, so it is the user's own build."""
+    """map646, a stateless translator in user space. No distribution packages it, so the user builds it."""
 
     driver: Literal["map646"] = "map646"
-    program: str = Field(default="map646", description="a path on the DUT, or a name on its PATH")
+    program: str = Field(default="map646", description="path on the DUT, or name on its PATH")
 
     @property
     def translations(self) -> frozenset[TranslationKind | None]:

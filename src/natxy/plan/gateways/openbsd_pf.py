@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -16,20 +16,19 @@ from natxy.plan.model.units import Count, Duration
 MAC_PATTERN: Final = r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"
 Mac = Annotated[str, Field(pattern=MAC_PATTERN)]
 
-
-# A server's firmware takes most of it.
+# Mostly the start of a server's firmware.
 _REBOOT_S: Final = 120.0
 
 
 class PfClear(StrEnum):
-    """How the state table is emptied: `pfctl -F states`, or a reboot where a flush takes too long."""
+    """`flush` empties the state table by `pfctl -F states`, `reboot` by a reboot, where a flush takes too long."""
 
     FLUSH = "flush"
     REBOOT = "reboot"
 
 
 class TesterMacs(PlanModel):
-    """The tester's ports, for static ARP and neighbour entries on the DUT."""
+    """MAC addresses of the tester's ports, for static ARP and neighbour entries on the DUT."""
 
     left: Mac
     right: Mac
@@ -38,15 +37,18 @@ class TesterMacs(PlanModel):
 class OpenbsdPfConfig(GatewayModel):
     """PF on OpenBSD, over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, or plain forwarding with PF off."""
 
+    on_other_machine: ClassVar[bool] = True
     driver: Literal["openbsd-pf"] = "openbsd-pf"
     enabled: bool = Field(default=True, description="false: plain forwarding, with PF disabled")
-    states: Count | None = Field(default=None, description="`set limit states`; PF's own when not given")
+    states: Count | None = Field(default=None, description="`set limit states`; PF's default when not given")
     udp_timeout_s: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="udp.first, udp.single and udp.multiple; PF's own when not given"
+        default=None, description="udp.first, udp.single and udp.multiple; PF's defaults when not given"
     )
     clear: PfClear = PfClear.FLUSH
-    reboot_timeout: Duration = Field(default=300.0, description="until the DUT answers again")
-    neighbors: TesterMacs | None = Field(default=None, description="static entries; resolved when not given")
+    reboot_timeout: Duration = Field(default=300.0, description="longest time until the DUT answers again")
+    neighbors: TesterMacs | None = Field(
+        default=None, description="static entries; addresses are resolved when not given"
+    )
 
     @property
     def keeps_connections(self) -> bool | None:

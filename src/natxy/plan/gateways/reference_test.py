@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from natxy.plan.gateways import ReferenceConfig
+from natxy.plan.gateways.reference import ReferenceConfig
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -58,7 +58,7 @@ def test_what_does_not_go_together(
     ("settings", "message"),
     [
         ({"forward": {"loss": {"every": 2, "frames": 3}}}, r"frames \(3\) must not be above every \(2\)"),
-        ({"forward": {"delay": [{"share": 0.5, "min": "1ms"}]}}, "shares of `delay` make 0.5"),
+        ({"forward": {"delay": [{"share": 0.5, "min": "1ms"}]}}, "shares of `delay` add up to 0.5"),
         ({"reverse": {"delay": [{"min": "2ms", "max": "1ms"}]}}, r"max \(0.001 s\) must not be below min"),
     ],
 )

@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.gateways.conntrack import ConntrackModel
+from natxy.plan.gateways.linux import ConntrackModel
 from natxy.plan.model.terms import TranslationKind
 
 Core = Annotated[int, Field(ge=0)]
-_CORE = "of the DUT, for Tayga's one thread; any of the DUT's if not given"
+_CORE = "core of the DUT for Tayga's one thread; any core when not given"
 
 
 class TaygaConfig(GatewayModel):
@@ -28,12 +28,12 @@ class TaygaConfig(GatewayModel):
 
 
 class TaygaNetfilterConfig(ConntrackModel):
-    """Stateful NAT64: Tayga gives each IPv6 host an IPv4 address of `hosts`, and nftables maps these to the pool."""
+    """Stateful NAT64: Tayga gives each IPv6 host an IPv4 address of `hosts`, and nftables maps it to the pool."""
 
     driver: Literal["tayga-netfilter"] = "tayga-netfilter"
     core: Core | None = Field(default=None, description=_CORE)
     hosts: IPv4Network = Field(
-        default=IPv4Network("172.16.0.0/12"), description="what IPv6 hosts are between Tayga and nftables"
+        default=IPv4Network("172.16.0.0/12"), description="addresses of the IPv6 hosts between Tayga and nftables"
     )
 
     @property

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No gateway at all: what leaves one port of the tester arrives at the other."""
+"""The gateway of a loop, which has none: the tester's ports are joined."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from natxy.plan.gateways.base import GatewayModel
 
 
 class WireConfig(GatewayModel):
-    """The tester's ports joined to each other. What is lost or late is the tester's own."""
+    """Joins the tester's two ports. Lost and late frames are the tester's own."""
 
+    is_gateway: ClassVar[bool] = False
     driver: Literal["wire"] = "wire"

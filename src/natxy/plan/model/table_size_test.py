@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.plan.gateways import NftablesConfig
+from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.yaml.loading_test import errors_of, load
 
 PLAN = """\

@@ -10,7 +10,6 @@ from typing import Final
 
 from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways import WireConfig
 from natxy.plan.model.search import Search
 from natxy.plan.model.units import Unit
 from natxy.procedures.common.base import ProcedureResult
@@ -128,7 +127,7 @@ def _decided(experiment: Experiment, attempt: Attempt, result: TrialResult | Non
     """Without a gateway, what the tester cannot do in as many tries as it has is what is searched."""
     outcome = _outcome(result)
     last = attempt.number == experiment.max_invalid
-    if outcome == Outcome.INVALID and last and isinstance(experiment.gateway, WireConfig):
+    if outcome == Outcome.INVALID and last and not experiment.gateway.is_gateway:
         return Outcome.FAIL
     return outcome
 
@@ -156,7 +155,7 @@ def _is_line_rate(experiment: Experiment, rate: float) -> bool:
     maximum_fps = experiment.maximum_fps
     if maximum_fps is None or experiment.procedure.step_unit != Unit.FPS:
         return False
-    return math.isclose(rate, maximum_fps) and not isinstance(experiment.gateway, WireConfig)
+    return math.isclose(rate, maximum_fps) and experiment.gateway.is_gateway
 
 
 def _remark(result: SearchResult, last_reason: str) -> str:

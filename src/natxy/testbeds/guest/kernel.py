@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from natxy.dut.transport.base import CompletedCommand
-from natxy.dut.transport.remote_sysctls import RemoteSysctls
+from natxy.dut.transport.sysctls import RemoteSysctls
 from natxy.errors import DutError
 from natxy.testbeds.guest import init as guest_init
 from natxy.testbeds.guest.files import GuestFiles

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenBSD's packet filter over ssh: nat-to, af-to, or plain forwarding with PF off."""
+"""Drives OpenBSD's packet filter over ssh: nat-to, af-to, or plain forwarding with PF off."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from contextlib import suppress
 from typing import Final
 
 from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway, TableNeed
-from natxy.dut.drivers.openbsd.links import OpenbsdLinks
-from natxy.dut.drivers.openbsd.rules import FIRST_PORT, LAST_PORT, pf_rules
-from natxy.dut.drivers.table_time import longest_s
+from natxy.dut.drivers.openbsd_pf.links import OpenbsdLinks
+from natxy.dut.drivers.openbsd_pf.rules import FIRST_PORT, LAST_PORT, pf_rules
+from natxy.dut.limits import check_lifetime, table_timeout_s
 from natxy.dut.transport.base import Transport
 from natxy.errors import DutError, PlanError
-from natxy.plan.gateways import OpenbsdPfConfig
-from natxy.plan.gateways.openbsd_pf import PfClear
+from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig, PfClear
 from natxy.plan.model.addresses import AddressPlan
 
 _FORWARDING: Final = ("net.inet.ip.forwarding", "net.inet6.ip6.forwarding")
@@ -24,17 +23,20 @@ _LINK_UP_S: Final = 10.0
 
 
 class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
-    """What PF had before is its /etc/pf.conf, which `remove` loads again."""
+    """Loads rules into PF. `remove` loads /etc/pf.conf again, which is taken for the configuration before."""
 
     name = "openbsd-pf"
     summary = "OpenBSD PF over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, forwarding with PF off"
+    position = 8
+
+    @classmethod
+    def capabilities_of(cls, config: OpenbsdPfConfig) -> frozenset[Capability]:
+        return frozenset({Capability.CLEAR, Capability.COUNT}) if config.enabled else frozenset()
 
     def __init__(
         self, config: OpenbsdPfConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
     ) -> None:
         super().__init__(config, transport, interfaces, addresses)
-        if config.enabled:
-            self.capabilities = frozenset({Capability.CLEAR, Capability.COUNT})
         self._rules = pf_rules(config, interfaces, addresses) if config.enabled else ""
         self._links = OpenbsdLinks(transport, interfaces, addresses, config.neighbors)
         self._links_set = False
@@ -62,7 +64,7 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
             return
         self._links.remove_neighbors()
         self.transport.run(["pfctl", "-f", "/etc/pf.conf"])
-        # Enabled already, it fails.
+        # It fails when PF is already enabled.
         self.transport.run(["pfctl", "-e"], check=False)
         for name in _FORWARDING:
             self.transport.network.release(name)
@@ -104,27 +106,22 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
         room = own * (LAST_PORT - FIRST_PORT + 1) * need.remote_endpoints
         if room < need.connections:
             raise PlanError(
-                f"PF tells at most {room} connections apart, each by a port from {FIRST_PORT} to {LAST_PORT} of "
+                f"PF distinguishes at most {room} connections, each by a port from {FIRST_PORT} to {LAST_PORT} of "
                 f"{own} addresses of its own and by one of {need.remote_endpoints} right addresses and ports, but "
                 f"{need.connections} are asked for: give the plan more `right_hosts` or destination ports, or the "
                 "translation a larger pool"
             )
         for name, timeout_s in self._udp_timeouts_s().items():
-            if timeout_s <= need.longest_trial_s:
-                raise PlanError(
-                    f"states expire after {timeout_s} s ({name}), but the longest trial takes "
-                    f"{need.longest_trial_s:.0f} s from the first connection to the last frame: set the gateway's "
-                    f"udp_timeout_s to at least {int(need.longest_trial_s) + 1}, or shorten the trials"
-                )
+            check_lifetime(need, timeout_s, entries="states", timeout=name, setting="udp_timeout_s")
 
     def restart(self) -> None:
-        """Boots the DUT anew (RFC 6201 §4.2.1), which is how a machine that no longer answers its table comes back."""
+        """Reboots the DUT (RFC 6201 §4.2.1), which also recovers one that can no longer empty its table."""
         self._reboot()
 
     def clear(self) -> None:
         if self.config.clear == PfClear.REBOOT:
             self._reboot()
-        timeout_s = longest_s(self.count())
+        timeout_s = table_timeout_s(self.count())
         deadline = time.monotonic() + timeout_s
         self.transport.run(["pfctl", "-F", "states"], timeout_s=timeout_s)
         while entries := self.count():
@@ -140,14 +137,14 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
             self.transport.network.hold(name, "1")
         self._links.add_neighbors()
         if not self.config.enabled:
-            # Disabled already, it fails.
+            # It fails when PF is already disabled.
             self.transport.run(["pfctl", "-d"], check=False)
             return
         self.transport.run(["pfctl", "-f", "-"], input=self._rules)
         self.transport.run(["pfctl", "-e"], check=False)
 
     def _reboot(self) -> None:
-        """Returns when the DUT answers, forwards and has its rules again."""
+        """Reboots the DUT. Returns when it answers, forwards and has its rules again."""
         booted = self._sysctl("kern.boottime")
         # The connection may end before the command does.
         with suppress(DutError):
@@ -166,14 +163,14 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
                     return
             if time.monotonic() > deadline:
                 raise DutError(
-                    f"the DUT was told to reboot and did not answer within {self.config.reboot_timeout:g} s "
+                    f"the DUT was rebooted and did not answer within {self.config.reboot_timeout:g} s "
                     f"({self.transport.describe()})"
                 )
             time.sleep(1)
 
     def _is_ready(self, interface: str) -> bool:
         shown = self.transport.run(["ifconfig", interface]).stdout
-        # An IPv6 address that is still being checked for duplicates answers nobody yet.
+        # An IPv6 address under duplicate address detection does not answer yet.
         return "status: active" in shown and " tentative" not in shown
 
     def _sysctl(self, name: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The addresses, routes and static neighbours of an OpenBSD DUT's two interfaces."""
+"""Sets the addresses, routes and static neighbours of an OpenBSD DUT's two interfaces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from natxy.plan.model.addresses import AddressPlan, IPInterface, IPNetwork
 
 
 class OpenbsdLinks:
-    """All of it is gone after a reboot. `neighbors`: None for entries that are resolved."""
+    """Configures both interfaces until the next reboot. With `neighbors` None, addresses are resolved."""
 
     def __init__(
         self, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan, neighbors: TesterMacs | None
@@ -24,15 +24,16 @@ class OpenbsdLinks:
         )
 
     def apply(self) -> None:
+        """Sets the addresses and routes. DutError when the DUT refuses."""
         for interface, link in self._sides:
             self._transport.run(["ifconfig", interface, *_address(link.dut), "up"])
             for prefix in link.routes:
-                # One that is there already, as a killed run leaves it, cannot be added.
+                # A route that a killed run has left would make `add` fail.
                 self._route("delete", prefix, must_succeed=False)
                 self._route("add", prefix, str(link.tester.ip))
 
     def remove(self) -> None:
-        """Harmless when nothing of it is there. The interfaces stay up."""
+        """Removes the addresses and routes; no error when there are none. The interfaces stay up."""
         for interface, link in self._sides:
             for prefix in link.routes:
                 self._route("delete", prefix, str(link.tester.ip), must_succeed=False)
@@ -40,10 +41,12 @@ class OpenbsdLinks:
             self._transport.run(["ifconfig", interface, family, str(link.dut.ip), "delete"], check=False)
 
     def add_neighbors(self) -> None:
+        """Adds the static entries for the tester's ports, if any."""
         for address, mac in self._neighbors:
             self._transport.run(["ndp" if address.version == 6 else "arp", "-s", str(address), mac])
 
     def remove_neighbors(self) -> None:
+        """Removes the static entries; no error when there are none."""
         for address, _ in self._neighbors:
             self._transport.run(["ndp" if address.version == 6 else "arp", "-d", str(address)], check=False)
 

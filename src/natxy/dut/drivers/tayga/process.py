@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tayga itself: a process that translates what is routed into its TUN interface."""
+"""Runs Tayga, a process that translates the packets routed to its TUN interface."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from natxy.dut.transport.base import Transport
 from natxy.plan.model.addresses import IPNetwork, Translation
 
 INTERFACE: Final = "natxy-tayga"
-# Tayga's own address, for the ICMP errors that it sends. Outside of what it translates.
+# The source address of Tayga's own ICMP errors, outside of all translated networks.
 _OWN_ADDRESS: Final = "192.168.255.1"
-# The interface's usual 500 frames are less than what a burst brings while the one thread is away.
+# By default the interface holds 500 frames, fewer than arrive in a burst while Tayga's one thread has lost its core.
 _QUEUE_LENGTH: Final = 10_000
 
 
 class TaygaProcess:
-    """`mapped`: lines of the configuration that give IPv6 hosts their IPv4 addresses, which are those of `networks`."""
+    """One Tayga on the DUT, with its interface and routes.
+
+    `mapped` has the lines of the configuration that give IPv6 hosts IPv4 addresses from `networks`. `core` pins it to
+    one core.
+    """
 
     def __init__(
         self,
@@ -36,8 +40,8 @@ class TaygaProcess:
         )
 
     def start(self) -> None:
-        """DutError when Tayga refuses its configuration."""
-        # A killed run may have left one on a DUT that outlives it.
+        """Starts Tayga. DutError when it refuses its configuration."""
+        # A killed run may have left a Tayga on a DUT that survives the run.
         self.stop()
         self._transport.run(["tayga", "--config", "/dev/stdin", "--mktun"], input=self.configuration)
         self._ip("link", "set", INTERFACE, "up", "txqueuelen", str(_QUEUE_LENGTH))
@@ -48,7 +52,7 @@ class TaygaProcess:
         self._transport.run(argv, input=self.configuration)
 
     def set_cores(self, cores: Sequence[int]) -> None:
-        """Where it may run, now and when it is started anew, unless it has a core of its own."""
+        """Pins it to `cores`, now and after later starts, unless the plan gives it a core."""
         if self._own_core is not None:
             return
         self._cores = cores
@@ -56,25 +60,25 @@ class TaygaProcess:
             self._transport.run(["taskset", "--cpu-list", "--pid", _listed(cores), pid])
 
     def stop(self) -> None:
-        """Harmless when it doesn't run."""
+        """Stops Tayga. No error when it does not run."""
         if pid := self._pid():
             self._transport.run(["kill", pid])
         self._transport.run(["rm", "-f", self._pid_file()])
         self._ip("link", "del", INTERFACE, must_succeed=False)
 
     def version(self) -> str:
-        # Tayga tells its version to the system's log only.
+        # Tayga writes its version to the system's log only.
         asked = self._transport.run(["dpkg-query", "-W", "-f", "${Version}", "tayga"], check=False)
         return f"tayga {asked.stdout}" if asked.returncode == 0 else "tayga"
 
     def _pid(self) -> str | None:
         pid = self._transport.run(["cat", self._pid_file()], check=False).stdout.strip()
-        # The file of a process that was killed names another by now, maybe.
+        # After Tayga was killed, the number in its file may belong to another process.
         running = pid and self._transport.run(["cat", f"/proc/{pid}/comm"], check=False).stdout.strip() == "tayga"
         return pid if running else None
 
     def _pid_file(self) -> str:
-        # One network namespace, one Tayga: labs side by side on a machine share its /run.
+        # One file per network namespace, because concurrent labs on a machine share its /run.
         namespace = self._transport.run(["readlink", "/proc/self/ns/net"]).stdout
         return f"/run/natxy-tayga-{''.join(filter(str.isdigit, namespace))}.pid"
 

@@ -10,19 +10,19 @@ import pytest
 
 from natxy.dut import registry
 from natxy.dut.base import Capability, DutInterfaces
-from natxy.dut.drivers.table_time import longest_s
+from natxy.dut.limits import table_timeout_s
 from natxy.dut.linux.conntrack import COUNT_PATH
 from natxy.dut.transport.base import CompletedCommand
-from natxy.dut.transport.own_sysctls import OwnSysctls
+from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways import ConntrackModel
+from natxy.plan.gateways.linux import ConntrackModel
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.yaml.loading import load_plan
 from natxy.published import published_table
 from natxy.system.machine_sysctls import MachineSysctls
 
-PLANS = sorted((Path(__file__).parents[4] / "plans" / "paper").glob("*.yaml"))
+PLANS = sorted((Path(__file__).parents[3] / "plans" / "paper").glob("*.yaml"))
 
 
 def published(name: str, *columns: str) -> list[tuple[float, ...]]:
@@ -102,4 +102,4 @@ def test_a_published_table_is_emptied_in_time(experiment: Experiment) -> None:
 @pytest.mark.parametrize("name", ["iptables-tear-down", "jool-tear-down"])
 def test_the_limit_is_twice_what_any_published_table_took(name: str) -> None:
     for entries, full_s in published(name, "Connections", "Full s max"):
-        assert longest_s(int(entries)) > 2 * full_s
+        assert table_timeout_s(int(entries)) > 2 * full_s

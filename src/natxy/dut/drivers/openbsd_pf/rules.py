@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules that make PF the gateway that a plan asks for."""
+"""Writes the PF rules for the gateway of a plan."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from natxy.dut.base import DutInterfaces
-from natxy.dut.drivers.mapped_hosts import mapped_hosts
-from natxy.plan.gateways import OpenbsdPfConfig
+from natxy.dut.limits import mapped_hosts
+from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import TranslationKind
 
 FIRST_PORT: Final = 1024
 LAST_PORT: Final = 65535
-# For each address and port that connections go to; without a range PF takes 50001 to 65535 alone.
+# Per destination address and port. Without a range PF uses 50001 to 65535 alone.
 _PORTS: Final = f"port {FIRST_PORT}:{LAST_PORT}"
 
 
 def pf_rules(config: OpenbsdPfConfig, interfaces: DutInterfaces, addresses: AddressPlan) -> str:
-    """A whole pf.conf. Only the translating rules keep states, one a connection: what manages the DUT has none."""
+    """Returns a whole pf.conf. Only translating rules keep states, so that the DUT's management has none."""
     lines = []
     if config.states is not None:
         lines.append(f"set limit states {config.states}")
@@ -30,7 +30,7 @@ def pf_rules(config: OpenbsdPfConfig, interfaces: DutInterfaces, addresses: Addr
     if translation is None:
         family = "inet6" if addresses.left.dut.version == 6 else "inet"
         source = f"nat-to {addresses.right.dut.ip} {_PORTS}"
-        # Neighbour solicitations would make states too, and get another source.
+        # UDP and TCP alone: neighbour solicitations would create states too, and have their source translated.
         lines.append(f"pass out on {interfaces.right} {family} proto {{ tcp, udp }} from any to any {source}")
     elif translation.kind == TranslationKind.NAT64:
         source = f"af-to inet from {translation.pool} {_PORTS}"

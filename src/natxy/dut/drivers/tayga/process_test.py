@@ -6,7 +6,7 @@ from ipaddress import IPv4Network, IPv6Network
 
 import pytest
 
-from natxy.dut.drivers.tayga_process import TaygaProcess
+from natxy.dut.drivers.tayga.process import TaygaProcess
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.plan.model.addresses import Translation

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gateways that the Linux kernel provides: plain forwarding, and stateful NAT44 and NAT66 by iptables or nftables."""
+
+from __future__ import annotations
+
+from natxy.dut.base import Capability
+from natxy.dut.linux.gateway import LinuxGateway, NetfilterGateway
+from natxy.plan.gateways.linux import IptablesConfig, IptablesTarget, LinuxForwardConfig, NftablesConfig
+
+# The declaration before the deletion makes this one transaction, whether the table exists or not.
+_NFTABLES_RULESET = """\
+table {family} natxy
+delete table {family} natxy
+table {family} natxy {{
+\tchain postrouting {{
+\t\ttype nat hook postrouting priority srcnat; policy accept;
+\t\toifname "{outside}" masquerade
+\t}}
+}}
+"""
+
+
+class LinuxForwardGateway(LinuxGateway[LinuxForwardConfig]):
+    """Forwards IPv4 and IPv6 without rules and without connection tracking."""
+
+    name = "linux-forward"
+    summary = "Linux kernel forwarding, IPv4 and IPv6: the baseline"
+    position = 0
+    capabilities = frozenset({Capability.SET_CORES})
+
+    def install(self) -> None:
+        """Does nothing: forwarding is all."""
+
+    def uninstall(self) -> None:
+        """Does nothing: nothing was installed."""
+
+    def version(self) -> str:
+        return self.kernel()
+
+    def configuration(self) -> str:
+        return self.routes()
+
+
+class IptablesGateway(NetfilterGateway[IptablesConfig]):
+    """Translates by one rule of iptables or ip6tables on the interface to the responder's side."""
+
+    name = "iptables"
+    summary = "iptables MASQUERADE or SNAT with connection tracking, legacy or nft: NAT44, or NAT66 with IPv6 addresses"
+    position = 1
+
+    @classmethod
+    def programs(cls, config: IptablesConfig) -> dict[str, str]:
+        return super().programs(config) | {f"iptables-{config.backend}": "apt install iptables"}
+
+    @property
+    def _program(self) -> str:
+        family = "ip6tables" if self.addresses.left.dut.version == 6 else "iptables"
+        return f"{family}-{self.config.backend}"
+
+    @property
+    def _rule(self) -> list[str]:
+        outside = ["POSTROUTING", "-o", self.interfaces.right]
+        if self.config.target == IptablesTarget.SNAT:
+            return [*outside, "-j", "SNAT", "--to-source", str(self.addresses.right.dut.ip)]
+        return [*outside, "-j", "MASQUERADE"]
+
+    def install(self) -> None:
+        # A killed run may have left its rule on a DUT that survives the run.
+        self.uninstall()
+        self._nat("--append")
+
+    def uninstall(self) -> None:
+        while self._nat("--check", must_succeed=False):
+            self._nat("--delete")
+
+    def version(self) -> str:
+        return f"{self.transport.run([self._program, '--version']).stdout.strip()}, {self.kernel()}"
+
+    def configuration(self) -> str:
+        return self.transport.run([self._program, "--wait", "-t", "nat", "--list-rules"]).stdout
+
+    def _nat(self, command: str, *, must_succeed: bool = True) -> bool:
+        argv = [self._program, "--wait", "-t", "nat", command, *self._rule]
+        return self.transport.run(argv, check=must_succeed).returncode == 0
+
+
+class NftablesGateway(NetfilterGateway[NftablesConfig]):
+    """Translates by masquerade on the interface to the responder's side."""
+
+    name = "nftables"
+    summary = "nftables masquerade with connection tracking: NAT44, or NAT66 with IPv6 addresses"
+    position = 2
+
+    @classmethod
+    def programs(cls, config: NftablesConfig) -> dict[str, str]:
+        return super().programs(config) | {"nft": "apt install nftables"}
+
+    @property
+    def _family(self) -> str:
+        return "ip6" if self.addresses.left.dut.version == 6 else "ip"
+
+    def install(self) -> None:
+        ruleset = _NFTABLES_RULESET.format(family=self._family, outside=self.interfaces.right)
+        self.transport.run(["nft", "-f", "-"], input=ruleset)
+
+    def uninstall(self) -> None:
+        self.transport.run(["nft", "-f", "-"], input=f"table {self._family} natxy\ndelete table {self._family} natxy\n")
+
+    def version(self) -> str:
+        return f"{self.transport.run(['nft', '--version']).stdout.strip()}, {self.kernel()}"
+
+    def configuration(self) -> str:
+        return self.transport.run(["nft", "list", "ruleset"]).stdout

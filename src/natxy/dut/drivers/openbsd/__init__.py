@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The driver for OpenBSD's packet filter."""

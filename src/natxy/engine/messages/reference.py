@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages that only natxy-reference has, besides those it shares with natxy-engine.
+
+The program checks the same rules (engine/reference/). Parts of a plan's faults are sent as the plan has them.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from ipaddress import IPv6Network
+from typing import Annotated
+
+from pydantic import Field
+
+from natxy.engine.messages.common import IPAddress, IPNetwork, Message, Side
+from natxy.plan.gateways.limits import TablePolicy
+from natxy.plan.gateways.reference import PeriodicLoss, PortChoice, RateScope, Reordering
+from natxy.plan.model.addresses import AddressMapping
+
+
+class GatewayMode(StrEnum):
+    FORWARD = "forward"
+    NAT44 = "nat44"
+    NAT66 = "nat66"
+    NAT64 = "nat64"
+    NAT46 = "nat46"
+    SIIT = "siit"
+
+
+class GatewayLink(Message):
+    """`addresses` are the gateway's own on this side, `neighbors` those whose MAC addresses it resolves."""
+
+    side: Side
+    addresses: list[IPAddress]
+    neighbors: list[IPAddress]
+
+
+class GatewayTranslation(Message):
+    pool: IPNetwork | None = None
+    port_choice: PortChoice | None = None
+    prefix: IPv6Network | None = None
+    mappings: tuple[AddressMapping, ...] | None = None
+
+
+class GatewayTable(Message):
+    capacity: Annotated[int, Field(ge=1)]
+    when_full: TablePolicy
+    max_connection_rate_cps: float | None = None
+    connection_burst: int | None = None
+    without_state_every: int | None = None
+    tear_down_rate_cps: float | None = None
+    clear_s: float = 0.0
+    flow_cost: float = 0.0
+
+
+class ShareOfDelays(Message):
+    share: float
+    min_ns: int
+    max_ns: int
+
+
+class DirectionFaults(Message):
+    """The faults of one direction; the fields of the plan's `Faults`, with delays in nanoseconds."""
+
+    loss: PeriodicLoss | None = None
+    loss_ratio: float = 0.0
+    delay: list[ShareOfDelays] | None = None
+    keep_order: bool = False
+    duplicate_every: int | None = None
+    reorder: Reordering | None = None
+    corrupt_checksum_every: int | None = None
+    wrong_port_every: int | None = None
+
+
+class GatewayTruth(Message):
+    seed: int
+    max_rate_fps: float | None = None
+    buffer_frames: int
+    rate_scope: RateScope
+    recovery_s: float
+    forward: DirectionFaults
+    reverse: DirectionFaults
+
+
+class GatewayApply(Message):
+    mode: GatewayMode
+    links: list[GatewayLink]
+    translation: GatewayTranslation | None = None
+    table: GatewayTable | None = None
+    truth: GatewayTruth
+
+
+class GatewayRestart(Message):
+    duration_s: float
+
+
+class TableCleared(Message):
+    cleared: int
+
+
+class TableCount(Message):
+    connections: int
+
+
+class ExactnessRequest(Message):
+    reset: bool
+
+
+class Exactness(Message):
+    """The gateway's own accuracy since the last reset.
+
+    `longest_pause_ns` is the longest time between two looks at a port while frames flow, `pauses_ns` the sum of all
+    longer than 1 ms. The lateness is that of frames that it delays on purpose.
+    """
+
+    longest_pause_ns: int
+    pauses_ns: int
+    lateness_p999_ns: int
+    lateness_max_ns: int

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of gateways that the Linux kernel provides: plain forwarding, and NAT by nftables or iptables."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.model.table_size import TableSize
+from natxy.plan.model.terms import Kernel
+
+
+class KernelModel(GatewayModel):
+    """Settings of a gateway that also runs in user-mode Linux."""
+
+    kernel: Kernel | None = Field(
+        default=None,
+        description="kernel of the gateway in a lab: the machine's `own`, or one in `user-mode`; automatic: the "
+        "machine's own, unless the gateway needs a module that it lacks",
+    )
+
+    @property
+    def lab_kernel(self) -> Kernel | None:
+        return self.kernel
+
+
+class ConntrackModel(GatewayModel):
+    """Settings of a gateway that keeps its connections in Linux's connection tracking table.
+
+    A setting that is not given stays as it is on the DUT.
+    """
+
+    keeps_conntrack: ClassVar[bool] = True
+
+    conntrack_max: TableSize | None = Field(default=None, description="nf_conntrack_max; unchanged when not given")
+    hash_size: TableSize | None = Field(default=None, description="nf_conntrack_buckets; unchanged when not given")
+    udp_timeout_s: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="nf_conntrack_udp_timeout: lifetime of a connection without a reply"
+    )
+    udp_stream_timeout_s: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="nf_conntrack_udp_timeout_stream: lifetime of a connection that had a reply"
+    )
+
+    @property
+    def keeps_connections(self) -> bool | None:
+        return True
+
+    @property
+    def hides_left(self) -> bool:
+        return True
+
+    @property
+    def table_sizes(self) -> dict[str, int]:
+        return {} if self.conntrack_max is None else {"conntrack_max": self.conntrack_max}
+
+    @property
+    def lifetimes_s(self) -> dict[str, int]:
+        lifetimes_s = {"udp_timeout_s": self.udp_timeout_s, "udp_stream_timeout_s": self.udp_stream_timeout_s}
+        return {name: lifetime_s for name, lifetime_s in lifetimes_s.items() if lifetime_s is not None}
+
+
+class LinuxForwardConfig(KernelModel):
+    """The Linux kernel's IPv4 and IPv6 forwarding: the baseline of every report."""
+
+    is_router: ClassVar[bool] = True
+    driver: Literal["linux-forward"] = "linux-forward"
+
+
+class NftablesConfig(ConntrackModel):
+    """nftables masquerade with connection tracking: NAT44, or NAT66 where the plan's family is ipv6."""
+
+    driver: Literal["nftables"] = "nftables"
+
+
+class IptablesBackend(StrEnum):
+    """The kernel interface that the rule uses: iptables-legacy's own tables, or nftables through iptables-nft."""
+
+    LEGACY = "legacy"
+    NFT = "nft"
+
+
+class IptablesTarget(StrEnum):
+    """`masquerade` looks up the outgoing interface's address for each connection; `snat` has it in the rule."""
+
+    MASQUERADE = "masquerade"
+    SNAT = "snat"
+
+
+class IptablesConfig(ConntrackModel, KernelModel):
+    """iptables NAT with connection tracking: NAT44, or NAT66 by ip6tables where the plan's family is ipv6."""
+
+    driver: Literal["iptables"] = "iptables"
+    backend: IptablesBackend = Field(default=IptablesBackend.NFT, description="iptables-nft or iptables-legacy")
+    target: IptablesTarget = Field(default=IptablesTarget.MASQUERADE, description="target of the rule that translates")
