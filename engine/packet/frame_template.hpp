@@ -16,7 +16,7 @@
 
 namespace natxy {
 
-/// What all frames of one stream have in common. `size` counts the FCS.
+/// Describes the fields that all frames of a stream have in common. `size` includes the FCS.
 struct FrameFormat {
   std::size_t size = 64;
   std::uint8_t ttl = 64;
@@ -27,27 +27,27 @@ struct FrameFormat {
   std::uint16_t run_id = 0;
 };
 
-/// Smallest frame, FCS counted, that holds the signature: 64 for IPv4, 84 for IPv6.
+/// Returns the size of the smallest frame that holds the signature, FCS included: 64 for IPv4, 84 for IPv6.
 constexpr std::size_t smallest_frame(Family family) {
   return kEthernetBytes + ip_bytes(family) + kUdpBytes + kSignatureBytes + kFcsBytes;
 }
 
-/// A UDP test frame of one stream, built once with its checksums; `write` makes burst after burst of it by patching
-/// what varies and adding that to the constant part's sums.
+/// Builds the UDP test frames of one stream. The constructor computes the constant part and its checksum sums once;
+/// `write` then patches the fields that vary and adds them to the sums.
 template <Family F>
 class FrameTemplate {
  public:
-  /// `format.size` must be at least `smallest_frame(F)`.
+  /// Throws std::invalid_argument if `format.size` is below `smallest_frame(F)`.
   explicit FrameTemplate(const FrameFormat& format);
 
-  /// Bytes that `write` writes to each frame: all of it without its FCS.
+  /// Returns the number of bytes that `write` writes to each frame: all of the frame except its FCS.
   [[nodiscard]] std::size_t length() const { return bytes_.size(); }
 
-  /// Writes whole frames, at most kBurst; their sequence numbers and `time` below 2^48.
+  /// Writes whole frames, at most kBurst. Their sequence numbers and `time` must be below 2^48.
   void write(std::span<std::uint8_t* const> frames, const TupleLanes<F>& tuples, const Series& sequences,
              std::uint64_t time) const {
     Image image;
-    const Words constant = constant_;  // which the stores can't change
+    const Words constant = constant_;  // a copy that the stores to frames cannot alias
     const std::uint64_t udp_sum = udp_sum_ + natxy::halves_of(time);
     for (std::size_t i = 0; i < frames.size(); ++i) {
       const std::uint64_t sequence = sequences.at(i);
@@ -87,19 +87,20 @@ class FrameTemplate {
   static constexpr std::size_t kIp = kEthernetBytes;
   static constexpr std::size_t kUdp = kIp + ip_bytes(F);
   static constexpr std::size_t kEnd = kUdp + kUdpBytes + kSignatureBytes;
-  // A frame up to the end of its signature as whole words, stored by fours: long stores, and few of them.
+  // The frame up to the end of its signature consists of whole words, stored four at a time to make few and long
+  // stores.
   static constexpr std::size_t kWords = F == Family::ipv4 ? 8 : 10;
-  static constexpr std::size_t kHead = F == Family::ipv4 ? 3 : 2;  // of these, where nothing varies
+  static constexpr std::size_t kHead = F == Family::ipv4 ? 3 : 2;  // leading words in which nothing varies
   using Words = std::array<std::uint64_t, kWords>;
   using Image = std::array<Lanes<std::uint64_t>, kWords - kHead>;
 
-  /// Where a word stands. IPv4's 60 bytes are no multiple of 8: its second four begin within the first.
+  /// Returns the offset of a word. IPv4's 60 bytes are not a multiple of 8, so its second four words overlap the first.
   static constexpr std::size_t place(std::size_t word) {
     return 8 * word - (F == Family::ipv4 && word >= 4 ? 8 * kWords - kEnd : 0);
   }
   static_assert(place(kWords - 1) + 8 == kEnd);
 
-  /// Adds the big-endian field of `kBytes` at `kAt` to what is zero there.
+  /// Inserts a big-endian field of `kBytes` bytes at offset `kAt`, where `words` must be zero.
   template <std::size_t kAt, std::size_t kBytes, std::size_t kWord = 0>
   static void put(Words& words, std::uint64_t value) {
     constexpr std::size_t kFieldEnd = kAt + kBytes;
@@ -119,7 +120,7 @@ class FrameTemplate {
     return natxy::halves_of(addresses.high[i]) + natxy::halves_of(addresses.low[i]);
   }
 
-  /// Of four frames, the words from `kWord` on.
+  /// Stores the words from `kWord` on of four frames.
   template <std::size_t kWord = 0>
   static void store_four(const Words& head, const Image& image, std::size_t first,
                          std::span<std::uint8_t* const, 4> frames) {
@@ -142,8 +143,8 @@ class FrameTemplate {
     for (std::size_t word = kHead; word < kWords; ++word) store_raw(frame + place(word), image[word - kHead][lane]);
   }
 
-  /// What stands behind the signature, in pieces of one size, the last one over the end of the one before: no piece
-  /// needs a call to find its length. It may reach into the words, which are written later.
+  /// Copies the bytes after the signature in pieces of one size, so that no copy needs a call with a variable length.
+  /// The last piece overlaps the one before, and maybe the words, which are written afterwards.
   static void copy_rest(std::span<const std::uint8_t> bytes, std::uint8_t* frame) {
     constexpr std::size_t kPiece = 32;
     const std::size_t last = bytes.size() - kPiece;
@@ -154,7 +155,7 @@ class FrameTemplate {
   std::vector<std::uint8_t> bytes_;
   Words constant_{};
   std::uint64_t header_sum_ = 0;  // IPv4 header without addresses and checksum
-  std::uint64_t udp_sum_ = 0;     // pseudo-header, UDP header and payload without what varies
+  std::uint64_t udp_sum_ = 0;     // pseudo-header, UDP header and payload without the varying fields
 };
 
 extern template class FrameTemplate<Family::ipv4>;

@@ -60,7 +60,7 @@ void expect_round_trip(std::size_t size) {
   }
 }
 
-// tests/frames_test.py compares with an implementation that isn't ours; this one is for quick feedback.
+// tests/frames_test.py compares frames with an independent implementation; this test is for quick feedback.
 TEST(FrameTemplate, FramesClassifyAsTheyWereMade) {
   for (const std::size_t size : {64U, 65U, 84U, 128U, 511U, 1518U, 9216U}) expect_round_trip<Family::ipv4>(size);
   for (const std::size_t size : {84U, 85U, 128U, 1280U, 1518U, 9216U}) expect_round_trip<Family::ipv6>(size);

@@ -21,13 +21,13 @@ TestFrameForm::TestFrameForm(Family family, std::size_t payload_bytes, std::uint
     byte(at, static_cast<std::uint8_t>(is >> 8), static_cast<std::uint8_t>(mask >> 8));
     byte(at + 1, static_cast<std::uint8_t>(is), static_cast<std::uint8_t>(mask));
   };
-  // Whatever else an IP header holds, routers and translators may change.
+  // Routers and translators may change all other fields of the IP header.
   constexpr std::size_t kIp = kEthernetBytes;
   if (family == Family::ipv4) {
     two_bytes(kHeadersAt, kEtherTypeIpv4);
     byte(kIp, 0x45);
     two_bytes(kIp + 2, static_cast<std::uint16_t>(kIpv4Bytes + datagram));
-    two_bytes(kIp + 6, 0, 0x3FFF);  // no fragment
+    two_bytes(kIp + 6, 0, 0x3FFF);  // not a fragment
     byte(kIp + 9, kProtocolUdp);
   } else {
     two_bytes(kHeadersAt, kEtherTypeIpv6);

@@ -16,25 +16,26 @@
 
 namespace natxy {
 
-/// The form in which nearly all test frames of a stream arrive: intact, of its length and its trial, without options or
-/// extension headers. Telling them from all others takes a fraction of what `classify` does, which judges the others.
+/// Recognises the form in which nearly all test frames of a stream arrive: intact, with the stream's length and the
+/// trial's run id, without options or extension headers. This takes a fraction of the time of `classify`, which handles
+/// all other frames.
 class TestFrameForm {
  public:
   using Frame = std::span<const std::uint8_t>;
 
   TestFrameForm(Family family, std::size_t payload_bytes, std::uint16_t run_id, std::uint8_t stream);
 
-  /// How many of `frames`, from the first on, are of this form: `classify` says of them that they are test frames. It
-  /// may say so of others too.
+  /// Returns how many of `frames`, from the first on, have this form. `classify` classifies all of them as test frames,
+  /// and maybe others, too.
   [[nodiscard]] std::size_t leading(std::span<const Frame> frames) const {
     return family_ == Family::ipv4 ? leading<Family::ipv4>(frames) : leading<Family::ipv6>(frames);
   }
 
-  /// What a frame of this form carries.
+  /// Returns the datagram in a frame of this form.
   [[nodiscard]] Datagram datagram(Frame frame) const { return {frame.data() + kEthernetBytes, frame.data() + udp_at_}; }
 
  private:
-  /// Sixteen bytes as they stand in a frame, of which some are known.
+  /// Holds the known bits of sixteen consecutive bytes of a frame.
   struct Stretch {
     TwoWords known{};
     TwoWords value{};
@@ -48,7 +49,7 @@ class TestFrameForm {
 
   template <Family F>
   [[nodiscard]] std::size_t leading(std::span<const Frame> frames) const {
-    // Stores elsewhere don't make the compiler read a copy again.
+    // The compiler does not have to reload a local copy after other stores.
     const TestFrameForm form = *this;
     std::size_t count = 0;
     while (count < frames.size() && form.has<F>(frames[count])) ++count;
@@ -62,7 +63,7 @@ class TestFrameForm {
     const std::uint8_t* bytes = frame.data();
     const TwoWords differences = headers_.differences(bytes + kHeadersAt) | datagram_.differences(bytes + kUdp);
     if ((differences[0] | differences[1]) != 0 || load_raw<std::uint16_t>(bytes + kUdp + 6) == 0) return false;
-    // UDP's checksum is of what follows from the addresses on.
+    // The UDP checksum covers everything from the addresses on.
     constexpr std::size_t kAddresses = kEthernetBytes + (F == Family::ipv4 ? 12 : 8);
     constexpr std::size_t kLeast = kUdp + kUdpBytes + kSignatureBytes;
     OnesSum sum{pseudo_header_};
@@ -83,11 +84,11 @@ class TestFrameForm {
   Family family_;
   std::size_t udp_at_;
   std::size_t bytes_;
-  std::size_t last_at_;              // where the last, whole or partial, of the words from the addresses on begins
-  unsigned last_shift_;              // bits of the frame's last eight bytes that are not that word's
-  std::uint64_t pseudo_header_ = 0;  // the sum of what is not addresses
+  std::size_t last_at_;              // offset of the last word, whole or partial, counting words from the addresses on
+  unsigned last_shift_;              // bits of the frame's last eight bytes that do not belong to that word
+  std::uint64_t pseudo_header_ = 0;  // its sum without the addresses
   Stretch headers_;
-  Stretch datagram_;  // UDP's header, and the signature's begin
+  Stretch datagram_;  // the UDP header and the start of the signature
 };
 
 }  // namespace natxy

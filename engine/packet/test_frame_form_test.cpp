@@ -35,7 +35,7 @@ Bytes test_frame(Family family, std::size_t size) {
   return family == Family::ipv4 ? test_frame<Family::ipv4>(size) : test_frame<Family::ipv6>(size);
 }
 
-/// Of a frame as `test_frame` makes it.
+/// Makes the form of the frames that `test_frame` builds.
 TestFrameForm form_of(Family family, std::size_t size) {
   return {family, size - kFcsBytes - kEthernetBytes - ip_bytes(family) - kUdpBytes, kRun, kStream};
 }
@@ -45,7 +45,7 @@ std::size_t leading(const TestFrameForm& form, const std::vector<Bytes>& bytes) 
   return form.leading(frames);
 }
 
-/// Sets the checksums anew, so that a change of a field is judged by itself.
+/// Recomputes the checksums, so that the change of a field is the only deviation.
 void mend_checksums(std::vector<std::uint8_t>& frame) {
   std::uint8_t* ip = frame.data() + kEthernetBytes;
   const bool v4 = load_be16(frame.data() + 12) == kEtherTypeIpv4;
@@ -98,7 +98,7 @@ TEST(TestFrameForm, NoFlippedBitBehindTheLinkHeaderPasses) {
       const TestFrameForm form = form_of(family, size);
       const Bytes intact = test_frame(family, size);
       for (std::size_t bit = kEthernetBytes * 8; bit < intact.size() * 8; ++bit) {
-        // The traffic class, the flow label and the hop limit are in no sum.
+        // No checksum covers the traffic class, the flow label and the hop limit.
         const bool free = family == Family::ipv6 && ((bit >= 116 && bit < 144) || (bit >= 168 && bit < 176));
         Bytes frame = intact;
         frame[bit / 8] ^= static_cast<std::uint8_t>(0x80U >> bit % 8);
@@ -116,13 +116,13 @@ TEST(TestFrameForm, NeverSaysMoreThanTheClassifier) {
     const std::size_t size = 84 + random() % (random() % 8 == 0 ? 1435 : 60);
     const Family family = random() % 2 == 0 ? Family::ipv4 : Family::ipv6;
     Bytes frame = test_frame(family, size);
-    // Mostly in the headers and the signature, where most bytes decide something.
+    // Mostly in the headers and the signature, where most bytes matter.
     for (std::size_t flips = random() % 3; flips > 0; --flips) {
       frame[random() % std::min<std::size_t>(frame.size(), 96)] ^= static_cast<std::uint8_t>(1U << random() % 8);
     }
     if (random() % 2 == 0) mend_checksums(frame);
     if (random() % 8 == 0) frame.resize(random() % (frame.size() + 20));
-    // What lies behind its end is not the frame's: AddressSanitizer sees who reads it.
+    // AddressSanitizer reports reads beyond the end of the frame.
     frame.shrink_to_fit();
     const TestFrameForm form = form_of(family, size);
     const Classified judged = classify(frame);

@@ -6,11 +6,11 @@
 
 namespace natxy {
 
-// 64-bit words side by side in one register, where the machine has such.
+// Vectors of 64-bit words, each in one register if the machine's registers are long enough.
 using FourWords = std::uint64_t __attribute__((vector_size(32)));
 using TwoWords = std::uint64_t __attribute__((vector_size(16)));
 
-/// Word j of row i becomes word i of row j.
+/// Transposes a matrix: word j of row i becomes word i of row j.
 inline std::array<FourWords, 4> transposed(const std::array<FourWords, 4>& rows) {
   const FourWords even_of_first = __builtin_shufflevector(rows[0], rows[1], 0, 4, 2, 6);
   const FourWords odd_of_first = __builtin_shufflevector(rows[0], rows[1], 1, 5, 3, 7);
