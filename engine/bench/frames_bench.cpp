@@ -8,8 +8,8 @@
 #include "measure/sequence_window.hpp"
 #include "packet/checksum.hpp"
 #include "packet/classifier.hpp"
-#include "packet/frame_template.hpp"
-#include "packet/test_frame_form.hpp"
+#include "packet/test_frame/frame_template.hpp"
+#include "packet/test_frame/test_frame_form.hpp"
 #include "trial/flow_source.hpp"
 
 // What one frame costs, part by part.

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "reference/gateway.hpp"
+#include "reference/gateway/gateway.hpp"
 
 namespace natxy::reference {
 

@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "packet/frame_template.hpp"
 #include "packet/neighbor_messages.hpp"
+#include "packet/test_frame/frame_template.hpp"
 
 namespace natxy {
 namespace {

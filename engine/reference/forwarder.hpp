@@ -15,7 +15,7 @@
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
 #include "reference/delay_line.hpp"
-#include "reference/gateway.hpp"
+#include "reference/gateway/gateway.hpp"
 
 namespace natxy::reference {
 

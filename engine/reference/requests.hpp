@@ -3,7 +3,7 @@
 
 #include "port/neighbors.hpp"
 #include "reference/forwarder.hpp"
-#include "reference/settings.hpp"
+#include "reference/gateway/settings.hpp"
 #include "rpc/field_reader.hpp"
 
 // The reference gateway's messages, as docs/reference/reference-gateway.md tells. Reading throws FieldError.

@@ -10,7 +10,7 @@
 
 #include "pace/clock.hpp"
 #include "pace/turns.hpp"
-#include "packet/frame_template.hpp"
+#include "packet/test_frame/frame_template.hpp"
 #include "trial/flow_source.hpp"
 
 namespace natxy {

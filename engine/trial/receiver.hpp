@@ -7,7 +7,7 @@
 
 #include "measure/sequence_window.hpp"
 #include "pace/clock.hpp"
-#include "packet/test_frame_form.hpp"
+#include "packet/test_frame/test_frame_form.hpp"
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
 #include "trial/arrival_check.hpp"

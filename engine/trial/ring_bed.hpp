@@ -12,8 +12,8 @@
 
 #include "packet/bytes.hpp"
 #include "packet/checksum.hpp"
-#include "packet/frame_template.hpp"
 #include "packet/neighbor_messages.hpp"
+#include "packet/test_frame/frame_template.hpp"
 #include "port/eal.hpp"
 #include "trial/trial_runner.hpp"
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/sequences.hpp"
+#include "reference/gateway/sequences.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
-
-#include "reference/delay_line.hpp"
 
 namespace natxy::reference {
 namespace {
@@ -94,25 +92,6 @@ TEST(Delays, AreTheSameForASeedAndOthersForAnother) {
 }
 
 TEST(Delays, WithoutItemsAreNone) { EXPECT_EQ(Delays({}, 1, kClock).next(), 0U); }
-
-TEST(DelayLine, GivesBackInTheOrderOfTimesAndThenOfArrival) {
-  DelayLine<int> line(5);
-  EXPECT_TRUE(line.empty());
-  line.put(30, 1);
-  line.put(10, 2);
-  line.put(20, 3);
-  line.put(10, 4);
-  line.put(10, 5);
-  EXPECT_TRUE(line.full());
-  std::vector<int> order;
-  std::vector<std::uint64_t> times;
-  while (!line.empty()) {
-    times.push_back(line.due());
-    order.push_back(line.take());
-  }
-  EXPECT_EQ(order, (std::vector<int>{2, 4, 5, 3, 1}));
-  EXPECT_EQ(times, (std::vector<std::uint64_t>{10, 10, 10, 20, 30}));
-}
 
 }  // namespace
 }  // namespace natxy::reference

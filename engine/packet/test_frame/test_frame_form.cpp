@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "packet/test_frame_form.hpp"
+#include "packet/test_frame/test_frame_form.hpp"
 
 namespace natxy {
 

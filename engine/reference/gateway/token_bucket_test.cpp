@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/token_bucket.hpp"
+#include "reference/gateway/token_bucket.hpp"
 
 #include <gtest/gtest.h>
 
-#include "reference/rate_limit.hpp"
+#include "reference/gateway/rate_limit.hpp"
 
 namespace natxy::reference {
 namespace {

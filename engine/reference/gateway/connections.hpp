@@ -5,11 +5,11 @@
 #include <optional>
 #include <variant>
 
-#include "reference/connection_table.hpp"
-#include "reference/counters.hpp"
-#include "reference/sequences.hpp"
-#include "reference/settings.hpp"
-#include "reference/token_bucket.hpp"
+#include "reference/gateway/connection_table.hpp"
+#include "reference/gateway/counters.hpp"
+#include "reference/gateway/sequences.hpp"
+#include "reference/gateway/settings.hpp"
+#include "reference/gateway/token_bucket.hpp"
 
 namespace natxy::reference {
 

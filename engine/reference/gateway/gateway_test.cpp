@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/gateway.hpp"
+#include "reference/gateway/gateway.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "packet/bytes.hpp"
 #include "packet/classifier.hpp"
-#include "packet/frame_template.hpp"
+#include "packet/test_frame/frame_template.hpp"
 
 namespace natxy::reference {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "packet/address.hpp"
-#include "reference/settings.hpp"
+#include "reference/gateway/settings.hpp"
 
 namespace natxy::reference {
 

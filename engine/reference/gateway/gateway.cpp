@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/gateway.hpp"
+#include "reference/gateway/gateway.hpp"
 
 #include <algorithm>
 

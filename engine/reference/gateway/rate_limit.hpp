@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "reference/token_bucket.hpp"
+#include "reference/gateway/token_bucket.hpp"
 
 namespace natxy::reference {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/udp_packet.hpp"
+#include "reference/gateway/udp_packet.hpp"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "packet/address.hpp"
-#include "reference/connection_table.hpp"
+#include "reference/gateway/connection_table.hpp"
 
 namespace natxy::reference {
 

@@ -6,7 +6,7 @@
 
 #include "flow/mix.hpp"
 #include "pace/clock.hpp"
-#include "reference/settings.hpp"
+#include "reference/gateway/settings.hpp"
 
 // Which frames, counted from the first, have a fault. All of it is told beforehand by settings and seed.
 namespace natxy::reference {

@@ -5,13 +5,13 @@
 #include <optional>
 
 #include "pace/clock.hpp"
-#include "reference/address_translation.hpp"
-#include "reference/connections.hpp"
-#include "reference/counters.hpp"
-#include "reference/rate_limit.hpp"
-#include "reference/sequences.hpp"
-#include "reference/settings.hpp"
-#include "reference/udp_packet.hpp"
+#include "reference/gateway/address_translation.hpp"
+#include "reference/gateway/connections.hpp"
+#include "reference/gateway/counters.hpp"
+#include "reference/gateway/rate_limit.hpp"
+#include "reference/gateway/sequences.hpp"
+#include "reference/gateway/settings.hpp"
+#include "reference/gateway/udp_packet.hpp"
 
 namespace natxy::reference {
 

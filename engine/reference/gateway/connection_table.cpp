@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/connection_table.hpp"
+#include "reference/gateway/connection_table.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -12,7 +12,7 @@
 #include "packet/checksum.hpp"
 #include "packet/headers.hpp"
 #include "packet/signature.hpp"
-#include "packet/transpose.hpp"
+#include "packet/test_frame/transpose.hpp"
 
 namespace natxy {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/connections.hpp"
+#include "reference/gateway/connections.hpp"
 
 #include "flow/mix.hpp"
 

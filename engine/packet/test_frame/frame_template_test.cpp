@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "packet/frame_template.hpp"
+#include "packet/test_frame/frame_template.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "packet/test_frame_form.hpp"
+#include "packet/test_frame/test_frame_form.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-#include "packet/frame_template.hpp"
+#include "packet/test_frame/frame_template.hpp"
 
 namespace natxy {
 namespace {
