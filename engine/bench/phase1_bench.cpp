@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "trial/ring_bed.hpp"
+#include "trial/runner/ring_bed.hpp"
 
 // What a phase 1 of very many connections costs before its first frame and in memory: the trial itself, from one port
 // to the other over a ring. Prints a line of JSON for each family.

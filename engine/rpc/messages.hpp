@@ -8,8 +8,9 @@
 #include "port/port.hpp"
 #include "rpc/field_reader.hpp"
 #include "trial/connections.hpp"
-#include "trial/trial_runner.hpp"
-#include "trial/types.hpp"
+#include "trial/report.hpp"
+#include "trial/runner/trial_runner.hpp"
+#include "trial/spec.hpp"
 
 // Requests from JSON and results to JSON, as docs/reference/rpc.md tells. Reading throws FieldError.
 namespace natxy {

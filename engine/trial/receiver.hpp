@@ -11,8 +11,9 @@
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
 #include "trial/arrival_check.hpp"
+#include "trial/report.hpp"
+#include "trial/spec.hpp"
 #include "trial/task.hpp"
-#include "trial/types.hpp"
 
 namespace natxy {
 

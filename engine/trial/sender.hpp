@@ -9,8 +9,8 @@
 #include "pace/turns.hpp"
 #include "port/port.hpp"
 #include "trial/frame_source.hpp"
+#include "trial/report.hpp"
 #include "trial/task.hpp"
-#include "trial/types.hpp"
 
 namespace natxy {
 

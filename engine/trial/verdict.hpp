@@ -2,7 +2,8 @@
 #pragma once
 
 #include "pace/clock.hpp"
-#include "trial/types.hpp"
+#include "trial/report.hpp"
+#include "trial/spec.hpp"
 
 namespace natxy {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <thread>
 
-#include "trial/ring_bed.hpp"
+#include "trial/runner/ring_bed.hpp"
 
 // A worker on a thread of the test's own and a port that is its own wire: no frame passes from thread to thread, so
 // ThreadSanitizer sees all that two threads share.

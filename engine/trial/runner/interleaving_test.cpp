@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "trial/ring_bed.hpp"
+#include "trial/runner/ring_bed.hpp"
 
 namespace natxy {
 namespace {

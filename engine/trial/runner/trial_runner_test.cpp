@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trial/trial_runner.hpp"
+#include "trial/runner/trial_runner.hpp"
 
 #include <gtest/gtest.h>
 
-#include "trial/ring_bed.hpp"
+#include "trial/runner/ring_bed.hpp"
 
 namespace natxy {
 namespace {

@@ -15,7 +15,7 @@
 #include "packet/neighbor_messages.hpp"
 #include "packet/test_frame/frame_template.hpp"
 #include "port/eal.hpp"
-#include "trial/trial_runner.hpp"
+#include "trial/runner/trial_runner.hpp"
 
 // For tests: trials over rings, with a gateway of the test's own in between that treats frames as each test wants.
 namespace natxy {

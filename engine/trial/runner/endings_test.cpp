@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "trial/ring_bed.hpp"
+#include "trial/runner/ring_bed.hpp"
 
 // Whatever goes wrong in the middle of a trial, it ends within two seconds of when it had to, and says how.
 namespace natxy {
