@@ -6,8 +6,8 @@
 namespace natxy {
 namespace {
 
-/// A gateway between IPv6 and IPv4. An IPv4 host's IPv6 address is `prefix` + its own; the one IPv6 host is `host6`,
-/// and `host4` in IPv4, where its ports are `shift` higher.
+/// Translates between IPv6 and IPv4. The IPv6 address of an IPv4 host is `prefix` plus its own. The only IPv6 host is
+/// `host6`. Its IPv4 address is `host4`, and its ports are `shift` higher in IPv4.
 class BetweenFamilies : public testing::Test {
  protected:
   BetweenFamilies() {

@@ -9,16 +9,16 @@
 
 #include "trial/runner/ring_bed.hpp"
 
-// Whatever goes wrong in the middle of a trial, it ends within two seconds of when it had to, and says how.
+// Tests that a trial ends within two seconds of when it should, whatever goes wrong during it, and reports the cause.
 namespace natxy {
 namespace {
 
 constexpr double kRate_fps = 20'000;  // of ring_bed.hpp's streams
 constexpr double kGrace_s = 1;
 constexpr double kPatience_s = 2;
-constexpr double kBusy_s = 5;  // a test's machine keeps everybody waiting; who hangs, hangs for longer
+constexpr double kBusy_s = 5;  // margin for a busy machine; a trial that hangs takes longer
 
-/// Seconds since it was made. A busy machine looks at a trial seldom: what happens in it goes by the clock.
+/// Measures the seconds since its construction. Tests time events by it because a busy machine calls `observe` seldom.
 class Stopwatch {
  public:
   [[nodiscard]] double elapsed_s() const {
@@ -62,7 +62,7 @@ class StoppedWorker {
       std::ifstream(task.path() / "comm") >> name;
       if (name.ends_with("worker-1")) return static_cast<pid_t>(std::stol(task.path().filename().string()));
     }
-    throw std::runtime_error("DPDK has named its first worker another way");
+    throw std::runtime_error("DPDK's first worker thread has an unknown name");
   }
 
   inline static std::atomic<bool> held_ = false;
@@ -84,14 +84,14 @@ TEST(Ending, AWorkerThatComesBackLateMakesTheTrialInvalid) {
   std::optional<StoppedWorker> stopped;
   bed.carries = false;
   std::optional<Stopwatch> watch;
-  // As many as a wire holds: they are all sent at once.
+  // A wire holds them all, so they are sent at once.
   constexpr std::uint64_t frames = 6'000;
   bed.observe = [&] {
     if (!watch) {
       watch.emplace();
       stopped.emplace();
     }
-    // Later than the last frame is due.
+    // After the last frame is due.
     if (watch->elapsed_s() > frames / kRate_fps + 0.2) {
       StoppedWorker::release();
       bed.carries = true;
@@ -128,7 +128,7 @@ TEST(Ending, APortThatGoesDownIsReported) {
 TEST(Ending, ALinkThatWasDownInBetweenIsReported) {
   RingBed bed;
   bed.observe = [&, calls = 0]() mutable { bed.set_link(Side::left, ++calls > 1); };
-  // A loss, which else would count against the gateway.
+  // This loss would otherwise count against the gateway.
   bed.treat = [frames = 0](Side, Bytes) mutable { return frames++ == 0 ? 0 : 1; };
   const auto report = bed.run(trial({forward(4000)}));
   EXPECT_EQ(report.streams[0].received, 3999U);
@@ -138,7 +138,7 @@ TEST(Ending, ALinkThatWasDownInBetweenIsReported) {
 }
 
 TEST(Schedule, IsNeverStretched) {
-  // Held up in the middle for far longer than the ring holds frames, they all leave by when the last one is due.
+  // The sender is held up for far longer than the ring buffers frames, yet all frames leave before the last one is due.
   RingBed bed(1, 1, Medium::nic);
   std::optional<Stopwatch> watch;
   bed.observe = [&] {

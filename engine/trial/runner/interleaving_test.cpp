@@ -8,7 +8,7 @@
 namespace natxy {
 namespace {
 
-/// `foreground` frames of IPv4 and `background` ones of IPv6 in turn, together 50,000 a second.
+/// Makes a trial of `foreground` IPv4 frames and `background` IPv6 frames in turn, together 50,000 a second.
 TrialSpec mixed(std::uint64_t foreground, std::uint64_t background) {
   const double total_s = static_cast<double>(foreground + background) / 50'000;
   StreamSpec first = stream("forward", Side::left, Family::ipv4, foreground);
@@ -26,7 +26,7 @@ TEST(Interleaved, TheOrderOnTheWireIsTheTurnsWhateverTheTesterDoes) {
     wire += load_be16(frame.data() + 12) == kEtherTypeIpv6 ? 'b' : 'f';
     return 1;
   };
-  // What is held up leaves in bursts later on.
+  // Delayed frames leave in bursts later.
   bed.observe = [polls = 0]() mutable {
     if (++polls % 3 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   };

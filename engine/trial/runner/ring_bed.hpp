@@ -17,12 +17,12 @@
 #include "port/eal.hpp"
 #include "trial/runner/trial_runner.hpp"
 
-// For tests: trials over rings, with a gateway of the test's own in between that treats frames as each test wants.
+// Runs trials over rings for tests and benchmarks. Each test provides the gateway between the two ports.
 namespace natxy {
 
 inline const Eal& eal() {
   static const Eal instance([] {
-    // The gateway between the rings is this thread: kept from its core for long, it would fill them up.
+    // This thread is the gateway between the rings. If it lost its core for long, they would fill up.
     static_cast<void>(setpriority(PRIO_PROCESS, 0, -20));
     EalOptions options;
     options.main_core = std::thread::hardware_concurrency() > 1 ? 1 : 0;
@@ -48,7 +48,7 @@ inline void mend_udp_checksum(Bytes frame) {
                                   __builtin_bswap16(static_cast<std::uint16_t>(length)) + checksum_of(udp, length)));
 }
 
-/// Two ports whose wires end in this object: what a port sends is given to `treat`, which says how often to pass it on.
+/// Connects two ports. Each frame that a port sends is passed to `treat`, which returns how many copies to forward.
 class RingBed {
  public:
   explicit RingBed(unsigned queues = 1, unsigned workers = 1, Medium medium = Medium::loop) : workers_{workers} {
@@ -88,7 +88,7 @@ class RingBed {
   RingBed(const RingBed&) = delete;
   RingBed& operator=(const RingBed&) = delete;
   ~RingBed() {
-    // Frames that nobody fetched belong to pools: the gateway's, which outlives this, and the ports'.
+    // Frames left in the rings go back to their pools: the gateway's, which outlives this object, and the ports'.
     for_each_ring([](rte_ring* ring) {
       void* frame = nullptr;
       while (rte_ring_dequeue(ring, &frame) == 0) rte_pktmbuf_free(static_cast<rte_mbuf*>(frame));
@@ -112,7 +112,7 @@ class RingBed {
     return report;
   }
 
-  /// Puts a frame onto the wire towards the tester.
+  /// Puts a frame on the wire to the port on side `towards`.
   void inject(Side towards, std::span<const std::uint8_t> bytes, std::size_t queue = 0) {
     rte_mbuf* copy = rte_pktmbuf_alloc(pool());
     if (copy == nullptr) throw std::runtime_error("the gateway has no buffers left");
@@ -120,7 +120,7 @@ class RingBed {
     if (rte_ring_enqueue(wires_.at(index(towards)).to_tester.at(queue), copy) != 0) rte_pktmbuf_free(copy);
   }
 
-  /// A tester whose cores have other work fetches frames late; no drain is long enough for that.
+  /// Waits until the ports have received all frames. On a busy machine this may take longer than any drain.
   void await_reception() const {
     const auto waits = [](rte_ring* ring) { return rte_ring_empty(ring) == 0; };
     for (const Wire& wire : wires_) {
@@ -128,7 +128,7 @@ class RingBed {
     }
   }
 
-  /// The link of a port is up or down from now on.
+  /// Sets the link of a port up or down.
   void set_link(Side side, bool up) const {
     std::uint16_t id = 0;
     const std::string& device = ports_.at(index(side))->options().device;
@@ -137,11 +137,11 @@ class RingBed {
   }
 
   std::function<int(Side, Bytes)> treat = [](Side, Bytes) { return 1; };
-  /// What becomes of a frame where it changes its length.
+  /// Replaces `treat` if set: returns the frame to forward, which may have another length.
   std::function<std::vector<std::uint8_t>(Side, Bytes)> translate;
   std::vector<std::vector<std::uint8_t>> neighbor_answers;
   bool keep_going = true;
-  bool carries = true;  // else the wires fill up
+  bool carries = true;  // false: the wires fill up
   std::function<void()> observe = [] {};
   Connections connections;
 
@@ -218,7 +218,7 @@ inline TrialSpec trial(std::vector<StreamSpec> streams) {
   TrialSpec spec;
   spec.streams = std::move(streams);
   spec.seed = 7;
-  // A test's machine is busy, and the gateway waits for its core like everybody else: only what it does is of interest.
+  // The gateway may wait for its core on a busy machine, so tests do not limit lateness.
   spec.drain_s = 0.25;
   spec.limits = {1, 1, 10};
   return spec;

@@ -8,7 +8,7 @@ namespace {
 
 class Translation : public testing::Test {
  protected:
-  /// A NAT44 that gives every connection its own source port.
+  /// Makes the bed a NAT44 that gives every connection a source port of its own.
   int translate(Side from, Bytes frame) const {
     std::uint8_t* ip = frame.data() + kEthernetBytes;
     std::uint8_t* udp = ip + kIpv4Bytes;

@@ -67,7 +67,7 @@ TEST_P(Trials, ASilenceIsMeasured) {
   bed.treat = [&](Side, Bytes) {
     ++count;
     if (count == 6001) {
-      // Where tester and gateway wait for their cores, all frames may have come here at once.
+      // All frames may arrive here at once if tester and gateway wait for their cores.
       bed.await_reception();
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -75,7 +75,7 @@ TEST_P(Trials, ASilenceIsMeasured) {
   };
   const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 8000)}));
   const Clock clock{rte_get_tsc_hz()};
-  // Frames that are carried together shorten the silence; a tester that is late lengthens it.
+  // Frames forwarded together shorten the silence; a late tester lengthens it.
   EXPECT_GT(clock.seconds(report.streams[0].silence), 0.001);
   EXPECT_EQ(report.streams[0].lost, (LostRange{1000, 5999}));
 }
@@ -131,7 +131,7 @@ TEST_P(Trials, AnAbortedTrialIsInvalid) {
   const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 1'000'000)}));
   EXPECT_EQ(report.verdict, Verdict::invalid);
   EXPECT_EQ(report.cause, Cause::aborted);
-  // Of the 50 s that it would have taken.
+  // Without the abort it would take 50 s.
   EXPECT_LT(report.duration_s, 40);
   EXPECT_LT(report.streams[0].sent_per_second.size(), 42U);
 }
