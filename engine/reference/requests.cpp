@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "rpc/common_fields.hpp"
+#include "rpc/messages/common_fields.hpp"
 
 namespace natxy::reference {
 

@@ -4,7 +4,7 @@
 #include "port/neighbors.hpp"
 #include "reference/forwarder.hpp"
 #include "reference/gateway/settings.hpp"
-#include "rpc/field_reader.hpp"
+#include "rpc/messages/field_reader.hpp"
 
 // The reference gateway's messages, as docs/reference/reference-gateway.md tells. Reading throws FieldError.
 namespace natxy::reference {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "reference/requests.hpp"
-#include "rpc/messages.hpp"
+#include "rpc/messages/requests.hpp"
 
 namespace natxy::reference {
 

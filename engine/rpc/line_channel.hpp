@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "rpc/field_reader.hpp"
+#include "rpc/messages/field_reader.hpp"
 
 namespace natxy {
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/open_ports.hpp"
 
-#include "rpc/messages.hpp"
+#include "rpc/messages/requests.hpp"
+#include "rpc/messages/results.hpp"
 
 namespace natxy {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "packet/classifier.hpp"
+#include "rpc/messages/results.hpp"
 
 namespace natxy {
 

@@ -6,11 +6,12 @@
 
 #include "pace/clock.hpp"
 #include "port/neighbors.hpp"
-#include "port/port.hpp"
 #include "rpc/json_rpc.hpp"
-#include "rpc/messages.hpp"
+#include "rpc/messages/requests.hpp"
 #include "rpc/open_ports.hpp"
 #include "rpc/program.hpp"
+#include "trial/connections.hpp"
+#include "trial/runner/trial_runner.hpp"
 
 namespace natxy {
 

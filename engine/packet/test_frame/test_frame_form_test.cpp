@@ -46,7 +46,7 @@ std::size_t leading(const TestFrameForm& form, const std::vector<Bytes>& bytes) 
 }
 
 /// Recomputes the checksums, so that the change of a field is the only deviation.
-void mend_checksums(std::vector<std::uint8_t>& frame) {
+void recompute_checksums(std::vector<std::uint8_t>& frame) {
   std::uint8_t* ip = frame.data() + kEthernetBytes;
   const bool v4 = load_be16(frame.data() + 12) == kEtherTypeIpv4;
   const std::size_t header = v4 ? kIpv4Bytes : kIpv6Bytes;
@@ -120,7 +120,7 @@ TEST(TestFrameForm, NeverSaysMoreThanTheClassifier) {
     for (std::size_t flips = random() % 3; flips > 0; --flips) {
       frame[random() % std::min<std::size_t>(frame.size(), 96)] ^= static_cast<std::uint8_t>(1U << random() % 8);
     }
-    if (random() % 2 == 0) mend_checksums(frame);
+    if (random() % 2 == 0) recompute_checksums(frame);
     if (random() % 8 == 0) frame.resize(random() % (frame.size() + 20));
     // AddressSanitizer reports reads beyond the end of the frame.
     frame.shrink_to_fit();

@@ -30,7 +30,7 @@ class BetweenFamilies : public testing::Test {
     std::uint8_t* udp = to + kIpv4Bytes;
     translate_host(ip + 8, to + 12, udp);
     translate_host(ip + 24, to + 16, udp + 2);
-    mend_udp_checksum(result);
+    recompute_udp_checksum(result);
     return result;
   }
 

@@ -37,7 +37,7 @@ inline constexpr MacAddress kGatewayMac = {2, 0, 0, 0, 0, 0x11};
 using Bytes = std::span<std::uint8_t>;
 
 /// Recomputes the UDP checksum of an IPv4 frame that a test has rewritten.
-inline void mend_udp_checksum(Bytes frame) {
+inline void recompute_udp_checksum(Bytes frame) {
   std::uint8_t* ip = frame.data() + kEthernetBytes;
   std::uint8_t* udp = ip + kIpv4Bytes;
   store_be16(ip + 10, 0);

@@ -19,7 +19,7 @@ class Translation : public testing::Test {
       store_be32(ip + 16, 0xC6120002);
       store_be16(udp + 2, static_cast<std::uint16_t>(load_be16(udp + 2) - shift));
     }
-    mend_udp_checksum(frame);
+    recompute_udp_checksum(frame);
     return 1;
   }
 

@@ -207,7 +207,7 @@ TEST(Failure, AFrameThatChangedItsLengthIsCorrupt) {
     std::uint8_t* ip = frame.data() + kEthernetBytes;
     store_be16(ip + 2, static_cast<std::uint16_t>(load_be16(ip + 2) - 2));
     store_be16(ip + kIpv4Bytes + 4, static_cast<std::uint16_t>(load_be16(ip + kIpv4Bytes + 4) - 2));
-    mend_udp_checksum(frame);
+    recompute_udp_checksum(frame);
     return 1;
   };
   StreamSpec spec = stream("forward", Side::left, Family::ipv4, 100);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/common_fields.hpp"
+#include "rpc/messages/common_fields.hpp"
 
 namespace natxy {
 

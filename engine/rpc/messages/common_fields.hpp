@@ -5,14 +5,17 @@
 #include <utility>
 #include <vector>
 
+#include "flow/field_range.hpp"
 #include "packet/address.hpp"
 #include "port/port.hpp"
-#include "rpc/field_reader.hpp"
+#include "rpc/messages/field_reader.hpp"
 
 // What several messages have among their fields. Reading throws FieldError.
 namespace natxy {
 
 inline const std::vector<std::pair<std::string, Side>> kSides = {{"left", Side::left}, {"right", Side::right}};
+inline const std::vector<std::pair<std::string, Order>> kOrders = {
+    {"increasing", Order::increasing}, {"decreasing", Order::decreasing}, {"pseudorandom", Order::pseudorandom}};
 
 /// The path of item `index` of `list`.
 std::string item_path(const FieldReader& reader, const std::string& list, std::size_t index);

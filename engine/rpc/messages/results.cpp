@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "rpc/messages.hpp"
+#include "rpc/messages/results.hpp"
 
 namespace natxy {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/messages.hpp"
+#include "rpc/messages/requests.hpp"
+#include "rpc/messages/results.hpp"
 
 #include <gtest/gtest.h>
 
