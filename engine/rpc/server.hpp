@@ -15,8 +15,8 @@
 
 namespace natxy {
 
-/// Serves requests until the other end closes or `quit` turns true. Between trials it answers the DUT's ARP requests
-/// and neighbour solicitations.
+/// Serves requests until the other end closes or `quit` is set. Between trials it answers the DUT's ARP requests and
+/// neighbour solicitations.
 class Server {
  public:
   explicit Server(const Environment& environment);
@@ -39,7 +39,7 @@ class Server {
   Connections connections_;
   std::uint64_t progress_due_ = 0;
   bool trial_aborted_ = false;
-  std::deque<std::string> waiting_;  // requests that came while a trial ran
+  std::deque<std::string> waiting_;  // requests that arrived during a trial
 };
 
 }  // namespace natxy

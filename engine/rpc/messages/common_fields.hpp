@@ -10,14 +10,14 @@
 #include "port/port.hpp"
 #include "rpc/messages/field_reader.hpp"
 
-// What several messages have among their fields. Reading throws FieldError.
+// Fields that several messages have in common. Reading throws FieldError.
 namespace natxy {
 
 inline const std::vector<std::pair<std::string, Side>> kSides = {{"left", Side::left}, {"right", Side::right}};
 inline const std::vector<std::pair<std::string, Order>> kOrders = {
     {"increasing", Order::increasing}, {"decreasing", Order::decreasing}, {"pseudorandom", Order::pseudorandom}};
 
-/// The path of item `index` of `list`.
+/// Returns the path of item `index` of the list `list`.
 std::string item_path(const FieldReader& reader, const std::string& list, std::size_t index);
 
 AnyAddress read_address(const Json& json, const std::string& path);

@@ -15,7 +15,7 @@ namespace natxy {
 
 using Json = nlohmann::json;
 
-/// A field that is missing, unknown, of the wrong type or out of range; `field` is its path.
+/// Reports a field that is missing, unknown, of the wrong type or out of range. `field` is its path.
 class FieldError : public std::runtime_error {
  public:
   FieldError(std::string field, const std::string& what)
@@ -26,7 +26,7 @@ class FieldError : public std::runtime_error {
   std::string field_;
 };
 
-/// Reads one JSON object field by field; `finish` complains of fields that nobody asked for.
+/// Reads a JSON object field by field. All functions throw FieldError.
 class FieldReader {
  public:
   FieldReader(const Json& object, std::string path) : object_{object}, path_{std::move(path)} {
@@ -35,7 +35,7 @@ class FieldReader {
 
   [[nodiscard]] std::string path_of(const std::string& name) const { return path_.empty() ? name : path_ + "." + name; }
 
-  /// The field's value, or null if it is absent or null.
+  /// Returns the field's value, or a null pointer if the field is absent or null.
   const Json* find(const std::string& name) {
     known_.insert(name);
     const auto found = object_.find(name);
@@ -101,6 +101,7 @@ class FieldReader {
     return find(name) == nullptr ? otherwise : choice(name, choices);
   }
 
+  /// Checks that the object has no fields besides those read.
   void finish() const {
     for (const auto& [name, value] : object_.items()) {
       if (!known_.contains(name)) throw FieldError(path_of(name), "is not a field of this message");

@@ -19,12 +19,12 @@ FieldRange read_range(FieldReader& reader, std::uint64_t most) {
   range.max = static_cast<std::uint32_t>(reader.whole("max", 0, most));
   range.order = reader.choice("order", kOrders, Order::pseudorandom);
   if (range.min > range.max) {
-    throw FieldError(reader.path_of("min"), fmt::format("is {}, above max, which is {}", range.min, range.max));
+    throw FieldError(reader.path_of("min"), fmt::format("must not be above max ({}), got {}", range.max, range.min));
   }
   return range;
 }
 
-/// The addresses besides `field.address`, in each of which the same bits vary.
+/// Reads the addresses besides `field.address`. The same bits vary in each of them.
 std::vector<uint128> read_others(FieldReader& reader, const AnyAddressField& field) {
   std::vector<uint128> others;
   if (reader.find("others") == nullptr) return others;
@@ -34,14 +34,14 @@ std::vector<uint128> read_others(FieldReader& reader, const AnyAddressField& fie
     throw FieldError(path, fmt::format("expected at most {} addresses, got {}", kMostAddressesListed - 1, list.size()));
   }
   if ((list.size() + 1) * field.range.size() > kMostAddresses) {
-    throw FieldError(path, "makes more than 2^32 addresses with min and max; narrow the range or shorten the list");
+    throw FieldError(path, "min and max make more than 2^32 addresses of these; narrow the range or shorten the list");
   }
   const uint128 varying = ((uint128{1} << field.bits) - 1) << field.low_bit;
   std::vector<uint128> fixed = {field.address.value & ~varying};
   for (const Json& json : list) {
     const auto other = json.is_string() ? parse_address(json.get<std::string>()) : std::nullopt;
     if (!other || other->family != field.address.family) {
-      throw FieldError(path, fmt::format("expected addresses of the family of address, got {}", json.dump()));
+      throw FieldError(path, fmt::format("expected addresses of the same family as `address`, got {}", json.dump()));
     }
     others.push_back(other->value);
     fixed.push_back(other->value & ~varying);
@@ -49,8 +49,8 @@ std::vector<uint128> read_others(FieldReader& reader, const AnyAddressField& fie
   std::ranges::sort(fixed);
   const auto twice = std::ranges::adjacent_find(fixed);
   if (twice != fixed.end()) {
-    throw FieldError(
-        path, fmt::format("has {} twice, the varying bits apart", format_address({field.address.family, *twice})));
+    throw FieldError(path, fmt::format("contains {} twice, apart from the bits that vary",
+                                       format_address({field.address.family, *twice})));
   }
   return others;
 }
@@ -68,7 +68,7 @@ AnyAddressField read_address_field(const Json& json, const std::string& path) {
     field.bits = std::max(1U, static_cast<unsigned>(std::bit_width(field.range.max)));
     if (field.low_bit + field.bits > address_bits(field.address.family)) {
       throw FieldError(reader.path_of("low_bit"),
-                       fmt::format("{} plus the {} bits of max stands out of the address", field.low_bit, field.bits));
+                       fmt::format("{} plus the {} bits of max exceeds the address", field.low_bit, field.bits));
     }
   } else {
     field.range.order = reader.choice("order", kOrders, Order::pseudorandom);

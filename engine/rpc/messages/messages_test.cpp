@@ -22,7 +22,7 @@ Json trial_request() {
   })");
 }
 
-/// Reads `json` and returns the path of the field it complains of.
+/// Reads `json` and returns the path of the field that the error names.
 std::string complaint(const Json& json) {
   try {
     read_trial(json);
@@ -49,7 +49,7 @@ TEST(Messages, ATrialIsReadWithItsDefaults) {
 }
 
 struct BadField {
-  const char* pointer;  // JSON pointer of what is replaced
+  const char* pointer;  // JSON pointer to the value to replace
   Json value;
   const char* field;
 };
@@ -90,7 +90,7 @@ TEST(Messages, AFieldMayVaryInSeveralAddresses) {
   const AnyAddressField field = read_trial(json).spec.streams[0].flows->source_address;
   EXPECT_EQ(field.others, (std::vector<uint128>{0x0A070000, 0xC6130000}));
   EXPECT_EQ(field.size(), 3U * 65533);
-  source["others"] = {"10.7.0.0", "10.7.12.9"};  // the same but for the bits that vary
+  source["others"] = {"10.7.0.0", "10.7.12.9"};  // the same apart from the bits that vary
   EXPECT_EQ(complaint(json), "streams[0].flows.source_address.others");
   source["others"] = {"2001:2::2"};
   EXPECT_EQ(complaint(json), "streams[0].flows.source_address.others");

@@ -27,7 +27,7 @@ Limits read_limits(FieldReader& parent) {
   return limits;
 }
 
-/// What requests of all three kinds have in common.
+/// Reads the fields that requests for trials, phase 1 and validation have in common.
 TrialSpec read_common(FieldReader& reader) {
   TrialSpec spec;
   spec.seed = reader.whole("seed", 0, kMost64);
@@ -58,7 +58,7 @@ std::vector<PortOptions> read_ports_open(const Json& params) {
   }
   reader.finish();
   if (ports.size() != 2 || ports[0].side == ports[1].side) {
-    throw FieldError("ports", "expected two ports, one of side left and one of side right");
+    throw FieldError("ports", "expected two ports, one with side left and one with side right");
   }
   return ports;
 }
@@ -73,7 +73,7 @@ NeighborsResolve read_neighbors_resolve(const Json& params) {
     link.address = read_address(item, "address");
     link.gateway = read_address(item, "gateway");
     if (link.address.family != link.gateway.family) {
-      throw FieldError(item.path_of("gateway"), "is of another family than address");
+      throw FieldError(item.path_of("gateway"), "must be of the same family as address");
     }
     if (item.find("answers") != nullptr) {
       for (const Json& text : item.list("answers")) link.answers.push_back(read_prefix(text, item.path_of("answers")));
@@ -107,9 +107,10 @@ TrialRequest read_establish(const Json& params) {
   request.spec.streams.push_back(read_stream(reader.get("stream"), "stream"));
   reader.finish();
   const StreamSpec& stream = request.spec.streams.front();
-  if (stream.kind != StreamKind::flows) throw FieldError("stream.kind", "phase 1 sends a stream of kind flows");
+  if (stream.kind != StreamKind::flows) throw FieldError("stream.kind", "must be flows in phase 1");
   if (stream.selection != Selection::enumerate) {
-    throw FieldError("stream.selection", "phase 1 enumerates: every frame is another connection (RFC 9693 §4.4)");
+    throw FieldError("stream.selection",
+                     "must be enumerate in phase 1, where every frame is a new connection (RFC 9693 §4.4)");
   }
   return request;
 }

@@ -32,7 +32,7 @@ TaggedFrames read_tagged(const Json& json, const std::string& path) {
   return tagged;
 }
 
-/// The index of the stream among `earlier` that `stream` takes turns with.
+/// Reads the name of the stream with which `stream` is interleaved and returns its index in `earlier`.
 std::optional<std::size_t> read_interleaved_with(FieldReader& reader, const StreamSpec& stream,
                                                  std::span<const StreamSpec> earlier) {
   if (reader.find("interleaved_with") == nullptr) return std::nullopt;
@@ -42,16 +42,17 @@ std::optional<std::size_t> read_interleaved_with(FieldReader& reader, const Stre
   const auto index = static_cast<std::size_t>(first - earlier.begin());
   const bool taken = std::ranges::count(earlier, std::optional{index}, &StreamSpec::interleaved_with) > 0;
   if (first->source != stream.source || first->interleaved_with || taken) {
-    throw FieldError(path, fmt::format("{} has another source or takes turns with another stream", first->name));
+    throw FieldError(path, fmt::format("{} has another source or is interleaved with another stream", first->name));
   }
   const double as_long = static_cast<double>(first->frames) / first->rate_fps * stream.rate_fps;
   if (std::abs(as_long - static_cast<double>(stream.frames)) > 1e-6 * as_long) {
-    throw FieldError(path, fmt::format("{} takes another time to send", first->name));
+    throw FieldError(path, fmt::format("{} has another duration; frames / rate_fps must be the same", first->name));
   }
   if (const auto cycle = Turns(first->frames, stream.frames).cycle(); cycle > Turns::kLongestCycle) {
-    throw FieldError(path, fmt::format("the two streams' frames come in the same order only every {} frames, {} at the "
-                                       "most; choose frames in a ratio of small numbers",
-                                       cycle, Turns::kLongestCycle));
+    throw FieldError(path,
+                     fmt::format("the order of the two streams' frames repeats after {} frames; the maximum is {}; "
+                                 "choose frames in a ratio of small numbers",
+                                 cycle, Turns::kLongestCycle));
   }
   return index;
 }
@@ -80,14 +81,14 @@ StreamSpec read_stream(const Json& json, const std::string& path, std::span<cons
   stream.interleaved_with = read_interleaved_with(reader, stream, earlier);
   reader.finish();
   if ((stream.kind == StreamKind::flows) != stream.flows.has_value()) {
-    throw FieldError(reader.path_of("flows"), "is needed by streams of kind flows, and by no others");
+    throw FieldError(reader.path_of("flows"), "is required for streams of kind flows and not allowed for others");
   }
   if (stream.arrives_as && !stream.flows) {
-    throw FieldError(reader.path_of("arrives_as"), "is only for streams of kind flows; the others' is phase 1's");
+    throw FieldError(reader.path_of("arrives_as"),
+                     "is only allowed for streams of kind flows; phase 1 sets the others'");
   }
   if (stream.flows && stream.selection == Selection::enumerate && !can_be_enumerated(*stream.flows)) {
-    throw FieldError(reader.path_of("flows"),
-                     "makes more than 2^62 four-tuples, too many to enumerate; narrow a range");
+    throw FieldError(reader.path_of("flows"), "has more than 2^62 four-tuples, too many to enumerate; narrow a range");
   }
   return stream;
 }
@@ -107,9 +108,8 @@ double read_loss_ratio(FieldReader& reader) { return reader.number("max_loss_rat
 void check_duration(const StreamSpec& stream, const std::string& path) {
   const double duration_s = stream.start_s + static_cast<double>(stream.frames) / stream.rate_fps;
   if (duration_s > kLongest_s) {
-    throw FieldError(path,
-                     fmt::format("{} frames at {} frames/s end after {:.0f} s; a trial may last {:.0f} s, 30 days",
-                                 stream.frames, stream.rate_fps, duration_s, kLongest_s));
+    throw FieldError(path, fmt::format("{} frames at {} frames/s end after {:.0f} s; the maximum is {:.0f} s (30 days)",
+                                       stream.frames, stream.rate_fps, duration_s, kLongest_s));
   }
 }
 

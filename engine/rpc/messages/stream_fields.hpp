@@ -18,7 +18,7 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream);
 double read_rate(FieldReader& reader);
 double read_loss_ratio(FieldReader& reader);
 
-/// Checks that a stream does not last longer than its results have room for; `path` is the field to name otherwise.
+/// Checks that a stream is not longer than 30 days. The error names the field `path`.
 void check_duration(const StreamSpec& stream, const std::string& path);
 
 }  // namespace natxy
