@@ -8,13 +8,14 @@
 
 namespace natxy::reference {
 
-/// The address that stands for another one in the other family: by the mappings (RFC 7757), else by the prefix (RFC
-/// 6052); none where neither has one.
+/// Translates addresses between IPv4 and IPv6, statelessly.
 class AddressTranslation {
  public:
   explicit AddressTranslation(const Translation& translation)
       : prefix_{translation.prefix}, mappings_{translation.mappings} {}
 
+  /// Returns the address in the other family that represents `address`: by a mapping (RFC 7757), or else by the prefix
+  /// (RFC 6052). Returns nothing if neither covers it.
   [[nodiscard]] std::optional<uint128> across(Family from, uint128 address) const {
     for (const AddressMapping& mapping : mappings_) {
       const Prefix& near = from == Family::ipv4 ? mapping.ipv4 : mapping.ipv6;

@@ -15,15 +15,15 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
 };
 
-/// `remote` is what it is on the right.
+/// Holds the endpoints of a connection.
 struct Connection {
   Endpoint host;    // on the left
-  Endpoint pool;    // what stands for the host on the right
-  Endpoint remote;  // whom it talks to
+  Endpoint pool;    // represents the host on the right
+  Endpoint remote;  // the host's peer, as addressed on the right
 };
 
-/// At most `capacity` connections, found from either side, in the order of their last use. Takes all its memory at
-/// once.
+/// Stores at most `capacity` connections, in the order of their last use and with lookup from either side. It allocates
+/// all memory at construction.
 class ConnectionTable {
  public:
   using Index = std::uint32_t;
@@ -35,26 +35,27 @@ class ConnectionTable {
   [[nodiscard]] bool full() const { return size_ == slots_.size(); }
   [[nodiscard]] const Connection& at(Index index) const { return slots_[index].connection; }
 
-  /// By host and remote, or by pool and remote; kNone if there is none.
+  /// Finds a connection by host and remote, or by pool and remote. Returns kNone if there is none.
   [[nodiscard]] Index find_left(const Endpoint& host, const Endpoint& remote) const;
   [[nodiscard]] Index find_right(const Endpoint& pool, const Endpoint& remote) const;
 
-  /// The table must not be full, nor know either of the connection's two pairs.
+  /// Inserts a connection. The table must not be full, nor contain either of the connection's two pairs.
   void insert(const Connection& connection);
   void erase(Index index);
-  /// A frame of it has passed; `reply`: one from the right.
+  /// Marks a connection as used by a frame. `reply` is true for a frame from the right.
   void use(Index index, bool reply);
   void clear();
 
-  /// The connection that was not used for longest: of all, of those that never had a reply. kNone if there is none.
+  /// Returns the least recently used connection, or kNone if there is none.
   [[nodiscard]] Index least_recently_used() const;
+  /// Returns the least recently used connection without a reply, or kNone if there is none.
   [[nodiscard]] Index oldest_without_reply() const { return lists_[0].oldest; }
 
  private:
   struct Slot {
     Connection connection;
-    std::uint64_t used = 0;   // a number of the last use
-    Index next_left = kNone;  // in its chain; of a free slot the next free one
+    std::uint64_t used = 0;   // sequence number of the last use
+    Index next_left = kNone;  // next in the chain; in a free slot, the next free one
     Index next_right = kNone;
     Index older = kNone;
     Index newer = kNone;
@@ -72,7 +73,7 @@ class ConnectionTable {
   std::vector<Slot> slots_;
   std::vector<Index> left_;
   std::vector<Index> right_;
-  List lists_[2];  // without a reply, with one
+  List lists_[2];  // connections without a reply, connections with one
   Index free_ = kNone;
   std::uint32_t size_ = 0;
   std::uint64_t uses_ = 0;

@@ -7,7 +7,7 @@ namespace natxy::reference {
 
 namespace {
 
-// A NAT that searched all its ports for a frame would fall behind with the next ones.
+// Searching all ports for one frame would delay the next frames.
 constexpr std::uint64_t kAttempts = 1024;
 
 std::optional<TokenBucket> bucket_of(const TableTruth& truth, const Clock& clock) {
@@ -70,7 +70,8 @@ void Connections::restart() {
   collapsed_ = false;
 }
 
-/// The host's own port on the address that is always its own, else whichever is free.
+/// Chooses the pool endpoint of a new connection: the address that a host always gets, and the host's own port if it
+/// may be kept and is free, or else another free port.
 std::optional<Endpoint> Connections::choose(const Endpoint& host, const Endpoint& remote) {
   const std::uint64_t word = mix(seed_ ^ static_cast<std::uint64_t>(host.address));
   const unsigned host_bits = address_bits(translation_.pool.network.family) - translation_.pool.length;
@@ -90,7 +91,7 @@ std::optional<Endpoint> Connections::choose(const Endpoint& host, const Endpoint
   return std::nullopt;
 }
 
-/// Why there is none, if there is none.
+/// Removes a connection from a full table, according to its policy. Returns the cause if it may not.
 std::optional<Drop> Connections::make_room() {
   ConnectionTable::Index victim = ConnectionTable::kNone;
   switch (truth_.when_full) {

@@ -13,27 +13,27 @@
 
 namespace natxy::reference {
 
-/// The connections of a NAT: makes them for frames from the left, finds them for frames from the right, and does with a
-/// full table what it was told to.
+/// Implements connection tracking for NAT: creates connections for frames from the left, finds them for frames from the
+/// right, and handles a full table as configured.
 class Connections {
  public:
   Connections(const Settings& settings, const Clock& clock);
 
-  /// What stands for `host` towards `remote` on the right, making a connection if there is none; or why there is
-  /// nothing. Counts in `counters` what went on without a state.
+  /// Translates a frame to the right: returns the pool endpoint that represents `host` towards `remote`, creating a
+  /// connection if there is none, or the cause of a drop. Counts frames forwarded without a connection in `counters`.
   std::variant<Endpoint, Drop> leave(const Endpoint& host, const Endpoint& remote, std::uint64_t now,
                                      Counters& counters);
-  /// The host that a frame from `remote` to `pool` is for.
+  /// Translates a frame to the left: returns the host that a frame from `remote` to `pool` is for.
   std::optional<Endpoint> enter(const Endpoint& pool, const Endpoint& remote);
 
   [[nodiscard]] bool is_pool(const AnyAddress& address) const { return translation_.pool.contains(address); }
   [[nodiscard]] std::uint32_t size() const { return table_.size(); }
-  /// In the units of a token bucket: what forwarding a frame takes with as many connections.
+  /// Returns the price of forwarding a frame with the current number of connections, in units of 1 / kToken.
   [[nodiscard]] std::uint64_t frame_price() const;
   [[nodiscard]] bool collapsed() const { return collapsed_; }
-  /// Empties the table and begins all sequences anew.
+  /// Empties the table and restarts all sequences.
   void clear();
-  /// As `clear`, and ends a collapse.
+  /// Does the same as `clear`, and ends a collapse.
   void restart();
 
  private:

@@ -100,7 +100,7 @@ TEST(Connections, OfRandomPortsComeBackWithOthersAfterARestart) {
   EXPECT_NE(nat.pool(host(5000)), before);
 }
 
-/// Fills a table of 3, gives the first a reply and uses it again; then a fourth connection comes.
+/// Fills a table of 3, gives the first connection a reply and uses it again; then adds a fourth connection.
 std::variant<Endpoint, Drop> overflow(Nat& nat, WhenFull policy) {
   nat.settings.table.when_full = policy;
   for (std::uint16_t port = 5001; port <= 5003; ++port) nat.pool(host(port));
@@ -120,7 +120,7 @@ TEST(Connections, OfAFullTableMakeRoomByLastUse) {
   EXPECT_EQ(nat.connections().size(), 3U);
   EXPECT_FALSE(nat.knows(5002));
   for (const int port : {5001, 5003, 5004}) EXPECT_TRUE(nat.knows(port)) << port;
-  // All have had replies now, the order of their use being 5001, 5003, 5004.
+  // All have had replies now, in the order 5001, 5003, 5004.
   EXPECT_TRUE(std::holds_alternative<Endpoint>(nat.leave(host(5005))));
   EXPECT_FALSE(nat.knows(5001));
 }

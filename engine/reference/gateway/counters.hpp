@@ -7,12 +7,12 @@
 
 namespace natxy::reference {
 
-/// Why a frame was not forwarded.
+/// Lists the causes for which a frame is dropped.
 enum class Drop : std::uint8_t {
   deaf,
   collapsed,
   malformed,
-  foreign,  // no UDP over IPv4 or IPv6, a fragment, or not sent to the gateway
+  foreign,  // not UDP over IPv4 or IPv6, a fragment, or not addressed to the gateway
   ttl,
   rate,
   recovery,
@@ -34,7 +34,7 @@ inline constexpr std::array<std::string_view, kDrops> kDropNames = {
     "recovery",       "loss",        "connection_rate", "table_full", "no_connection", "no_port",
     "untranslatable", "no_neighbor", "delay_line_full", "port_full"};
 
-/// Of one direction.
+/// Counts the frames of one direction.
 struct Counters {
   std::uint64_t received = 0;
   std::uint64_t sent = 0;

@@ -74,7 +74,7 @@ std::optional<Drop> Gateway::pass(Side side, UdpPacket& packet, std::uint64_t ar
   packet.decrement_hop_limit();
   if (const auto cause = translate(side, packet, arrival)) return cause;
   FaultSequences& faults = *of(directions_, side).faults;
-  // Both count every frame.
+  // Both sequences must advance with every frame.
   const bool lost = faults.loss.next();
   if (faults.random_loss.next() || lost) return Drop::loss;
   return std::nullopt;
@@ -93,7 +93,7 @@ std::optional<Drop> Gateway::limit(Side side, std::uint64_t arrival) {
   }
 }
 
-/// Frames that the mode has nothing to do with, such as native IPv6 in a nat64, stay as they are.
+/// Translates a frame. A frame that the mode does not concern, like native IPv6 through a NAT64, remains unchanged.
 std::optional<Drop> Gateway::translate(Side side, UdpPacket& packet, std::uint64_t arrival) {
   const Mode mode = settings_.mode;
   if (mode == Mode::forward) return std::nullopt;

@@ -15,29 +15,30 @@
 
 namespace natxy::reference {
 
-/// What is to become of a frame that has passed.
+/// Describes how a forwarded frame leaves.
 struct Departure {
   Frame frame;
   unsigned copies = 1;
   std::uint64_t behind = 0;  // how many later frames of its direction leave before it
-  std::uint64_t due = 0;     // when it leaves
+  std::uint64_t due = 0;     // tick at which it leaves
 };
 
-/// The gateway but for its ports: takes frames, gives them back changed, and tells when they leave.
+/// Implements the gateway without its ports: rewrites frames and determines when they leave. All times are in ticks.
 class Gateway {
  public:
   Gateway(const Settings& settings, const Clock& clock);
 
-  /// A frame that came from `side`; its Ethernet addresses are nobody's business here. `arrival` is when it counts as
-  /// having come, for limits; a delay begins `now`. None: dropped, and counted.
+  /// Forwards a frame from `side`, without its Ethernet addresses. Limits take `arrival` as its time of arrival; delays
+  /// begin at `now`. Returns nothing if the frame is dropped, which is counted.
   std::optional<Departure> forward(Side side, const Frame& frame, std::uint64_t arrival, std::uint64_t now);
 
-  /// Forwards nothing until then.
+  /// Makes the gateway drop all frames before the tick `until`.
   void deafen(std::uint64_t until) { deaf_until_ = until; }
   [[nodiscard]] bool deaf(std::uint64_t now) const { return now < deaf_until_; }
-  /// Empties the table, begins all sequences anew, ends a collapse.
+  /// Empties the table, restarts all sequences and ends a collapse.
   void restart();
-  /// Empties the table and begins all sequences anew; returns how many connections there were. Not after a collapse.
+  /// Empties the table and restarts all sequences. Returns the previous number of connections. Not for use after a
+  /// collapse.
   std::uint32_t clear();
   [[nodiscard]] bool collapsed() const { return connections_ && connections_->collapsed(); }
   [[nodiscard]] std::uint32_t connections() const { return connections_ ? connections_->size() : 0; }

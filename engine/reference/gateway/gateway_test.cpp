@@ -20,7 +20,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 
 uint128 address(const char* text) { return parse_address(text)->value; }
 
-/// A test frame with room for a longer header before it.
+/// Makes a test frame with room for a longer header before it.
 template <Family F>
 std::vector<std::uint8_t> frame_bytes(const char* from, std::uint16_t from_port, const char* to, std::uint16_t to_port,
                                       std::size_t size = 100, std::uint8_t ttl = 64) {
@@ -82,7 +82,8 @@ class GatewayTest : public testing::Test {
     const auto departure = pass(side, bytes);
     return departure ? look(*departure) : Seen{};
   }
-  /// Sends `frames` frames at `rate_fps` from the left and returns those that passed, with when they were due.
+  /// Sends `frames` frames at `rate_fps` from the left. Returns those that passed, with the times at which they are
+  /// due.
   std::vector<Departure> stream(std::size_t frames, std::uint64_t gap_ns = 1000) {
     std::vector<Departure> passed;
     for (std::size_t i = 0; i < frames; ++i) {

@@ -9,8 +9,8 @@ namespace natxy::reference {
 
 enum class Passage : std::uint8_t { passes, over_rate, recovering };
 
-/// The most frames a second that are forwarded, and how long nothing is once an overload has ended: once the bucket is
-/// full again.
+/// Limits the rate of forwarded frames. After an overload, which ends when the bucket is full again, nothing is
+/// forwarded for `recovery_ticks`.
 class RateLimit {
  public:
   RateLimit(TokenBucket bucket, std::uint64_t recovery_ticks) : bucket_{bucket}, recovery_{recovery_ticks} {}

@@ -8,10 +8,10 @@
 #include "pace/clock.hpp"
 #include "reference/gateway/settings.hpp"
 
-// Which frames, counted from the first, have a fault. All of it is told beforehand by settings and seed.
+// Sequences that select the frames with a fault. They depend only on the settings and the seed.
 namespace natxy::reference {
 
-/// True for every nth; never where n is 0.
+/// Returns true for every nth frame, or never if n is 0.
 class EveryNth {
  public:
   explicit EveryNth(std::uint64_t n) : n_{n} {}
@@ -26,7 +26,7 @@ class EveryNth {
   std::uint64_t count_ = 0;
 };
 
-/// True for the last k of every n.
+/// Returns true for the last k of every n frames.
 class LastOfEvery {
  public:
   explicit LastOfEvery(const LossPattern& pattern) : pattern_{pattern} {}
@@ -42,7 +42,7 @@ class LastOfEvery {
   std::uint64_t index_ = 0;
 };
 
-/// True with a probability, each time independently.
+/// Returns true with a given probability, independently for each frame.
 class WithRatio {
  public:
   WithRatio(double ratio, std::uint64_t seed)
@@ -50,13 +50,13 @@ class WithRatio {
   bool next() { return bound_ > 0 && random_word(seed_, index_++) >> 1 < bound_; }
 
  private:
-  std::uint64_t bound_;  // of 2^63
+  std::uint64_t bound_;  // the ratio times 2^63
   std::uint64_t seed_;
   std::uint64_t index_ = 0;
 };
 
-/// Delays in ticks. Shares hold nearly exactly for any number of frames in a row: multiples of the golden ratio
-/// modulo 1 fall evenly into intervals.
+/// Returns delays in ticks. Any number of consecutive frames has nearly the exact shares, because multiples of the
+/// golden ratio modulo 1 are spread evenly over intervals.
 class Delays {
  public:
   Delays(const std::vector<DelayItem>& items, std::uint64_t seed, const Clock& clock) : seed_{seed} {
@@ -82,7 +82,7 @@ class Delays {
 
  private:
   struct Item {
-    std::uint64_t bound;  // of positions, which are of 2^64
+    std::uint64_t bound;  // highest position of the item, of 2^64 positions
     std::uint64_t least;
     std::uint64_t values;
   };

@@ -9,7 +9,7 @@
 #include "packet/address.hpp"
 #include "port/port.hpp"
 
-// What the reference gateway is told to be. Where a number is called `…_every`, 0 means never.
+// The settings of the reference gateway. In a field called `…_every`, 0 means never.
 namespace natxy::reference {
 
 enum class Mode : std::uint8_t { forward, nat44, nat66, nat64, nat46, siit };
@@ -22,10 +22,10 @@ constexpr Family right_family(Mode mode) {
   return mode == Mode::nat66 || mode == Mode::nat46 ? Family::ipv6 : Family::ipv4;
 }
 
-/// Which of a free port and a host's own one a connection gets.
+/// Selects the port of a connection: the host's own port if it is free, or a random one.
 enum class PortChoice : std::uint8_t { preserve, random };
 
-/// IPv6 hosts and the IPv4 addresses that stand for them, one for one (RFC 7757).
+/// Maps IPv6 addresses to IPv4 addresses one to one (RFC 7757).
 struct AddressMapping {
   Prefix ipv4;
   Prefix ipv6;
@@ -40,7 +40,7 @@ struct Translation {
   std::vector<AddressMapping> mappings;
 };
 
-/// What a full table does with new connections.
+/// Selects the handling of new connections by a full table.
 enum class WhenFull : std::uint8_t { keep, lru, early_drop, collapse };
 
 struct TableTruth {
@@ -67,7 +67,7 @@ struct DelayItem {
   std::uint64_t max_ns = 0;
 };
 
-/// Of each `every` frames the last `frames`.
+/// Describes loss of the last `frames` of each `every` frames.
 struct LossPattern {
   std::uint64_t every = 0;
   std::uint64_t frames = 1;
@@ -85,7 +85,7 @@ struct Faults {
   std::uint64_t wrong_port_every = 0;
 };
 
-/// Indexed by the side that frames come from.
+/// Holds a value for each direction, indexed by the side from which frames come.
 template <class T>
 using BySide = std::array<T, 2>;
 template <class T>
@@ -111,8 +111,8 @@ struct Link {
 struct Settings {
   Mode mode = Mode::forward;
   BySide<Link> links;
-  Translation translation;  // of all modes but `forward`
-  TableTruth table;         // of modes that keep connections
+  Translation translation;  // for all modes except `forward`
+  TableTruth table;         // for modes that keep connections
   Truth truth;
 };
 

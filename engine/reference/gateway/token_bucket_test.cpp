@@ -13,7 +13,7 @@ constexpr std::uint64_t kStart = 77 * kHz;
 
 std::uint64_t at(double seconds) { return kStart + static_cast<std::uint64_t>(seconds * static_cast<double>(kHz)); }
 
-/// How many of `frames` evenly spaced at `rate_fps` pass.
+/// Returns how many of `frames` evenly spaced frames at `rate_fps` pass.
 std::uint64_t passed(TokenBucket& bucket, std::uint64_t frames, double rate_fps) {
   std::uint64_t count = 0;
   for (std::uint64_t i = 0; i < frames; ++i) count += bucket.take(at(static_cast<double>(i) / rate_fps)) ? 1U : 0U;
@@ -67,7 +67,7 @@ TEST(RateLimit, RecoversForAsLongAsToldOnceTheOverloadHasEnded) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(limit.take(at(0), kToken), Passage::passes);
   EXPECT_EQ(limit.take(at(0), kToken), Passage::over_rate);
   EXPECT_EQ(limit.take(at(0.005), kToken), Passage::passes);  // still overloaded: the bucket isn't full
-  // Eleven frames have been taken, so it is full after 11 ms.
+  // Eleven frames have passed, so the bucket is full after 11 ms.
   EXPECT_EQ(limit.take(at(0.012), kToken), Passage::recovering);
   EXPECT_EQ(limit.take(at(0.510), kToken), Passage::recovering);
   EXPECT_EQ(limit.take(at(0.512), kToken), Passage::passes);

@@ -14,10 +14,11 @@ namespace {
 
 constexpr std::uint16_t kMoreFragmentsOrOffset = 0x3FFF;
 constexpr std::uint16_t kDontFragment = 0x4000;
-// RFC 7915 §5.1: a longer packet must not be fragmented on the IPv4 side.
+// Longer packets must not be fragmented on the IPv4 side (RFC 7915 §5.1).
 constexpr std::size_t kMayFragment = 1260;
 
-/// HC' = ~(~HC + ~m + m'), RFC 1624; `before` and `after` are sums of the words that change.
+/// Returns the checksum after a change: HC' = ~(~HC + ~m + m') (RFC 1624). `before` and `after` are the sums of the
+/// words that change.
 std::uint16_t updated(std::uint16_t checksum, std::uint64_t before, std::uint64_t after) {
   const auto inverse = [](std::uint16_t word) { return static_cast<std::uint16_t>(~word); };
   return inverse(fold(std::uint64_t{inverse(checksum)} + inverse(fold(before)) + after));
@@ -95,7 +96,7 @@ void UdpPacket::translate(const Endpoint& source, const Endpoint& destination) {
   std::array<std::uint8_t, kEthernetBytes> ethernet{};
   std::copy_n(frame_.data, ethernet.size(), ethernet.begin());
   const std::uint8_t hops = hop_limit();
-  // Traffic class and type of service are copied (RFC 7915 §4.1, §5.1).
+  // The traffic class or type of service is copied (RFC 7915 §4.1, §5.1).
   const std::uint8_t service = family_ == Family::ipv4 ? ip_[1] : static_cast<std::uint8_t>(load_be16(ip_) >> 4 & 0xFF);
   const bool unsummed = load_raw<std::uint16_t>(udp_ + 6) == 0;
 
@@ -123,7 +124,7 @@ void UdpPacket::translate(const Endpoint& source, const Endpoint& destination) {
   put_endpoints(source, destination);
   if (family_ == Family::ipv4) store_raw(ip_ + 10, ip_checksum(checksum_of(ip_, kIpv4Bytes)));
   if (unsummed) {
-    // IPv6 needs the checksum that IPv4 did without (RFC 7915 §4.5).
+    // IPv6 requires the checksum that was optional in IPv4 (RFC 7915 §4.5).
     const std::uint64_t pseudo = pseudo_sum() - checksum_of(udp_, 4) + __builtin_bswap16(udp_bytes_) +
                                  __builtin_bswap16(std::uint16_t{kProtocolUdp});
     store_raw(udp_ + 6, udp_checksum(pseudo + checksum_of(udp_, udp_bytes_)));
@@ -134,12 +135,12 @@ void UdpPacket::translate(const Endpoint& source, const Endpoint& destination) {
 
 void UdpPacket::spoil_checksum() {
   const std::uint16_t right = load_raw<std::uint16_t>(udp_ + 6);
-  // 0 would mean that there is none.
+  // 0 would mean no checksum.
   const auto wrong = static_cast<std::uint16_t>(right ^ 0x0101);
   store_raw(udp_ + 6, wrong == 0 ? std::uint16_t{0x0202} : wrong);
 }
 
-/// Of what the UDP checksum covers: the addresses and ports.
+/// Returns the sum of the addresses and ports, which the UDP checksum covers.
 std::uint64_t UdpPacket::pseudo_sum() const {
   const std::uint64_t addresses = family_ == Family::ipv4 ? checksum_of(ip_ + 12, 8) : checksum_of(ip_ + 8, 32);
   return addresses + checksum_of(udp_, 4);

@@ -10,22 +10,22 @@
 
 namespace natxy::reference {
 
-/// Bytes that a header grows by from IPv4 to IPv6: a frame needs as many free ones before it.
+/// The number of bytes by which the IP header grows from IPv4 to IPv6. A frame needs as much free room before it.
 inline constexpr std::size_t kGrowth = 20;
 
-/// A frame without its FCS, with at least kGrowth bytes of its buffer before it.
+/// Points to a frame without its FCS. The buffer has at least kGrowth free bytes before it.
 struct Frame {
   std::uint8_t* data = nullptr;
   std::size_t length = 0;
 };
 
-/// An unfragmented UDP datagram in a frame; changes it in place. Every change keeps all checksums, incrementally (RFC
-/// 1624).
+/// Reads and changes an unfragmented UDP datagram in a frame, in place. Every change updates the checksums
+/// incrementally (RFC 1624).
 class UdpPacket {
  public:
   enum class Kind : std::uint8_t { udp, foreign, malformed };
 
-  /// Takes a frame that anybody may have sent; of kind `udp` the other members may be used.
+  /// Parses an untrusted frame. The other members may be used only if its kind is `udp`.
   explicit UdpPacket(const Frame& frame);
 
   [[nodiscard]] Kind kind() const { return kind_; }
@@ -36,10 +36,11 @@ class UdpPacket {
   [[nodiscard]] Endpoint destination() const;
 
   void decrement_hop_limit();
-  /// Addresses of the packet's own family.
+  /// Replaces the endpoints by others of the same family.
   void rewrite(const Endpoint& source, const Endpoint& destination);
-  /// To the other family, addresses being of that one (RFC 7915 §4.1, §5.1). The frame is another one afterwards.
+  /// Translates the packet to the other family, with endpoints of that family (RFC 7915 §4.1, §5.1). `frame()` changes.
   void translate(const Endpoint& source, const Endpoint& destination);
+  /// Makes the UDP checksum wrong.
   void spoil_checksum();
 
  private:
