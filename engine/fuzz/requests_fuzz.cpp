@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
       read();
     } catch (const natxy::FieldError&) {
-      // A complaint that names the field is the right answer to a bad request.
+      // The correct answer to a bad request.
     }
   };
   attempt([&] { natxy::read_ports_open(params); });
