@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-// Preloaded into testpmd that sends on a port which hands it its own frames back, such as net_ring's: fetches them on
-// another core. DRAIN_PORT is the port's name, DRAIN_CPU the core.
+// Preloaded into a testpmd that sends on a port which loops its frames back, like net_ring's. It fetches these frames
+// on another core. DRAIN_PORT names the port, DRAIN_CPU the core.
 namespace natxy {
 namespace {
 
@@ -29,7 +29,7 @@ void drain(const std::string& name, unsigned cpu) {
   while (rte_eth_dev_get_port_by_name(name.c_str(), &port) != 0 || !is_up(port)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  // Buffers go back by way of a cache then, as from every other receiver.
+  // A registered thread returns buffers through a cache, as other receivers do.
   static_cast<void>(rte_thread_register());
   std::array<rte_mbuf*, 64> frames;
   while (true) {

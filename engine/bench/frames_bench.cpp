@@ -8,11 +8,11 @@
 #include "measure/sequence_window.hpp"
 #include "packet/checksum.hpp"
 #include "packet/classifier.hpp"
-#include "packet/frame_template.hpp"
-#include "packet/test_frame_form.hpp"
+#include "packet/test_frame/frame_template.hpp"
+#include "packet/test_frame/test_frame_form.hpp"
 #include "trial/flow_source.hpp"
 
-// What one frame costs, part by part.
+// Measures the time that each step of sending and receiving takes per frame.
 namespace natxy {
 namespace {
 
@@ -26,7 +26,7 @@ TupleSpace<F> wide_space() {
   return TupleSpace<F>(fields, 1);
 }
 
-/// One iteration makes a burst; the rate printed is of frames.
+/// Makes the printed rate count frames, of which each iteration processes a burst.
 void count_frames(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kBurst));
 }
@@ -112,7 +112,7 @@ void test_frame_form(benchmark::State& state) {
   const auto frames = burst.frames();
   const TestFrameForm form(F, kSignatureBytes, 0, 0);
   while (state.KeepRunning()) benchmark::DoNotOptimize(form.leading(frames));
-  if (form.leading(frames) != kBurst) state.SkipWithError("frames are not of their form");
+  if (form.leading(frames) != kBurst) state.SkipWithError("frames do not have the form of their stream");
   count_frames(state);
 }
 BENCHMARK(test_frame_form<Family::ipv4>);

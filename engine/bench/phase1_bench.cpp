@@ -7,10 +7,10 @@
 #include <string>
 #include <thread>
 
-#include "trial/ring_bed.hpp"
+#include "trial/runner/ring_bed.hpp"
 
-// What a phase 1 of very many connections costs before its first frame and in memory: the trial itself, from one port
-// to the other over a ring. Prints a line of JSON for each family.
+// Measures the time before the first frame and the memory that a phase 1 with very many connections takes. It runs real
+// trials from one port to the other over a ring and prints a line of JSON for each family.
 namespace natxy {
 namespace {
 
@@ -28,8 +28,8 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Each port receives what the other sends.
-using Wires = std::array<rte_ring*, 2>;  // what leaves the right port, and the left
+/// Holds the rings that carry the frames of each port to the other: from the right port, and from the left.
+using Wires = std::array<rte_ring*, 2>;
 
 Wires new_wires() {
   Wires wires{};
@@ -60,7 +60,7 @@ Neighbors known_gateway(Family family) {
   return Neighbors({link});
 }
 
-/// Looks some thousand times a second when the worker began to poll and when something was on the wire.
+/// Measures when the worker began to poll and when the first frame was on the wire, by looking every kLook.
 class Witness {
  public:
   Witness(const rte_ring& wire, unsigned worker)
@@ -77,7 +77,7 @@ class Witness {
     std::uint64_t polls_at;   // ticks
     std::uint64_t leaves_at;  // ticks
   };
-  /// After the trial.
+  /// Stops measuring and returns the times. Call it after the trial.
   [[nodiscard]] Seen seen() {
     thread_.request_stop();
     thread_.join();
@@ -94,8 +94,8 @@ struct Cost {
   double prepared_ms = 0;     // from the request until the worker polls
   double first_frame_ms = 0;  // from the request until the first frame has left
   std::uint64_t established = 0;
-  std::uint64_t delays = 0;  // booked, one by one
-  std::uint64_t bytes = 0;   // by which the process has grown
+  std::uint64_t delays = 0;  // number of delays recorded
+  std::uint64_t bytes = 0;   // growth of the process's resident memory
 };
 
 Cost phase1_cost(Family family, std::uint64_t connections, std::span<const std::unique_ptr<Port>> ports,
@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
     const auto cost = [&](std::uint64_t connections) {
       return natxy::phase1_cost(family, connections, ports, wires, environment);
     };
-    cost(natxy::kWarmUp);  // the ports' buffers are in memory from now on
+    cost(natxy::kWarmUp);  // brings the ports' buffers into memory
     const natxy::Cost few = cost(natxy::kFew);
     const natxy::Cost many = cost(natxy::kMany);
     fmt::print(R"({{"name": "{}", "connections": {}, "prepared_ms": {:.1f}, "first_frame_ms": {:.1f}, )",

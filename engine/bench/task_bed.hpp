@@ -16,7 +16,7 @@
 #include "trial/sender.hpp"
 #include "trial/worker.hpp"
 
-// For benchmarks: a trial's tasks without a trial around them.
+// Runs the tasks of a trial without a trial, for benchmarks.
 namespace natxy {
 
 inline constexpr std::uint64_t kManyFrames = kMask48;
@@ -28,7 +28,7 @@ inline constexpr std::uint16_t kRunId = 1;
 inline constexpr const char* kNowhere = "net_null0,no-rx=1";
 inline constexpr MacAddress kMac = {2, 0, 0, 0, 0, 1};
 
-/// Seconds that this thread has had a core: on a shared machine others take it away now and then.
+/// Returns the CPU time of this thread in seconds, because on a shared machine it does not always have its core.
 inline double own_seconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -37,7 +37,7 @@ inline double own_seconds() {
 
 inline Clock the_clock() { return Clock{rte_get_tsc_hz()}; }
 
-/// Which fields of the four-tuple vary from frame to frame.
+/// Selects the fields of the four-tuple that vary from frame to frame.
 struct Variation {
   bool addresses = false;
   bool ports = false;
@@ -53,7 +53,7 @@ TupleSpace<F> space_of(const Variation& variation) {
   const auto port = [&](std::uint32_t min, std::uint32_t max) {
     return FieldRange{min, variation.ports ? max : min, Order::pseudorandom};
   };
-  // Addresses and ports together would be more tuples than can be enumerated.
+  // With all ports as well as addresses, there would be too many tuples to enumerate.
   const std::uint32_t last_port = variation.addresses ? 1024 + 255 : 65535;
   return TupleSpace<F>({address(0xC6120000), address(0x0A000000), port(1, 1), port(1024, last_port)}, 1);
 }
@@ -63,15 +63,15 @@ FrameTemplate<F> smallest_template() {
   return FrameTemplate<F>({smallest_frame(F), 64, false, kMac, kMac, 0, kRunId});
 }
 
-/// On what senders run, and for how long.
+/// Describes the cores and the device of a benchmark, and its duration.
 struct Bed {
   double seconds = 0;
   std::vector<unsigned> workers;  // DPDK's ids
-  std::string device;             // empty: one that throws away what it is given
-  std::optional<unsigned> drain;  // DPDK's id of who fetches what the device hands back
+  std::string device;             // empty: one that discards all frames
+  std::optional<unsigned> drain;  // DPDK's id of the core that fetches frames looped back by the device
 };
 
-/// Some drivers connect to their other side after they are opened.
+/// Waits for the link, because some drivers connect to their other side only after they are opened.
 inline void wait_for_link(const Port& port) {
   for (int tries = 0; tries < 500 && !port.link_up(); ++tries) rte_delay_us_sleep(kLook_us);
 }
@@ -99,15 +99,15 @@ void launch(Job& job, unsigned lcore) {
   rte_eal_remote_launch(run, &job, lcore);
 }
 
-/// Until `lcore` has ended, which takes about `seconds`. This thread may be on the same core and would take it away by
-/// waiting awake, or by looking.
+/// Waits until `lcore` has ended, which takes about `seconds`. It sleeps, because this thread may share the core and
+/// would disturb the job by polling.
 inline void await(unsigned lcore, double seconds) {
   rte_delay_us_sleep(static_cast<unsigned>(1e6 * seconds));
   while (rte_eal_get_lcore_state(lcore) == RUNNING) rte_delay_us_sleep(kLook_us);
   rte_eal_wait_lcore(lcore);
 }
 
-/// A trial's worker, and how long it had its core.
+/// Runs a worker and measures the CPU time that it had.
 struct TimedWorker {
   Worker worker;
   double seconds = 0;

@@ -19,12 +19,12 @@
 #include "trial/receiver.hpp"
 #include "version.hpp"
 
-// What cores can send, answer or receive when nothing but the engine's own tasks limits them: the very tasks that a
-// trial runs, on a port that costs next to nothing or on one that is named. Prints one line of JSON: frames per second.
+// Measures how many frames per second cores can send, answer or receive if only the engine's tasks limit them. It runs
+// the tasks of a trial on a given port, or on one that costs next to nothing, and prints one line of JSON.
 namespace natxy {
 namespace {
 
-/// Fetches what comes back on the senders' port, on a core of its own.
+/// Fetches the frames that the senders' port loops back, on a core of its own.
 struct Drain {
   const Port& port;
   const std::atomic<bool>& stop;
@@ -42,7 +42,7 @@ std::string speed(std::uint64_t frames, double fps) {
   return fmt::format(R"("frames": {}, "fps": {:.0f})", frames, fps);
 }
 
-/// Of all workers together, each with a queue of the port and its share of the frames.
+/// Measures the rate of all workers together. Each has a queue of the port and its share of the frames.
 template <Family F, class MakeFlows>
 std::string send_frames(const Bed& bed, const MakeFlows& make_flows) {
   PortOptions options;
@@ -84,7 +84,7 @@ std::string send(const Variation& variation, bool enumerated, const Bed& bed) {
   return send_frames<F>(bed, [&] { return std::make_unique<RandomFlows<F>>(space); });
 }
 
-/// With connections 0 to `connections` - 1 of `space`.
+/// Makes a state table of the first `connections` tuples of `space`.
 template <Family F>
 std::unique_ptr<StateTable<F>> filled_table(const TupleSpace<F>& space, std::uint64_t connections) {
   auto table = std::make_unique<StateTable<F>>();
@@ -106,10 +106,11 @@ std::string respond(std::uint64_t connections, const Bed& bed) {
   return send_frames<F>(bed, [&] { return std::make_unique<ReplyFlows<F>>(*table, cycle); });
 }
 
-/// Frames of one stream, handed over by a ring; only the receiver's own work is timed.
+/// Measures the rate at which a receiver processes the frames of one stream, fed through a ring. Only the receiver is
+/// timed.
 template <Family F>
 std::string receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& space, const Bed& bed) {
-  constexpr unsigned kRound = 2048;  // as many as a port's queue holds
+  constexpr unsigned kRound = 2048;  // the size of a port's queue
   rte_ring* ring = rte_ring_create("wire", 2 * kRound, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
   rte_eth_from_rings("wire", &ring, 1, &ring, 1, 0);
   PortOptions options;
@@ -153,8 +154,8 @@ std::string receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& sp
   return speed(received, static_cast<double>(received) / busy);
 }
 
-/// Phase 1's receiver, which also fills its state table. The table is as large as what is received here, so that every
-/// write goes to memory not touched lately.
+/// Fills the state table as phase 1 does, but again and again. The table is so large that every write goes to memory
+/// that is not in a cache.
 template <Family F>
 class RecordAround final : public ArrivalCheck {
  public:
@@ -198,7 +199,7 @@ double seconds_of(const Schedule& schedule) {
   return kBeforeStart_s + the_clock().seconds(schedule.end() - schedule.start());
 }
 
-/// When frames left after they were due, by the engine's way of sending.
+/// Measures the lateness of frames sent by the engine's sender.
 Histogram paced(const Schedule& schedule, const Port& port, std::unique_ptr<FrameSource> frames, unsigned lcore) {
   std::atomic<bool> stop = false;
   TimedWorker worker(std::make_unique<Sender>(port, 0, std::move(frames), setup_of(schedule)), stop);
@@ -212,7 +213,7 @@ Histogram paced(const Schedule& schedule, const Port& port, std::unique_ptr<Fram
   return reports.front().pacing.lateness;
 }
 
-/// The same by the simplest way: each frame is made, waited for until it is due and sent alone.
+/// Measures the lateness of the simplest sender, which builds each frame, waits until it is due and sends it alone.
 Histogram spun(const Schedule& schedule, const Port& port, std::unique_ptr<FrameSource> frames, unsigned lcore) {
   Histogram lateness;
   auto send_all = [&] {
@@ -232,8 +233,7 @@ Histogram spun(const Schedule& schedule, const Port& port, std::unique_ptr<Frame
   return lateness;
 }
 
-/// No frame at all: how late a loop that only reads the clock sees that one is due. On this core no program sees it
-/// sooner.
+/// Measures the lateness of a loop that only reads the clock and sends nothing. No program on this core can be earlier.
 Histogram seen(const Schedule& schedule, const Port& /*port*/, std::unique_ptr<FrameSource> /*frames*/,
                unsigned lcore) {
   Histogram lateness;
@@ -298,7 +298,7 @@ int main(int argc, char** argv) {
   const auto chosen = complete ? cases.find(arguments[0]) : cases.end();
   if (chosen == cases.end() || bed.seconds <= 0) {
     fmt::print(stderr, "usage: task_bench CASE CPU[,CPU…] SECONDS [DEVICE [CPU]]\n");
-    fmt::print(stderr, "the last CPU fetches what the device hands back, as net_ring does\n");
+    fmt::print(stderr, "the last CPU fetches frames that the device loops back, as net_ring does\n");
     for (const auto& [name, run] : cases) fmt::print(stderr, "  {}\n", name);
     return 2;
   }

@@ -26,7 +26,7 @@ void place_in_one(std::span<const std::uint32_t> values, uint128 base, unsigned 
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint64_t value = values[i];
     addresses.low[i] = low | (low_bit < 64 ? value << low_bit : 0);
-    // Those bits that pass the middle: a shift by 64 has to be made in two.
+    // The bits that reach the upper half. Two shifts, because one by 64 bits is undefined.
     addresses.high[i] = high | (low_bit < 64 ? value >> 1 >> (63 - low_bit) : value << (low_bit - 64));
   }
 }
@@ -35,7 +35,7 @@ void place_in_one(std::span<const std::uint32_t> values, uint128 base, unsigned 
 
 template <Family F>
 AddressSet<F>::AddressSet(const AddressField<F>& field)
-    // A fixed address keeps all its bits: its only value must add nothing.
+    // A fixed address keeps all its bits, so its only value is 0.
     : low_bit_{field.bits == 0 ? 0 : field.low_bit},
       min_{field.bits == 0 ? 0 : field.range.min},
       values_{field.bits == 0 ? 1 : field.range.size()} {
@@ -43,7 +43,7 @@ AddressSet<F>::AddressSet(const AddressField<F>& field)
   for (const Address<F> other : field.others) bases_.push_back(with_bits_cleared(other, field));
   const std::uint64_t size = bases_.size() * values_.value();
   if (size > std::uint64_t{1} << 32) throw std::invalid_argument("more than 2^32 addresses");
-  // With one address its values serve as numbers, and nothing is left to divide.
+  // With a single address, its values serve as numbers, and `place` needs no division.
   const std::uint32_t first = bases_.size() == 1 ? min_ : 0;
   numbers_ = {first, static_cast<std::uint32_t>(first + (size - 1)), field.range.order};
 }

@@ -12,8 +12,9 @@
 
 namespace natxy {
 
-/// Addresses in each of which `range.size()` values stand `low_bit` bits above the least significant bit, in place of
-/// `bits` bits. `bits` is 0 where nothing varies but the choice among `base` and `others`.
+/// Describes the addresses that one field of a four-tuple takes: `base` and `others`, in each of which a bit field
+/// takes all values of `range`. The bit field is `bits` bits long and starts `low_bit` bits above the least significant
+/// bit. With `bits` 0, the addresses are used unchanged.
 template <Family F>
 struct AddressField {
   Address<F> base = 0;
@@ -23,23 +24,23 @@ struct AddressField {
   std::vector<Address<F>> others;
 };
 
-/// An address field's addresses by their numbers: the values of the first address, then those of the next.
+/// Numbers the addresses of an AddressField: first all values of `base`, then those of each address in `others`.
 template <Family F>
 class AddressSet {
  public:
   explicit AddressSet(const AddressField<F>& field);
 
-  /// What `place` takes, in the field's order.
+  /// Returns the range of numbers that `place` accepts, in the field's order.
   [[nodiscard]] const FieldRange& numbers() const { return numbers_; }
 
-  /// The addresses of `numbers`, at most kBurst.
+  /// Sets `addresses` to the addresses with these `numbers`, at most kBurst.
   void place(std::span<const std::uint32_t> numbers, AddressLanes<F>& addresses) const;
 
  private:
   std::vector<Address<F>> bases_;
   unsigned low_bit_;
   std::uint32_t min_;
-  Divisor values_;  // of each address
+  Divisor values_;  // per address
   FieldRange numbers_;
 };
 

@@ -10,7 +10,7 @@
 namespace natxy {
 namespace {
 
-/// Of numbers 0, 1, … of a set.
+/// Returns all addresses of a set, in the order of their numbers.
 template <Family F>
 std::vector<Address<F>> all_of(const AddressSet<F>& set) {
   std::vector<Address<F>> addresses;
@@ -23,7 +23,7 @@ std::vector<Address<F>> all_of(const AddressSet<F>& set) {
   return addresses;
 }
 
-/// The addresses as their definition says, by other means than the set's.
+/// Computes a field's addresses from their definition, bit by bit, independently of AddressSet.
 template <Family F>
 std::vector<Address<F>> expected_of(const AddressField<F>& field) {
   std::vector<Address<F>> bases = {field.base};
@@ -42,7 +42,7 @@ std::vector<Address<F>> expected_of(const AddressField<F>& field) {
   return addresses;
 }
 
-/// Fields of random bits anywhere in the address, with random other addresses.
+/// Checks fields with bit fields of random length and position and with random other addresses.
 template <Family F>
 void expect_every_bit_in_its_place() {
   std::mt19937_64 random(1);

@@ -9,8 +9,8 @@
 #include "flow/cycle.hpp"
 #include "flow/tuple_space.hpp"
 
-// Flow sets of every kind, made at random: each tuple comes exactly once. What a tuple is made of is found out again
-// from its addresses and ports alone.
+// Tests with random flow fields that a space contains every tuple exactly once. A tuple's number is computed back from
+// its addresses and ports alone.
 namespace natxy {
 namespace {
 
@@ -24,7 +24,7 @@ std::uint64_t hash_of(uint128 value) {
   return mix(static_cast<std::uint64_t>(value) ^ mix(static_cast<std::uint64_t>(value >> 64)));
 }
 
-/// Finds the number of an address among those of a field, or none.
+/// Finds the number of an address among those of a field. Throws std::out_of_range if the field does not have it.
 template <Family F>
 class Numbering {
  public:
@@ -38,7 +38,7 @@ class Numbering {
   [[nodiscard]] std::uint64_t of(Address<F> address) const {
     const auto base = bases_.find(hash_of(address & ~varying()));
     const auto value = static_cast<std::uint64_t>((address & varying()) >> field_.low_bit) - field_.range.min;
-    if (base == bases_.end() || value >= values()) throw std::out_of_range("an address that the field doesn't have");
+    if (base == bases_.end() || value >= values()) throw std::out_of_range("the field does not have this address");
     return base->second * values() + value;
   }
 
@@ -52,7 +52,7 @@ class Numbering {
   std::unordered_map<std::uint64_t, std::uint64_t> bases_;
 };
 
-/// The other way round: from a tuple to its place in a space in which every field counts up.
+/// Maps a tuple back to its place in the space in which every field counts up.
 template <Family F>
 class Places {
  public:
@@ -68,7 +68,7 @@ class Places {
 
  private:
   static std::uint64_t port(std::uint16_t port, const FieldRange& range) {
-    if (port < range.min || port > range.max) throw std::out_of_range("a port that the field doesn't have");
+    if (port < range.min || port > range.max) throw std::out_of_range("the field does not have this port");
     return port - range.min;
   }
 
@@ -83,13 +83,13 @@ class Maker {
 
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
 
-  /// A range of `size` values within `bits` bits.
+  /// Makes a range of `size` values within `bits` bits.
   FieldRange range(std::uint64_t size, unsigned bits) {
     const std::uint64_t first = below((std::uint64_t{1} << bits) - size + 1);
     return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(first + size - 1), kOrders[below(3)]};
   }
 
-  /// Of about `size` addresses: one bit field anywhere, in one address or in several.
+  /// Makes a field of about `size` addresses: one bit field at a random position, in one address or in several.
   template <Family F>
   AddressField<F> address(std::uint64_t size) {
     AddressField<F> field;
@@ -116,7 +116,7 @@ class Maker {
     return field;
   }
 
-  /// Of up to about 2^`width` tuples.
+  /// Makes fields of up to about 2^`width` tuples.
   template <Family F>
   Fields<F> fields(double width) {
     double shares[4];
@@ -183,7 +183,7 @@ TEST(Coverage, EveryTupleOnceOfAnyFieldsInAnyOrder) {
 }
 
 TEST(Coverage, EveryTupleOnceOf2To24) {
-  // 256 networks, 16 hosts in each, 16 sources, 16 and 16 ports.
+  // 256 networks with 16 hosts each, 16 sources, 16 ports at each end.
   Fields<Family::ipv6> fields;
   fields.destination_address = {parse_address("2001:2:0:8100::2")->value, 16, 4, {0, 15, Order::pseudorandom}, {}};
   for (uint128 network = 1; network < 256; ++network) {
@@ -196,7 +196,7 @@ TEST(Coverage, EveryTupleOnceOf2To24) {
   expect_every_tuple_once<Family::ipv6>(fields, 3);
 }
 
-/// By the birthday paradox 2^20 of 2^36 places drawn with any freedom would meet eight times.
+/// Of 2^20 places drawn independently from 2^36, about eight pairs would coincide (birthday paradox).
 template <Family F>
 void expect_distinct_samples(double width) {
   constexpr std::size_t samples = std::size_t{1} << 20;
@@ -262,7 +262,7 @@ TEST(Coverage, ASpaceWhoseFieldsCountIsExactToItsLastTuple) {
   EXPECT_EQ(places.of(space.at(space.size() - 1)), space.size() - 1);
 }
 
-/// However a stream is cut into bursts and queues.
+/// A stream may be divided into bursts and queues in any way.
 TEST(Coverage, ATupleDependsOnItsSequenceNumberAlone) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Maker maker(seed);

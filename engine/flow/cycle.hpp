@@ -9,7 +9,7 @@
 
 namespace natxy {
 
-/// What remains of `series` divided by `size`, round and round.
+/// Sets `indexes` to the first numbers of `series`, modulo `size`.
 inline void wrap(const Series& series, std::uint64_t size, std::span<std::uint64_t> indexes) {
   const Series within{series.first % size, series.stride % size};
   if (within.first + uint128{within.stride} * indexes.size() <= size) {
@@ -19,19 +19,19 @@ inline void wrap(const Series& series, std::uint64_t size, std::span<std::uint64
   }
 }
 
-/// The order in which a stream goes round and round through `size` connections.
+/// Maps the sequence numbers of a stream to `size` connections, which the stream visits again and again in `order`.
 class Cycle {
  public:
   Cycle(std::uint64_t size, Order order, std::uint64_t seed) : size_{size}, order_{order} {
     if (order == Order::pseudorandom) permutation_.emplace(size, seed);
   }
 
-  /// The connections of the frames of `sequences`, as many as `connections` has room for.
+  /// Sets `connections` to the connections of the first frames of `sequences`, as many as it has room for.
   void at(const Series& sequences, std::span<std::uint64_t> connections) const {
     wrap(sequences, size_, connections);
     place(connections);
   }
-  /// Turns any frames' numbers into their connections.
+  /// Replaces sequence numbers, in any order, by their connections.
   void of(std::span<std::uint64_t> sequences) const {
     for (std::uint64_t& sequence : sequences) sequence %= size_;
     place(sequences);

@@ -36,7 +36,7 @@ TEST(Divisor, IsExactAtTheEdgesOfEveryDivisor) {
     const std::uint64_t near_power = (std::uint64_t{1} << (random() % 33)) + random() % 3 - 1;
     const std::uint64_t divisor = i % 2 == 0 ? 1 + (random() % kMostDivisor >> (random() % 32)) : near_power;
     if (divisor == 0 || divisor > kMostDivisor) continue;
-    // Long dividends and short ones are divided in different ways.
+    // Large and small dividends are divided in different ways.
     for (const std::uint64_t most : {kMostDividend, kMostDividend >> (random() % 62), kMostDividend >> 12}) {
       std::vector<std::uint64_t> dividends = {most - 1, random() % most};
       const std::uint64_t quotients = most / divisor;

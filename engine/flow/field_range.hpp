@@ -7,7 +7,7 @@ namespace natxy {
 
 enum class Order : std::uint8_t { increasing, decreasing, pseudorandom };
 
-/// The values one field of a four-tuple takes: `min` to `max`, in `order`.
+/// Describes the values that one field of a four-tuple takes: `min` to `max`, in `order`.
 struct FieldRange {
   std::uint32_t min = 0;
   std::uint32_t max = 0;

@@ -7,19 +7,19 @@
 
 namespace natxy {
 
-/// A well-mixed 64-bit word from any other: the finalizer of SplitMix64 (Steele, Lea, Flood 2014).
+/// Mixes the bits of a word with the finalizer of SplitMix64 (Steele, Lea, Flood 2014).
 constexpr std::uint64_t mix(std::uint64_t word) {
   word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9;
   word = (word ^ (word >> 27)) * 0x94D049BB133111EB;
   return word ^ (word >> 31);
 }
 
-/// The `index`th word of the random sequence named by `seed`.
+/// Returns word `index` of the random sequence that belongs to `seed`.
 constexpr std::uint64_t random_word(std::uint64_t seed, std::uint64_t index) {
   return mix(seed + (index + 1) * 0x9E3779B97F4A7C15);
 }
 
-/// A random word scaled to [0, bound) without division.
+/// Scales a random word to [0, bound) without a division.
 constexpr std::uint64_t scale(std::uint64_t word, std::uint64_t bound) {
   return static_cast<std::uint64_t>((uint128{word} * bound) >> 64);
 }

@@ -8,22 +8,24 @@
 
 namespace natxy {
 
-/// A seeded bijection of [0, size): a pseudorandom order of any number of things in constant time and no memory.
+/// Maps [0, size) to itself one to one, in a pseudorandom order that the seed selects, in constant time and memory.
 ///
-/// A generalized Feistel network (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002) over
-/// pairs (left, right) with left < a, right < b, b a power of two and a·b barely above `size`; the few results outside
-/// are walked on from until one is inside. Its order is for measuring, not for secrets.
+/// It is a generalized Feistel network (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002) over
+/// pairs (left, right) with left < a and right < b, where b is a power of two and a·b barely exceeds `size`. The few
+/// results outside [0, size) pass through the network again until they are inside. The order is not cryptographically
+/// secure.
 class Permutation {
  public:
-  /// `size` from 1 to 2^62.
+  /// Takes a size from 1 to 2^62; throws std::invalid_argument for any other.
   Permutation(std::uint64_t size, std::uint64_t seed);
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
-  /// Replaces each of `indexes`, all below `size()`. Many at once take a fraction of the time of one after the other.
+  /// Replaces each of `indexes`, all below `size()`, by its image. One call for many indexes takes a fraction of the
+  /// time of a call for each.
   void operator()(std::span<std::uint64_t> indexes) const {
     once(indexes);
-    // Almost always all are inside, and the highest tells that for a fraction of a look at each.
+    // Almost always all are inside. Comparing only the highest takes a fraction of the time of comparing each.
     std::uint64_t highest = 0;
     for (const std::uint64_t index : indexes) highest = std::max(highest, index);
     if (highest < size_) return;
@@ -39,7 +41,7 @@ class Permutation {
  private:
   static constexpr std::size_t kRounds = 4;
 
-  /// Halves of 32 bits and no branch: compilers make vector instructions of it.
+  /// Applies the network once. Its halves have 32 bits and its loop has no branch, so that compilers vectorize it.
   void once(std::span<std::uint64_t> indexes) const {
     for (std::uint64_t& index : indexes) {
       auto left = static_cast<std::uint32_t>(index >> right_bits_);
@@ -54,7 +56,7 @@ class Permutation {
     }
   }
 
-  /// The higher a bit, the better it is mixed.
+  /// Returns a random word for `half`. Its high bits are better mixed than its low bits.
   static std::uint32_t random_of(std::uint32_t half, std::uint32_t key) {
     std::uint32_t word = (half ^ key) * 0x7FEB352D;
     word ^= word >> 15;

@@ -89,7 +89,7 @@ TEST(Permutation, TheSeedDecidesTheOrder) {
   EXPECT_LT(same, 5);
 }
 
-/// Pearson's statistic of how the first values spread over 64 equal bins; its mean is 63, its deviation about 11.
+/// Pearson's statistic of 64 equal bins has a mean of 63 and a standard deviation of about 11.
 TEST(Permutation, TheFirstValuesSpreadEvenly) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const std::uint64_t size = 4'000'000;
@@ -119,7 +119,7 @@ TEST(Permutation, NeighboursDoNotStayNeighbours) {
   }
 }
 
-/// How far apart the values of neighbours are, round the circle, spreads as evenly as the values do: 64 bins, as above.
+/// The distances between the values of neighbours, modulo the size, spread as evenly as the values; 64 bins, as above.
 TEST(Permutation, TheDistancesOfNeighboursSpreadEvenly) {
   for (const std::uint64_t size : {std::uint64_t{4'000'000}, std::uint64_t{100'000'000}, std::uint64_t{1} << 48}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {

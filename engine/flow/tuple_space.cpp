@@ -22,7 +22,7 @@ TupleSpace<F>::TupleSpace(const Fields& fields, std::uint64_t seed)
   std::uint64_t permuted = 1;
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     const std::uint64_t values = ranges_.at(i).size();
-    // One value comes in any order; in this one nobody has to count it.
+    // A single value has no order. As part of the permutation it needs no counting.
     if (values == 1) ranges_.at(i).order = Order::pseudorandom;
     size_ = values > kMostTuples / std::max<std::uint64_t>(size_, 1) ? 0 : size_ * values;
     if (size_ != 0 && is_permuted(i)) permuted *= values;
@@ -101,7 +101,8 @@ void TupleSpace<F>::random(const Series& sequences, std::size_t count, TupleLane
 
 template <Family F>
 void TupleSpace<F>::compose(const Digits& values, std::size_t count, TupleLanes<F>& tuples) const {
-  // What was split off first comes first: a vector is not read from single stores until they have left the core.
+  // The ports come first because they were stored first: a vector load from scalar stores stalls until these have left
+  // the store buffer.
   for (std::size_t i = 0; i < count; ++i) {
     tuples.source_port[i] = static_cast<std::uint16_t>(values[source_port][i]);
     tuples.destination_port[i] = static_cast<std::uint16_t>(values[destination_port][i]);

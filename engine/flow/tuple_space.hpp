@@ -16,11 +16,11 @@
 
 namespace natxy {
 
-/// All four-tuples a stream may use, numbered from 0 to `size()` − 1 in mixed radix; most significant first:
+/// Numbers all four-tuples of a stream from 0 to `size()` − 1 in mixed radix. The digits are, most significant first:
 /// destination address, source address, destination port, source port.
 ///
-/// Fields of pseudorandom order are permuted together, as one number made of their digits, so that their
-/// combinations come in pseudorandom order; the others count up or down. Each tuple appears exactly once.
+/// Fields of pseudorandom order are permuted together, as one number made of their digits, so that their combinations
+/// are in pseudorandom order. The other fields count up or down. Each tuple appears exactly once.
 template <Family F>
 class TupleSpace {
  public:
@@ -33,10 +33,10 @@ class TupleSpace {
 
   TupleSpace(const Fields& fields, std::uint64_t seed);
 
-  /// 0 if there are more than 2^62 tuples: they can be drawn at random but not numbered.
+  /// Returns the number of tuples, or 0 if it exceeds 2^62: then tuples can be drawn at random but not numbered.
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
-  /// The tuples numbered `numbers`, at most kBurst, all below `size()`.
+  /// Sets `tuples` to the tuples with these `numbers`, at most kBurst and all below `size()`.
   void at(std::span<const std::uint64_t> numbers, TupleLanes<F>& tuples) const;
   [[nodiscard]] Tuple<F> at(std::uint64_t number) const {
     TupleLanes<F> tuples;
@@ -44,9 +44,9 @@ class TupleSpace {
     return tuples.get(0);
   }
 
-  /// The tuples of the first `count` frames of `sequences`, every field on its own: one of pseudorandom order is drawn
-  /// uniformly for each frame (RFC 4814 §4), the others take their next value with each frame and begin again after the
-  /// last. The same sequence number has the same tuple again.
+  /// Sets `tuples` to the tuples of the first `count` frames of `sequences`, each field independently of the others. A
+  /// field of pseudorandom order is drawn uniformly for each frame (RFC 4814 §4). Any other field advances by one value
+  /// with each frame and starts again after its last. A sequence number always has the same tuple.
   void random(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) const;
 
  private:
@@ -54,7 +54,7 @@ class TupleSpace {
   using Digits = std::array<Lanes<std::uint32_t>, Position::count_>;
 
   [[nodiscard]] bool is_permuted(std::size_t field) const { return ranges_[field].order == Order::pseudorandom; }
-  /// From the first value of a field in its order.
+  /// Returns value number `digit` of a field that counts up or down.
   static std::uint32_t counted(const FieldRange& range, std::uint32_t digit) {
     return range.order == Order::decreasing ? range.max - digit : range.min + digit;
   }
@@ -67,7 +67,7 @@ class TupleSpace {
   std::uint64_t size_ = 1;
   std::uint64_t seed_;
   std::optional<Permutation> permutation_;  // of the pseudorandom fields' combinations
-  bool only_permuted_ = false;              // no field counts
+  bool only_permuted_ = false;              // no field counts up or down
 };
 
 extern template class TupleSpace<Family::ipv4>;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "packet/test_frame_form.hpp"
+#include "packet/test_frame/test_frame_form.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::uint8_t> frame{data, size};
   const natxy::Classified judged = natxy::classify(frame);
   if (natxy::name_of(judged.kind).empty()) __builtin_trap();
-  // Whatever has a form is an intact test frame; the form is that of what the frame says it is.
+  // A frame that has the form of the stream in its signature must be an intact test frame.
   natxy::Signature signature;
   std::size_t payload_bytes = natxy::kSignatureBytes;
   if (judged.datagram.udp != nullptr) {

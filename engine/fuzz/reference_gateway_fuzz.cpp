@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "reference/gateway.hpp"
+#include "reference/gateway/gateway.hpp"
 
 namespace natxy::reference {
 
-/// A gateway of `mode` with everything that a frame can touch.
+/// Makes a gateway of `mode` with all features that process frames.
 static Gateway gateway_of(Mode mode) {
   Settings settings;
   settings.mode = mode;
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                           gateway_of(Mode::nat64),   gateway_of(Mode::nat46), gateway_of(Mode::siit)};
   const natxy::Side side = data[0] % 2 == 0 ? natxy::Side::left : natxy::Side::right;
   Gateway& gateway = gateways[data[0] / 2 % gateways.size()];
-  // Of exactly the frame's size, so that a step over its end is seen.
+  // The buffer has exactly the frame's size, so that AddressSanitizer detects accesses beyond its end.
   std::vector<std::uint8_t> bytes(kGrowth + size - 1);
   std::copy_n(data + 1, size - 1, bytes.begin() + kGrowth);
   const auto departure = gateway.forward(side, {bytes.data() + kGrowth, size - 1}, 0, 0);

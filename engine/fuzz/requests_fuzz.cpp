@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/messages.hpp"
+#include "rpc/messages/requests.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using natxy::Json;
@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
       read();
     } catch (const natxy::FieldError&) {
-      // A complaint that names the field is the right answer to a bad request.
+      // The correct answer to a bad request.
     }
   };
   attempt([&] { natxy::read_ports_open(params); });

@@ -8,7 +8,7 @@
 
 namespace natxy {
 
-/// Counts of signed values, as exact as Histogram on either side of zero.
+/// Counts signed values, as exactly as Histogram does, on either side of zero.
 class SignedHistogram {
  public:
   void record(std::int64_t value) {
@@ -30,21 +30,21 @@ class SignedHistogram {
   [[nodiscard]] std::int64_t max() const {
     return above_.count() > 0 ? static_cast<std::int64_t>(above_.max()) : -static_cast<std::int64_t>(below_.min());
   }
-  /// Smallest x with F(x) ≥ `fraction` (RFC 2330 §11.3), to the bucket.
+  /// Returns the smallest x with F(x) ≥ `fraction` (RFC 2330 §11.3), to the accuracy of a bucket.
   [[nodiscard]] std::int64_t percentile(double fraction) const;
 
  private:
-  Histogram below_;  // magnitudes
+  Histogram below_;  // magnitudes of negative values
   Histogram above_;
 };
 
-/// Inter-packet delay variation D(i) − D(i−1) of frames that follow each other in sending order (RFC 8219 §7.3.2), in
-/// whatever order they arrive; in constant memory.
+/// Measures the inter-packet delay variation D(i) − D(i−1) of frames that follow each other in sending order (RFC 8219
+/// §7.3.2), in constant memory. Frames may arrive in any order.
 class DelayVariation {
  public:
   DelayVariation() : recent_(kRecent) {}
 
-  /// Once for every distinct frame.
+  /// Records the delay of a frame. Call it once for every distinct frame.
   void arrive(std::uint64_t sequence, std::uint64_t delay) {
     if (sequence > 0 && at(sequence - 1).sequence == sequence - 1) {
       variation_.record(static_cast<std::int64_t>(delay) - static_cast<std::int64_t>(at(sequence - 1).delay));

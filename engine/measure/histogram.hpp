@@ -11,8 +11,8 @@
 
 namespace natxy {
 
-/// Counts of values from 0 to 2^48 − 1, log-linear: exact below 2048, within 1/1024 (0.1 %) above; minimum, maximum and
-/// sum are exact. `record` costs a few instructions and never allocates.
+/// Counts values from 0 to 2^48 − 1 in log-linear buckets: exactly below 2048, to within 1/1024 (0.1 %) above. Minimum,
+/// maximum and sum are exact. `record` takes a few instructions and never allocates.
 class Histogram {
  public:
   void record(std::uint64_t value, std::uint64_t times = 1) {
@@ -27,16 +27,16 @@ class Histogram {
   void add(const Histogram& other);
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  /// Zero without values, as are `max`, `mean` and `percentile`.
+  /// Returns the least value. An empty histogram's `min`, `max`, `mean` and `percentile` are 0.
   [[nodiscard]] std::uint64_t min() const { return count_ == 0 ? 0 : min_; }
   [[nodiscard]] std::uint64_t max() const { return max_; }
   [[nodiscard]] double mean() const {
     return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_);
   }
 
-  /// Smallest x with F(x) ≥ `fraction` (RFC 2330 §11.3), to the bucket: its upper bound, but never above `max()`.
+  /// Returns the smallest x with F(x) ≥ `fraction` (RFC 2330 §11.3): the upper bound of its bucket, at most `max()`.
   [[nodiscard]] std::uint64_t percentile(double fraction) const;
-  /// The `rank`th smallest value, from 1 to `count()`, to the bucket.
+  /// Returns the `rank`th smallest value, from 1 to `count()`, to the accuracy of a bucket.
   [[nodiscard]] std::uint64_t at_rank(std::uint64_t rank) const;
 
   /// Calls `use(upper bound, count)` for every bucket that has values, in increasing order.
@@ -53,7 +53,8 @@ class Histogram {
   static constexpr std::uint64_t kMost = (std::uint64_t{1} << kValueBits) - 1;
   static constexpr std::size_t kBuckets = std::size_t{kValueBits - kLinearBits + 1} << kLinearBits;
 
-  /// Buckets of one power of two are 2^kLinearBits in number; the first two powers share an exact scale.
+  /// Returns the bucket of a value. Values below 2^(kLinearBits + 1) have a bucket each; above, each power of two has
+  /// 2^kLinearBits buckets.
   static std::size_t bucket_of(std::uint64_t value) {
     const auto width = static_cast<unsigned>(std::bit_width(value));
     const unsigned shift = width > kLinearBits + 1 ? width - kLinearBits - 1 : 0;

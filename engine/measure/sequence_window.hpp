@@ -9,7 +9,7 @@
 
 namespace natxy {
 
-/// The first and the last of the lost frames' sequence numbers.
+/// Holds the first and the last sequence number of a stream's lost frames.
 struct LostRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -17,18 +17,19 @@ struct LostRange {
   bool operator==(const LostRange&) const = default;
 };
 
-/// Tells distinct frames from duplicates by their sequence numbers, in constant memory.
+/// Distinguishes distinct frames from duplicates by their sequence numbers, in constant memory.
 ///
-/// It remembers the last `width` numbers up to the highest one seen. What arrives later than that can't be told from a
-/// duplicate: it is counted apart and never as a distinct frame, so that a duplicate never hides a loss.
+/// It remembers the last `width` numbers up to the highest one seen. A frame with a lower number may be a duplicate. It
+/// is counted separately and never as a distinct frame, so that a duplicate never hides a loss.
 class SequenceWindow {
  public:
   enum class Arrival : std::uint8_t { distinct, distinct_reordered, duplicate, beyond_window };
 
-  /// `frames`: how many a stream sends; a window never needs more.
+  /// Makes a window for a stream of `frames` frames, no wider than the stream is long.
   explicit SequenceWindow(std::uint64_t frames)
       : width_{std::bit_ceil(std::clamp<std::uint64_t>(frames, 64, kWidest))}, seen_(width_ / 64, 0) {}
 
+  /// Records and classifies a frame.
   Arrival arrive(std::uint64_t sequence) {
     if (sequence >= next_) {
       advance(sequence + 1);
@@ -41,8 +42,8 @@ class SequenceWindow {
     return Arrival::distinct_reordered;
   }
 
-  /// The same of `count` numbers from `first` on, at most 64: true if all are above every one seen, and thus distinct;
-  /// otherwise nothing has been done.
+  /// Records `count` numbers from `first` on, at most 64, if all are above every number seen and thus distinct.
+  /// Otherwise it records nothing and returns false.
   bool arrive_in_order(std::uint64_t first, std::uint64_t count) {
     if (first < next_) return false;
     advance(first + count);
@@ -51,7 +52,7 @@ class SequenceWindow {
     return true;
   }
 
-  /// Of the numbers below `frames` that have not arrived; none if all have.
+  /// Returns the range of the numbers below `frames` that have not arrived, or nothing if all have.
   [[nodiscard]] std::optional<LostRange> lost(std::uint64_t frames) const {
     std::optional<LostRange> range = forgotten_;
     for (std::uint64_t sequence = base_; sequence < std::min(next_, frames); ++sequence) {
@@ -69,8 +70,8 @@ class SequenceWindow {
   [[nodiscard]] bool test(std::uint64_t sequence) const { return (seen_[word(sequence)] & bit(sequence)) != 0; }
   void set(std::uint64_t sequence) { seen_[word(sequence)] |= bit(sequence); }
 
-  /// Calls `use(sequence, bits)` for each word that holds some of the numbers from `begin` to `end`: the first of them
-  /// and all their bits.
+  /// Calls `use(sequence, bits)` for each word that holds numbers from `begin` up to `end`, with the first of these
+  /// numbers and the bits of all of them.
   template <class Use>
   static void for_words(std::uint64_t begin, std::uint64_t end, Use use) {
     for (std::uint64_t sequence = begin; sequence < end;) {
@@ -86,10 +87,10 @@ class SequenceWindow {
     range->last = std::max(range->last, last);
   }
 
-  /// Makes `next` the first number above the window; numbers that leave it without having arrived are lost.
+  /// Makes `next` the first number above the window. Numbers that leave the window before they arrive are lost.
   void advance(std::uint64_t next) {
     const std::uint64_t base = next > width_ ? next - width_ : 0;
-    const std::uint64_t known = std::min(base, next_);  // numbers from there on have no bit in the window yet
+    const std::uint64_t known = std::min(base, next_);  // numbers from here on have no bit in the window yet
     for_words(base_, known, [this](std::uint64_t sequence, std::uint64_t bits) {
       std::uint64_t& seen = seen_[word(sequence)];
       if (const std::uint64_t missing = bits & ~seen; missing != 0) {

@@ -43,7 +43,7 @@ TEST(SequenceWindow, KnowsTheFirstAndLastLostFrame) {
   EXPECT_EQ(none.lost(12), (LostRange{10, 11}));
   EXPECT_EQ(SequenceWindow(10).lost(10), (LostRange{0, 9}));
 
-  // Also of frames that left the window long ago, alone or in long gaps: this one is 64 wide.
+  // A window of 64 numbers also knows the lost frames that left it long ago, alone or in long gaps.
   std::mt19937_64 random(8);
   for (int round = 0; round < 2000; ++round) {
     SequenceWindow window(64);

@@ -9,10 +9,11 @@
 
 namespace natxy {
 
-/// The one clock of the engine: the CPU's invariant time stamp counter.
+/// Returns the time in ticks of the engine's only clock, the CPU's invariant time stamp counter.
 inline std::uint64_t now_ticks() { return rte_rdtsc(); }
 
-/// Longer pauses of a core are added up, beside the longest: several in a row disturb as one does.
+/// Pauses of a core longer than this are added up. Their sum is reported beside the longest pause, because several
+/// short pauses in a row disturb as much as a long one.
 inline constexpr double kNotablePause_s = 0.001;
 
 /// Converts between ticks and seconds or nanoseconds.

@@ -7,8 +7,8 @@
 
 namespace natxy {
 
-/// When each of `frames` frames is due, in clock ticks, exact for any length of trial: frame i at start + i / rate; in
-/// bursts of n, all of a burst when its first frame is (RFC 2544 §21).
+/// Computes when each of `frames` frames is due, in clock ticks and exactly for any length of trial: frame i is due at
+/// start + i / rate. With bursts, all frames of a burst are due with its first frame (RFC 2544 §21).
 class Schedule {
  public:
   Schedule(std::uint64_t start_ticks, std::uint64_t frames, double rate_fps, std::uint64_t ticks_per_second,
@@ -25,25 +25,25 @@ class Schedule {
   [[nodiscard]] std::uint64_t start() const { return start_; }
   [[nodiscard]] std::uint64_t frames() const { return frames_; }
 
-  /// Frames due at or before `now`.
+  /// Returns the number of frames due at or before `now`.
   [[nodiscard]] std::uint64_t due(std::uint64_t now) const {
     if (now < start_) return 0;
     const uint128 due = ((uint128{now - start_} * bursts_per_tick_q64_ >> 64) + 1) * burst_;
     return due < frames_ ? static_cast<std::uint64_t>(due) : frames_;
   }
 
-  /// When frame `index` is due.
+  /// Returns the tick at which frame `index` is due.
   [[nodiscard]] std::uint64_t due_at(std::uint64_t index) const {
     return start_ + static_cast<std::uint64_t>(uint128{index / burst_} * ticks_per_burst_q48_ >> 48);
   }
 
-  /// When frame `index` has to have left: a burst takes as long as a port needs for it, but no longer than its frames
-  /// would at the same rate one by one.
+  /// Returns the tick after which frame `index` is late. A port takes some time to send a burst: it may take as long as
+  /// the frames would take one by one at the same rate.
   [[nodiscard]] std::uint64_t late_at(std::uint64_t index) const {
     return start_ + static_cast<std::uint64_t>(uint128{index} * ticks_per_burst_q48_ / burst_ >> 48);
   }
 
-  /// When the slot of the last burst ends.
+  /// Returns the tick at which the slot of the last burst ends.
   [[nodiscard]] std::uint64_t end() const { return due_at(frames_ + burst_ - 1); }
 
  private:

@@ -33,7 +33,7 @@ TEST(Schedule, DueAndDueAtAgree) {
   }
 }
 
-/// A day of 64-byte frames over 100 Gb/s, 1.3 · 10^13: to the tick, in both directions.
+/// A day of 64-byte frames at 100 Gb/s, 1.3 · 10^13 frames, is exact to the tick in both directions.
 TEST(Schedule, ADayAtTheRateOf100GbEIsExactToTheTick) {
   constexpr double rate = 148'809'523.8095;
   constexpr auto frames = static_cast<std::uint64_t>(rate * 86'400);

@@ -18,7 +18,7 @@ namespace natxy {
 namespace {
 
 constexpr const char* kClocksources = "/sys/devices/system/clocksource/clocksource0/";
-constexpr int kTries = 32;  // the best of which was not interrupted
+constexpr int kTries = 32;  // enough for one that is not interrupted
 constexpr std::uint64_t kLeast_ns = 100'000'000;
 
 std::set<std::string> words(std::istream& text) {
@@ -53,20 +53,20 @@ TscFacts read_tsc_facts() {
 }
 
 std::optional<std::string> why_tsc_unfit(const TscFacts& facts) {
-  // The kernel watches the counter that it tells the time by.
+  // The kernel monitors the counter while it is the clocksource in use.
   if (facts.clocksource == "tsc") return std::nullopt;
-  const std::string needs = "natxy paces and times frames by the CPU's time stamp counter (TSC)";
-  for (const auto& [flag, what] : {std::pair{"constant_tsc", "runs faster and slower with the CPU"},
+  const std::string needs = "natxy paces and times frames with the CPU's time stamp counter (TSC)";
+  for (const auto& [flag, what] : {std::pair{"constant_tsc", "changes its rate with the CPU's frequency"},
                                    std::pair{"nonstop_tsc", "may stop while the CPU sleeps"}}) {
     if (facts.cpu_flags.contains(flag)) continue;
     return needs + ", which on this machine " + what + " (/proc/cpuinfo has no flag " + flag +
-           "): use a CPU with an invariant TSC; in a virtual machine, let the host pass it on (QEMU: -cpu "
+           "): use a CPU with an invariant TSC; for a virtual machine, enable it on the host (QEMU: -cpu "
            "host,+invtsc)";
   }
   if (!facts.clocksources.empty() && !facts.clocksources.contains("tsc")) {
     return needs +
            ", which the kernel of this machine found unstable (available_clocksource has no tsc): `dmesg | grep -i "
-           "tsc` tells why; update the firmware, or use another machine";
+           "tsc` shows why; update the firmware or use another machine";
   }
   return std::nullopt;
 }

@@ -9,25 +9,25 @@
 
 namespace natxy {
 
-/// What the kernel says of the CPU's time stamp counter. Empty where it says nothing.
+/// Holds the kernel's information about the CPU's time stamp counter. Fields without information are empty.
 struct TscFacts {
   std::set<std::string> cpu_flags;
-  std::string clocksource;             // the kernel's own choice
-  std::set<std::string> clocksources;  // that it could choose from
+  std::string clocksource;             // the one in use
+  std::set<std::string> clocksources;  // the available ones
 };
 
 TscFacts read_tsc_facts();
-/// The flags of the first CPU in the text of /proc/cpuinfo.
+/// Returns the flags of the first CPU in the text of /proc/cpuinfo.
 std::set<std::string> cpu_flags(std::istream& cpuinfo);
 
-/// Why the counter is no clock on this machine, and what to do about it; none where its rate never changes.
+/// Returns why the counter is not usable as a clock on this machine and what to do about it, or nothing if it is.
 std::optional<std::string> why_tsc_unfit(const TscFacts& facts);
 
-/// The counter and CLOCK_MONOTONIC_RAW at one moment.
+/// Holds the values of the counter and of CLOCK_MONOTONIC_RAW at the same moment.
 struct ClockSample {
   std::uint64_t ticks = 0;
   std::uint64_t ns = 0;
-  std::uint64_t uncertain_ticks = 0;  // between the two readings of the counter around that of the clock
+  std::uint64_t uncertain_ticks = 0;  // between the readings of the counter before and after that of the clock
 };
 
 ClockSample sample_clocks();
@@ -38,7 +38,7 @@ struct TscRate {
 };
 
 TscRate rate_between(const ClockSample& first, const ClockSample& last);
-/// Waits until enough time has passed since `first` for an uncertainty of about 1 ppm.
+/// Returns the counter's rate since `first`, after waiting long enough for an uncertainty of about 1 ppm.
 TscRate calibrate_tsc(const ClockSample& first);
 
 }  // namespace natxy

@@ -12,7 +12,7 @@ enum class Family : std::uint8_t { ipv4 = 4, ipv6 = 6 };
 
 __extension__ using uint128 = unsigned __int128;
 
-/// An address of either family as a number in host order; the integer of its family is its fast form.
+/// Selects the integer type for an address of family F, in host order.
 template <Family F>
 struct AddressInteger;
 template <>
@@ -26,7 +26,7 @@ struct AddressInteger<Family::ipv6> {
 template <Family F>
 using Address = typename AddressInteger<F>::type;
 
-/// An address whose family is known only at run time.
+/// Holds an address whose family is known only at run time.
 struct AnyAddress {
   Family family = Family::ipv4;
   uint128 value = 0;
@@ -34,7 +34,7 @@ struct AnyAddress {
   bool operator==(const AnyAddress&) const = default;
 };
 
-/// A prefix; `contains` is false for an address of the other family.
+/// Holds an address prefix. `contains` returns false for an address of the other family.
 struct Prefix {
   AnyAddress network;
   unsigned length = 0;
@@ -48,7 +48,7 @@ std::optional<AnyAddress> parse_address(std::string_view text);
 std::optional<Prefix> parse_prefix(std::string_view text);
 std::string format_address(const AnyAddress& address);
 
-/// A four-tuple; all numbers in host order.
+/// Holds a four-tuple; all numbers are in host order.
 template <Family F>
 struct Tuple {
   Address<F> source = 0;

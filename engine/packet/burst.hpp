@@ -7,17 +7,16 @@
 
 #include "packet/address.hpp"
 
-// A burst's frames are made together and field by field: the same few steps for all, which compilers turn into vector
-// instructions.
+// The frames of a burst are built together, field by field, so that compilers vectorize the loops.
 namespace natxy {
 
-/// The most frames of a burst.
+/// The maximum number of frames in a burst.
 inline constexpr std::size_t kBurst = 64;
 
 template <class T>
 using Lanes = std::array<T, kBurst>;
 
-/// Evenly spaced numbers: first, first + stride, …
+/// Describes evenly spaced numbers: first, first + stride, …
 struct Series {
   std::uint64_t first = 0;
   std::uint64_t stride = 1;
@@ -28,7 +27,7 @@ struct Series {
   [[nodiscard]] Series from(std::uint64_t index) const { return {at(index), stride}; }
 };
 
-/// The addresses of a burst.
+/// Holds the addresses of a burst, one per frame.
 template <Family F>
 struct AddressLanes;
 
@@ -52,7 +51,7 @@ struct AddressLanes<Family::ipv6> {
   [[nodiscard]] uint128 get(std::size_t lane) const { return (uint128{high[lane]} << 64) | low[lane]; }
 };
 
-/// The four-tuples of a burst.
+/// Holds the four-tuples of a burst, one per frame.
 template <Family F>
 struct TupleLanes {
   AddressLanes<F> source;

@@ -10,7 +10,7 @@
 // Big-endian loads and stores at any alignment.
 namespace natxy {
 
-static_assert(std::endian::native == std::endian::little, "natxy-engine runs on little-endian machines");
+static_assert(std::endian::native == std::endian::little, "natxy-engine needs a little-endian machine");
 
 template <class T>
 T load_raw(const std::uint8_t* from) {

@@ -7,11 +7,12 @@
 #include "packet/address.hpp"
 #include "packet/bytes.hpp"
 
-// The Internet checksum (RFC 1071). Sums are of 16-bit words *as they stand in memory*: the ones' complement sum
-// does not care for byte order, so no word is swapped, and a whole 32- or 48-bit value at an even offset adds as one.
+// The Internet checksum (RFC 1071). Sums are over 16-bit words in memory order: the one's complement sum does not
+// depend on the byte order, so no word is swapped, and a whole 32- or 48-bit value at an even offset is added in one
+// step.
 namespace natxy {
 
-/// Of words of 64 bits in ones' complement: what one sum carries goes into the next.
+/// Adds 64-bit words in one's complement: the carry of each addition is added to the sum.
 struct OnesSum {
   std::uint64_t value = 0;
 
@@ -21,8 +22,8 @@ struct OnesSum {
   }
 };
 
-/// One's complement sum of `length` bytes, not yet folded: below 2^35 for any frame, so that several add up. An odd
-/// last byte counts as the first of a word.
+/// Returns the one's complement sum of `length` bytes, not yet folded. It is below 2^35 for any frame, so that several
+/// sums can be added. An odd last byte counts as the first byte of a word.
 inline std::uint64_t checksum_of(const std::uint8_t* data, std::size_t length) {
   OnesSum words;
   for (; length >= 8; data += 8, length -= 8) words.add(load_raw<std::uint64_t>(data));
@@ -41,10 +42,10 @@ inline std::uint64_t checksum_of(const std::uint8_t* data, std::size_t length) {
   return sum;
 }
 
-/// The sum of a number's halves: congruent to that of the 16-bit words that it has as a big-endian field at an even
-/// offset, but for the order of each word's two bytes.
+/// Returns the sum of a number's 32-bit halves. It is congruent to the sum of the 16-bit words of the number's
+/// big-endian field at an even offset, except that the two bytes of each word are swapped.
 constexpr std::uint64_t halves_of(std::uint64_t value) { return (value >> 32) + (value & 0xFFFFFFFF); }
-/// As `fold`, in steps that compilers make vector instructions of.
+/// Folds a sum to 16 bits as `fold` does, in steps that compilers vectorize.
 constexpr std::uint64_t fold_halves(std::uint64_t sum) {
   sum = (sum >> 32) + (sum & 0xFFFFFFFF);
   sum = (sum >> 16) + (sum & 0xFFFF);
@@ -61,18 +62,19 @@ inline std::uint16_t fold(std::uint64_t sum) {
   return static_cast<std::uint16_t>(half);
 }
 
-/// Whether bytes that hold their own checksum add up to ones alone. `sum` is of some that aren't all zero.
+/// Returns whether bytes that include their own checksum are intact: whether their sum folds to all ones. `sum` must be
+/// over bytes of which at least one is not zero.
 inline bool is_intact(std::uint64_t sum) {
-  // Whether 0xFFFF divides it, by one multiplication: 2^64 − 1 is 0xFFFF times this, and its negative is 0xFFFF's
-  // inverse.
+  // One multiplication tests whether 0xFFFF divides the sum: 0xFFFF · kMost is 2^64 − 1, so −kMost is the inverse of
+  // 0xFFFF.
   constexpr std::uint64_t kMost = 0x0001'0001'0001'0001;
   return sum * -kMost <= kMost;
 }
 
-/// The IPv4 header's checksum word, ready to be stored raw.
+/// Returns the checksum of an IPv4 header from its sum, to be stored with store_raw.
 inline std::uint16_t ip_checksum(std::uint64_t sum) { return static_cast<std::uint16_t>(~fold(sum)); }
 
-/// In UDP and ICMPv6 a computed 0 is sent as 0xFFFF, in both families (RFC 768, RFC 8200 §8.1).
+/// Replaces a checksum of 0 by 0xFFFF, as UDP and ICMPv6 require in both families (RFC 768, RFC 8200 §8.1).
 template <class T>
 constexpr T never_zero(T checksum) {
   return checksum == 0 ? 0xFFFF : checksum;

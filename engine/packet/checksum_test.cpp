@@ -10,7 +10,7 @@
 namespace natxy {
 namespace {
 
-/// RFC 1071 §4.1, word by word in network order.
+/// Computes the sum word by word in network order, as in RFC 1071 §4.1.
 std::uint16_t slow_checksum(const std::vector<std::uint8_t>& bytes) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i < bytes.size(); i += 2) {

@@ -89,7 +89,8 @@ FrameKind icmpv6_kind(Bytes message) {
   }
 }
 
-/// `udp`: what the IP header says is its payload, already cut to the frame. `addresses`: their sum.
+/// Classifies a UDP datagram. `udp` is the payload by the IP header's length, known to lie within the frame;
+/// `addresses` is the checksum sum of the IP addresses.
 template <Family F>
 void classify_udp(const std::uint8_t* ip, Bytes udp, std::uint64_t addresses, bool header_intact, Classified& result) {
   result.kind = FrameKind::udp;
@@ -99,8 +100,8 @@ void classify_udp(const std::uint8_t* ip, Bytes udp, std::uint64_t addresses, bo
   const std::uint64_t pseudo_header =
       addresses + __builtin_bswap16(kProtocolUdp) + __builtin_bswap16(static_cast<std::uint16_t>(udp.size()));
   const std::uint16_t checksum = load_be16(udp.data() + 6);
-  // Over IPv4, 0 means that the sender made none, and hosts accept it (RFC 768); translators produce it where they let
-  // a sum of 0 stand. Over IPv6 hosts have to drop it (RFC 8200 §8.1).
+  // Over IPv4, 0 means that there is no checksum, and hosts accept the datagram (RFC 768). Translators that do not
+  // replace a computed 0 send it, too. Over IPv6, hosts must drop the datagram (RFC 8200 §8.1).
   const bool checksum_good =
       checksum == 0 ? F == Family::ipv4 : is_intact(pseudo_header + checksum_of(udp.data(), udp.size()));
   const bool intact = header_intact && load_be16(udp.data() + 4) == udp.size() && checksum_good;
@@ -117,7 +118,7 @@ void classify_ipv4(Bytes packet, Classified& result) {
     result.kind = FrameKind::ipv4_fragment;
     return;
   }
-  // Ethernet pads short packets: only the IP length tells where the packet ends.
+  // Ethernet pads short packets, so only the IP length shows where the packet ends.
   const Bytes payload = packet.subspan(header, total - header);
   switch (packet[9]) {
     case kProtocolUdp: {
@@ -146,7 +147,7 @@ void classify_ipv6(Bytes packet, Classified& result) {
   if (length > packet.size() - kIpv6Bytes) return;
   Bytes payload = packet.subspan(kIpv6Bytes, length);
   std::uint8_t protocol = packet[6];
-  // MLD hides behind a router-alert option (RFC 2710 §3).
+  // MLD messages follow a router alert option (RFC 2710 §3).
   if (protocol == kProtocolHopByHop) {
     if (payload.size() < 8) return;
     const std::size_t options = 8 + std::size_t{payload[1]} * 8;

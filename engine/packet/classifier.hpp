@@ -13,10 +13,10 @@
 
 namespace natxy {
 
-/// What a received frame is. Everything but `test` is foreign: counted by kind, never as a test frame.
+/// Lists the kinds of received frames. Every kind but `test` is foreign: it is counted by kind, never as a test frame.
 enum class FrameKind : std::uint8_t {
   test,
-  corrupt_test,  // our signature, but a wrong checksum or length
+  corrupt_test,  // has the signature, but a wrong checksum or length
   arp,
   neighbor_solicitation,
   neighbor_advertisement,
@@ -50,7 +50,7 @@ inline constexpr std::size_t kFrameKinds = static_cast<std::size_t>(FrameKind::c
 
 std::string_view name_of(FrameKind kind);
 
-/// A UDP datagram in its IP packet, read where they lie: the frame has to be there still.
+/// Points to a UDP datagram and its IP packet within a received frame, which must outlive the Datagram.
 struct Datagram {
   const std::uint8_t* ip = nullptr;
   const std::uint8_t* udp = nullptr;
@@ -68,16 +68,16 @@ struct Datagram {
   }
 };
 
-/// A judged frame.
+/// Holds the classification of a frame.
 struct Classified {
   FrameKind kind = FrameKind::malformed;
   Family family = Family::ipv4;
-  // Of `test` and `corrupt_test` only:
+  // Set for `test` and `corrupt_test` only:
   std::uint16_t payload_bytes = 0;  // of the UDP datagram
   Datagram datagram;
 };
 
-/// Classifies a frame (without its FCS) that anybody may have sent: reads nothing outside `frame`.
+/// Classifies an untrusted frame, given without its FCS. It reads nothing outside `frame`.
 Classified classify(std::span<const std::uint8_t> frame);
 
 }  // namespace natxy

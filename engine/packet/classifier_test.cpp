@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "packet/frame_template.hpp"
 #include "packet/neighbor_messages.hpp"
+#include "packet/test_frame/frame_template.hpp"
 
 namespace natxy {
 namespace {
@@ -28,7 +28,7 @@ TEST(Classifier, AnyFlippedBitBehindTheLinkHeaderIsNoticed) {
   for (const auto& intact : {test_frame<Family::ipv4>(), test_frame<Family::ipv6>()}) {
     const bool v6 = intact[12] == 0x86;
     for (std::size_t bit = kEthernetBytes * 8; bit < intact.size() * 8; ++bit) {
-      // No checksum covers IPv6's traffic class, flow label and hop limit, which routers may change.
+      // No checksum covers IPv6's traffic class, flow label and hop limit, because routers may change them.
       const std::size_t byte = bit / 8 - kEthernetBytes;
       if (v6 && ((byte == 0 && bit % 8 < 4) || (byte >= 1 && byte <= 3) || byte == 7)) continue;
       auto frame = intact;

@@ -68,7 +68,7 @@ NeighborFrame make_ndp(const NdpMessage& message) {
   ip[0] = 0x60;
   store_be16(ip + 4, icmp_length);
   ip[6] = kProtocolIcmpv6;
-  ip[7] = 255;  // RFC 4861 §7.1: anything less is dropped
+  ip[7] = 255;  // receivers drop anything less (RFC 4861 §7.1)
   store_be128(ip + 8, message.source);
   store_be128(ip + 24, message.destination);
   std::uint8_t* icmp = ip + kIpv6Bytes;
@@ -154,7 +154,7 @@ NeighborFrame make_neighbor_answer(const NeighborMessage& request, const MacAddr
   }
   constexpr std::uint8_t override_flag = 0x20;
   constexpr std::uint8_t solicited_flag = 0x40;
-  // A duplicate address detection has no sender to answer: the answer goes to all nodes (RFC 4861 §7.2.4).
+  // Duplicate address detection has no sender address, so the answer goes to all nodes (RFC 4861 §7.2.4).
   if (request.sender.value == 0) {
     const uint128 all_nodes = (uint128{0xFF02} << 112) | 1;
     return make_ndp({kAdvertisement, override_flag, request.target.value, all_nodes, request.target.value, mac,

@@ -9,21 +9,21 @@
 #include "packet/address.hpp"
 #include "packet/headers.hpp"
 
-// ARP (RFC 826) and Neighbor Discovery (RFC 4861) messages as bytes; frames are without FCS.
+// Parses and builds ARP (RFC 826) and Neighbor Discovery (RFC 4861) messages. Frames are without FCS.
 namespace natxy {
 
-/// A question "who has `target`?" or the answer to one, of either protocol.
+/// Holds a request for the MAC address of `target`, or the answer to one, of either protocol.
 struct NeighborMessage {
   bool is_request = false;
-  AnyAddress sender;  // zero in a duplicate address detection
+  AnyAddress sender;  // zero in duplicate address detection
   MacAddress sender_mac{};
-  AnyAddress target;  // of an answer: the address that `sender_mac` belongs to
+  AnyAddress target;  // in an answer: the address that `sender_mac` belongs to
 };
 
-/// Reads an ARP or neighbour message that anybody may have sent; nothing if it is none or is malformed.
+/// Parses an untrusted frame. Returns nothing if it is not an ARP or neighbour message, or is malformed.
 std::optional<NeighborMessage> parse_neighbor_message(std::span<const std::uint8_t> frame);
 
-/// A frame that holds any ARP or neighbour message; made without allocating, for it is made while traffic runs.
+/// Holds the frame of an ARP or neighbour message. It does not allocate, because workers build answers during a trial.
 class NeighborFrame {
  public:
   explicit NeighborFrame(std::size_t size) : size_{size} {}
@@ -39,10 +39,10 @@ class NeighborFrame {
   std::size_t size_;
 };
 
-/// "Who has `target`? Tell `sender` at `sender_mac`."
+/// Builds the request of `sender`, at `sender_mac`, for the MAC address of `target`.
 NeighborFrame make_neighbor_request(const AnyAddress& sender, const MacAddress& sender_mac, const AnyAddress& target);
 
-/// "`request.target` is at `mac`", to the one who asked.
+/// Builds the answer to `request`: `request.target` is at `mac`.
 NeighborFrame make_neighbor_answer(const NeighborMessage& request, const MacAddress& mac);
 
 }  // namespace natxy

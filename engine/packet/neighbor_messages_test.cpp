@@ -46,7 +46,7 @@ TEST(NeighborMessagesFromAnybody, AnyTruncationIsRefusedOrHarmless) {
 TEST(NeighborMessagesFromAnybody, ANeighborSolicitationFromAfarIsRefused) {
   const auto v6 = *parse_address("2001:2::1");
   auto frame = make_neighbor_request(v6, kAsker, v6);
-  frame[kEthernetBytes + 7] = 254;  // RFC 4861 §7.1.1: a hop limit below 255 came through a router
+  frame[kEthernetBytes + 7] = 254;  // a hop limit below 255 has passed a router (RFC 4861 §7.1.1)
   EXPECT_FALSE(parse_neighbor_message(frame));
 }
 

@@ -5,13 +5,14 @@
 
 #include "packet/bytes.hpp"
 
-// The first 18 bytes of a test frame's UDP payload: what lets a frame prove itself after any rewriting of its headers.
+// The signature is the first 18 bytes of a test frame's UDP payload. It identifies the frame whatever a gateway does to
+// the headers.
 //
 //   0  magic     24 bits   "NXY"
 //   3  stream     8 bits   index of the stream in its trial
-//   4  run id    16 bits   of the trial; another one means a late arrival of an earlier trial
+//   4  run id    16 bits   of the trial; a frame with another one is a late arrival of an earlier trial
 //   6  sequence  48 bits
-//  12  time      48 bits   clock ticks when the frame was made, modulo 2^48
+//  12  time      48 bits   clock ticks when the frame was built, modulo 2^48
 namespace natxy {
 
 inline constexpr std::size_t kSignatureBytes = 18;
@@ -37,7 +38,7 @@ inline void store_signature(std::uint8_t* to, const Signature& signature) {
 inline bool has_signature(const std::uint8_t* from) { return (load_be32(from) >> 8) == kMagic; }
 
 inline Signature load_signature(const std::uint8_t* from) {
-  // Each field of 48 bits by one load, with the two bytes before it.
+  // One load reads each field of 48 bits together with the two bytes before it.
   const std::uint64_t run_and_sequence = load_be64(from + kSequenceOffset - 2);
   return {from[3], static_cast<std::uint16_t>(run_and_sequence >> 48), run_and_sequence & kMask48,
           load_be64(from + kTimeOffset - 2) & kMask48};

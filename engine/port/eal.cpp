@@ -16,10 +16,10 @@ namespace natxy {
 
 namespace {
 
-/// Two ports of one queue need about 80 MiB of buffers; less than this is not worth mixing kinds of memory for.
+/// The minimum of free hugepage memory. Two ports with one queue each need about 80 MiB of buffers.
 constexpr unsigned long kEnough_kB = 256UL * 1024;
 
-/// Whether enough memory lies in free hugepages; DPDK takes what it needs of them.
+/// Returns whether enough hugepages are free. DPDK then takes the memory it needs from them.
 bool hugepages_free() {
   unsigned long free_kB = 0;
   std::error_code ignored;
@@ -53,14 +53,14 @@ Eal::Eal(const EalOptions& options)
   } else {
     arguments.emplace_back("--no-huge");
     arguments.emplace_back("-m");
-    arguments.emplace_back("2048");  // MiB, taken from the kernel only as it is used
+    arguments.emplace_back("2048");  // MiB; the kernel provides pages only as they are used
   }
   arguments.insert(arguments.end(), options.extra.begin(), options.extra.end());
 
   std::vector<char*> argv;
   argv.reserve(arguments.size());
   for (auto& argument : arguments) argv.push_back(argument.data());
-  // Standard output carries messages; DPDK's words go where people look for errors.
+  // Standard output carries messages, so DPDK logs to standard error.
   rte_openlog_stream(stderr);
   if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) {
     throw std::runtime_error(std::string{"DPDK cannot start: "} + rte_strerror(rte_errno));

@@ -8,12 +8,12 @@ namespace natxy {
 
 struct EalOptions {
   std::vector<unsigned> worker_cores;  // CPUs that run trials, one worker each
-  unsigned main_core = 0;              // CPU of everything else
+  unsigned main_core = 0;              // CPU for everything else
   bool pci = false;                    // probe PCI devices
-  std::vector<std::string> extra;      // passed to DPDK as they are
+  std::vector<std::string> extra;      // further arguments for DPDK
 };
 
-/// DPDK's environment, once per process. Uses hugepages where there are some.
+/// Initialises DPDK's environment abstraction layer, once per process. It uses hugepages if enough are free.
 class Eal {
  public:
   /// Throws std::runtime_error if DPDK cannot start.
@@ -23,9 +23,9 @@ class Eal {
   Eal& operator=(const Eal&) = delete;
 
   [[nodiscard]] bool uses_hugepages() const { return hugepages_; }
-  /// DPDK's ids of the workers, in the order of `worker_cores`.
+  /// Returns DPDK's lcore ids of the workers, in the order of `worker_cores`.
   [[nodiscard]] const std::vector<unsigned>& workers() const { return workers_; }
-  /// No worker shares its CPU with the main thread.
+  /// Returns whether no worker shares its CPU with the main thread.
   [[nodiscard]] bool workers_apart() const { return workers_apart_; }
 
  private:

@@ -48,7 +48,7 @@ std::uint64_t KernelDrops::count() const {
   std::uint64_t ring_full = 0;
   for (const int socket : sockets_) {
     if (domain_of(socket) == AF_XDP) {
-      // rx_dropped is not added: DPDK reports it as missed.
+      // DPDK already reports rx_dropped as missed.
       ring_full += xdp_statistics_of(socket).rx_ring_full;
     } else {
       tpacket_stats statistics{};

@@ -17,12 +17,12 @@ std::optional<MacAddress> Neighbors::gateway_mac(Side side, Family family) const
 void Neighbors::answer(const Port& port, std::uint16_t queue, std::span<const std::uint8_t> frame) const {
   const auto message = parse_neighbor_message(frame);
   if (!message || !message->is_request) return;
-  const bool played = std::ranges::any_of(links_, [&](const LinkNeighbor& link) {
+  const bool simulated = std::ranges::any_of(links_, [&](const LinkNeighbor& link) {
     if (link.side != port.options().side || message->target == link.gateway) return false;
     return message->target == link.address ||
            std::ranges::any_of(link.answers, [&](const Prefix& prefix) { return prefix.contains(message->target); });
   });
-  if (played) port.send(queue, make_neighbor_answer(*message, port.mac()));
+  if (simulated) port.send(queue, make_neighbor_answer(*message, port.mac()));
 }
 
 void Neighbors::serve(const Port& port, std::span<const std::uint8_t> frame) {

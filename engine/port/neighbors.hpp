@@ -12,7 +12,7 @@
 
 namespace natxy {
 
-/// One of the tester's own link addresses and what it plays there.
+/// Describes one of the tester's own addresses on a link, the gateway there, and the prefixes to answer for.
 struct LinkNeighbor {
   Side side = Side::left;
   AnyAddress address;
@@ -21,8 +21,8 @@ struct LinkNeighbor {
   std::optional<MacAddress> gateway_mac;
 };
 
-/// Answers ARP and neighbour solicitations for every address the tester plays (RFC 2544 §25), and learns the DUT's MAC
-/// addresses.
+/// Answers ARP requests and neighbour solicitations for every address that the tester simulates (RFC 2544 §25), and
+/// learns the MAC addresses of the DUT.
 class Neighbors {
  public:
   Neighbors() = default;
@@ -31,13 +31,13 @@ class Neighbors {
   [[nodiscard]] const std::vector<LinkNeighbor>& links() const { return links_; }
   [[nodiscard]] std::optional<MacAddress> gateway_mac(Side side, Family family) const;
 
-  /// Sends the answer to `frame` on `port` if it asks for a played address. Safe to call from several workers.
+  /// Answers `frame` on `port` if it is a request for a simulated address. Safe to call from several workers.
   void answer(const Port& port, std::uint16_t queue, std::span<const std::uint8_t> frame) const;
 
-  /// Answers, and remembers the MAC address if `frame` is the answer of a gateway.
+  /// Answers a request, and stores the MAC address if `frame` is the answer of a gateway.
   void serve(const Port& port, std::span<const std::uint8_t> frame);
 
-  /// Asks for the gateways of `port` whose MAC address isn't known yet.
+  /// Sends requests for the gateways of `port` whose MAC addresses are not known yet.
   void ask(const Port& port) const;
   [[nodiscard]] bool resolved() const;
 

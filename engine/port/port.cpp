@@ -16,28 +16,28 @@ namespace natxy {
 
 namespace {
 
-constexpr std::uint16_t kDescriptors = 2048;  // AF_XDP's rings have this size and take no other
-constexpr unsigned kBuffersPerQueue = 16384;  // rings of both directions, filled, and as much again in flight
+constexpr std::uint16_t kDescriptors = 2048;  // the only ring size that AF_XDP supports
+constexpr unsigned kBuffersPerQueue = 16384;  // full rings in both directions, and as many buffers in flight
 constexpr unsigned kPoolCache = 256;
 constexpr std::string_view kAfXdp = "net_af_xdp";
 
-// Longer frames need longer buffers, which cost memory and caches: only where the MTU asks for them.
+// Long buffers take more memory and cache, so they are used only if the MTU requires them.
 constexpr std::uint16_t kUsualMtu = 1986;
 constexpr std::size_t kUsualBuffer = RTE_MBUF_DEFAULT_DATAROOM;
-// AF_XDP keeps a buffer and what belongs to it within a page, and the kernel leaves 256 bytes of it free.
+// AF_XDP requires a buffer and its metadata within one page, of which the kernel reserves 256 bytes.
 constexpr std::size_t kAfXdpBuffer = 4096 - RTE_CACHE_LINE_SIZE - sizeof(rte_mbuf) - RTE_PKTMBUF_HEADROOM;
 constexpr std::size_t kAfXdpUnused = 256;
-// A slot of AF_PACKET's ring is whole pages, and DPDK wants a buffer to hold a slot.
+// The slots of an AF_PACKET ring are whole pages, and DPDK requires buffers that hold a slot.
 constexpr std::size_t kLongBuffer = std::size_t{3} * 4096;
 
 [[noreturn]] void fail(const PortOptions& options, const std::string& what, int error) {
   throw PortError("port " + options.device + ": " + what + ": " + rte_strerror(error < 0 ? -error : error));
 }
 
-/// As rte_pktmbuf_pool_create, but `dense`: no buffer is moved to keep it from crossing a page. DPDK's AF_XDP driver
-/// hands the kernel exactly the bytes of that many adjacent buffers; on small pages the gaps would push the last
-/// buffers out of that range, and every frame in them would be lost without a word. Nor is one lengthened to spread
-/// buffers over memory channels: the longest that AF_XDP takes fill a page.
+/// Creates a pool as rte_pktmbuf_pool_create does, except that the buffers of a `dense` pool are adjacent. DPDK's
+/// AF_XDP driver gives the kernel the memory of exactly that many adjacent buffers. With gaps before page boundaries,
+/// the last buffers would lie outside this memory on small pages, and every frame in them would be lost silently. Nor
+/// is padding added to spread buffers over memory channels, because the longest AF_XDP buffers fill a page.
 rte_mempool* create_pool(const std::string& name, unsigned buffers, std::size_t frame_bytes, int numa, bool dense) {
   const auto room = static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + frame_bytes);
   rte_mempool* pool = rte_mempool_create_empty(name.c_str(), buffers, static_cast<unsigned>(sizeof(rte_mbuf)) + room,
@@ -59,7 +59,7 @@ rte_mempool* create_pool(const std::string& name, unsigned buffers, std::size_t 
   return pool;
 }
 
-/// The kernel's interface behind a virtual device; empty where there is none.
+/// Returns the kernel interface of a virtual device, or an empty string if it has none.
 std::string interface_of(const std::string& arguments) {
   static constexpr std::string_view kName = "iface=";
   const auto begin = arguments.find(kName);
@@ -68,7 +68,8 @@ std::string interface_of(const std::string& arguments) {
   return arguments.substr(name, arguments.find(',', name) - name);
 }
 
-/// A veth whose other end is down has no carrier either: that end is the DUT's, and its own affair.
+/// Returns whether an interface is up and, unless it is a veth, has carrier. A veth loses carrier when the DUT sets its
+/// end down, which is not a fault of the tester.
 bool interface_carries(const std::string& interface, Medium medium) {
   const int socket = ::socket(AF_INET, SOCK_DGRAM, 0);
   ifreq request{};
@@ -92,9 +93,9 @@ Port::Port(const PortOptions& options) : options_{options} {
   const auto sockets_before = KernelDrops::open_sockets();
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) {
     const int error = rte_eal_hotplug_add(is_pci_address(name_) ? "pci" : "vdev", name_.c_str(), arguments.c_str());
-    if (error != 0) fail(options, "cannot be opened (does the interface exist, is the user root?)", error);
+    if (error != 0) fail(options, "cannot be opened (does the interface exist? is the user root?)", error);
     hotplugged_ = true;
-    if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) fail(options, "has no Ethernet port", ENODEV);
+    if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) fail(options, "is not an Ethernet device", ENODEV);
   }
   try {
     configure();
@@ -108,12 +109,13 @@ Port::Port(const PortOptions& options) : options_{options} {
 
 void Port::configure() {
   rte_eth_dev_info info{};
-  if (const int error = rte_eth_dev_info_get(id_, &info); error != 0) fail(options_, "tells nothing of itself", error);
+  if (const int error = rte_eth_dev_info_get(id_, &info); error != 0)
+    fail(options_, "device information is not available", error);
   driver_ = info.driver_name;
   if (options_.queues > info.max_rx_queues || options_.queues > info.max_tx_queues) {
     throw PortError("port " + options_.device + ": queues is " + std::to_string(options_.queues) +
-                    ", but the device has " + std::to_string(std::min(info.max_rx_queues, info.max_tx_queues)) +
-                    "; lower `queues` or give the device more");
+                    ", but the device has only " + std::to_string(std::min(info.max_rx_queues, info.max_tx_queues)) +
+                    "; lower `queues` or configure more queues on the device");
   }
 
   rte_eth_conf configuration{};
@@ -125,17 +127,18 @@ void Port::configure() {
   if (const int error = rte_eth_dev_configure(id_, queues, queues, &configuration); error != 0) {
     fail(options_, "cannot be configured", error);
   }
-  // A virtual device's MTU is its interface's, about which DPDK knows nothing.
+  // A virtual device has the MTU of its interface, which DPDK does not know.
   if (options_.mtu && is_pci_address(name_)) {
-    if (const int error = rte_eth_dev_set_mtu(id_, *options_.mtu); error != 0) fail(options_, "mtu refused", error);
+    if (const int error = rte_eth_dev_set_mtu(id_, *options_.mtu); error != 0)
+      fail(options_, "cannot set the MTU", error);
   }
   std::uint16_t rx_descriptors = kDescriptors;
   std::uint16_t tx_descriptors = kDescriptors;
   if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors, &tx_descriptors); error != 0) {
-    fail(options_, "descriptor rings refused", error);
+    fail(options_, "cannot set the size of the descriptor rings", error);
   }
 
-  // One pool for both directions: AF_XDP sends without a copy only what lies in the port's own receive pool.
+  // One pool serves both directions, because AF_XDP sends without copying only from the port's own receive pool.
   const std::string pool_name = "port_" + std::to_string(id_);
   const int numa = rte_eth_dev_socket_id(id_);
   if (mtu() <= kUsualMtu) {
@@ -145,21 +148,20 @@ void Port::configure() {
   }
   pool_ = create_pool(pool_name, kBuffersPerQueue * options_.queues, buffer_bytes_, numa, !is_pci_address(name_));
   if (pool_ == nullptr) {
-    fail(options_, "no memory for its buffers; ask for fewer `queues` or provide hugepages (vm.nr_hugepages)",
-         rte_errno);
+    fail(options_, "no memory for its buffers; lower `queues` or reserve hugepages (vm.nr_hugepages)", rte_errno);
   }
 
   for (std::uint16_t queue = 0; queue < queues; ++queue) {
     const auto numa_node = static_cast<unsigned>(numa);
     if (const int error = rte_eth_rx_queue_setup(id_, queue, rx_descriptors, numa_node, nullptr, pool_); error != 0) {
-      fail(options_, "receive queue refused", error);
+      fail(options_, "cannot set up a receive queue", error);
     }
     if (const int error = rte_eth_tx_queue_setup(id_, queue, tx_descriptors, numa_node, nullptr); error != 0) {
-      fail(options_, "transmit queue refused", error);
+      fail(options_, "cannot set up a transmit queue", error);
     }
   }
   if (const int error = rte_eth_dev_start(id_); error != 0) fail(options_, "cannot be started", error);
-  // Frames come to the addresses of all players; some drivers can't switch this on and need not.
+  // Frames also arrive for a configured `mac` and for multicast groups. Drivers without this mode do not need it.
   static_cast<void>(rte_eth_promiscuous_enable(id_));
 
   if (options_.mac) {
@@ -194,7 +196,7 @@ std::size_t Port::longest_frame() const {
 }
 
 bool Port::link_up() const {
-  // DPDK takes the links of the kernel's interfaces for granted.
+  // DPDK always reports the links of kernel interfaces as up.
   if (!interface_.empty() && !interface_carries(interface_, options_.medium)) return false;
   rte_eth_link link{};
   return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;

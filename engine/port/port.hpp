@@ -22,7 +22,7 @@ namespace natxy {
 enum class Side : std::uint8_t { left, right };
 constexpr Side opposite(Side side) { return side == Side::left ? Side::right : Side::left; }
 
-/// What a port is made of: decides whose fault it is when the port takes no more frames.
+/// Lists the kinds of ports. The kind decides whether the tester or the DUT is at fault if a port refuses frames.
 enum class Medium : std::uint8_t { veth, memif, nic, loop };
 
 struct PortOptions {
@@ -39,17 +39,17 @@ class PortError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What the tester itself lost on reception, since the port was opened.
+/// Counts the frames that the tester itself lost on reception since the port was opened.
 struct ReceiveDrops {
   std::uint64_t missed = 0;
   std::uint64_t no_buffer = 0;
   std::uint64_t kernel = 0;
 };
 
-/// An open Ethernet port with its buffers; closed and removed with the object.
+/// Owns an open Ethernet port and its buffers. The destructor closes and removes the port.
 class Port {
  public:
-  /// Throws PortError.
+  /// Opens, configures and starts the port. Throws PortError.
   explicit Port(const PortOptions& options);
   ~Port();
   Port(const Port&) = delete;
@@ -58,21 +58,21 @@ class Port {
   [[nodiscard]] const PortOptions& options() const { return options_; }
   [[nodiscard]] const MacAddress& mac() const { return mac_; }
   [[nodiscard]] const std::string& driver() const { return driver_; }
-  /// 0 where the device has none.
+  /// Returns the MTU, or 0 if the device has none.
   [[nodiscard]] std::uint16_t mtu() const;
-  /// In bytes without FCS.
+  /// Returns the length of the longest frame that the port supports, in bytes without FCS.
   [[nodiscard]] std::size_t longest_frame() const;
   [[nodiscard]] bool link_up() const;
   [[nodiscard]] ReceiveDrops drops() const;
-  /// Frames that the kernel took and then refused to send, since the port was opened.
+  /// Returns the number of frames that the kernel accepted and then refused to send since the port was opened.
   [[nodiscard]] std::uint64_t rejected() const { return kernel_drops_.rejected(); }
 
-  /// Buffers for frames of `length` bytes to send; all of `buffers` or none.
+  /// Allocates buffers for sending frames of `length` bytes, all of `buffers` or none. Returns whether it succeeded.
   [[nodiscard]] bool allocate(std::span<rte_mbuf*> buffers, std::uint16_t length) const {
     const auto count = static_cast<unsigned>(buffers.size());
     if (rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(buffers.data()), count) != 0) return false;
-    // A buffer comes from its pool with one segment and one owner. What else a driver reads of it lies side by side:
-    // one store instead of one for each field, which would cost as much as making the frame.
+    // A buffer from the pool has one segment and one owner. The other fields that drivers read are adjacent, so one
+    // store sets them all. A store for each would take as long as writing the frame.
     rte_mbuf fresh;
     fresh.data_off = RTE_PKTMBUF_HEADROOM;
     rte_mbuf_refcnt_set(&fresh, 1);
@@ -87,18 +87,18 @@ class Port {
     for (rte_mbuf* buffer : buffers) std::memcpy(&buffer->rearm_data, &fresh.rearm_data, kSideBySide);
     return true;
   }
-  /// How many of `frames` the port took, from the first; the others stay the caller's.
+  /// Sends frames. Returns how many of `frames`, from the first on, the port took; the caller keeps the others.
   [[nodiscard]] std::size_t transmit(std::uint16_t queue, std::span<rte_mbuf*> frames) const {
     return rte_eth_tx_burst(id_, queue, frames.data(), static_cast<std::uint16_t>(frames.size()));
   }
   [[nodiscard]] std::size_t receive(std::uint16_t queue, std::span<rte_mbuf*> frames) const {
     return rte_eth_rx_burst(id_, queue, frames.data(), static_cast<std::uint16_t>(frames.size()));
   }
-  /// Received buffers, to the pools that they are from.
+  /// Returns received buffers to their pools.
   static void give_back(std::span<rte_mbuf*> buffers) {
     const auto count = static_cast<unsigned>(buffers.size());
     rte_mempool* pool = buffers.front()->pool;
-    // Of one pool, one owner and one segment, as nearly all are, they need nothing done to them.
+    // Nearly all buffers have one pool, one owner and one segment, and can be returned unchanged.
     const bool plain = std::ranges::all_of(buffers, [pool](const rte_mbuf* buffer) {
       return buffer->pool == pool && buffer->nb_segs == 1 && RTE_MBUF_DIRECT(buffer) &&
              rte_mbuf_refcnt_read(buffer) == 1;
@@ -109,7 +109,7 @@ class Port {
       rte_pktmbuf_free_bulk(buffers.data(), count);
     }
   }
-  /// Copies and sends one frame; false if the port did not take it.
+  /// Copies and sends one frame. Returns false if the port did not take it.
   bool send(std::uint16_t queue, std::span<const std::uint8_t> frame) const;
 
  private:
@@ -124,7 +124,7 @@ class Port {
   std::uint16_t id_ = 0;
   bool hotplugged_ = false;
   rte_mempool* pool_ = nullptr;
-  std::size_t buffer_bytes_ = 0;  // of a frame
+  std::size_t buffer_bytes_ = 0;  // room for a frame in a buffer
   MacAddress mac_{};
   std::string driver_;
   KernelDrops kernel_drops_;

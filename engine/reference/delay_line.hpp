@@ -8,7 +8,8 @@
 
 namespace natxy::reference {
 
-/// Things that leave when they are due, those due together in the order in which they came. Takes its memory at once.
+/// Holds items until they are due. Items due at the same time leave in the order of their arrival. It allocates all
+/// memory at construction.
 template <class T>
 class DelayLine {
  public:
@@ -18,33 +19,34 @@ class DelayLine {
   [[nodiscard]] bool full() const { return heap_.size() == capacity_; }
   [[nodiscard]] std::size_t size() const { return heap_.size(); }
 
-  /// It must not be full.
-  void put(std::uint64_t due, const T& thing) {
-    heap_.push_back({due, came_++, thing});
+  /// Adds an item. The line must not be full.
+  void put(std::uint64_t due, const T& value) {
+    heap_.push_back({due, arrivals_++, value});
     std::ranges::push_heap(heap_, later);
   }
 
-  /// When the next one is due; it must not be empty.
+  /// Returns the tick at which the next item is due. The line must not be empty.
   [[nodiscard]] std::uint64_t due() const { return heap_.front().due; }
+  /// Removes and returns the next item. The line must not be empty.
   T take() {
     std::ranges::pop_heap(heap_, later);
-    const T thing = heap_.back().thing;
+    const T value = heap_.back().value;
     heap_.pop_back();
-    return thing;
+    return value;
   }
 
  private:
   struct Item {
     std::uint64_t due;
-    std::uint64_t came;
-    T thing;
+    std::uint64_t arrival;
+    T value;
   };
   static bool later(const Item& one, const Item& other) {
-    return one.due != other.due ? one.due > other.due : one.came > other.came;
+    return one.due != other.due ? one.due > other.due : one.arrival > other.arrival;
   }
 
   std::size_t capacity_;
-  std::uint64_t came_ = 0;
+  std::uint64_t arrivals_ = 0;
   std::vector<Item> heap_;
 };
 

@@ -18,9 +18,9 @@ namespace natxy::reference {
 
 namespace {
 
-constexpr std::size_t kMostAtOnce = 2048;    // as many as a port's ring holds
-constexpr std::size_t kMostDelayed = 10000;  // a direction's; the others of a port's buffers are for its rings
-constexpr double kPatience_s = 0.05;         // with a port that takes no more: a tester may pause for that long
+constexpr std::size_t kMostAtOnce = 2048;    // frames that a port's ring holds
+constexpr std::size_t kMostDelayed = 10000;  // per direction; the rings need the port's other buffers
+constexpr double kPatience_s = 0.05;         // wait for a full port, because a tester may pause for that long
 constexpr double kLongestHold_s = 0.1;
 constexpr double kAskInterval_s = 0.1;
 constexpr double kIdleAfter_s = 0.02;
@@ -50,7 +50,7 @@ Forwarder::~Forwarder() { discard_delayed(); }
 
 int Forwarder::run(void* forwarder) {
   auto& self = *static_cast<Forwarder*>(forwarder);
-  // On Linux this is the priority of the calling thread alone; without the right to raise it, pauses are longer.
+  // On Linux this sets the priority of the calling thread only. Without the permission to raise it, pauses are longer.
   static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), self.first_in_line_ ? -20 : 0));
   self.loop();
   return 0;
@@ -73,14 +73,14 @@ void Forwarder::loop() {
   while (!stop_.load(std::memory_order_relaxed)) {
     if (const auto* action = action_.load(std::memory_order_acquire); action != nullptr) {
       (*action)();
-      // What an action takes is no pause of the gateway's.
+      // The time that an action takes does not count as a pause of the gateway.
       for (LinkState& link : links_) link.looked_at = now_ticks();
       action_.store(nullptr, std::memory_order_release);
     }
     look(Side::left);
     look(Side::right);
     if (!line_.empty()) release(now_ticks());
-    // On a small machine whoever prepares the next trial needs this core.
+    // On a small machine, the processes that prepare the next trial need this core.
     if (resting(now_ticks())) std::this_thread::sleep_for(kNap);
   }
 }
@@ -89,8 +89,9 @@ bool Forwarder::resting(std::uint64_t now) const {
   return line_.empty() && now > frame_at_ + clock_.ticks(kIdleAfter_s);
 }
 
-/// Frames that came since the last look count as having come evenly, so that neither a pause of this core nor fetching
-/// them together makes a burst of them. Their delays begin now: a pause may make one longer, and nothing shorter.
+/// Receives and forwards the frames from a side. They count as having arrived evenly since the last look, so that
+/// neither a pause of this core nor receiving them together makes them a burst. Their delays begin now, so that a pause
+/// may lengthen a delay but never shorten it.
 void Forwarder::look(Side side) {
   LinkState& link = of(links_, side);
   std::size_t count = 0;
@@ -114,7 +115,7 @@ void Forwarder::look(Side side) {
 
 void Forwarder::note_pause(Side side, std::uint64_t pause) {
   exactness_.longest_pause = std::max(exactness_.longest_pause, pause);
-  // Each is met twice, on either port.
+  // Each pause is noted for both ports.
   if (side == Side::left && pause > clock_.ticks(kNotablePause_s)) exactness_.pauses += pause;
 }
 
@@ -146,7 +147,7 @@ void Forwarder::take(Side side, rte_mbuf* buffer, std::uint64_t arrival) {
     rte_pktmbuf_free(buffer);
     return;
   }
-  // A frame of the other family begins elsewhere in its buffer.
+  // Translation moves the start of the frame in its buffer.
   buffer->data_off = static_cast<std::uint16_t>(buffer->data_off + (departure->frame.data - data));
   buffer->data_len = static_cast<std::uint16_t>(departure->frame.length);
   buffer->pkt_len = buffer->data_len;
@@ -155,7 +156,7 @@ void Forwarder::take(Side side, rte_mbuf* buffer, std::uint64_t arrival) {
   depart(side, buffer, *departure);
 }
 
-/// Whether the frame was an ARP or neighbour message, which is never forwarded.
+/// Handles ARP and neighbour messages, which are never forwarded. Returns whether the frame was one.
 bool Forwarder::serve_neighbor(Side side, const rte_mbuf* buffer) {
   if (!is_neighbor_message(buffer)) return false;
   LinkState& link = of(links_, side);
@@ -186,7 +187,7 @@ void Forwarder::depart(Side from, rte_mbuf* buffer, const Departure& departure) 
   if (link.held) let_pass(from);
 }
 
-/// One more frame has overtaken the one that is held.
+/// Notes that one more frame has overtaken the held frame, which leaves after the last one.
 void Forwarder::let_pass(Side from) {
   auto& held = of(links_, from).held;
   if (--held->departure.behind > 0) return;

@@ -15,21 +15,21 @@
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
 #include "reference/delay_line.hpp"
-#include "reference/gateway.hpp"
+#include "reference/gateway/gateway.hpp"
 
 namespace natxy::reference {
 
-/// How exactly the truth was kept.
+/// Holds how exactly the gateway kept to its settings. All times are in ticks.
 struct Exactness {
-  std::uint64_t longest_pause = 0;  // in ticks, between two looks at a port while frames flow
-  std::uint64_t pauses = 0;         // in ticks, those longer than kNotablePause_s together
-  Histogram lateness;               // in ticks, of frames that were delayed
+  std::uint64_t longest_pause = 0;  // between two looks at a port while frames flow
+  std::uint64_t pauses = 0;         // sum of those longer than kNotablePause_s
+  Histogram lateness;               // of delayed frames
 };
 
-/// The loop on the worker core: moves frames between two ports through a gateway, and keeps the delayed ones.
+/// Runs the loop of the worker core: moves frames between two ports through a gateway, and holds the delayed ones.
 class Forwarder {
  public:
-  /// `ports`: left, right. `first_in_line`: whether to take the CPU before all other processes.
+  /// With `first_in_line`, the worker runs at the highest priority.
   Forwarder(BySide<Port*> ports, const Clock& clock, bool first_in_line);
   ~Forwarder();
   Forwarder(const Forwarder&) = delete;
@@ -39,12 +39,12 @@ class Forwarder {
   static int run(void* forwarder);
   void stop() { stop_.store(true, std::memory_order_relaxed); }
 
-  /// Has `action` done by the loop, between frames; returns when it has been. Only from one other thread.
+  /// Makes the loop call `action` between frames, and returns afterwards. Only one other thread may call this.
   void between_frames(const std::function<void()>& action);
 
-  // Of what follows only between frames.
+  // The following members may be used only between frames.
 
-  /// Puts `gateway` in the place of the one there was, which is the caller's then.
+  /// Swaps the current gateway and `gateway`, and discards delayed frames.
   void become(std::unique_ptr<Gateway>& gateway, Neighbors neighbors);
   [[nodiscard]] Gateway* gateway() { return gateway_.get(); }
   [[nodiscard]] std::size_t delayed(Side side) const { return of(links_, side).delayed; }
@@ -60,14 +60,14 @@ class Forwarder {
     Departure departure;
     std::uint64_t deadline;
   };
-  /// What belongs to the port of a side, and to the direction that begins there.
+  /// Holds the state of a side's port and of the direction that begins there.
   struct LinkState {
     Port* port = nullptr;
     std::optional<MacAddress> neighbor_mac;
     std::uint64_t looked_at = 0;
     std::size_t delayed = 0;
     std::optional<Held> held;
-    std::vector<rte_mbuf*> leaving;  // from here, on the other port
+    std::vector<rte_mbuf*> leaving;  // to be sent on the other port
   };
 
   void loop();

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "rpc/common_fields.hpp"
+#include "rpc/messages/common_fields.hpp"
 
 namespace natxy::reference {
 
@@ -66,11 +66,11 @@ BySide<Link> read_links(FieldReader& parent) {
     of(links, side) = {read_addresses(reader, "addresses"), read_addresses(reader, "neighbors")};
     reader.finish();
     if (of(links, side).addresses.empty()) {
-      throw FieldError(reader.path_of("addresses"), "expected at least one address of the gateway's");
+      throw FieldError(reader.path_of("addresses"), "expected at least one address of the gateway");
     }
   }
   if (sides.size() != 2 || sides[0] == sides[1]) {
-    throw FieldError(parent.path_of("links"), "expected two links, one of side left and one of side right");
+    throw FieldError(parent.path_of("links"), "expected two links, one with side left and one with side right");
   }
   return links;
 }
@@ -80,7 +80,7 @@ AddressMapping read_mapping(const Json& json, const std::string& path) {
   const AddressMapping mapping{read_network(reader, "ipv4", Family::ipv4), read_network(reader, "ipv6", Family::ipv6)};
   reader.finish();
   if (host_bits(mapping.ipv4) != host_bits(mapping.ipv6)) {
-    throw FieldError(path, "expected equally many addresses of both families, as a /24 and a /120 have");
+    throw FieldError(path, "expected the same number of addresses in both families, for example a /24 and a /120");
   }
   return mapping;
 }
@@ -90,7 +90,7 @@ void read_ports(const Json& json, const std::string& path, Translation& translat
   translation.least_port = static_cast<std::uint16_t>(reader.whole("min", 1, 65535));
   translation.most_port = static_cast<std::uint16_t>(reader.whole("max", 1, 65535));
   reader.finish();
-  if (translation.least_port > translation.most_port) throw FieldError(path, "min is above max");
+  if (translation.least_port > translation.most_port) throw FieldError(path, "min must not be above max");
 }
 
 Translation read_translation(const Json& json, Mode mode) {

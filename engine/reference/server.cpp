@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "reference/requests.hpp"
-#include "rpc/messages.hpp"
+#include "rpc/messages/requests.hpp"
 
 namespace natxy::reference {
 
@@ -88,7 +88,7 @@ Json Server::dispatch(const std::string& method, const Json& params) {
 
 Json Server::open(const Json& params) {
   for (const PortOptions& port : read_ports_open(params)) {
-    if (port.queues != 1) throw FieldError("ports", "natxy-reference serves one queue a port");
+    if (port.queues != 1) throw FieldError("ports", "natxy-reference supports one queue per port");
   }
   close();
   Json opened = open_ports(params, ports_, rpc_);
@@ -111,7 +111,7 @@ void Server::close() {
 void Server::apply(const Json& params) {
   const Settings settings = read_settings(params);
   if (!forwarder_) throw RpcError(kBadState, "no port is open; call ports.open first");
-  // A large table takes a while to make, and to give back.
+  // A large table takes a while to create and to free, so the loop only swaps the gateways.
   auto gateway = std::make_unique<Gateway>(settings, clock_);
   forwarder_->between_frames([&] { forwarder_->become(gateway, neighbors_of(settings)); });
 }
@@ -173,13 +173,13 @@ void Server::fall_silent(double duration_s, bool restart) {
 
 void Server::with_gateway(const std::function<void(Gateway&)>& action) {
   if (!forwarder_ || forwarder_->gateway() == nullptr) {
-    throw RpcError(kBadState, "there is no gateway yet; call ports.open and gateway.apply first");
+    throw RpcError(kBadState, "no gateway is configured; call ports.open and gateway.apply first");
   }
   forwarder_->between_frames([&] { action(*forwarder_->gateway()); });
 }
 
 void Server::wait_until(std::uint64_t ticks) {
-  constexpr double spin_s = 200e-6;  // sleeping is not more exact than that
+  constexpr double spin_s = 200e-6;  // the accuracy of sleeping
   for (std::uint64_t now = now_ticks(); now < ticks && !environment_.quit && !environment_.channel.closed();
        now = now_ticks()) {
     const double left_s = clock_.seconds(ticks - now);

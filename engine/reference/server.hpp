@@ -11,8 +11,8 @@
 
 namespace natxy::reference {
 
-/// Serves the reference gateway's requests until the other end closes or `quit` turns true; the first worker forwards
-/// meanwhile.
+/// Serves the reference gateway's requests until the other end closes or `quit` is set, while the first worker
+/// forwards.
 class Server {
  public:
   explicit Server(const Environment& environment);
@@ -31,7 +31,7 @@ class Server {
   Json counters(const Json& params);
   Json exactness(const Json& params);
   void fall_silent(double duration_s, bool restart);
-  /// Has `action` done between frames with the gateway there is.
+  /// Calls `action` with the current gateway, between frames. Throws RpcError if there is none.
   void with_gateway(const std::function<void(Gateway&)>& action);
   void wait_until(std::uint64_t ticks);
 

@@ -7,12 +7,12 @@
 
 namespace natxy {
 
-RpcError no_method(const std::string& method) { return {kMethodNotFound, "there is no method " + method}; }
+RpcError no_method(const std::string& method) { return {kMethodNotFound, "unknown method " + method}; }
 
 void JsonRpc::handle(const std::string& line, const Dispatch& dispatch) {
   const Json request = Json::parse(line, nullptr, false);
   if (request.is_discarded()) {
-    reply_error(nullptr, kParseError, "this line is not JSON", nullptr);
+    reply_error(nullptr, kParseError, "the line is not valid JSON", nullptr);
     return;
   }
   const Json id = request.is_object() && request.contains("id") ? request["id"] : Json();
@@ -39,7 +39,7 @@ void JsonRpc::handle(const std::string& line, const Dispatch& dispatch) {
   } catch (const PortError& error) {
     reply_error(id, kPortError, error.what(), nullptr);
   } catch (const std::bad_alloc&) {
-    reply_error(id, kResource, "not enough memory for this request; ask for fewer connections or frames", nullptr);
+    reply_error(id, kResource, "not enough memory for this request; request fewer connections or frames", nullptr);
   } catch (const std::exception& error) {
     reply_error(id, kInternalError, error.what(), nullptr);
   }

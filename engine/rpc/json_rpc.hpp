@@ -24,7 +24,7 @@ enum ErrorCode : int {
   kWorkerStuck = -32005,
 };
 
-/// Ends a request with an error reply of this code.
+/// Ends a request with an error reply that has this code.
 class RpcError : public std::runtime_error {
  public:
   RpcError(int code, const std::string& text) : std::runtime_error(text), code_{code} {}
@@ -36,13 +36,15 @@ class RpcError : public std::runtime_error {
 
 RpcError no_method(const std::string& method);
 
-/// The envelope of JSON-RPC 2.0: takes requests apart, sends results and errors.
+/// Implements the envelope of JSON-RPC 2.0: parses requests, sends results, errors and notifications.
 class JsonRpc {
  public:
   explicit JsonRpc(LineChannel& channel) : channel_{channel} {}
 
-  /// Returns the result of a method; what it throws becomes an error reply, a FieldError one that names the field.
+  /// Returns the result of a method, or throws.
   using Dispatch = std::function<Json(const std::string& method, const Json& params)>;
+  /// Handles the request in `line` and replies. An exception from `dispatch` becomes an error reply; that of a
+  /// FieldError names the field.
   void handle(const std::string& line, const Dispatch& dispatch);
 
   /// Sends a `log` notification.

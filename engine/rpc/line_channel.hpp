@@ -4,20 +4,21 @@
 #include <optional>
 #include <string>
 
-#include "rpc/field_reader.hpp"
+#include "rpc/messages/field_reader.hpp"
 
 namespace natxy {
 
-/// Messages over two file descriptors, a line each.
+/// Transfers messages over two file descriptors, one message per line.
 class LineChannel {
  public:
   LineChannel(int input, int output) : input_{input}, output_{output} {}
 
-  /// The next line that came within `timeout_ms`; none otherwise. After the other end has closed, `closed` is true.
+  /// Returns the next line, or nothing if none arrives within `timeout_ms`. Once the other end closes, `closed` is
+  /// true.
   std::optional<std::string> read_line(int timeout_ms);
   [[nodiscard]] bool closed() const { return closed_; }
 
-  /// A reader that takes nothing for some seconds counts as gone.
+  /// Writes a message. If the other end reads nothing for five seconds, the channel counts as closed.
   void write(const Json& message);
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/open_ports.hpp"
 
-#include "rpc/messages.hpp"
+#include "rpc/messages/requests.hpp"
+#include "rpc/messages/results.hpp"
 
 namespace natxy {
 
@@ -15,7 +16,7 @@ Json open_ports(const Json& params, Ports& ports, JsonRpc& rpc) {
   Json written = Json::array();
   for (const auto& port : ports) {
     written.push_back(write_port(*port));
-    // A link of shared memory comes up when the other process opens its end.
+    // A memif link comes up only when the other process opens its end.
     const bool awaited = port->options().medium == Medium::memif;
     if (!awaited && !port->link_up())
       rpc.log("warning", fmt::format("the link of port {} is down", port->options().device));

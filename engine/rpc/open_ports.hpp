@@ -11,7 +11,7 @@ namespace natxy {
 
 using Ports = std::vector<std::unique_ptr<Port>>;
 
-/// Serves `ports.open`: closes `ports` and opens those that `params` asks for.
+/// Handles `ports.open`: closes `ports` and opens those in `params` instead.
 Json open_ports(const Json& params, Ports& ports, JsonRpc& rpc);
 
 }  // namespace natxy

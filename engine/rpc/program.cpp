@@ -28,11 +28,11 @@ constexpr int kUsageError = 2;
 
 constexpr const char* kUsage =
     "usage: {} --worker-cores CPU[,CPU...] [--main-core CPU] [--pci] [--eal ARGUMENT]... [--version]\n"
-    "Serves JSON-RPC 2.0 on standard input and output, a line a message; {} tells the methods.\n"
+    "Serves JSON-RPC 2.0 on standard input and output, one message per line; {} describes the methods.\n"
     "  --worker-cores  CPUs that send and receive\n"
-    "  --main-core     CPU of everything else (default 0)\n"
-    "  --pci           look for PCI devices (real NICs)\n"
-    "  --eal           an argument for DPDK's environment, may be repeated\n";
+    "  --main-core     CPU for everything else (default 0)\n"
+    "  --pci           probe PCI devices (physical NICs)\n"
+    "  --eal           an argument for DPDK's EAL, may be repeated\n";
 
 std::atomic<bool> quit = false;
 
@@ -53,8 +53,9 @@ std::vector<unsigned> parse_cores(const std::string& text) {
   return cores;
 }
 
-/// Where the kernel groups processes by session, a thread's priority counts only within its session, and this one's
-/// workers would share their CPUs evenly with every other session's processes. Harmless where it can't be done.
+/// Raises the priority of this process's session. If the kernel groups processes by session (autogroup), a thread's
+/// priority counts only within its session, and workers would share their CPUs evenly with the processes of other
+/// sessions. A failure is harmless.
 void raise_group_priority() {
   if (std::FILE* group = std::fopen("/proc/self/autogroup", "w"); group != nullptr) {
     fmt::print(group, "-20");
@@ -136,11 +137,11 @@ int run_program(const Program& program, int argc, char** argv) {
     return 0;
   }
   struct sigaction action {};
-  action.sa_handler = [](int) { quit = true; };  // and no SA_RESTART: a write to nobody has to end
+  action.sa_handler = [](int) { quit = true; };  // without SA_RESTART, so that a blocked write ends
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   raise_group_priority();
-  // Libraries print to standard output when they like; messages must not be mixed with that.
+  // Libraries may print to standard output, so messages get a descriptor of their own.
   const int messages = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   try {

@@ -12,7 +12,7 @@
 
 namespace natxy {
 
-/// What a program that has been started is given; it lasts as long as the program.
+/// Holds the environment of a running program. It lives as long as the program.
 struct Environment {
   const Eal& eal;
   const std::vector<unsigned>& worker_cores;
@@ -21,18 +21,18 @@ struct Environment {
   const std::atomic<bool>& quit;
 };
 
-/// A program that serves requests on standard input and output.
+/// Describes a program that serves requests on standard input and output.
 struct Program {
   const char* name;
-  const char* reference;  // the page that tells its methods
-  /// Begins with a clock that has been checked; returns when the channel is closed or the flag is set.
+  const char* reference;  // the page that describes its methods
+  /// Serves requests until the channel closes or `quit` is set. The clock has been checked before.
   std::function<void(const Environment&)> serve;
 };
 
-/// The result of `engine.info`.
+/// Returns the result of `engine.info`.
 Json program_info(const char* name, const Environment& environment);
 
-/// Reads the command line and starts DPDK; returns the exit code.
+/// Parses the command line, starts DPDK and serves. Returns the exit code.
 int run_program(const Program& program, int argc, char** argv);
 
 }  // namespace natxy

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "packet/classifier.hpp"
+#include "rpc/messages/results.hpp"
 
 namespace natxy {
 
@@ -45,7 +45,7 @@ void Server::handle(const std::string& line) {
       throw RpcError(kWorkerStuck, error.what());
     }
   });
-  // Nothing that the worker uses may be taken down in order.
+  // An orderly exit would destroy objects that the stuck worker still uses.
   if (stuck) std::_Exit(EXIT_FAILURE);
 }
 
@@ -68,7 +68,7 @@ Json Server::dispatch(const std::string& method, const Json& params) {
   if (method == "connections.establish") return run(read_establish(params));
   if (method == "connections.validate") return run(read_validate(params, connections_));
   if (method == "trial.run") return run(read_trial(params));
-  if (method == "trial.abort") return Json::object();  // no trial is running: see watch()
+  if (method == "trial.abort") return Json::object();  // no trial is running; watch() aborts running ones
   throw no_method(method);
 }
 
@@ -91,9 +91,8 @@ Json Server::resolve_neighbors(const Json& params) {
     const char* side = link.side == Side::left ? "left" : "right";
     if (!link.gateway_mac) {
       throw RpcError(kUnreachable,
-                     fmt::format("the DUT does not answer: nobody says who has {} on the {} side within {} s; check "
-                                 "that the address is the "
-                                 "DUT's, that its interface is up and that the cable goes where it should",
+                     fmt::format("the DUT does not answer: no reply for {} on the {} side within {} s; check that the "
+                                 "address is the DUT's, that its interface is up and that the cabling is correct",
                                  format_address(link.gateway), side, request.timeout_s));
     }
     resolved.push_back(

@@ -6,16 +6,17 @@
 
 #include "pace/clock.hpp"
 #include "port/neighbors.hpp"
-#include "port/port.hpp"
 #include "rpc/json_rpc.hpp"
-#include "rpc/messages.hpp"
+#include "rpc/messages/requests.hpp"
 #include "rpc/open_ports.hpp"
 #include "rpc/program.hpp"
+#include "trial/connections.hpp"
+#include "trial/runner/trial_runner.hpp"
 
 namespace natxy {
 
-/// Serves requests until the other end closes or `quit` turns true. Between trials it answers the DUT's ARP requests
-/// and neighbour solicitations.
+/// Serves requests until the other end closes or `quit` is set. Between trials it answers the DUT's ARP requests and
+/// neighbour solicitations.
 class Server {
  public:
   explicit Server(const Environment& environment);
@@ -38,7 +39,7 @@ class Server {
   Connections connections_;
   std::uint64_t progress_due_ = 0;
   bool trial_aborted_ = false;
-  std::deque<std::string> waiting_;  // requests that came while a trial ran
+  std::deque<std::string> waiting_;  // requests that arrived during a trial
 };
 
 }  // namespace natxy

@@ -7,7 +7,7 @@
 
 namespace natxy {
 
-/// One connection as the responder saw it. Packed: 16 bytes for IPv4, 40 for IPv6.
+/// Holds the four-tuple of one connection as the responder received it. Packed: 16 bytes for IPv4, 40 for IPv6.
 template <Family F>
 struct [[gnu::packed]] StateEntry {
   Address<F> source;
@@ -17,10 +17,12 @@ struct [[gnu::packed]] StateEntry {
   std::uint32_t epoch;
 };
 
-/// The responder's state table (RFC 9693 §4.1): entry i is connection i, so who was established is known one by one.
+/// Implements the responder's state table (RFC 9693 §4.1). Entry i is connection i, so that the table knows for each
+/// connection whether it was established.
 ///
-/// Its memory comes from the kernel page by page as entries are written: a table of any size costs nothing to make.
-/// `record` of different connections may run on several cores at once; `at` only after the recording has ended.
+/// The kernel provides the memory page by page as entries are written, so that creating a table of any size costs
+/// nothing. Several cores may call `record` at once for different connections. Call `at` only after recording has
+/// ended.
 template <Family F>
 class StateTable {
  public:
@@ -34,7 +36,8 @@ class StateTable {
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
-  /// Remembers `tuple` as connection `index`, below `size()`. True if that connection was not known yet.
+  /// Stores `tuple` as connection `index`, which is below `size()`. Returns true if the connection was not established
+  /// before.
   bool record(std::uint64_t index, const Tuple<F>& tuple) {
     StateEntry<F>& entry = entries_[index];
     const bool fresh = entry.epoch != epoch_;
@@ -47,7 +50,7 @@ class StateTable {
     const StateEntry<F>& entry = entries_[index];
     return {entry.source, entry.destination, entry.source_port, entry.destination_port};
   }
-  /// An IPv6 entry may stand across two cache lines.
+  /// Prefetches an entry; an IPv6 entry may span two cache lines.
   void prefetch(std::uint64_t index) const {
     __builtin_prefetch(&entries_[index]);
     if constexpr (F == Family::ipv6) __builtin_prefetch(&entries_[index].epoch);
@@ -59,7 +62,7 @@ class StateTable {
   StateEntry<F>* entries_ = nullptr;
   std::uint64_t size_ = 0;
   std::uint64_t capacity_ = 0;
-  std::uint32_t epoch_ = 0;  // entries of other epochs are empty, so that forgetting them all costs nothing
+  std::uint32_t epoch_ = 0;  // entries of other epochs count as empty, so that `reset` need not clear them
 };
 
 extern template class StateTable<Family::ipv4>;

@@ -45,7 +45,7 @@ TYPED_TEST(StateTables, DifferentConnectionsMayBeRecordedAtOnce) {
   std::atomic<std::uint64_t> fresh = 0;
   const auto record = [&](std::uint64_t first) {
     std::uint64_t mine = 0;
-    // Neighbours in memory belong to different threads.
+    // Different threads write adjacent entries.
     for (std::uint64_t i = first; i < kConnections; i += 2) {
       if (table.record(i, {static_cast<std::uint32_t>(i), 7, static_cast<std::uint16_t>(first), 9})) ++mine;
     }

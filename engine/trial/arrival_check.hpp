@@ -10,10 +10,10 @@
 
 namespace natxy {
 
-/// A frame of a stream as it came in.
+/// Holds the fields of a received test frame.
 struct Arrival {
   std::uint64_t sequence = 0;
-  std::uint64_t time = 0;  // when it was made
+  std::uint64_t time = 0;  // ticks at which the frame was built, modulo 2^48
   Datagram datagram;
 
   Arrival() = default;
@@ -24,17 +24,17 @@ struct Arrival {
   }
 };
 
-/// Judges (and in phase 1 remembers) the four-tuples of frames of one stream. A gateway may rewrite a connection's
-/// first frame as it likes, but every later one has to be rewritten in the same way.
+/// Checks the four-tuples of one stream's frames, and records them in phase 1. A gateway may rewrite the first frame of
+/// a connection in any way, but must rewrite every later frame in the same way.
 class ArrivalCheck {
  public:
   virtual ~ArrivalCheck() = default;
-  /// Which four-tuples of `arrivals`, at most kBurst and of the family that their stream arrives with, are their
-  /// stream's.
+  /// Sets `accepted` to whether each of `arrivals` has a four-tuple of the stream. `arrivals` are at most kBurst and of
+  /// the family in which the stream arrives.
   virtual void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) = 0;
 };
 
-/// Phase 1: the state table learns whatever tuple connection `sequence` arrives with (RFC 9693 §4.1).
+/// Phase 1: records the tuple with which connection `sequence` arrives in the state table (RFC 9693 §4.1).
 template <Family F>
 class RecordConnection final : public ArrivalCheck {
  public:
@@ -50,7 +50,7 @@ class RecordConnection final : public ArrivalCheck {
   StateTable<F>& table_;
 };
 
-/// The connections of `arrivals` in the order of `cycle`.
+/// Sets `connections` to the connections of `arrivals` and returns the part used.
 inline std::span<std::uint64_t> connections_of(std::span<const Arrival> arrivals, const Cycle& cycle,
                                                Lanes<std::uint64_t>& connections) {
   for (std::size_t i = 0; i < arrivals.size(); ++i) connections[i] = arrivals[i].sequence;
@@ -59,7 +59,7 @@ inline std::span<std::uint64_t> connections_of(std::span<const Arrival> arrivals
   return used;
 }
 
-/// Phase 2 at the responder: the tuple of phase 1 again, else the DUT has made another connection.
+/// Phase 2 at the responder: accepts the tuple of phase 1. With another tuple, the DUT has set up another connection.
 template <Family F>
 class SameConnection final : public ArrivalCheck {
  public:
@@ -77,7 +77,7 @@ class SameConnection final : public ArrivalCheck {
   Cycle cycle_;
 };
 
-/// Phase 2 at the initiator: a reply has to come back with the tuple that the initiator had sent, swapped.
+/// Phase 2 at the initiator: accepts a reply with the tuple that the initiator sent, swapped.
 template <Family F>
 class ReplyOfConnection final : public ArrivalCheck {
  public:

@@ -6,40 +6,41 @@
 
 #include "flow/tuple_space.hpp"
 #include "state/state_table.hpp"
-#include "trial/types.hpp"
+#include "trial/spec.hpp"
 
 namespace natxy {
 
-/// Something of one family or the other, or nothing yet.
+/// Holds a T of either family, or nothing.
 template <template <Family> class T>
 class OfEitherFamily {
  public:
-  /// Null where it is not of family F.
+  /// Returns the object if it is of family F, or null.
   template <Family F>
   [[nodiscard]] T<F>* of() const {
     const auto* held = std::get_if<std::unique_ptr<T<F>>>(&held_);
     return held == nullptr ? nullptr : held->get();
   }
-  /// What was of family F before, or a new one.
+  /// Returns the object if it is of family F; otherwise makes a new one.
   template <Family F>
   T<F>& keep_or_make() {
     T<F>* kept = of<F>();
     return kept != nullptr ? *kept : make<F>();
   }
+  /// Replaces the object by a new one of family F.
   template <Family F, class... Arguments>
   T<F>& make(Arguments&&... arguments) {
     return *held_.template emplace<std::unique_ptr<T<F>>>(
         std::make_unique<T<F>>(std::forward<Arguments>(arguments)...));
   }
-  /// Only where there is something.
+  /// Returns the object's family. There must be an object.
   [[nodiscard]] Family family() const { return of<Family::ipv4>() != nullptr ? Family::ipv4 : Family::ipv6; }
 
  private:
   std::variant<std::monostate, std::unique_ptr<T<Family::ipv4>>, std::unique_ptr<T<Family::ipv6>>> held_;
 };
 
-/// The connections of the last phase 1; none before the first. Connection i is the initiator's tuple i and the
-/// responder's entry i, whose families differ behind a gateway that translates between them.
+/// Holds the connections of the last phase 1, none before the first. Connection i is the initiator's tuple i and the
+/// responder's entry i. Their families differ behind a gateway that translates between families.
 struct Connections {
   OfEitherFamily<TupleSpace> offered;
   OfEitherFamily<StateTable> seen;
@@ -48,6 +49,32 @@ struct Connections {
   std::uint64_t established = 0;
 
   [[nodiscard]] bool complete() const { return count > 0 && established == count; }
+
+  /// Returns the family in which a stream is sent.
+  [[nodiscard]] Family family_of(const StreamSpec& stream) const {
+    switch (stream.kind) {
+      case StreamKind::connections:
+        return offered.family();
+      case StreamKind::replies:
+        return seen.family();
+      case StreamKind::flows:
+        break;
+    }
+    return stream.flows->source_address.address.family;
+  }
+
+  /// Returns the family in which a stream arrives.
+  [[nodiscard]] Family arrival_family_of(const StreamSpec& stream) const {
+    switch (stream.kind) {
+      case StreamKind::connections:
+        return seen.family();
+      case StreamKind::replies:
+        return offered.family();
+      case StreamKind::flows:
+        break;
+    }
+    return stream.arrives_as.value_or(family_of(stream));
+  }
 };
 
 }  // namespace natxy

@@ -10,17 +10,16 @@
 
 namespace natxy {
 
-/// Where a stream's four-tuples come from. One call makes a burst's, so that the choice of source costs next to nothing
-/// per frame.
+/// Generates the four-tuples of a stream, a burst per call, so that the virtual call costs next to nothing per frame.
 template <Family F>
 class FlowSource {
  public:
   virtual ~FlowSource() = default;
-  /// The tuples of the first `count` frames of `sequences`; at most kBurst.
+  /// Sets `tuples` to the tuples of the first `count` frames of `sequences`, at most kBurst.
   virtual void fill(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) = 0;
 };
 
-/// RFC 4814 §4: every frame draws its fields anew.
+/// Draws the fields of every frame at random (RFC 4814 §4).
 template <Family F>
 class RandomFlows final : public FlowSource<F> {
  public:
@@ -33,7 +32,7 @@ class RandomFlows final : public FlowSource<F> {
   TupleSpace<F> space_;
 };
 
-/// Flow after flow in the space's orders, and round again.
+/// Enumerates the flows of a space in their order, again and again.
 template <Family F>
 class EnumeratedFlows final : public FlowSource<F> {
  public:
@@ -49,7 +48,7 @@ class EnumeratedFlows final : public FlowSource<F> {
   TupleSpace<F> space_;
 };
 
-/// Phase 2 of the initiator: the connections again, in another order.
+/// Phase 2 at the initiator: repeats the tuples of phase 1 in the order of a cycle.
 template <Family F>
 class ConnectionFlows final : public FlowSource<F> {
  public:
@@ -66,7 +65,7 @@ class ConnectionFlows final : public FlowSource<F> {
   Cycle cycle_;
 };
 
-/// Phase 2 of the responder: swapped four-tuples from the state table.
+/// Phase 2 at the responder: swaps the tuples in the state table.
 template <Family F>
 class ReplyFlows final : public FlowSource<F> {
  public:
@@ -78,7 +77,7 @@ class ReplyFlows final : public FlowSource<F> {
   }
 
  private:
-  /// The table is far larger than any cache: entries that are asked for a burst ahead are there in time.
+  /// Prefetches the entries of a burst. The table is far larger than any cache, so this is done a burst ahead.
   void fetch(const Series& sequences, std::size_t count) {
     cycle_.at(sequences, std::span(connections_).first(count));
     for (std::size_t i = 0; i < count; ++i) table_.prefetch(connections_[i]);
@@ -88,7 +87,7 @@ class ReplyFlows final : public FlowSource<F> {
 
   const StateTable<F>& table_;
   Cycle cycle_;
-  Lanes<std::uint64_t> connections_{};  // of the first `fetched_` frames of `ahead_`
+  Lanes<std::uint64_t> connections_{};  // those of the first `fetched_` frames of `ahead_`
   Series ahead_;
   std::size_t fetched_ = 0;
 };

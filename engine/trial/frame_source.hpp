@@ -10,23 +10,23 @@
 
 #include "pace/clock.hpp"
 #include "pace/turns.hpp"
-#include "packet/frame_template.hpp"
+#include "packet/test_frame/frame_template.hpp"
 #include "trial/flow_source.hpp"
 
 namespace natxy {
 
-/// Where a sender's frames come from. One call writes a burst, so that the family costs next to nothing per frame.
+/// Writes the frames of a sender, a burst per call, so that the virtual call costs next to nothing per frame.
 class FrameSource {
  public:
   virtual ~FrameSource() = default;
-  /// Of the longest frame, in bytes without FCS.
+  /// Returns the length of the longest frame, in bytes without FCS.
   [[nodiscard]] virtual std::uint16_t length() const = 0;
-  /// Writes the first frames of `sequences`, stamped with the time, into buffers for frames of that length, at most
-  /// kBurst.
+  /// Writes the first frames of `sequences`, stamped with the current time, into `buffers`, at most kBurst. The buffers
+  /// must be for frames of `length()` bytes.
   virtual void write(std::span<rte_mbuf* const> buffers, const Series& sequences) = 0;
 };
 
-/// The frames of one stream.
+/// Writes the frames of one stream.
 template <Family F>
 class StreamFrames final : public FrameSource {
  public:
@@ -48,7 +48,7 @@ class StreamFrames final : public FrameSource {
   std::unique_ptr<FlowSource<F>> flows_;
 };
 
-/// The frames of two streams in turn, of any families; numbers are slots.
+/// Writes the frames of two streams in turn, which may differ in family. Sequence numbers are slots of their schedule.
 class InterleavedFrames final : public FrameSource {
  public:
   InterleavedFrames(const Turns& turns, std::unique_ptr<FrameSource> first, std::unique_ptr<FrameSource> second)

@@ -30,9 +30,9 @@ Receiver::Books::Books(const Stream& stream, std::size_t seconds)
   if (tagged) tagged_delays.resize(tagged->count);
 }
 
-/// Of frames that have not arrived before.
+/// Records the delays of frames that have not arrived before.
 void Receiver::Books::arrive(std::span<const Arrival> distinct, std::uint64_t now) {
-  // Frames that were sent together and arrive together took equally long.
+  // Frames that were sent together and arrive together have the same delay.
   for (auto first = distinct.begin(); first != distinct.end();) {
     const auto next =
         std::find_if(first, distinct.end(), [&](const Arrival& arrival) { return arrival.time != first->time; });
@@ -50,7 +50,7 @@ void Receiver::Books::arrive(std::span<const Arrival> distinct, std::uint64_t no
   }
 }
 
-/// Of the time before distinct frames that arrive now.
+/// Records the time without distinct frames that ends now.
 void Receiver::Books::note_silence(std::uint64_t now) {
   if (last_arrival != 0 && now - last_arrival > silence) {
     silence = now - last_arrival;
@@ -79,7 +79,7 @@ void Receiver::take(std::span<const Frame> frames, std::uint64_t now) {
   }
 }
 
-/// How many of `frames`, from the first on, are of one stream that ends here and of its form.
+/// Processes the first of `frames` that have the form of one stream that ends here. Returns their number.
 std::size_t Receiver::take_plain(std::span<const Frame> frames, std::uint64_t now) {
   for (Reception& reception : receptions_) {
     if (!reception.books) continue;
@@ -142,7 +142,7 @@ void Receiver::book(Reception& reception, std::span<const Arrival> arrivals, std
       ++i;
       continue;
     }
-    // Numbers that follow each other, as nearly all do, are looked up together.
+    // Consecutive numbers, as nearly all are, are looked up together.
     const std::size_t first = i++;
     while (i < arrivals.size() && accepted[i] && arrivals[i].sequence == arrivals[i - 1].sequence + 1) ++i;
     const auto run = arrivals.subspan(first, i - first);
@@ -209,7 +209,7 @@ void Receiver::report(TrialReport& trial, PortReport& port) const {
     for (std::size_t tag = 0; tag < books.tagged_delays.size(); ++tag) {
       if (books.tagged_delays[tag]) stream.tagged_delays[tag] = books.tagged_delays[tag];
     }
-    // With several queues each sees only some of the frames: what is missing from one may be in another.
+    // With several queues, frames missing from one may have arrived in another.
     if (port_.options().queues == 1) {
       stream.lost = books.window.lost(receptions_[i].stream.frames);
       stream.silence = books.silence;

@@ -7,31 +7,32 @@
 
 #include "measure/sequence_window.hpp"
 #include "pace/clock.hpp"
-#include "packet/test_frame_form.hpp"
+#include "packet/test_frame/test_frame_form.hpp"
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
 #include "trial/arrival_check.hpp"
+#include "trial/report.hpp"
+#include "trial/spec.hpp"
 #include "trial/task.hpp"
-#include "trial/types.hpp"
 
 namespace natxy {
 
-/// Receives on one queue of a port: judges every frame, keeps the books of the streams that end here, and answers
-/// neighbours.
+/// Receives on one queue of a port: classifies every frame, keeps the statistics of the streams that end at this port,
+/// and answers ARP and neighbour solicitations.
 class Receiver final : public Task {
  public:
-  /// A stream as this port sees it. `expected` only where the stream ends at this port.
+  /// Describes a stream of the trial. `expected` is true if it ends at this port.
   struct Stream {
     bool expected = false;
-    Family family = Family::ipv4;  // with which it arrives
+    Family family = Family::ipv4;  // in which it arrives
     std::uint64_t frames = 0;
-    std::size_t payload_bytes = 0;  // which no translation of headers changes
+    std::size_t payload_bytes = 0;  // of UDP; translation does not change it
     std::optional<TaggedFrames> tagged;
     bool ipdv = false;
-    std::unique_ptr<ArrivalCheck> check;  // none: any four-tuple will do
+    std::unique_ptr<ArrivalCheck> check;  // null: any four-tuple is accepted
   };
 
-  /// Clock ticks. What comes after `end`, when nobody waits any more, counts as of the last second.
+  /// Bounds the trial, in clock ticks. Frames that arrive after `end` count towards the last second.
   struct Period {
     std::uint64_t start;
     std::uint64_t end;
@@ -43,7 +44,7 @@ class Receiver final : public Task {
   void poll() override;
 
   [[nodiscard]] std::uint64_t received_so_far() const { return received_.get(); }
-  /// Adds this queue's part; after the worker has stopped.
+  /// Adds this queue's results to the reports. Call it after the worker has stopped.
   void report(TrialReport& trial, PortReport& port) const;
 
  private:
@@ -98,10 +99,10 @@ class Receiver final : public Task {
   Counter received_;
   std::uint64_t stale_ = 0;
   std::array<std::uint64_t, kFrameKinds> foreign_{};
-  // Of this burst, here because each burst would set new ones to zero first.
+  // The current burst. As local variables these would be zeroed for each burst.
   std::array<Frame, kBurst> frames_;
   std::array<Arrival, kBurst> arrivals_;
-  /// Kept where nothing has to be allocated while traffic runs.
+  /// Holds the start of a foreign frame in preallocated memory.
   struct Sample {
     FrameKind kind;
     std::uint64_t ticks;

@@ -9,24 +9,24 @@
 #include "pace/turns.hpp"
 #include "port/port.hpp"
 #include "trial/frame_source.hpp"
+#include "trial/report.hpp"
 #include "trial/task.hpp"
-#include "trial/types.hpp"
 
 namespace natxy {
 
-/// Sends one stream, or two in turn, or a slice of that, on one queue of a port, each frame when it is due or as soon
-/// after as it can (open loop). No frame is skipped and the schedule never stretched.
+/// Sends one stream, two interleaved streams, or a slice of them on one queue of a port. Each frame leaves when it is
+/// due or as soon as possible afterwards (open loop). No frame is skipped and the schedule is never stretched.
 class Sender final : public Task {
  public:
   struct Setup {
-    std::vector<std::size_t> streams;  // indexes in the trial's request, one or two
+    std::vector<std::size_t> streams;  // indexes in the request, one or two
     Turns turns;
     std::uint64_t trial_start;  // clock ticks
     Schedule schedule;
     Series slice;                 // which frames of the schedule
     std::uint64_t give_up_at;     // clock ticks
-    std::uint64_t longest_pause;  // ticks; longer ones are added up
-    std::uint64_t notable_pause;  // ticks; so are those longer than this, apart
+    std::uint64_t longest_pause;  // ticks; longer pauses add up to `paused` in the report
+    std::uint64_t notable_pause;  // ticks; longer pauses add up to `pauses` in the report
     std::uint64_t second;         // ticks
   };
 
@@ -58,13 +58,14 @@ class Sender final : public Task {
   }
 
   [[nodiscard]] bool done() const { return done_; }
-  /// Clock ticks when the last frame left or was given up; after `done`.
+  /// Returns the tick at which the last frame left or was given up. Valid once `done`.
   [[nodiscard]] std::uint64_t finished_at() const { return finished_at_; }
-  /// Clock ticks when it leaves unsent what is left.
+  /// Returns the tick at which the sender gives up and leaves the remaining frames unsent.
   [[nodiscard]] std::uint64_t gives_up_at() const { return setup_.give_up_at; }
   [[nodiscard]] std::uint64_t sent_so_far() const { return sent_.get(); }
 
-  /// Adds this sender's part to its streams' reports, which share its pacing; after the worker has stopped.
+  /// Adds this sender's results to the reports of its streams, which share its pacing. Call it after the worker has
+  /// stopped.
   void report(std::span<StreamReport> streams) const {
     for (const Part& part : parts_) {
       StreamReport& report = streams[part.stream];
@@ -83,7 +84,7 @@ class Sender final : public Task {
   }
 
  private:
-  /// One stream's share of what was sent.
+  /// Counts the frames sent of one stream.
   struct Part {
     std::size_t stream;
     std::uint64_t sent;
@@ -97,14 +98,14 @@ class Sender final : public Task {
   [[nodiscard]] std::uint64_t sequence_of(std::uint64_t index) const { return setup_.slice.at(index); }
 
   void note_pause(std::uint64_t now) {
-    // Before the start nothing is due, so nothing is missed.
+    // Nothing is due before the start, so earlier pauses do not matter.
     const std::uint64_t since = std::max(last_poll_, setup_.schedule.start());
     const std::uint64_t pause = now > since ? now - since : 0;
     max_pause_ = std::max(max_pause_, pause);
     if (pause > setup_.notable_pause) pauses_ += pause;
     if (pause > setup_.longest_pause) {
       paused_ += pause;
-      // While this core was away nobody asked the port.
+      // During the pause the port was not asked to take frames, so it did not refuse any.
       if (refused_at_ != 0) refused_at_ += pause;
     }
     last_poll_ = now;
@@ -115,7 +116,7 @@ class Sender final : public Task {
     done_ = true;
   }
 
-  /// The port or the core was too slow for too long: what is left stays unsent.
+  /// Ends sending because the port or the core was too slow for too long. The remaining frames stay unsent.
   void give_up(std::uint64_t now) {
     const std::uint64_t next_due = setup_.schedule.due_at(sequence_of(sent_.get()));
     overrun_ = now > next_due ? now - next_due : 0;
@@ -128,12 +129,12 @@ class Sender final : public Task {
     const std::uint64_t due = in_slice(setup_.schedule.due(now));
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(due - made, kBurst));
     if (size == 0) {
-      // On schedule again: what the port held up before has cost nothing in the end.
+      // The sender is on schedule again, so earlier refusals of the port had no effect.
       blocked_ = 0;
       return;
     }
     if (!port_.allocate({pending_.data(), size}, frames_->length())) {
-      // The port still holds all buffers: it takes no more.
+      // The port still holds all buffers, so it takes no more.
       note_refusal(now);
       return;
     }
@@ -199,7 +200,7 @@ class Sender final : public Task {
   Setup setup_;
   std::uint64_t total_;
 
-  std::array<rte_mbuf*, kBurst> pending_{};  // made, stamped, not yet taken by the port
+  std::array<rte_mbuf*, kBurst> pending_{};  // built and stamped, but not yet taken by the port
   std::size_t pending_first_ = 0;
   std::size_t pending_end_ = 0;
   Counter sent_;

@@ -6,14 +6,14 @@
 
 namespace natxy {
 
-/// A piece of a worker's round. `poll` does what is due now and returns at once; it never waits, allocates or logs.
+/// A part of a worker's work. `poll` does what is due now and returns at once; it never waits, allocates or logs.
 class Task {
  public:
   virtual ~Task() = default;
   virtual void poll() = 0;
 };
 
-/// A counter that one worker writes and others may look at while it runs.
+/// Counts events of one worker. Other threads may read it at any time.
 class Counter {
  public:
   void add(std::uint64_t amount) {

@@ -21,7 +21,7 @@ std::uint64_t lost(const StreamSpec& spec, const StreamReport& stream) {
   return spec.frames - std::min(spec.frames, stream.received);
 }
 
-/// Loss that the plan tolerates.
+/// Returns the number of lost frames that the request tolerates.
 std::uint64_t allowed(const StreamSpec& spec) {
   return static_cast<std::uint64_t>(std::floor(spec.max_loss_ratio * static_cast<double>(spec.frames)));
 }
@@ -31,7 +31,7 @@ const PortReport* port_of(const TrialReport& report, Side side) {
   return port == report.ports.end() ? nullptr : &*port;
 }
 
-/// With thousands separators.
+/// Formats a number with thousands separators.
 std::string grouped(std::uint64_t count) {
   std::string digits = fmt::to_string(count);
   for (std::size_t end = digits.size(); end > 3; end -= 3) digits.insert(end - 3, 1, ',');
@@ -40,8 +40,8 @@ std::string grouped(std::uint64_t count) {
 
 std::string frames(std::uint64_t count) { return grouped(count) + (count == 1 ? " frame" : " frames"); }
 
-/// Lost frames, and what arrived of them all the same.
-std::string told(const StreamSpec& spec, const StreamReport& stream, std::string_view remark = "") {
+/// Describes a stream's lost frames, and those of them that arrived corrupt.
+std::string describe_loss(const StreamSpec& spec, const StreamReport& stream, std::string_view remark = "") {
   const std::uint64_t missing = lost(spec, stream);
   std::string loss = fmt::format("{}: {} of {} lost ({:.4f} %){}", spec.name, grouped(missing), frames(spec.frames),
                                  100.0 * static_cast<double>(missing) / static_cast<double>(spec.frames), remark);
@@ -51,7 +51,7 @@ std::string told(const StreamSpec& spec, const StreamReport& stream, std::string
 
 std::uint64_t total(const ReceiveDrops& drops) { return drops.missed + drops.no_buffer + drops.kernel; }
 
-/// Sets the verdict if this stream could not be sent as asked for.
+/// Sets the verdict if a stream was not sent as requested. Returns whether it did.
 bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock, TrialReport& report) {
   const StreamSpec& asked = spec.streams[index];
   const StreamReport& stream = report.streams[index];
@@ -61,14 +61,14 @@ bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock,
   const double overrun_s = clock.seconds(stream.pacing.overrun);
   if (unsent == 0 && overrun_s <= bound_s) return false;
 
-  // Waiting for the port has to explain at least half of the delay before the port is to blame for it.
+  // The port is to blame only if waiting for it explains at least half of the delay.
   const double blocked_s = clock.seconds(stream.pacing.blocked);
   const PortReport* port = port_of(report, asked.source);
   const bool blocked = stream.pacing.refused > 0 && blocked_s * 2 >= overrun_s;
   const bool dut_fetches = port != nullptr && (port->medium == Medium::veth || port->medium == Medium::memif);
   if (blocked && dut_fetches) {
     set(report, Verdict::fail, Cause::back_pressure,
-        fmt::format("{}: the DUT's path took {} of {} in time; they waited {:.3f} s for it", asked.name,
+        fmt::format("{}: the DUT's path took {} of {} in time; frames waited {:.3f} s for it", asked.name,
                     grouped(stream.sent), frames(asked.frames), blocked_s));
   } else if (unsent > 0) {
     set(report, Verdict::invalid, Cause::unsent,
@@ -76,9 +76,10 @@ bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock,
                     grouped(unsent), frames(asked.frames), asked.rate_fps));
   } else {
     set(report, Verdict::invalid, Cause::late,
-        fmt::format("{}: the last frame left {:.6f} s late, {:.6f} s is allowed; the tester cannot keep up with {:.0f} "
-                    "frames/s",
-                    asked.name, overrun_s, bound_s, asked.rate_fps));
+        fmt::format(
+            "{}: the last frame left {:.6f} s late, {:.6f} s are allowed; the tester cannot keep up with {:.0f} "
+            "frames/s",
+            asked.name, overrun_s, bound_s, asked.rate_fps));
   }
   return true;
 }
@@ -93,14 +94,14 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
   for (const PortReport& port : report.ports) {
     if (port.link_up && (!port.link_fell || spec.limits.link_may_fall)) continue;
     set(report, Verdict::invalid, Cause::link_down,
-        fmt::format("the link of port {} went down{}", port.side == Side::left ? "left" : "right",
+        fmt::format("the link of the {} port went down{}", port.side == Side::left ? "left" : "right",
                     port.link_up ? " and up again" : ""));
     return;
   }
   for (const PortReport& port : report.ports) {
     if (port.rejected == 0) continue;
     set(report, Verdict::invalid, Cause::unsent,
-        fmt::format("the kernel rejected {} of port {} that the tester had sent", frames(port.rejected),
+        fmt::format("the kernel rejected {} that the tester sent on the {} port", frames(port.rejected),
                     port.side == Side::left ? "left" : "right"));
     return;
   }
@@ -108,7 +109,7 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     if (judge_sending(spec, i, clock, report)) return;
   }
 
-  double burst_frames = 0;  // that followed the tester's pauses, of all streams
+  double burst_frames = 0;  // sent in bursts after the tester's pauses, in all streams
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
     burst_frames += clock.seconds(report.streams[i].pacing.paused) * spec.streams[i].rate_fps;
   }
@@ -119,10 +120,10 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     const std::uint64_t too_many = missing - allowed(asked);
     const PortReport* port = port_of(report, opposite(asked.source));
     const auto drops = static_cast<double>(port == nullptr ? 0 : total(port->drops));
-    // What arrived corrupt was neither dropped by the tester nor lost to its bursts.
+    // Frames that arrived corrupt were neither dropped by the tester nor lost in its bursts.
     const std::uint64_t absent = missing - std::min(missing, report.streams[i].corrupt);
     if (too_many > absent || static_cast<double>(too_many) > drops + burst_frames) {
-      set(report, Verdict::fail, Cause::loss, told(asked, report.streams[i]));
+      set(report, Verdict::fail, Cause::loss, describe_loss(asked, report.streams[i]));
       return;
     }
     if (drops >= burst_frames) {
@@ -139,7 +140,7 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
   if (report.cause == Cause::tester_drops || report.cause == Cause::paused) return;
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
     if (lost(spec.streams[i], report.streams[i]) == 0) continue;
-    set(report, Verdict::pass, Cause::loss, told(spec.streams[i], report.streams[i], ", which is tolerated"));
+    set(report, Verdict::pass, Cause::loss, describe_loss(spec.streams[i], report.streams[i], ", which is tolerated"));
     return;
   }
   set(report, Verdict::pass, Cause::lossless, "every frame arrived");

@@ -2,16 +2,17 @@
 #pragma once
 
 #include "pace/clock.hpp"
-#include "trial/types.hpp"
+#include "trial/report.hpp"
+#include "trial/spec.hpp"
 
 namespace natxy {
 
-/// Sets verdict, cause and reason of a trial from its counters.
+/// Sets the verdict, cause and reason of a trial from its counters.
 ///
-/// Whatever the tester may have caused makes a trial invalid and is never held against the DUT: lateness, frames
-/// unsent, its own drops on reception, and loss that the bursts after its own pauses could explain. Loss beyond all
-/// that is the DUT's, and so is every frame that arrived corrupt. Where a port is a veth, frames that it refuses are
-/// frames that the DUT's path refuses.
+/// Faults that the tester may have caused make a trial invalid and never count against the DUT: lateness, unsent
+/// frames, the tester's own drops on reception, and loss that the bursts after its own pauses may explain. Any further
+/// loss counts against the DUT, and so does every frame that arrives corrupt. If a port is a veth or memif, frames that
+/// it refuses are refused by the DUT's path.
 void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report);
 
 }  // namespace natxy

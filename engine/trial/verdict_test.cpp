@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kHz = 1'000'000'000;  // a tick is a nanosecond
 
-/// A trial of one stream of 100,000 frames in one second, all well; tests spoil it.
+/// Starts with the report of a perfect trial of one stream, 100,000 frames in one second. Each test adds faults to it.
 class VerdictTest : public testing::Test {
  protected:
   VerdictTest() {
@@ -163,7 +163,7 @@ TEST_F(VerdictTest, WithinTheToleranceAPauseExplainsTheRest) {
   expect(Verdict::invalid, Cause::paused);
   EXPECT_EQ(report.reason,
             "forward: 30 frames lost, but the tester paused for 2.000 ms and sent 200 frames in bursts afterwards");
-  report.streams[0].corrupt = 11;  // more than is tolerated, whatever else is missing
+  report.streams[0].corrupt = 11;  // more than is tolerated, whatever explains the other losses
   expect(Verdict::fail, Cause::loss);
 }
 
@@ -182,7 +182,7 @@ TEST_F(VerdictTest, ALinkThatCameUpAgainSpoilsATrialUnlessItMayFall) {
   report.streams[0].received = 0;
   report.ports[1].link_fell = true;
   expect(Verdict::invalid, Cause::link_down);
-  EXPECT_EQ(report.reason, "the link of port right went down and up again");
+  EXPECT_EQ(report.reason, "the link of the right port went down and up again");
   spec.limits.link_may_fall = true;
   expect(Verdict::fail, Cause::loss);
   report.ports[1].link_up = false;

@@ -10,7 +10,7 @@
 
 namespace natxy {
 
-/// One core's share of a trial: it polls its tasks in turn until told to stop.
+/// Holds the tasks of one worker core, which polls them in turn until it is asked to stop.
 struct Worker {
   struct PortReceiver {
     std::size_t port;  // index among the trial's ports
@@ -19,7 +19,7 @@ struct Worker {
   std::vector<PortReceiver> receivers;
   std::vector<std::unique_ptr<Sender>> senders;
   const std::atomic<bool>* stop = nullptr;
-  bool first_in_line = false;  // whether to take the CPU before all other processes
+  bool first_in_line = false;  // whether to run with the highest priority
 
   /// Runs on a DPDK worker core.
   static int run(void* worker);

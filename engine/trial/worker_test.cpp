@@ -6,10 +6,10 @@
 #include <numeric>
 #include <thread>
 
-#include "trial/ring_bed.hpp"
+#include "trial/runner/ring_bed.hpp"
 
-// A worker on a thread of the test's own and a port that is its own wire: no frame passes from thread to thread, so
-// ThreadSanitizer sees all that two threads share.
+// Runs a worker on a thread of the test, with a port looped back to itself. No frame passes between threads, so
+// ThreadSanitizer sees everything that two threads share.
 namespace natxy {
 namespace {
 
@@ -18,7 +18,7 @@ constexpr double kRate_fps = 200'000;
 constexpr std::uint16_t kRunId = 1;
 constexpr auto kPatience = std::chrono::seconds(60);
 
-/// What it sends, it receives.
+/// Opens a port that receives what it sends.
 class LoopedPort {
  public:
   LoopedPort() {
@@ -59,7 +59,7 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
   const LoopedPort port;
   const Neighbors nobody;
   const Clock clock{rte_get_tsc_hz()};
-  // To the receiver 10 µs are a second.
+  // The receiver takes 10 µs for a second.
   const Clock hasty{clock.hz() / 100'000};
   const std::uint64_t start = now_ticks() + clock.ticks(0.01);
   std::atomic<bool> stop = false;
@@ -94,7 +94,7 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
   EXPECT_EQ(report.streams[0].sent, kFrames);
   const auto& seconds = report.streams[0].received_per_second;
   EXPECT_EQ(std::accumulate(seconds.begin(), seconds.end(), std::uint64_t{0}), kFrames);
-  // Two are due in each; the machine may delay them, but nobody hastens them.
+  // Two frames are due in each second. The machine may delay them, but never sends them early.
   for (const std::ptrdiff_t some : {5000, 10'000, 20'000}) {
     EXPECT_LE(std::accumulate(seconds.begin(), seconds.begin() + some, std::uint64_t{0}),
               static_cast<std::uint64_t>(2 * some + 1));

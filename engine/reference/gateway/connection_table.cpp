@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/gateway/connection_table.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "flow/mix.hpp"
+
+namespace natxy::reference {
+
+ConnectionTable::ConnectionTable(std::uint32_t capacity)
+    : slots_(capacity), left_(std::bit_ceil(capacity), kNone), right_(std::bit_ceil(capacity), kNone) {
+  clear();
+}
+
+std::size_t ConnectionTable::bucket(const Endpoint& near, const Endpoint& remote) const {
+  std::uint64_t word = (std::uint64_t{near.port} << 16) | remote.port;
+  for (const uint128 address : {near.address, remote.address}) {
+    word = mix(word ^ static_cast<std::uint64_t>(address));
+    word += static_cast<std::uint64_t>(address >> 64);
+  }
+  return mix(word) & (left_.size() - 1);
+}
+
+ConnectionTable::Index ConnectionTable::find_left(const Endpoint& host, const Endpoint& remote) const {
+  Index index = left_[bucket(host, remote)];
+  while (index != kNone && !(at(index).host == host && at(index).remote == remote)) index = slots_[index].next_left;
+  return index;
+}
+
+ConnectionTable::Index ConnectionTable::find_right(const Endpoint& pool, const Endpoint& remote) const {
+  Index index = right_[bucket(pool, remote)];
+  while (index != kNone && !(at(index).pool == pool && at(index).remote == remote)) index = slots_[index].next_right;
+  return index;
+}
+
+void ConnectionTable::insert(const Connection& connection) {
+  const Index index = free_;
+  Slot& slot = slots_[index];
+  free_ = slot.next_left;
+  slot.connection = connection;
+  slot.replied = false;
+  Index& left = left_[bucket(connection.host, connection.remote)];
+  Index& right = right_[bucket(connection.pool, connection.remote)];
+  slot.next_left = left;
+  slot.next_right = right;
+  left = right = index;
+  append(index);
+  ++size_;
+}
+
+void ConnectionTable::erase(Index index) {
+  Slot& slot = slots_[index];
+  Index* left = &left_[bucket(slot.connection.host, slot.connection.remote)];
+  while (*left != index) left = &slots_[*left].next_left;
+  *left = slot.next_left;
+  Index* right = &right_[bucket(slot.connection.pool, slot.connection.remote)];
+  while (*right != index) right = &slots_[*right].next_right;
+  *right = slot.next_right;
+  unlink(index);
+  slot.next_left = free_;
+  free_ = index;
+  --size_;
+}
+
+void ConnectionTable::use(Index index, bool reply) {
+  unlink(index);
+  slots_[index].replied |= reply;
+  append(index);
+}
+
+void ConnectionTable::clear() {
+  std::ranges::fill(left_, kNone);
+  std::ranges::fill(right_, kNone);
+  lists_[0] = lists_[1] = {};
+  const auto capacity = static_cast<Index>(slots_.size());
+  for (Index index = 0; index < capacity; ++index) slots_[index].next_left = index + 1 < capacity ? index + 1 : kNone;
+  free_ = capacity > 0 ? 0 : kNone;
+  size_ = 0;
+}
+
+ConnectionTable::Index ConnectionTable::least_recently_used() const {
+  const Index without = lists_[0].oldest;
+  const Index with = lists_[1].oldest;
+  if (without == kNone || with == kNone) return without == kNone ? with : without;
+  return slots_[without].used < slots_[with].used ? without : with;
+}
+
+void ConnectionTable::append(Index index) {
+  Slot& slot = slots_[index];
+  List& list = lists_[slot.replied ? 1 : 0];
+  slot.used = ++uses_;
+  slot.older = list.newest;
+  slot.newer = kNone;
+  (list.newest == kNone ? list.oldest : slots_[list.newest].newer) = index;
+  list.newest = index;
+}
+
+void ConnectionTable::unlink(Index index) {
+  const Slot& slot = slots_[index];
+  List& list = lists_[slot.replied ? 1 : 0];
+  (slot.older == kNone ? list.oldest : slots_[slot.older].newer) = slot.newer;
+  (slot.newer == kNone ? list.newest : slots_[slot.newer].older) = slot.older;
+}
+
+}  // namespace natxy::reference

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/gateway/connections.hpp"
+
+#include "flow/mix.hpp"
+
+namespace natxy::reference {
+
+namespace {
+
+// Searching all ports for one frame would delay the next frames.
+constexpr std::uint64_t kAttempts = 1024;
+
+std::optional<TokenBucket> bucket_of(const TableTruth& truth, const Clock& clock) {
+  if (!truth.max_connection_rate_cps) return std::nullopt;
+  return TokenBucket(*truth.max_connection_rate_cps, truth.connection_burst, clock.hz());
+}
+
+}  // namespace
+
+Connections::Connections(const Settings& settings, const Clock& clock)
+    : translation_{settings.translation},
+      truth_{settings.table},
+      clock_{clock},
+      seed_{settings.truth.seed},
+      table_{settings.table.capacity},
+      rate_{bucket_of(settings.table, clock)},
+      without_state_{settings.table.without_state_every} {}
+
+std::variant<Endpoint, Drop> Connections::leave(const Endpoint& host, const Endpoint& remote, std::uint64_t now,
+                                                Counters& counters) {
+  if (const auto index = table_.find_left(host, remote); index != ConnectionTable::kNone) {
+    table_.use(index, false);
+    return table_.at(index).pool;
+  }
+  if (rate_ && !rate_->take(now)) return Drop::connection_rate;
+  const bool without_state = without_state_.next();
+  if (!without_state && table_.full()) {
+    if (const auto cause = make_room()) return *cause;
+  }
+  const auto pool = choose(host, remote);
+  if (!pool) return Drop::no_port;
+  if (without_state) {
+    ++counters.without_state;
+  } else {
+    table_.insert({host, *pool, remote});
+  }
+  return *pool;
+}
+
+std::optional<Endpoint> Connections::enter(const Endpoint& pool, const Endpoint& remote) {
+  const auto index = table_.find_right(pool, remote);
+  if (index == ConnectionTable::kNone) return std::nullopt;
+  table_.use(index, true);
+  return table_.at(index).host;
+}
+
+std::uint64_t Connections::frame_price() const {
+  if (truth_.flow_cost == 0 || size() < 2) return kToken;
+  return static_cast<std::uint64_t>(static_cast<double>(kToken) * (1 + truth_.flow_cost * (size() - 1)));
+}
+
+void Connections::clear() {
+  table_.clear();
+  rate_ = bucket_of(truth_, clock_);
+  without_state_ = EveryNth(truth_.without_state_every);
+}
+
+void Connections::restart() {
+  clear();
+  collapsed_ = false;
+}
+
+/// Chooses the pool endpoint of a new connection: the address that a host always gets, and the host's own port if it
+/// may be kept and is free, or else another free port.
+std::optional<Endpoint> Connections::choose(const Endpoint& host, const Endpoint& remote) {
+  const std::uint64_t word = mix(seed_ ^ static_cast<std::uint64_t>(host.address));
+  const unsigned host_bits = address_bits(translation_.pool.network.family) - translation_.pool.length;
+  const std::uint64_t ports = std::uint64_t{translation_.most_port} - translation_.least_port + 1;
+  const bool keep = translation_.port_choice == PortChoice::preserve && host.port >= translation_.least_port &&
+                    host.port <= translation_.most_port;
+  for (std::uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
+    Endpoint pool{translation_.pool.network.value + scale(word, std::uint64_t{1} << host_bits), host.port};
+    if (attempt > 0 || !keep) {
+      const std::uint64_t random = translation_.port_choice == PortChoice::random
+                                       ? random_word(seed_, random_ports_++)
+                                       : random_word(word ^ host.port, attempt);
+      pool.port = static_cast<std::uint16_t>(translation_.least_port + scale(random, ports));
+    }
+    if (table_.find_right(pool, remote) == ConnectionTable::kNone) return pool;
+  }
+  return std::nullopt;
+}
+
+/// Removes a connection from a full table, according to its policy. Returns the cause if it may not.
+std::optional<Drop> Connections::make_room() {
+  ConnectionTable::Index victim = ConnectionTable::kNone;
+  switch (truth_.when_full) {
+    case WhenFull::keep:
+      break;
+    case WhenFull::lru:
+      victim = table_.least_recently_used();
+      break;
+    case WhenFull::early_drop:
+      victim = table_.oldest_without_reply();
+      break;
+    case WhenFull::collapse:
+      collapsed_ = true;
+      return Drop::collapsed;
+  }
+  if (victim == ConnectionTable::kNone) return Drop::table_full;
+  table_.erase(victim);
+  return std::nullopt;
+}
+
+}  // namespace natxy::reference

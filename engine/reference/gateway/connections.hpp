@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "reference/gateway/connection_table.hpp"
+#include "reference/gateway/counters.hpp"
+#include "reference/gateway/sequences.hpp"
+#include "reference/gateway/settings.hpp"
+#include "reference/gateway/token_bucket.hpp"
+
+namespace natxy::reference {
+
+/// Implements connection tracking for NAT: creates connections for frames from the left, finds them for frames from the
+/// right, and handles a full table as configured.
+class Connections {
+ public:
+  Connections(const Settings& settings, const Clock& clock);
+
+  /// Translates a frame to the right: returns the pool endpoint that represents `host` towards `remote`, creating a
+  /// connection if there is none, or the cause of a drop. Counts frames forwarded without a connection in `counters`.
+  std::variant<Endpoint, Drop> leave(const Endpoint& host, const Endpoint& remote, std::uint64_t now,
+                                     Counters& counters);
+  /// Translates a frame to the left: returns the host that a frame from `remote` to `pool` is for.
+  std::optional<Endpoint> enter(const Endpoint& pool, const Endpoint& remote);
+
+  [[nodiscard]] bool is_pool(const AnyAddress& address) const { return translation_.pool.contains(address); }
+  [[nodiscard]] std::uint32_t size() const { return table_.size(); }
+  /// Returns the price of forwarding a frame with the current number of connections, in units of 1 / kToken.
+  [[nodiscard]] std::uint64_t frame_price() const;
+  [[nodiscard]] bool collapsed() const { return collapsed_; }
+  /// Empties the table and restarts all sequences.
+  void clear();
+  /// Does the same as `clear`, and ends a collapse.
+  void restart();
+
+ private:
+  [[nodiscard]] std::optional<Endpoint> choose(const Endpoint& host, const Endpoint& remote);
+  [[nodiscard]] std::optional<Drop> make_room();
+
+  Translation translation_;
+  TableTruth truth_;
+  Clock clock_;
+  std::uint64_t seed_;
+  ConnectionTable table_;
+  std::optional<TokenBucket> rate_;
+  EveryNth without_state_;
+  std::uint64_t random_ports_ = 0;
+  bool collapsed_ = false;
+};
+
+}  // namespace natxy::reference

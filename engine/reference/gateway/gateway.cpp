@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/gateway/gateway.hpp"
+
+#include <algorithm>
+
+#include "flow/mix.hpp"
+
+namespace natxy::reference {
+
+namespace {
+
+std::optional<RateLimit> limit_of(const RateTruth& truth, const Clock& clock) {
+  if (!truth.max_rate_fps) return std::nullopt;
+  return RateLimit(TokenBucket(*truth.max_rate_fps, truth.buffer_frames, clock.hz()), clock.ticks(truth.recovery_s));
+}
+
+}  // namespace
+
+Gateway::FaultSequences::FaultSequences(const Faults& faults, std::uint64_t seed, const Clock& clock)
+    : loss{faults.loss},
+      random_loss{faults.loss_ratio, mix(seed)},
+      wrong_port{faults.wrong_port_every},
+      corrupt{faults.corrupt_checksum_every},
+      duplicate{faults.duplicate_every},
+      reorder{faults.reorder_every},
+      delays{faults.delay, mix(seed + 1), clock} {}
+
+Gateway::Gateway(const Settings& settings, const Clock& clock)
+    : settings_{settings}, clock_{clock}, addresses_{settings.translation} {
+  if (keeps_connections(settings.mode)) connections_.emplace(settings, clock);
+  begin_sequences();
+}
+
+std::optional<Departure> Gateway::forward(Side side, const Frame& frame, std::uint64_t arrival, std::uint64_t now) {
+  Counters& counters = of(directions_, side).counters;
+  ++counters.received;
+  UdpPacket packet(frame);
+  if (const auto cause = pass(side, packet, arrival)) {
+    counters.drop(*cause);
+    return std::nullopt;
+  }
+  return depart(side, packet, now);
+}
+
+void Gateway::restart() {
+  if (connections_) connections_->restart();
+  begin_sequences();
+}
+
+std::uint32_t Gateway::clear() {
+  const std::uint32_t count = connections();
+  if (connections_) connections_->clear();
+  begin_sequences();
+  return count;
+}
+
+void Gateway::begin_sequences() {
+  const Truth& truth = settings_.truth;
+  for (const Side side : {Side::left, Side::right}) {
+    Direction& direction = of(directions_, side);
+    direction.rate = limit_of(truth.rate, clock_);
+    direction.faults.emplace(of(truth.faults, side), mix(truth.seed + 2 * static_cast<std::uint64_t>(side)), clock_);
+  }
+}
+
+std::optional<Drop> Gateway::pass(Side side, UdpPacket& packet, std::uint64_t arrival) {
+  if (deaf(arrival)) return Drop::deaf;
+  if (collapsed()) return Drop::collapsed;
+  if (packet.kind() != UdpPacket::Kind::udp) {
+    return packet.kind() == UdpPacket::Kind::malformed ? Drop::malformed : Drop::foreign;
+  }
+  if (packet.hop_limit() <= 1) return Drop::ttl;
+  if (const auto cause = limit(side, arrival)) return cause;
+  packet.decrement_hop_limit();
+  if (const auto cause = translate(side, packet, arrival)) return cause;
+  FaultSequences& faults = *of(directions_, side).faults;
+  // Both sequences must advance with every frame.
+  const bool lost = faults.loss.next();
+  if (faults.random_loss.next() || lost) return Drop::loss;
+  return std::nullopt;
+}
+
+std::optional<Drop> Gateway::limit(Side side, std::uint64_t arrival) {
+  auto& rate = of(directions_, settings_.truth.rate.aggregate ? Side::left : side).rate;
+  if (!rate) return std::nullopt;
+  switch (rate->take(arrival, connections_ ? connections_->frame_price() : kToken)) {
+    case Passage::over_rate:
+      return Drop::rate;
+    case Passage::recovering:
+      return Drop::recovery;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Translates a frame. A frame that the mode does not concern, like native IPv6 through a NAT64, remains unchanged.
+std::optional<Drop> Gateway::translate(Side side, UdpPacket& packet, std::uint64_t arrival) {
+  const Mode mode = settings_.mode;
+  if (mode == Mode::forward) return std::nullopt;
+  if (packet.family() != (side == Side::left ? left_family(mode) : right_family(mode))) return std::nullopt;
+  const bool native = left_family(mode) != right_family(mode) && side == Side::left &&
+                      !addresses_.across(packet.family(), packet.destination().address);
+  if (native) return std::nullopt;
+  if (mode == Mode::siit) return translate_statelessly(packet);
+  if (side == Side::left) return leave(packet, arrival);
+  if (!connections_->is_pool({packet.family(), packet.destination().address})) return std::nullopt;
+  return enter(packet);
+}
+
+std::optional<Drop> Gateway::translate_statelessly(UdpPacket& packet) const {
+  Endpoint source = packet.source();
+  Endpoint destination = packet.destination();
+  for (Endpoint* end : {&source, &destination}) {
+    const auto across = addresses_.across(packet.family(), end->address);
+    if (!across) return Drop::untranslatable;
+    end->address = *across;
+  }
+  packet.translate(source, destination);
+  return std::nullopt;
+}
+
+std::optional<Drop> Gateway::leave(UdpPacket& packet, std::uint64_t arrival) {
+  const Family family = right_family(settings_.mode);
+  Endpoint remote = packet.destination();
+  if (packet.family() != family) remote.address = *addresses_.across(packet.family(), remote.address);
+  const auto pool = connections_->leave(packet.source(), remote, arrival, counters(Side::left));
+  if (const auto* cause = std::get_if<Drop>(&pool)) return *cause;
+  put(packet, family, std::get<Endpoint>(pool), remote);
+  return std::nullopt;
+}
+
+std::optional<Drop> Gateway::enter(UdpPacket& packet) {
+  const Family family = left_family(settings_.mode);
+  Endpoint remote = packet.source();
+  const auto host = connections_->enter(packet.destination(), remote);
+  if (!host) return Drop::no_connection;
+  if (packet.family() != family) {
+    const auto across = addresses_.across(packet.family(), remote.address);
+    if (!across) return Drop::untranslatable;
+    remote.address = *across;
+  }
+  put(packet, family, remote, *host);
+  return std::nullopt;
+}
+
+void Gateway::put(UdpPacket& packet, Family family, const Endpoint& source, const Endpoint& destination) {
+  if (packet.family() == family) {
+    packet.rewrite(source, destination);
+  } else {
+    packet.translate(source, destination);
+  }
+}
+
+Departure Gateway::depart(Side side, UdpPacket& packet, std::uint64_t now) {
+  Direction& direction = of(directions_, side);
+  FaultSequences& faults = *direction.faults;
+  const Faults& settings = of(settings_.truth.faults, side);
+  if (faults.wrong_port.next()) {
+    Endpoint source = packet.source();
+    Endpoint destination = packet.destination();
+    (side == Side::left ? source : destination).port ^= 1;
+    packet.rewrite(source, destination);
+    ++direction.counters.wrong_port;
+  }
+  if (faults.corrupt.next()) {
+    packet.spoil_checksum();
+    ++direction.counters.corrupted;
+  }
+  Departure departure{packet.frame()};
+  if (faults.duplicate.next()) {
+    departure.copies = 2;
+    ++direction.counters.duplicated;
+  }
+  if (faults.reorder.next()) {
+    departure.behind = settings.reorder_by;
+    ++direction.counters.reordered;
+  }
+  departure.due = now + faults.delays.next();
+  if (settings.keep_order) departure.due = std::max(departure.due, faults.last_due);
+  faults.last_due = departure.due;
+  return departure;
+}
+
+}  // namespace natxy::reference

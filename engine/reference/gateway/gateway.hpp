@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "pace/clock.hpp"
+#include "reference/gateway/address_translation.hpp"
+#include "reference/gateway/connections.hpp"
+#include "reference/gateway/counters.hpp"
+#include "reference/gateway/rate_limit.hpp"
+#include "reference/gateway/sequences.hpp"
+#include "reference/gateway/settings.hpp"
+#include "reference/gateway/udp_packet.hpp"
+
+namespace natxy::reference {
+
+/// Describes how a forwarded frame leaves.
+struct Departure {
+  Frame frame;
+  unsigned copies = 1;
+  std::uint64_t behind = 0;  // how many later frames of its direction leave before it
+  std::uint64_t due = 0;     // tick at which it leaves
+};
+
+/// Implements the gateway without its ports: rewrites frames and determines when they leave. All times are in ticks.
+class Gateway {
+ public:
+  Gateway(const Settings& settings, const Clock& clock);
+
+  /// Forwards a frame from `side`, without its Ethernet addresses. Limits take `arrival` as its time of arrival; delays
+  /// begin at `now`. Returns nothing if the frame is dropped, which is counted.
+  std::optional<Departure> forward(Side side, const Frame& frame, std::uint64_t arrival, std::uint64_t now);
+
+  /// Makes the gateway drop all frames before the tick `until`.
+  void deafen(std::uint64_t until) { deaf_until_ = until; }
+  [[nodiscard]] bool deaf(std::uint64_t now) const { return now < deaf_until_; }
+  /// Empties the table, restarts all sequences and ends a collapse.
+  void restart();
+  /// Empties the table and restarts all sequences. Returns the previous number of connections. Not for use after a
+  /// collapse.
+  std::uint32_t clear();
+  [[nodiscard]] bool collapsed() const { return connections_ && connections_->collapsed(); }
+  [[nodiscard]] std::uint32_t connections() const { return connections_ ? connections_->size() : 0; }
+
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] Counters& counters(Side side) { return of(directions_, side).counters; }
+
+ private:
+  struct FaultSequences {
+    FaultSequences(const Faults& faults, std::uint64_t seed, const Clock& clock);
+    LastOfEvery loss;
+    WithRatio random_loss;
+    EveryNth wrong_port;
+    EveryNth corrupt;
+    EveryNth duplicate;
+    EveryNth reorder;
+    Delays delays;
+    std::uint64_t last_due = 0;
+  };
+  struct Direction {
+    Counters counters;
+    std::optional<RateLimit> rate;
+    std::optional<FaultSequences> faults;
+  };
+
+  void begin_sequences();
+  std::optional<Drop> pass(Side side, UdpPacket& packet, std::uint64_t arrival);
+  std::optional<Drop> limit(Side side, std::uint64_t arrival);
+  std::optional<Drop> translate(Side side, UdpPacket& packet, std::uint64_t arrival);
+  std::optional<Drop> translate_statelessly(UdpPacket& packet) const;
+  std::optional<Drop> leave(UdpPacket& packet, std::uint64_t arrival);
+  std::optional<Drop> enter(UdpPacket& packet);
+  static void put(UdpPacket& packet, Family family, const Endpoint& source, const Endpoint& destination);
+  Departure depart(Side side, UdpPacket& packet, std::uint64_t now);
+
+  Settings settings_;
+  Clock clock_;
+  AddressTranslation addresses_;
+  std::optional<Connections> connections_;
+  BySide<Direction> directions_;
+  std::uint64_t deaf_until_ = 0;
+};
+
+}  // namespace natxy::reference

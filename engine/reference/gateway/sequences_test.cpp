@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/gateway/sequences.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace natxy::reference {
+namespace {
+
+const Clock kClock(1'000'000'000);  // a tick is a nanosecond
+
+double times(const std::vector<std::uint64_t>& seen, std::uint64_t delay) {
+  return static_cast<double>(std::ranges::count(seen, delay));
+}
+
+TEST(EveryNth, IsTheLastOfEachN) {
+  EveryNth third(3);
+  for (const bool expected : {false, false, true, false, false, true, false}) EXPECT_EQ(third.next(), expected);
+}
+
+TEST(EveryNth, OfNoneIsNeverAndOfOneAlways) {
+  EveryNth never(0);
+  EveryNth always(1);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(never.next());
+    EXPECT_TRUE(always.next());
+  }
+}
+
+TEST(LastOfEvery, IsABurstAtTheEndOfEachRound) {
+  LastOfEvery burst({5, 2});
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(burst.next(), i >= 3) << i;
+  }
+}
+
+TEST(WithRatio, IsAsFrequentAsToldAndTheSameForASeed) {
+  constexpr double ratio = 0.01;
+  constexpr int frames = 1'000'000;
+  WithRatio first(ratio, 5);
+  WithRatio again(ratio, 5);
+  int count = 0;
+  for (int i = 0; i < frames; ++i) {
+    const bool lost = first.next();
+    ASSERT_EQ(again.next(), lost);
+    count += lost ? 1 : 0;
+  }
+  EXPECT_NEAR(count, ratio * frames, 5 * std::sqrt(ratio * frames));
+}
+
+TEST(WithRatio, OfZeroIsNeverAndOfOneAlways) {
+  WithRatio never(0, 1);
+  WithRatio always(1, 1);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(never.next());
+    EXPECT_TRUE(always.next());
+  }
+}
+
+TEST(Delays, HaveTheirSharesInAnyRunOfFrames) {
+  Delays delays({{0.9, 1000, 1000}, {0.09, 2000, 2000}, {0.01, 5000, 5000}}, 3, kClock);
+  for (int run = 0; run < 50; ++run) {
+    std::vector<std::uint64_t> seen(10'000);
+    std::ranges::generate(seen, [&] { return delays.next(); });
+    EXPECT_NEAR(times(seen, 1000), 9000, 3);
+    EXPECT_NEAR(times(seen, 2000), 900, 3);
+    EXPECT_NEAR(times(seen, 5000), 100, 3);
+  }
+}
+
+TEST(Delays, OfARangeAreAllOfItAlike) {
+  Delays delays({{1, 100, 109}}, 3, kClock);
+  std::vector<int> seen(10);
+  for (int i = 0; i < 100'000; ++i) ++seen.at(delays.next() - 100);
+  for (const int count : seen) EXPECT_NEAR(count, 10'000, 500);
+}
+
+TEST(Delays, AreTheSameForASeedAndOthersForAnother) {
+  Delays one({{1, 0, 1'000'000}}, 3, kClock);
+  Delays same({{1, 0, 1'000'000}}, 3, kClock);
+  Delays other({{1, 0, 1'000'000}}, 4, kClock);
+  int differing = 0;
+  for (int i = 0; i < 100; ++i) {
+    const std::uint64_t delay = one.next();
+    EXPECT_EQ(same.next(), delay);
+    differing += other.next() != delay ? 1 : 0;
+  }
+  EXPECT_GT(differing, 95);
+}
+
+TEST(Delays, WithoutItemsAreNone) { EXPECT_EQ(Delays({}, 1, kClock).next(), 0U); }
+
+}  // namespace
+}  // namespace natxy::reference

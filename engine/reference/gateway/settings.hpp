@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "packet/address.hpp"
+#include "port/port.hpp"
+
+// The settings of the reference gateway. In a field called `…_every`, 0 means never.
+namespace natxy::reference {
+
+enum class Mode : std::uint8_t { forward, nat44, nat66, nat64, nat46, siit };
+
+constexpr bool keeps_connections(Mode mode) { return mode != Mode::forward && mode != Mode::siit; }
+constexpr Family left_family(Mode mode) {
+  return mode == Mode::nat44 || mode == Mode::nat46 ? Family::ipv4 : Family::ipv6;
+}
+constexpr Family right_family(Mode mode) {
+  return mode == Mode::nat66 || mode == Mode::nat46 ? Family::ipv6 : Family::ipv4;
+}
+
+/// Selects the port of a connection: the host's own port if it is free, or a random one.
+enum class PortChoice : std::uint8_t { preserve, random };
+
+/// Maps IPv6 addresses to IPv4 addresses one to one (RFC 7757).
+struct AddressMapping {
+  Prefix ipv4;
+  Prefix ipv6;
+};
+
+struct Translation {
+  Prefix pool;
+  std::uint16_t least_port = 1024;
+  std::uint16_t most_port = 65535;
+  PortChoice port_choice = PortChoice::preserve;
+  std::optional<Prefix> prefix;
+  std::vector<AddressMapping> mappings;
+};
+
+/// Selects the handling of new connections by a full table.
+enum class WhenFull : std::uint8_t { keep, lru, early_drop, collapse };
+
+struct TableTruth {
+  std::uint32_t capacity = 0;
+  WhenFull when_full = WhenFull::keep;
+  std::optional<double> max_connection_rate_cps;
+  std::uint64_t connection_burst = 64;
+  std::uint64_t without_state_every = 0;
+  double flow_cost = 0;
+  std::optional<double> tear_down_rate_cps;
+  double clear_s = 0;
+};
+
+struct RateTruth {
+  std::optional<double> max_rate_fps;
+  std::uint64_t buffer_frames = 64;
+  bool aggregate = false;
+  double recovery_s = 0;
+};
+
+struct DelayItem {
+  double share = 1;
+  std::uint64_t min_ns = 0;
+  std::uint64_t max_ns = 0;
+};
+
+/// Describes loss of the last `frames` of each `every` frames.
+struct LossPattern {
+  std::uint64_t every = 0;
+  std::uint64_t frames = 1;
+};
+
+struct Faults {
+  LossPattern loss;
+  double loss_ratio = 0;
+  std::vector<DelayItem> delay;
+  bool keep_order = false;
+  std::uint64_t duplicate_every = 0;
+  std::uint64_t reorder_every = 0;
+  std::uint64_t reorder_by = 1;
+  std::uint64_t corrupt_checksum_every = 0;
+  std::uint64_t wrong_port_every = 0;
+};
+
+/// Holds a value for each direction, indexed by the side from which frames come.
+template <class T>
+using BySide = std::array<T, 2>;
+template <class T>
+T& of(BySide<T>& both, Side side) {
+  return both[static_cast<std::size_t>(side)];
+}
+template <class T>
+const T& of(const BySide<T>& both, Side side) {
+  return both[static_cast<std::size_t>(side)];
+}
+
+struct Truth {
+  std::uint64_t seed = 0;
+  RateTruth rate;
+  BySide<Faults> faults;
+};
+
+struct Link {
+  std::vector<AnyAddress> addresses;
+  std::vector<AnyAddress> neighbors;
+};
+
+struct Settings {
+  Mode mode = Mode::forward;
+  BySide<Link> links;
+  Translation translation;  // for all modes except `forward`
+  TableTruth table;         // for modes that keep connections
+  Truth truth;
+};
+
+}  // namespace natxy::reference

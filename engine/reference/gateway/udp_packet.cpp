@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/gateway/udp_packet.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "packet/bytes.hpp"
+#include "packet/checksum.hpp"
+#include "packet/headers.hpp"
+
+namespace natxy::reference {
+
+namespace {
+
+constexpr std::uint16_t kMoreFragmentsOrOffset = 0x3FFF;
+constexpr std::uint16_t kDontFragment = 0x4000;
+// Longer packets must not be fragmented on the IPv4 side (RFC 7915 §5.1).
+constexpr std::size_t kMayFragment = 1260;
+
+/// Returns the checksum after a change: HC' = ~(~HC + ~m + m') (RFC 1624). `before` and `after` are the sums of the
+/// words that change.
+std::uint16_t updated(std::uint16_t checksum, std::uint64_t before, std::uint64_t after) {
+  const auto inverse = [](std::uint16_t word) { return static_cast<std::uint16_t>(~word); };
+  return inverse(fold(std::uint64_t{inverse(checksum)} + inverse(fold(before)) + after));
+}
+
+}  // namespace
+
+UdpPacket::UdpPacket(const Frame& frame) : frame_{frame} {
+  if (frame.length < kEthernetBytes) {
+    kind_ = Kind::malformed;
+    return;
+  }
+  ip_ = frame.data + kEthernetBytes;
+  const std::size_t available = frame.length - kEthernetBytes;
+  const std::uint16_t type = load_be16(frame.data + 12);
+  if (type != kEtherTypeIpv4 && type != kEtherTypeIpv6) return;
+  family_ = type == kEtherTypeIpv4 ? Family::ipv4 : Family::ipv6;
+  kind_ = Kind::malformed;
+  if (available < ip_bytes(family_) || ip_[0] >> 4 != static_cast<int>(family_)) return;
+  std::size_t header = kIpv6Bytes;
+  std::size_t total = kIpv6Bytes + load_be16(ip_ + 4);
+  std::uint8_t protocol = ip_[6];
+  if (family_ == Family::ipv4) {
+    header = std::size_t{ip_[0] & 0xFU} * 4;
+    total = load_be16(ip_ + 2);
+    protocol = ip_[9];
+    if (header < kIpv4Bytes || fold(checksum_of(ip_, std::min(header, available))) != 0xFFFF) return;
+  }
+  if (total > available || total < header) return;
+  const bool fragment = family_ == Family::ipv4 && (load_be16(ip_ + 6) & kMoreFragmentsOrOffset) != 0;
+  if (protocol != kProtocolUdp || fragment) {
+    kind_ = Kind::foreign;
+    return;
+  }
+  udp_ = ip_ + header;
+  if (total - header < kUdpBytes || load_be16(udp_ + 4) != total - header) return;
+  udp_bytes_ = static_cast<std::uint16_t>(total - header);
+  kind_ = Kind::udp;
+}
+
+std::uint8_t UdpPacket::hop_limit() const { return family_ == Family::ipv4 ? ip_[8] : ip_[7]; }
+
+Endpoint UdpPacket::source() const {
+  return {family_ == Family::ipv4 ? load_be32(ip_ + 12) : load_be128(ip_ + 8), load_be16(udp_)};
+}
+
+Endpoint UdpPacket::destination() const {
+  return {family_ == Family::ipv4 ? load_be32(ip_ + 16) : load_be128(ip_ + 24), load_be16(udp_ + 2)};
+}
+
+void UdpPacket::decrement_hop_limit() {
+  if (family_ == Family::ipv6) {
+    --ip_[7];
+    return;
+  }
+  const std::uint64_t before = checksum_of(ip_ + 8, 2);
+  --ip_[8];
+  store_raw(ip_ + 10, updated(load_raw<std::uint16_t>(ip_ + 10), before, checksum_of(ip_ + 8, 2)));
+}
+
+void UdpPacket::rewrite(const Endpoint& source, const Endpoint& destination) {
+  const std::uint64_t before = pseudo_sum();
+  if (family_ == Family::ipv4) {
+    const std::uint64_t addresses = checksum_of(ip_ + 12, 8);
+    put_endpoints(source, destination);
+    store_raw(ip_ + 10, updated(load_raw<std::uint16_t>(ip_ + 10), addresses, checksum_of(ip_ + 12, 8)));
+  } else {
+    put_endpoints(source, destination);
+  }
+  update_udp_checksum(before);
+}
+
+void UdpPacket::translate(const Endpoint& source, const Endpoint& destination) {
+  const std::uint64_t before = pseudo_sum();
+  std::array<std::uint8_t, kEthernetBytes> ethernet{};
+  std::copy_n(frame_.data, ethernet.size(), ethernet.begin());
+  const std::uint8_t hops = hop_limit();
+  // The traffic class or type of service is copied (RFC 7915 §4.1, §5.1).
+  const std::uint8_t service = family_ == Family::ipv4 ? ip_[1] : static_cast<std::uint8_t>(load_be16(ip_) >> 4 & 0xFF);
+  const bool unsummed = load_raw<std::uint16_t>(udp_ + 6) == 0;
+
+  family_ = family_ == Family::ipv4 ? Family::ipv6 : Family::ipv4;
+  ip_ = udp_ - ip_bytes(family_);
+  frame_ = {ip_ - kEthernetBytes, kEthernetBytes + ip_bytes(family_) + udp_bytes_};
+  std::ranges::copy(ethernet, frame_.data);
+  std::fill_n(ip_, ip_bytes(family_), std::uint8_t{0});
+  if (family_ == Family::ipv4) {
+    const std::size_t total = kIpv4Bytes + udp_bytes_;
+    store_be16(frame_.data + 12, kEtherTypeIpv4);
+    ip_[0] = 0x45;
+    ip_[1] = service;
+    store_be16(ip_ + 2, static_cast<std::uint16_t>(total));
+    if (total > kMayFragment) store_be16(ip_ + 6, kDontFragment);
+    ip_[8] = hops;
+    ip_[9] = kProtocolUdp;
+  } else {
+    store_be16(frame_.data + 12, kEtherTypeIpv6);
+    store_be32(ip_, (6U << 28) | (std::uint32_t{service} << 20));
+    store_be16(ip_ + 4, udp_bytes_);
+    ip_[6] = kProtocolUdp;
+    ip_[7] = hops;
+  }
+  put_endpoints(source, destination);
+  if (family_ == Family::ipv4) store_raw(ip_ + 10, ip_checksum(checksum_of(ip_, kIpv4Bytes)));
+  if (unsummed) {
+    // IPv6 requires the checksum that was optional in IPv4 (RFC 7915 §4.5).
+    const std::uint64_t pseudo = pseudo_sum() - checksum_of(udp_, 4) + __builtin_bswap16(udp_bytes_) +
+                                 __builtin_bswap16(std::uint16_t{kProtocolUdp});
+    store_raw(udp_ + 6, udp_checksum(pseudo + checksum_of(udp_, udp_bytes_)));
+  } else {
+    update_udp_checksum(before);
+  }
+}
+
+void UdpPacket::spoil_checksum() {
+  const std::uint16_t right = load_raw<std::uint16_t>(udp_ + 6);
+  // 0 would mean no checksum.
+  const auto wrong = static_cast<std::uint16_t>(right ^ 0x0101);
+  store_raw(udp_ + 6, wrong == 0 ? std::uint16_t{0x0202} : wrong);
+}
+
+/// Returns the sum of the addresses and ports, which the UDP checksum covers.
+std::uint64_t UdpPacket::pseudo_sum() const {
+  const std::uint64_t addresses = family_ == Family::ipv4 ? checksum_of(ip_ + 12, 8) : checksum_of(ip_ + 8, 32);
+  return addresses + checksum_of(udp_, 4);
+}
+
+void UdpPacket::put_endpoints(const Endpoint& source, const Endpoint& destination) {
+  if (family_ == Family::ipv4) {
+    store_be32(ip_ + 12, static_cast<std::uint32_t>(source.address));
+    store_be32(ip_ + 16, static_cast<std::uint32_t>(destination.address));
+  } else {
+    store_be128(ip_ + 8, source.address);
+    store_be128(ip_ + 24, destination.address);
+  }
+  store_be16(udp_, source.port);
+  store_be16(udp_ + 2, destination.port);
+}
+
+void UdpPacket::update_udp_checksum(std::uint64_t sum_before) {
+  const std::uint16_t checksum = load_raw<std::uint16_t>(udp_ + 6);
+  if (checksum == 0) return;
+  store_raw(udp_ + 6, never_zero(updated(checksum, sum_before, pseudo_sum())));
+}
+
+}  // namespace natxy::reference

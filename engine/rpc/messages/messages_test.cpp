@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/messages/requests.hpp"
+#include "rpc/messages/results.hpp"
+
+#include <gtest/gtest.h>
+
+namespace natxy {
+namespace {
+
+Json trial_request() {
+  return Json::parse(R"({
+    "seed": 1, "drain_s": 0.5,
+    "streams": [{
+      "name": "forward", "source": "left", "frame": {"size": 64}, "rate_fps": 1000.5, "frames": 10,
+      "flows": {
+        "source_address": {"address": "198.18.0.0", "min": 2, "max": 65534},
+        "destination_address": {"address": "198.19.0.2"},
+        "source_port": {"min": 1024, "max": 65535},
+        "destination_port": {"min": 1, "max": 49151, "order": "decreasing"}
+      }
+    }]
+  })");
+}
+
+/// Reads `json` and returns the path of the field that the error names.
+std::string complaint(const Json& json) {
+  try {
+    read_trial(json);
+  } catch (const FieldError& error) {
+    return error.field();
+  }
+  return "none";
+}
+
+TEST(Messages, ATrialIsReadWithItsDefaults) {
+  const TrialSpec spec = read_trial(trial_request()).spec;
+  ASSERT_EQ(spec.streams.size(), 1U);
+  const StreamSpec& stream = spec.streams[0];
+  EXPECT_EQ(stream.source, Side::left);
+  EXPECT_EQ(stream.kind, StreamKind::flows);
+  EXPECT_EQ(stream.selection, Selection::random);
+  EXPECT_EQ(stream.ttl, 64);
+  EXPECT_DOUBLE_EQ(stream.rate_fps, 1000.5);
+  EXPECT_EQ(stream.flows->destination_port.order, Order::decreasing);
+  EXPECT_EQ(stream.flows->source_address.range.max, 65534U);
+  EXPECT_EQ(stream.flows->destination_address.bits, 0U);
+  EXPECT_DOUBLE_EQ(spec.limits.max_overrun_ratio, 1e-5);
+  EXPECT_FALSE(spec.limits.link_may_fall);
+}
+
+struct BadField {
+  const char* pointer;  // JSON pointer to the value to replace
+  Json value;
+  const char* field;
+};
+
+class BadFields : public testing::TestWithParam<BadField> {};
+
+TEST_P(BadFields, AreNamed) {
+  Json json = trial_request();
+  json[Json::json_pointer(GetParam().pointer)] = GetParam().value;
+  EXPECT_EQ(complaint(json), GetParam().field);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    One, BadFields,
+    testing::Values(BadField{"/speed", 1, "speed"}, BadField{"/seed", -1, "seed"}, BadField{"/drain_s", "2", "drain_s"},
+                    BadField{"/streams", Json::array(), "streams"}, BadField{"/streams/0", 3, "streams[0]"},
+                    BadField{"/streams/0/source", "up", "streams[0].source"},
+                    BadField{"/streams/0/rate_fps", 0, "streams[0].rate_fps"},
+                    BadField{"/streams/0/frames", 1.5, "streams[0].frames"},
+                    BadField{"/streams/0/frames", std::uint64_t{1} << 40, "streams[0].frames"},
+                    BadField{"/streams/0/frame/size", 63, "streams[0].frame.size"},
+                    BadField{"/streams/0/frame/colour", 1, "streams[0].frame.colour"},
+                    BadField{"/streams/0/kind", "replies", "streams[0].flows"},
+                    BadField{"/streams/0/arrives_as", "ipv5", "streams[0].arrives_as"},
+                    BadField{"/streams/0/flows/source_address/address", "198.18.0",
+                             "streams[0].flows.source_address.address"},
+                    BadField{"/streams/0/flows/source_address/low_bit", 20, "streams[0].flows.source_address.low_bit"},
+                    BadField{"/streams/0/flows/source_address/max", 1, "streams[0].flows.source_address.min"},
+                    BadField{"/streams/0/flows/destination_address/address", "2001:2::2", "streams[0].flows"},
+                    BadField{"/streams/0/flows/destination_port/max", 65536, "streams[0].flows.destination_port.max"},
+                    BadField{"/limits", Json{{"max_pause_s", 0}}, "limits.max_pause_s"},
+                    BadField{"/limits", Json{{"link_may_fall", 1}}, "limits.link_may_fall"}));
+
+TEST(Messages, AFieldMayVaryInSeveralAddresses) {
+  Json json = trial_request();
+  Json& source = json["streams"][0]["flows"]["source_address"];
+  source["others"] = {"10.7.0.0", "198.19.0.0"};
+  const AnyAddressField field = read_trial(json).spec.streams[0].flows->source_address;
+  EXPECT_EQ(field.others, (std::vector<uint128>{0x0A070000, 0xC6130000}));
+  EXPECT_EQ(field.size(), 3U * 65533);
+  source["others"] = {"10.7.0.0", "10.7.12.9"};  // the same apart from the bits that vary
+  EXPECT_EQ(complaint(json), "streams[0].flows.source_address.others");
+  source["others"] = {"2001:2::2"};
+  EXPECT_EQ(complaint(json), "streams[0].flows.source_address.others");
+  source["others"] = {"10.7.0.0"};
+  source["min"] = 0;
+  source["max"] = 0xFFFFFFFF;
+  EXPECT_EQ(complaint(json), "streams[0].flows.source_address.others");
+}
+
+TEST(Messages, ABitFieldStandsWithinTheAddress) {
+  Json json = trial_request();
+  Json& source = json["streams"][0]["flows"]["source_address"];
+  source["min"] = source["max"] = 0;
+  source["low_bit"] = 31;
+  EXPECT_EQ(complaint(json), "none");
+  source["low_bit"] = 32;
+  EXPECT_EQ(complaint(json), "streams[0].flows.source_address.low_bit");
+}
+
+TEST(Messages, FramesMayArriveInTheOtherFamily) {
+  Json json = trial_request();
+  json["streams"][0]["arrives_as"] = "ipv6";
+  EXPECT_EQ(read_trial(json).spec.streams[0].arrives_as, Family::ipv6);
+  json["streams"][0]["kind"] = "connections";
+  json["streams"][0].erase("flows");
+  EXPECT_EQ(complaint(json), "streams[0].arrives_as");
+}
+
+TEST(Messages, TwoStreamsOfOneSourceMayTakeTurns) {
+  Json json = trial_request();
+  json["streams"][0]["frames"] = 90;
+  json["streams"][0]["rate_fps"] = 900;
+  Json second = json["streams"][0];
+  second.update({{"name", "background"}, {"frames", 10}, {"rate_fps", 100}, {"interleaved_with", "forward"}});
+  json["streams"].push_back(second);
+  EXPECT_EQ(read_trial(json).spec.streams[1].interleaved_with, 0U);
+  const auto changed = [&](const Json& change) {
+    Json other = json;
+    other["streams"][1].update(change);
+    return complaint(other);
+  };
+  for (const Json& change : std::vector<Json>{{{"interleaved_with", "background"}},
+                                              {{"interleaved_with", 1}},
+                                              {{"source", "right"}},
+                                              {{"rate_fps", 101}},
+                                              {{"frames", 10'007}, {"rate_fps", 100'070}}}) {
+    EXPECT_EQ(changed(change), "streams[1].interleaved_with") << change;
+  }
+  second["name"] = "third";
+  json["streams"].push_back(second);
+  EXPECT_EQ(complaint(json), "streams[2].interleaved_with");
+}
+
+TEST(Messages, PhaseOneHasToEnumerate) {
+  Json json = trial_request();
+  Json request = {{"seed", 1}, {"stream", json["streams"][0]}};
+  EXPECT_THROW(read_establish(request), FieldError);
+  request["stream"]["selection"] = "enumerate";
+  EXPECT_TRUE(read_establish(request).spec.learn);
+}
+
+TEST(Messages, PortsComeInPairs) {
+  const Json left = {{"side", "left"}, {"device", "net_null0"}, {"medium", "loop"}};
+  Json right = left;
+  right["side"] = "right";
+  right["mac"] = "02:00:00:00:00:01";
+  EXPECT_EQ(read_ports_open({{"ports", {left, right}}}).size(), 2U);
+  EXPECT_THROW(read_ports_open({{"ports", {left, left}}}), FieldError);
+  EXPECT_THROW(read_ports_open({{"ports", Json::array({left})}}), FieldError);
+  right["mac"] = "02:00";
+  EXPECT_THROW(read_ports_open({{"ports", {left, right}}}), FieldError);
+}
+
+TEST(Messages, AResultCarriesEveryCounter) {
+  TrialRequest request = read_trial(trial_request());
+  request.delay_histogram = true;
+  TrialReport report;
+  report.streams.resize(1);
+  report.streams[0].sent = 10;
+  report.streams[0].received = 8;
+  report.streams[0].delay.record(1000);
+  report.streams[0].pacing.lateness.record(7);
+  report.ports.resize(2);
+  report.ports[1].foreign[FrameKind::arp] = 2;
+  report.samples.push_back({Side::right, FrameKind::tcp, 5, {0xDE, 0xAD, 0xBE, 0xEF}});
+  report.verdict = Verdict::fail;
+  report.cause = Cause::loss;
+  const Json json = write_trial(request, report, Clock{1'000'000'000});
+  EXPECT_EQ(json["verdict"], "fail");
+  EXPECT_EQ(json["cause"], "loss");
+  EXPECT_EQ(json["streams"][0]["lost"], 2);
+  EXPECT_EQ(json["streams"][0]["delay"]["median_ns"], 1000);
+  EXPECT_EQ(json["streams"][0]["delay"]["histogram"][0][1], 1);
+  EXPECT_EQ(json["streams"][0]["pacing"]["histogram"], Json::parse("[[7, 1]]"));
+  EXPECT_EQ(json["ports"][1]["foreign"]["arp"], 2);
+  EXPECT_EQ(json["samples"][0]["data_base64"], "3q2+7w==");
+  EXPECT_TRUE(json["established"].is_null());
+}
+
+}  // namespace
+}  // namespace natxy

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/messages/requests.hpp"
+
+#include "rpc/messages/common_fields.hpp"
+#include "rpc/messages/stream_fields.hpp"
+
+namespace natxy {
+
+namespace {
+
+constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
+constexpr std::size_t kMostStreams = 8;
+
+const std::vector<std::pair<std::string, Medium>> kMedia = {
+    {"veth", Medium::veth}, {"memif", Medium::memif}, {"nic", Medium::nic}, {"loop", Medium::loop}};
+
+Limits read_limits(FieldReader& parent) {
+  Limits limits;
+  const Json* json = parent.find("limits");
+  if (json == nullptr) return limits;
+  FieldReader reader(*json, parent.path_of("limits"));
+  limits.max_overrun_ratio = reader.number("max_overrun_ratio", 0, 1, limits.max_overrun_ratio);
+  limits.overrun_floor_s = reader.number("overrun_floor_s", 0, 1, limits.overrun_floor_s);
+  limits.max_pause_s = reader.number("max_pause_s", 1e-6, 10, limits.max_pause_s);
+  limits.link_may_fall = reader.flag("link_may_fall", false);
+  reader.finish();
+  return limits;
+}
+
+/// Reads the fields that requests for trials, phase 1 and validation have in common.
+TrialSpec read_common(FieldReader& reader) {
+  TrialSpec spec;
+  spec.seed = reader.whole("seed", 0, kMost64);
+  spec.drain_s = reader.number("drain_s", 0, 60, 2);
+  spec.limits = read_limits(reader);
+  return spec;
+}
+
+}  // namespace
+
+std::vector<PortOptions> read_ports_open(const Json& params) {
+  FieldReader reader(params, "");
+  std::vector<PortOptions> ports;
+  for (const Json& json : reader.list("ports")) {
+    FieldReader item(json, item_path(reader, "ports", ports.size()));
+    PortOptions port;
+    port.side = item.choice("side", kSides);
+    port.device = item.text("device");
+    port.medium = item.choice("medium", kMedia);
+    if (item.find("mac") != nullptr) {
+      port.mac = parse_mac(item.text("mac"));
+      if (!port.mac) throw FieldError(item.path_of("mac"), "expected a MAC address like 02:00:00:00:00:01");
+    }
+    port.queues = static_cast<unsigned>(item.whole("queues", 1, 64, 1));
+    if (item.find("mtu") != nullptr) port.mtu = static_cast<std::uint16_t>(item.whole("mtu", 576, 9600));
+    item.finish();
+    ports.push_back(port);
+  }
+  reader.finish();
+  if (ports.size() != 2 || ports[0].side == ports[1].side) {
+    throw FieldError("ports", "expected two ports, one with side left and one with side right");
+  }
+  return ports;
+}
+
+NeighborsResolve read_neighbors_resolve(const Json& params) {
+  FieldReader reader(params, "");
+  NeighborsResolve request;
+  for (const Json& json : reader.list("neighbors")) {
+    FieldReader item(json, item_path(reader, "neighbors", request.links.size()));
+    LinkNeighbor link;
+    link.side = item.choice("side", kSides);
+    link.address = read_address(item, "address");
+    link.gateway = read_address(item, "gateway");
+    if (link.address.family != link.gateway.family) {
+      throw FieldError(item.path_of("gateway"), "must be of the same family as address");
+    }
+    if (item.find("answers") != nullptr) {
+      for (const Json& text : item.list("answers")) link.answers.push_back(read_prefix(text, item.path_of("answers")));
+    }
+    item.finish();
+    request.links.push_back(std::move(link));
+  }
+  request.timeout_s = reader.number("timeout_s", 1e-3, 60, 3);
+  reader.finish();
+  return request;
+}
+
+TrialRequest read_trial(const Json& params) {
+  FieldReader reader(params, "");
+  TrialRequest request{read_common(reader), reader.flag("delay_histogram", false)};
+  for (const Json& json : reader.list("streams")) {
+    auto& streams = request.spec.streams;
+    streams.push_back(read_stream(json, item_path(reader, "streams", streams.size()), streams));
+  }
+  reader.finish();
+  if (request.spec.streams.empty() || request.spec.streams.size() > kMostStreams) {
+    throw FieldError("streams", fmt::format("expected 1 to {} streams", kMostStreams));
+  }
+  return request;
+}
+
+TrialRequest read_establish(const Json& params) {
+  FieldReader reader(params, "");
+  TrialRequest request{read_common(reader), false};
+  request.spec.learn = true;
+  request.spec.streams.push_back(read_stream(reader.get("stream"), "stream"));
+  reader.finish();
+  const StreamSpec& stream = request.spec.streams.front();
+  if (stream.kind != StreamKind::flows) throw FieldError("stream.kind", "must be flows in phase 1");
+  if (stream.selection != Selection::enumerate) {
+    throw FieldError("stream.selection",
+                     "must be enumerate in phase 1, where every frame is a new connection (RFC 9693 §4.4)");
+  }
+  return request;
+}
+
+TrialRequest read_validate(const Json& params, const Connections& connections) {
+  FieldReader reader(params, "");
+  TrialRequest request{read_common(reader), false};
+  StreamSpec stream;
+  stream.name = "validation";
+  stream.source = opposite(connections.initiator.source);
+  stream.kind = StreamKind::replies;
+  read_frame(reader.get("frame"), "frame", stream);
+  stream.rate_fps = read_rate(reader);
+  stream.frames = connections.count;
+  check_duration(stream, reader.path_of("rate_fps"));
+  stream.order = reader.choice("order", kOrders, Order::pseudorandom);
+  stream.max_loss_ratio = read_loss_ratio(reader);
+  reader.finish();
+  request.spec.streams.push_back(stream);
+  return request;
+}
+
+}  // namespace natxy

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "port/neighbors.hpp"
+#include "port/port.hpp"
+#include "rpc/messages/field_reader.hpp"
+#include "trial/connections.hpp"
+#include "trial/spec.hpp"
+
+// Reads requests as defined in docs/reference/rpc.md. All functions throw FieldError.
+namespace natxy {
+
+std::vector<PortOptions> read_ports_open(const Json& params);
+
+struct NeighborsResolve {
+  std::vector<LinkNeighbor> links;
+  double timeout_s = 3;
+};
+NeighborsResolve read_neighbors_resolve(const Json& params);
+
+struct TrialRequest {
+  TrialSpec spec;
+  bool delay_histogram = false;
+};
+TrialRequest read_trial(const Json& params);
+TrialRequest read_establish(const Json& params);
+/// Reads a request to validate `connections`. Its stream sends the reply of every connection once.
+TrialRequest read_validate(const Json& params, const Connections& connections);
+
+}  // namespace natxy

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "rpc/messages/results.hpp"
+
+namespace natxy {
+
+namespace {
+
+constexpr std::array<const char*, 3> kVerdicts = {"pass", "fail", "invalid"};
+constexpr std::array<const char*, 9> kCauses = {"lossless", "loss",         "back_pressure", "late",     "paused",
+                                                "unsent",   "tester_drops", "aborted",       "link_down"};
+
+const char* name_of(Side side) { return side == Side::left ? "left" : "right"; }
+
+std::string base64(const std::vector<std::uint8_t>& bytes) {
+  static constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = std::uint32_t{bytes[i]} << 16;
+    if (i + 1 < bytes.size()) group |= std::uint32_t{bytes[i + 1]} << 8;
+    if (i + 2 < bytes.size()) group |= bytes[i + 2];
+    text += digits[group >> 18];
+    text += digits[(group >> 12) & 63];
+    text += i + 1 < bytes.size() ? digits[(group >> 6) & 63] : '=';
+    text += i + 2 < bytes.size() ? digits[group & 63] : '=';
+  }
+  return text;
+}
+
+Json write_histogram(const Histogram& histogram, const Clock& clock) {
+  Json buckets = Json::array();
+  histogram.for_each([&](std::uint64_t bound, std::uint64_t count) {
+    buckets.push_back(Json::array({clock.nanoseconds(bound), count}));
+  });
+  return buckets;
+}
+
+Json write_pacing(const PacingReport& pacing, const Clock& clock, bool with_histogram) {
+  return {{"median_ns", clock.nanoseconds(pacing.lateness.percentile(0.5))},
+          {"p99_ns", clock.nanoseconds(pacing.lateness.percentile(0.99))},
+          {"p999_ns", clock.nanoseconds(pacing.lateness.percentile(0.999))},
+          {"max_ns", clock.nanoseconds(pacing.lateness.max())},
+          {"overrun_ns", clock.nanoseconds(pacing.overrun)},
+          {"max_pause_ns", clock.nanoseconds(pacing.max_pause)},
+          {"paused_ns", clock.nanoseconds(pacing.paused)},
+          {"pauses_ns", clock.nanoseconds(pacing.pauses)},
+          {"refused", pacing.refused},
+          {"blocked_ns", clock.nanoseconds(pacing.blocked)},
+          {"histogram", with_histogram ? write_histogram(pacing.lateness, clock) : Json()}};
+}
+
+Json write_delay(const Histogram& delay, const Clock& clock, bool with_histogram) {
+  if (delay.count() == 0) return nullptr;
+  return {{"count", delay.count()},
+          {"min_ns", clock.nanoseconds(delay.min())},
+          {"max_ns", clock.nanoseconds(delay.max())},
+          {"mean_ns", delay.mean() * 1e9 / static_cast<double>(clock.hz())},
+          {"median_ns", clock.nanoseconds(delay.percentile(0.5))},
+          {"p1_ns", clock.nanoseconds(delay.percentile(0.01))},
+          {"p99_ns", clock.nanoseconds(delay.percentile(0.99))},
+          {"p999_ns", clock.nanoseconds(delay.percentile(0.999))},
+          {"histogram", with_histogram ? write_histogram(delay, clock) : Json()}};
+}
+
+Json write_ipdv(const SignedHistogram& ipdv, const Clock& clock) {
+  if (ipdv.count() == 0) return nullptr;
+  const auto ns = [&](std::int64_t ticks) {
+    const auto magnitude = static_cast<std::int64_t>(clock.nanoseconds(static_cast<std::uint64_t>(std::abs(ticks))));
+    return ticks < 0 ? -magnitude : magnitude;
+  };
+  return {{"pairs", ipdv.count()},
+          {"min_ns", ns(ipdv.min())},
+          {"p1_ns", ns(ipdv.percentile(0.01))},
+          {"median_ns", ns(ipdv.percentile(0.5))},
+          {"p99_ns", ns(ipdv.percentile(0.99))},
+          {"max_ns", ns(ipdv.max())}};
+}
+
+Json write_tagged(const StreamSpec& spec, const StreamReport& stream, const Clock& clock) {
+  if (!spec.tagged) return nullptr;
+  Json delays = Json::array();
+  for (const auto& delay : stream.tagged_delays) delays.push_back(delay ? Json(clock.nanoseconds(*delay)) : Json());
+  return delays;
+}
+
+Json write_lost(const StreamSpec& spec, std::uint64_t sequence) {
+  const std::uint64_t first_of_burst = sequence / spec.burst * spec.burst;
+  return {{"sequence", sequence}, {"due_s", spec.start_s + static_cast<double>(first_of_burst) / spec.rate_fps}};
+}
+
+Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Clock& clock, bool with_histogram) {
+  return {{"name", spec.name},
+          {"planned", spec.frames},
+          {"sent", stream.sent},
+          {"unsent", spec.frames - stream.sent},
+          {"received", stream.received},
+          {"lost", spec.frames - std::min(spec.frames, stream.received)},
+          {"duplicate", stream.duplicate},
+          {"reordered", stream.reordered},
+          {"corrupt", stream.corrupt},
+          {"misrouted", stream.misrouted},
+          {"beyond_window", stream.beyond_window},
+          {"intended_rate_fps", spec.rate_fps},
+          {"offered_rate_fps", stream.offered_rate_fps},
+          {"pacing", write_pacing(stream.pacing, clock, with_histogram)},
+          {"delay", write_delay(stream.delay, clock, with_histogram)},
+          {"ipdv", write_ipdv(stream.ipdv, clock)},
+          {"tagged_delays_ns", write_tagged(spec, stream, clock)},
+          {"first_lost", stream.lost ? write_lost(spec, stream.lost->first) : Json()},
+          {"last_lost", stream.lost ? write_lost(spec, stream.lost->last) : Json()},
+          {"longest_silence", stream.silence == 0 ? Json()
+                                                  : Json{{"start_s", clock.seconds(stream.silence_start)},
+                                                         {"duration_s", clock.seconds(stream.silence)}}},
+          {"sent_per_second", stream.sent_per_second},
+          {"received_per_second", stream.received_per_second}};
+}
+
+Json write_port_report(const PortReport& port) {
+  Json foreign = Json::object();
+  for (const auto& [kind, count] : port.foreign) foreign[std::string{natxy::name_of(kind)}] = count;
+  return {{"side", name_of(port.side)},        {"missed", port.drops.missed}, {"no_buffer", port.drops.no_buffer},
+          {"kernel_drops", port.drops.kernel}, {"rejected", port.rejected},   {"foreign", std::move(foreign)}};
+}
+
+}  // namespace
+
+Json write_port(const Port& port) {
+  return {{"side", name_of(port.options().side)},
+          {"device", port.options().device},
+          {"driver", port.driver()},
+          {"mac", format_mac(port.mac())},
+          {"mtu", port.mtu()},
+          {"link_up", port.link_up()},
+          {"rx_queues", port.options().queues},
+          {"tx_queues", port.options().queues}};
+}
+
+Json write_trial(const TrialRequest& request, const TrialReport& report, const Clock& clock) {
+  Json streams = Json::array();
+  for (std::size_t i = 0; i < report.streams.size(); ++i) {
+    streams.push_back(write_stream(request.spec.streams.at(i), report.streams[i], clock, request.delay_histogram));
+  }
+  Json ports = Json::array();
+  for (const PortReport& port : report.ports) ports.push_back(write_port_report(port));
+  Json samples = Json::array();
+  for (const ForeignSample& sample : report.samples) {
+    samples.push_back({{"side", name_of(sample.side)},
+                       {"kind", natxy::name_of(sample.kind)},
+                       {"time_ns", sample.time_ns},
+                       {"data_base64", base64(sample.bytes)}});
+  }
+  return {{"run_id", report.run_id},
+          {"verdict", kVerdicts.at(static_cast<std::size_t>(report.verdict))},
+          {"cause", kCauses.at(static_cast<std::size_t>(report.cause))},
+          {"reason", report.reason},
+          {"duration_s", report.duration_s},
+          {"streams", std::move(streams)},
+          {"ports", std::move(ports)},
+          {"stale", report.stale},
+          {"established", request.spec.learn ? Json(report.established) : Json(nullptr)},
+          {"samples", std::move(samples)}};
+}
+
+Json write_progress(const TrialProgress& progress) {
+  return {{"elapsed_s", progress.elapsed_s},
+          {"planned", progress.planned},
+          {"sent", progress.sent},
+          {"received", progress.received}};
+}
+
+}  // namespace natxy

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/messages/stream_fields.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pace/turns.hpp"
+#include "rpc/messages/common_fields.hpp"
+#include "rpc/messages/flow_fields.hpp"
+
+namespace natxy {
+
+namespace {
+
+constexpr std::uint64_t kMost48 = (std::uint64_t{1} << 48) - 1;
+constexpr std::uint64_t kMostTagged = 1'000'000;
+constexpr double kLongest_s = 30 * 86400;  // results are kept by the second
+
+const std::vector<std::pair<std::string, Family>> kFamilies = {{"ipv4", Family::ipv4}, {"ipv6", Family::ipv6}};
+const std::vector<std::pair<std::string, StreamKind>> kKinds = {
+    {"flows", StreamKind::flows}, {"connections", StreamKind::connections}, {"replies", StreamKind::replies}};
+const std::vector<std::pair<std::string, Selection>> kSelections = {{"random", Selection::random},
+                                                                    {"enumerate", Selection::enumerate}};
+
+TaggedFrames read_tagged(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  TaggedFrames tagged;
+  tagged.first = reader.whole("first", 0, kMost48);
+  tagged.stride = reader.whole("stride", 1, kMost48);
+  tagged.count = reader.whole("count", 1, kMostTagged);
+  reader.finish();
+  return tagged;
+}
+
+/// Reads the name of the stream with which `stream` is interleaved and returns its index in `earlier`.
+std::optional<std::size_t> read_interleaved_with(FieldReader& reader, const StreamSpec& stream,
+                                                 std::span<const StreamSpec> earlier) {
+  if (reader.find("interleaved_with") == nullptr) return std::nullopt;
+  const std::string path = reader.path_of("interleaved_with");
+  const auto first = std::ranges::find(earlier, reader.text("interleaved_with"), &StreamSpec::name);
+  if (first == earlier.end()) throw FieldError(path, "expected the name of an earlier stream");
+  const auto index = static_cast<std::size_t>(first - earlier.begin());
+  const bool taken = std::ranges::count(earlier, std::optional{index}, &StreamSpec::interleaved_with) > 0;
+  if (first->source != stream.source || first->interleaved_with || taken) {
+    throw FieldError(path, fmt::format("{} has another source or is interleaved with another stream", first->name));
+  }
+  const double as_long = static_cast<double>(first->frames) / first->rate_fps * stream.rate_fps;
+  if (std::abs(as_long - static_cast<double>(stream.frames)) > 1e-6 * as_long) {
+    throw FieldError(path, fmt::format("{} has another duration; frames / rate_fps must be the same", first->name));
+  }
+  if (const auto cycle = Turns(first->frames, stream.frames).cycle(); cycle > Turns::kLongestCycle) {
+    throw FieldError(path,
+                     fmt::format("the order of the two streams' frames repeats after {} frames; the maximum is {}; "
+                                 "choose frames in a ratio of small numbers",
+                                 cycle, Turns::kLongestCycle));
+  }
+  return index;
+}
+
+}  // namespace
+
+StreamSpec read_stream(const Json& json, const std::string& path, std::span<const StreamSpec> earlier) {
+  FieldReader reader(json, path);
+  StreamSpec stream;
+  stream.name = reader.text("name");
+  stream.source = reader.choice("source", kSides);
+  stream.kind = reader.choice("kind", kKinds, StreamKind::flows);
+  read_frame(reader.get("frame"), reader.path_of("frame"), stream);
+  stream.rate_fps = read_rate(reader);
+  stream.frames = reader.whole("frames", 1, kMost48);
+  if (const Json* flows = reader.find("flows")) stream.flows = read_flows(*flows, reader.path_of("flows"));
+  if (reader.find("arrives_as") != nullptr) stream.arrives_as = reader.choice("arrives_as", kFamilies);
+  stream.selection = reader.choice("selection", kSelections, Selection::random);
+  stream.order = reader.choice("order", kOrders, Order::pseudorandom);
+  stream.max_loss_ratio = read_loss_ratio(reader);
+  stream.start_s = reader.number("start_s", 0, 86400, 0);
+  check_duration(stream, reader.path_of("frames"));
+  stream.burst = reader.whole("burst", 1, 65536, 1);
+  if (const Json* tagged = reader.find("tagged")) stream.tagged = read_tagged(*tagged, reader.path_of("tagged"));
+  stream.ipdv = reader.flag("ipdv", false);
+  stream.interleaved_with = read_interleaved_with(reader, stream, earlier);
+  reader.finish();
+  if ((stream.kind == StreamKind::flows) != stream.flows.has_value()) {
+    throw FieldError(reader.path_of("flows"), "is required for streams of kind flows and not allowed for others");
+  }
+  if (stream.arrives_as && !stream.flows) {
+    throw FieldError(reader.path_of("arrives_as"),
+                     "is only allowed for streams of kind flows; phase 1 sets the others'");
+  }
+  if (stream.flows && stream.selection == Selection::enumerate && !can_be_enumerated(*stream.flows)) {
+    throw FieldError(reader.path_of("flows"), "has more than 2^62 four-tuples, too many to enumerate; narrow a range");
+  }
+  return stream;
+}
+
+void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
+  FieldReader reader(json, path);
+  stream.frame_size = reader.whole("size", 64, 9216);
+  stream.ttl = static_cast<std::uint8_t>(reader.whole("ttl", 1, 255, 64));
+  stream.dont_fragment = reader.flag("dont_fragment", false);
+  reader.finish();
+}
+
+double read_rate(FieldReader& reader) { return reader.number("rate_fps", 1e-3, 1e10); }
+
+double read_loss_ratio(FieldReader& reader) { return reader.number("max_loss_ratio", 0, 0.999999999, 0); }
+
+void check_duration(const StreamSpec& stream, const std::string& path) {
+  const double duration_s = stream.start_s + static_cast<double>(stream.frames) / stream.rate_fps;
+  if (duration_s > kLongest_s) {
+    throw FieldError(path, fmt::format("{} frames at {} frames/s end after {:.0f} s; the maximum is {:.0f} s (30 days)",
+                                       stream.frames, stream.rate_fps, duration_s, kLongest_s));
+  }
+}
+
+}  // namespace natxy

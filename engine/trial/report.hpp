@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/delay_variation.hpp"
+#include "measure/histogram.hpp"
+#include "measure/sequence_window.hpp"
+#include "packet/classifier.hpp"
+#include "port/port.hpp"
+
+// The results of a trial, in the terms of docs/reference/rpc.md.
+namespace natxy {
+
+enum class Verdict : std::uint8_t { pass, fail, invalid };
+enum class Cause : std::uint8_t {
+  lossless,
+  loss,
+  back_pressure,
+  late,
+  paused,
+  unsent,
+  tester_drops,
+  aborted,
+  link_down,
+};
+
+/// Holds how well a stream kept its schedule. All times are in clock ticks.
+struct PacingReport {
+  Histogram lateness;
+  std::uint64_t overrun = 0;
+  std::uint64_t max_pause = 0;
+  std::uint64_t paused = 0;   // sum of the pauses longer than the trial's limit
+  std::uint64_t pauses = 0;   // sum of the pauses longer than kNotablePause_s
+  std::uint64_t refused = 0;  // how often the port began to refuse frames
+  std::uint64_t blocked = 0;  // time for which it refused them, since the sender was last on schedule
+};
+
+struct StreamReport {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  std::uint64_t duplicate = 0;
+  std::uint64_t reordered = 0;
+  std::uint64_t corrupt = 0;
+  std::uint64_t misrouted = 0;
+  std::uint64_t beyond_window = 0;
+  double offered_rate_fps = 0;
+  PacingReport pacing;
+  Histogram delay;                                          // ticks
+  SignedHistogram ipdv;                                     // ticks
+  std::vector<std::optional<std::uint64_t>> tagged_delays;  // ticks; none: lost
+  std::optional<LostRange> lost;
+  std::uint64_t silence_start = 0;  // ticks since the trial's start
+  std::uint64_t silence = 0;
+  std::vector<std::uint64_t> sent_per_second;
+  std::vector<std::uint64_t> received_per_second;
+};
+
+struct PortReport {
+  Side side = Side::left;
+  Medium medium = Medium::veth;
+  ReceiveDrops drops;
+  std::uint64_t rejected = 0;  // frames that the kernel accepted and then refused to send
+  bool link_up = true;         // at the end
+  bool link_fell = false;      // at any time
+  std::map<FrameKind, std::uint64_t> foreign;
+};
+
+struct ForeignSample {
+  Side side = Side::left;
+  FrameKind kind = FrameKind::malformed;
+  std::uint64_t time_ns = 0;  // since the trial's start
+  std::vector<std::uint8_t> bytes;
+};
+
+struct TrialReport {
+  std::uint16_t run_id = 0;
+  Verdict verdict = Verdict::invalid;
+  Cause cause = Cause::aborted;
+  std::string reason;
+  double duration_s = 0;
+  std::vector<StreamReport> streams;  // in the order of the request
+  std::vector<PortReport> ports;
+  std::uint64_t stale = 0;
+  std::uint64_t established = 0;
+  bool aborted = false;
+  std::vector<ForeignSample> samples;
+};
+
+}  // namespace natxy

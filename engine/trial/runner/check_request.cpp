@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trial/runner/check_request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "packet/test_frame/frame_template.hpp"
+
+namespace natxy {
+
+namespace {
+
+void check_ports(const StreamSpec& stream, const TrialResources& resources) {
+  for (const Side side : {Side::left, Side::right}) {
+    if (std::ranges::none_of(resources.ports, [&](const auto& port) { return port->options().side == side; })) {
+      throw TrialError(stream, "both ports must be open; call ports.open first");
+    }
+  }
+}
+
+void check_connections(const StreamSpec& stream, const Connections& connections) {
+  if (stream.kind != StreamKind::flows && !connections.complete()) {
+    throw TrialError(stream, fmt::format("phase 2 needs a complete phase 1; {} of {} connections are established",
+                                         connections.established, connections.count));
+  }
+}
+
+void check_frame_size(const StreamSpec& stream, const TrialResources& resources, const Connections& connections) {
+  const Family family = connections.family_of(stream);
+  if (stream.frame_size < smallest_frame(family)) {
+    throw TrialError(stream, fmt::format("a frame of {} bytes is too short; the minimum for IPv{} is {} bytes",
+                                         stream.frame_size, static_cast<int>(family), smallest_frame(family)));
+  }
+  for (const auto& port : resources.ports) {
+    const Family here = port->options().side == stream.source ? family : connections.arrival_family_of(stream);
+    const std::size_t size = stream.frame_size + ip_bytes(here) - ip_bytes(family);
+    if (size - kFcsBytes > port->longest_frame()) {
+      throw TrialError(
+          stream, fmt::format("a frame of {} bytes is too long; the maximum of port {} is {} bytes; raise its `mtu`",
+                              size, port->options().device, port->longest_frame() + kFcsBytes));
+    }
+  }
+}
+
+}  // namespace
+
+TrialError::TrialError(const StreamSpec& stream, const std::string& why)
+    : std::runtime_error(fmt::format("stream {}: {}", stream.name, why)) {}
+
+void check_request(const TrialSpec& spec, const TrialResources& resources, const Connections& connections) {
+  for (const StreamSpec& stream : spec.streams) {
+    check_ports(stream, resources);
+    check_connections(stream, connections);
+    check_frame_size(stream, resources, connections);
+    if (!resources.destination_mac(stream.source, connections.family_of(stream))) {
+      throw TrialError(stream, "the DUT's MAC address is unknown; call neighbors.resolve first");
+    }
+  }
+}
+
+}  // namespace natxy

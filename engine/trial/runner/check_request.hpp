@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "trial/connections.hpp"
+#include "trial/runner/resources.hpp"
+#include "trial/spec.hpp"
+
+namespace natxy {
+
+/// Reports that the state of the engine does not allow a trial.
+class TrialError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+  TrialError(const StreamSpec& stream, const std::string& why);
+};
+
+/// Throws TrialError if a stream cannot be sent: a port is not open, the DUT's MAC address is not resolved, phase 1 is
+/// not complete, or a frame is too short or too long.
+void check_request(const TrialSpec& spec, const TrialResources& resources, const Connections& connections);
+
+}  // namespace natxy

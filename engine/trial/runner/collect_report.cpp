@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trial/runner/collect_report.hpp"
+
+#include <algorithm>
+
+namespace natxy {
+
+namespace {
+
+/// Returns the tick at which the last sender ended. An abort stops senders before they are done.
+std::uint64_t sending_ended(std::span<const Worker> workers, std::uint64_t start) {
+  const std::uint64_t now = now_ticks();
+  std::uint64_t last = start;
+  for (const Worker& worker : workers) {
+    for (const auto& sender : worker.senders) {
+      last = std::max(last, sender->done() ? sender->finished_at() : std::min(now, sender->gives_up_at()));
+    }
+  }
+  return last;
+}
+
+/// Removes zeros from the end, but keeps the first `seconds` values.
+void trim(std::vector<std::uint64_t>& per_second, std::size_t seconds) {
+  while (per_second.size() > seconds && per_second.back() == 0) per_second.pop_back();
+}
+
+}  // namespace
+
+TrialReport collect_report(const TrialSpec& spec, const Clock& clock, std::uint64_t start,
+                           std::span<const Worker> workers, const PortWatch& ports) {
+  TrialReport report;
+  report.streams.resize(spec.streams.size());
+  report.ports = ports.reports();
+  for (const Worker& worker : workers) {
+    for (const auto& receiver : worker.receivers) receiver.task->report(report, report.ports[receiver.port]);
+    for (const auto& sender : worker.senders) sender->report(report.streams);
+  }
+  report.duration_s = clock.seconds(sending_ended(workers, start) - start);
+  const auto seconds = static_cast<std::size_t>(report.duration_s + spec.drain_s) + 1;
+  for (std::size_t i = 0; i < spec.streams.size(); ++i) {
+    StreamReport& stream = report.streams[i];
+    // The slot of the last frame is included, so that a stream sent on time has exactly its intended rate.
+    const double sending_s =
+        static_cast<double>(stream.sent) / spec.streams[i].rate_fps + clock.seconds(stream.pacing.overrun);
+    stream.offered_rate_fps = sending_s > 0 ? static_cast<double>(stream.sent) / sending_s : 0;
+    trim(stream.sent_per_second, seconds);
+    trim(stream.received_per_second, seconds);
+  }
+  return report;
+}
+
+}  // namespace natxy

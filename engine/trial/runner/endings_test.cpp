@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "trial/runner/ring_bed.hpp"
+
+// Tests that a trial ends within two seconds of when it should, whatever goes wrong during it, and reports the cause.
+namespace natxy {
+namespace {
+
+constexpr double kRate_fps = 20'000;  // of ring_bed.hpp's streams
+constexpr double kGrace_s = 1;
+constexpr double kPatience_s = 2;
+constexpr double kBusy_s = 5;  // margin for a busy machine; a trial that hangs takes longer
+
+/// Measures the seconds since its construction. Tests time events by it because a busy machine calls `observe` seldom.
+class Stopwatch {
+ public:
+  [[nodiscard]] double elapsed_s() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+double seconds_of(const std::function<void()>& what) {
+  const Stopwatch watch;
+  what();
+  return watch.elapsed_s();
+}
+
+StreamSpec forward(std::uint64_t frames) { return stream("forward", Side::left, Family::ipv4, frames); }
+
+/// Keeps DPDK's first worker thread in a signal handler, as a driver might keep it in a system call.
+class StoppedWorker {
+ public:
+  StoppedWorker() {
+    held_ = true;
+    std::signal(SIGUSR1, [](int) {
+      while (held_) usleep(1000);
+    });
+    syscall(SYS_tgkill, getpid(), thread(), SIGUSR1);
+  }
+  StoppedWorker(const StoppedWorker&) = delete;
+  StoppedWorker& operator=(const StoppedWorker&) = delete;
+  ~StoppedWorker() {
+    release();
+    rte_eal_mp_wait_lcore();
+  }
+  static void release() { held_ = false; }
+
+ private:
+  static pid_t thread() {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::string name;
+      std::ifstream(task.path() / "comm") >> name;
+      if (name.ends_with("worker-1")) return static_cast<pid_t>(std::stol(task.path().filename().string()));
+    }
+    throw std::runtime_error("DPDK's first worker thread has an unknown name");
+  }
+
+  inline static std::atomic<bool> held_ = false;
+};
+
+TEST(Ending, AWorkerThatDoesNotComeBackIsReported) {
+  RingBed bed;
+  bed.carries = false;
+  std::optional<StoppedWorker> stopped;
+  bed.observe = [&] {
+    if (!stopped) stopped.emplace();
+  };
+  const double took_s = seconds_of([&] { EXPECT_THROW(bed.run(trial({forward(10'000)})), WorkerStuck); });
+  EXPECT_LT(took_s, 10'000 / kRate_fps + kGrace_s + kPatience_s + kBusy_s);
+}
+
+TEST(Ending, AWorkerThatComesBackLateMakesTheTrialInvalid) {
+  RingBed bed;
+  std::optional<StoppedWorker> stopped;
+  bed.carries = false;
+  std::optional<Stopwatch> watch;
+  // A wire holds them all, so they are sent at once.
+  constexpr std::uint64_t frames = 6'000;
+  bed.observe = [&] {
+    if (!watch) {
+      watch.emplace();
+      stopped.emplace();
+    }
+    // After the last frame is due.
+    if (watch->elapsed_s() > frames / kRate_fps + 0.2) {
+      StoppedWorker::release();
+      bed.carries = true;
+    }
+  };
+  TrialSpec spec = trial({forward(frames)});
+  spec.limits = {};
+  spec.drain_s = 1;
+  const auto report = bed.run(spec);
+  EXPECT_EQ(report.verdict, Verdict::invalid) << report.reason;
+  EXPECT_EQ(report.cause, Cause::late);
+  EXPECT_EQ(report.streams[0].received, frames);
+}
+
+TEST(Ending, ARingThatStaysFullEndsWithTheSendersPatience) {
+  RingBed bed(1, 1, Medium::nic);
+  bed.carries = false;
+  TrialReport report;
+  const double took_s = seconds_of([&] { report = bed.run(trial({forward(30'000)})); });
+  EXPECT_EQ(report.cause, Cause::unsent) << report.reason;
+  EXPECT_LT(took_s, 30'000 / kRate_fps + kGrace_s + kPatience_s + kBusy_s);
+}
+
+TEST(Ending, APortThatGoesDownIsReported) {
+  RingBed bed;
+  bed.observe = [&] { bed.set_link(Side::right, false); };
+  TrialReport report;
+  const double took_s = seconds_of([&] { report = bed.run(trial({forward(2000)})); });
+  EXPECT_EQ(report.verdict, Verdict::invalid) << report.reason;
+  EXPECT_EQ(report.cause, Cause::link_down);
+  EXPECT_LT(took_s, 2000 / kRate_fps + kGrace_s + kPatience_s + kBusy_s);
+}
+
+TEST(Ending, ALinkThatWasDownInBetweenIsReported) {
+  RingBed bed;
+  bed.observe = [&, calls = 0]() mutable { bed.set_link(Side::left, ++calls > 1); };
+  // This loss would otherwise count against the gateway.
+  bed.treat = [frames = 0](Side, Bytes) mutable { return frames++ == 0 ? 0 : 1; };
+  const auto report = bed.run(trial({forward(4000)}));
+  EXPECT_EQ(report.streams[0].received, 3999U);
+  EXPECT_EQ(report.verdict, Verdict::invalid) << report.reason;
+  EXPECT_EQ(report.cause, Cause::link_down);
+  EXPECT_TRUE(report.ports[0].link_up);
+}
+
+TEST(Schedule, IsNeverStretched) {
+  // The sender is held up for far longer than the ring buffers frames, yet all frames leave before the last one is due.
+  RingBed bed(1, 1, Medium::nic);
+  std::optional<Stopwatch> watch;
+  bed.observe = [&] {
+    if (!watch) watch.emplace();
+    const double elapsed_s = watch->elapsed_s();
+    bed.carries = elapsed_s < 0.1 || elapsed_s > 2.1;
+  };
+  const std::uint64_t frames = 80'000;
+  const auto report = bed.run(trial({forward(frames)}));
+  const StreamReport& sent = report.streams[0];
+  EXPECT_EQ(sent.sent, frames) << report.reason;
+  EXPECT_GT(sent.pacing.refused, 0U);
+  const Clock clock{rte_get_tsc_hz()};
+  const double late_s = clock.seconds(sent.pacing.lateness.max());
+  EXPECT_GT(late_s, 0.5);
+  EXPECT_LT(report.duration_s, static_cast<double>(frames) / kRate_fps + late_s / 2);
+}
+
+}  // namespace
+}  // namespace natxy

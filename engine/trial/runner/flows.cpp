@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trial/runner/flows.hpp"
+
+#include <fmt/format.h>
+
+#include "trial/runner/check_request.hpp"
+
+namespace natxy {
+
+namespace {
+
+enum class Purpose : std::uint8_t { space, cycle };
+
+/// Returns the seed of the random sequence that a stream uses for a purpose, derived from the trial's seed.
+std::uint64_t seed_of(const TrialSpec& spec, Purpose purpose, std::size_t stream) {
+  return random_word(spec.seed, static_cast<std::uint64_t>(purpose) * 256 + stream);
+}
+
+template <Family F>
+AddressField<F> field_of(const AnyAddressField& field) {
+  AddressField<F> result{static_cast<Address<F>>(field.address.value), field.low_bit, field.bits, field.range, {}};
+  for (const uint128 other : field.others) result.others.push_back(static_cast<Address<F>>(other));
+  return result;
+}
+
+template <Family F>
+TupleSpace<F> space_of(const TrialSpec& spec, std::size_t stream) {
+  const FlowFields& fields = *spec.streams[stream].flows;
+  return TupleSpace<F>({field_of<F>(fields.destination_address), field_of<F>(fields.source_address),
+                        fields.destination_port, fields.source_port},
+                       seed_of(spec, Purpose::space, stream));
+}
+
+Cycle cycle_of(const TrialSpec& spec, const Connections& connections, std::size_t stream) {
+  return {connections.count, spec.streams[stream].order, seed_of(spec, Purpose::cycle, stream)};
+}
+
+/// Calls `use` with a family known only at run time.
+template <class Use>
+auto with_family(Family family, const Use& use) {
+  return family == Family::ipv4 ? use.template operator()<Family::ipv4>() : use.template operator()<Family::ipv6>();
+}
+
+template <Family F>
+std::unique_ptr<ArrivalCheck> family_arrival_check(const TrialSpec& spec, const Connections& connections,
+                                                   std::size_t stream) {
+  if (spec.learn) return std::make_unique<RecordConnection<F>>(*connections.seen.of<F>());
+  switch (spec.streams[stream].kind) {
+    case StreamKind::connections:
+      return std::make_unique<SameConnection<F>>(*connections.seen.of<F>(), cycle_of(spec, connections, stream));
+    case StreamKind::replies:
+      return std::make_unique<ReplyOfConnection<F>>(*connections.offered.of<F>(), cycle_of(spec, connections, stream));
+    case StreamKind::flows:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void begin_connections(const TrialSpec& spec, Connections& connections) {
+  const StreamSpec& stream = spec.streams.front();
+  connections.count = 0;  // in case of an exception
+  with_family(connections.family_of(stream), [&]<Family F>() {
+    const auto& space = connections.offered.make<F>(space_of<F>(spec, 0));
+    if (space.size() < stream.frames) {
+      throw TrialError(stream, fmt::format("{} connections requested, but its flows have only {} four-tuples",
+                                           stream.frames, space.size()));
+    }
+  });
+  // Memory that the table already has is kept: the receiver would have to wait for the kernel to provide new pages.
+  with_family(connections.arrival_family_of(stream),
+              [&]<Family F>() { connections.seen.keep_or_make<F>().reset(stream.frames); });
+  connections.count = stream.frames;
+  connections.initiator = stream;
+}
+
+template <Family F>
+std::unique_ptr<FlowSource<F>> make_flow_source(const TrialSpec& spec, const Connections& connections,
+                                                std::size_t stream) {
+  switch (spec.streams[stream].kind) {
+    case StreamKind::connections:
+      return std::make_unique<ConnectionFlows<F>>(*connections.offered.of<F>(), cycle_of(spec, connections, stream));
+    case StreamKind::replies:
+      return std::make_unique<ReplyFlows<F>>(*connections.seen.of<F>(), cycle_of(spec, connections, stream));
+    case StreamKind::flows:
+      break;
+  }
+  const auto space = space_of<F>(spec, stream);
+  if (spec.streams[stream].selection == Selection::random) return std::make_unique<RandomFlows<F>>(space);
+  return std::make_unique<EnumeratedFlows<F>>(space);
+}
+
+template std::unique_ptr<FlowSource<Family::ipv4>> make_flow_source(const TrialSpec&, const Connections&, std::size_t);
+template std::unique_ptr<FlowSource<Family::ipv6>> make_flow_source(const TrialSpec&, const Connections&, std::size_t);
+
+std::unique_ptr<ArrivalCheck> make_arrival_check(const TrialSpec& spec, const Connections& connections,
+                                                 std::size_t stream) {
+  return with_family(connections.arrival_family_of(spec.streams[stream]),
+                     [&]<Family F>() { return family_arrival_check<F>(spec, connections, stream); });
+}
+
+}  // namespace natxy

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "trial/arrival_check.hpp"
+#include "trial/connections.hpp"
+#include "trial/flow_source.hpp"
+#include "trial/spec.hpp"
+
+// The four-tuples that a trial's streams send and expect.
+namespace natxy {
+
+/// Starts phase 1: replaces `connections` by those of the trial's first stream, none of them established. Throws
+/// TrialError if the stream's flows have too few four-tuples.
+void begin_connections(const TrialSpec& spec, Connections& connections);
+
+/// Makes the source of the four-tuples that a stream sends; F is the family in which it is sent.
+template <Family F>
+std::unique_ptr<FlowSource<F>> make_flow_source(const TrialSpec& spec, const Connections& connections,
+                                                std::size_t stream);
+
+/// Makes the check of the four-tuples with which a stream arrives, or null if it may arrive with any.
+std::unique_ptr<ArrivalCheck> make_arrival_check(const TrialSpec& spec, const Connections& connections,
+                                                 std::size_t stream);
+
+}  // namespace natxy

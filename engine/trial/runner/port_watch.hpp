@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "port/port.hpp"
+#include "trial/report.hpp"
+
+namespace natxy {
+
+/// Watches the ports during a trial: their links, and what their counters count from the start on.
+class PortWatch {
+ public:
+  /// Starts with the current counters of `ports`.
+  explicit PortWatch(std::span<const std::unique_ptr<Port>> ports);
+
+  /// Notes the links that are down.
+  void check_links();
+
+  /// Returns a report for each port, in the order of `ports`.
+  [[nodiscard]] std::vector<PortReport> reports() const;
+
+ private:
+  struct Watched {
+    const Port* port;
+    ReceiveDrops drops;
+    std::uint64_t rejected;
+    bool link_fell;
+  };
+
+  std::vector<Watched> watched_;
+};
+
+}  // namespace natxy

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "pace/clock.hpp"
+#include "port/neighbors.hpp"
+#include "port/port.hpp"
+
+namespace natxy {
+
+/// Refers to what a trial uses of the engine: its ports, its cores and its clock.
+struct TrialResources {
+  std::span<const std::unique_ptr<Port>> ports;
+  const Neighbors& neighbors;
+  std::span<const unsigned> workers;  // DPDK's lcore ids
+  bool workers_apart;                 // from the calling thread, so that they may have the highest priority
+  Clock clock;
+
+  /// Returns the next hop of frames from `source`: the DUT or, in a loop without a DUT, the other port. Returns nothing
+  /// if the DUT's address is not resolved.
+  [[nodiscard]] std::optional<MacAddress> destination_mac(Side source, Family family) const {
+    if (const auto gateway = neighbors.gateway_mac(source, family)) return gateway;
+    for (const auto& port : ports) {
+      if (port->options().medium == Medium::loop && port->options().side == opposite(source)) return port->mac();
+    }
+    return std::nullopt;
+  }
+};
+
+}  // namespace natxy

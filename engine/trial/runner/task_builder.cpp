@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trial/runner/task_builder.hpp"
+
+#include <algorithm>
+
+#include "trial/runner/flows.hpp"
+
+namespace natxy {
+
+namespace {
+
+// A sender gives up when it lags by this time, or by this share of the trial, whichever is longer.
+constexpr double kGrace_s = 1.0;
+constexpr double kGraceShare = 0.1;
+
+}  // namespace
+
+void TaskBuilder::add_senders(std::span<Worker> workers) const {
+  for_each_queue_pair(workers, [&](Worker& worker, std::size_t port_index, std::uint16_t queue) {
+    const Port& port = *resources_.ports[port_index];
+    for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
+      if (spec_.streams[i].source != port.options().side || spec_.streams[i].interleaved_with) continue;
+      worker.senders.push_back(sender_of(i, port, queue));
+    }
+  });
+}
+
+void TaskBuilder::add_receivers(std::span<Worker> workers, std::uint64_t end) const {
+  for_each_queue_pair(workers, [&](Worker& worker, std::size_t port_index, std::uint16_t queue) {
+    const Port& port = *resources_.ports[port_index];
+    worker.receivers.push_back(
+        {port_index, std::make_unique<Receiver>(port, queue, resources_.neighbors, run_id_, streams_at(port),
+                                                Receiver::Period{start_, end}, resources_.clock)});
+  });
+}
+
+/// Calls `use(worker, port, queue)` for each queue. Reception and transmission on a queue share a worker, so that they
+/// need no lock.
+template <class Use>
+void TaskBuilder::for_each_queue_pair(std::span<Worker> workers, Use use) const {
+  std::size_t pair = 0;
+  for (std::size_t port = 0; port < resources_.ports.size(); ++port) {
+    for (std::uint16_t queue = 0; queue < resources_.ports[port]->options().queues; ++queue, ++pair) {
+      use(workers[pair % workers.size()], port, queue);
+    }
+  }
+}
+
+/// Makes the sender of a stream and of the stream interleaved with it, if there is one.
+std::unique_ptr<Sender> TaskBuilder::sender_of(std::size_t stream, const Port& port, std::uint16_t queue) const {
+  const StreamSpec& spec = spec_.streams[stream];
+  const auto found = std::ranges::find(spec_.streams, std::optional{stream}, &StreamSpec::interleaved_with);
+  if (found == spec_.streams.end()) {
+    return std::make_unique<Sender>(port, queue, frames_of(stream, port),
+                                    setup_of({stream}, Turns(spec.frames, 0), spec.frames, spec.rate_fps, port, queue));
+  }
+  const auto second = static_cast<std::size_t>(found - spec_.streams.begin());
+  const Turns turns(spec.frames, found->frames);
+  return std::make_unique<Sender>(
+      port, queue, std::make_unique<InterleavedFrames>(turns, frames_of(stream, port), frames_of(second, port)),
+      setup_of({stream, second}, turns, spec.frames + found->frames, spec.rate_fps + found->rate_fps, port, queue));
+}
+
+/// Makes the setup for `count` frames at `rate_fps`. Everything else is the same for interleaved streams and taken from
+/// the first one.
+Sender::Setup TaskBuilder::setup_of(const std::vector<std::size_t>& streams, const Turns& turns, std::uint64_t count,
+                                    double rate_fps, const Port& port, std::uint16_t queue) const {
+  const StreamSpec& spec = spec_.streams[streams.front()];
+  const Clock& clock = resources_.clock;
+  const Schedule schedule(start_ + clock.ticks(spec.start_s), count, rate_fps, clock.hz(), spec.burst);
+  const double grace_s = std::max(kGrace_s, kGraceShare * static_cast<double>(count) / rate_fps);
+  return {streams,
+          turns,
+          start_,
+          schedule,
+          {queue, port.options().queues},
+          schedule.end() + clock.ticks(grace_s),
+          clock.ticks(spec_.limits.max_pause_s),
+          clock.ticks(kNotablePause_s),
+          clock.hz()};
+}
+
+std::unique_ptr<FrameSource> TaskBuilder::frames_of(std::size_t stream, const Port& port) const {
+  return connections_.family_of(spec_.streams[stream]) == Family::ipv4 ? family_frames_of<Family::ipv4>(stream, port)
+                                                                       : family_frames_of<Family::ipv6>(stream, port);
+}
+
+template <Family F>
+std::unique_ptr<FrameSource> TaskBuilder::family_frames_of(std::size_t stream, const Port& port) const {
+  const StreamSpec& spec = spec_.streams[stream];
+  const FrameTemplate<F> frame({spec.frame_size, spec.ttl, spec.dont_fragment, port.mac(),
+                                *resources_.destination_mac(spec.source, F), static_cast<std::uint8_t>(stream),
+                                run_id_});
+  return std::make_unique<StreamFrames<F>>(frame, make_flow_source<F>(spec_, connections_, stream));
+}
+
+/// Describes the trial's streams to a receiver at `port`.
+std::vector<Receiver::Stream> TaskBuilder::streams_at(const Port& port) const {
+  std::vector<Receiver::Stream> streams;
+  for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
+    const StreamSpec& stream = spec_.streams[i];
+    const bool expected = opposite(stream.source) == port.options().side;
+    const std::size_t payload_bytes =
+        stream.frame_size - kFcsBytes - kEthernetBytes - ip_bytes(connections_.family_of(stream)) - kUdpBytes;
+    streams.push_back({expected, connections_.arrival_family_of(stream), stream.frames, payload_bytes, stream.tagged,
+                       stream.ipdv, expected ? make_arrival_check(spec_, connections_, i) : nullptr});
+  }
+  return streams;
+}
+
+}  // namespace natxy

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "trial/connections.hpp"
+#include "trial/runner/resources.hpp"
+#include "trial/spec.hpp"
+#include "trial/worker.hpp"
+
+namespace natxy {
+
+/// Builds the senders and receivers of a trial and spreads them over its workers. The arguments of the constructor must
+/// outlive the tasks.
+class TaskBuilder {
+ public:
+  /// `start` is the clock tick at which the trial starts.
+  TaskBuilder(const TrialSpec& spec, const TrialResources& resources, const Connections& connections,
+              std::uint16_t run_id, std::uint64_t start)
+      : spec_{spec}, resources_{resources}, connections_{connections}, run_id_{run_id}, start_{start} {}
+
+  /// Adds a sender for each stream, or pair of interleaved streams, and each queue of its port.
+  void add_senders(std::span<Worker> workers) const;
+
+  /// Adds a receiver for each queue of each port. `end` is the tick until which frames are waited for.
+  void add_receivers(std::span<Worker> workers, std::uint64_t end) const;
+
+ private:
+  template <class Use>
+  void for_each_queue_pair(std::span<Worker> workers, Use use) const;
+  [[nodiscard]] std::unique_ptr<Sender> sender_of(std::size_t stream, const Port& port, std::uint16_t queue) const;
+  [[nodiscard]] Sender::Setup setup_of(const std::vector<std::size_t>& streams, const Turns& turns, std::uint64_t count,
+                                       double rate_fps, const Port& port, std::uint16_t queue) const;
+  [[nodiscard]] std::unique_ptr<FrameSource> frames_of(std::size_t stream, const Port& port) const;
+  template <Family F>
+  [[nodiscard]] std::unique_ptr<FrameSource> family_frames_of(std::size_t stream, const Port& port) const;
+  [[nodiscard]] std::vector<Receiver::Stream> streams_at(const Port& port) const;
+
+  const TrialSpec& spec_;
+  const TrialResources& resources_;
+  const Connections& connections_;
+  std::uint16_t run_id_;
+  std::uint64_t start_;
+};
+
+}  // namespace natxy

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trial/runner/trial_runner.hpp"
+
+#include <fmt/format.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "trial/runner/collect_report.hpp"
+#include "trial/runner/flows.hpp"
+#include "trial/runner/port_watch.hpp"
+#include "trial/runner/task_builder.hpp"
+#include "trial/verdict.hpp"
+#include "trial/worker.hpp"
+
+namespace natxy {
+
+namespace {
+
+// At the start all tasks must be built and all workers must poll. A task takes some milliseconds to build.
+constexpr double kStartDelay_s = 0.02;
+constexpr double kStartDelayPerTask_s = 0.005;
+constexpr auto kWatchInterval = std::chrono::milliseconds(10);
+// A worker may need this time to notice that its senders have to give up, and these intervals to stop when asked to.
+constexpr double kNotice_s = 0.3;
+constexpr auto kStopInterval = std::chrono::milliseconds(1);
+constexpr int kStopIntervals = 1300;
+
+std::uint16_t next_run_id() {
+  // The first id is random, so that frames of an earlier engine that are still in the DUT have another id.
+  static auto id = static_cast<std::uint16_t>(std::random_device{}());
+  return ++id;
+}
+
+/// Returns the number of receivers plus the maximum number of senders.
+std::size_t tasks(const TrialSpec& spec, const TrialResources& resources) {
+  std::size_t pairs = 0;
+  for (const auto& port : resources.ports) pairs += port->options().queues;
+  return pairs * (1 + spec.streams.size());
+}
+
+class TrialRun {
+ public:
+  TrialRun(const TrialSpec& spec, const TrialResources& resources, Connections& connections)
+      : spec_{spec}, resources_{resources}, connections_{connections} {
+    check_request(spec, resources, connections);
+    if (spec.learn) begin_connections(spec, connections);
+    const Clock& clock = resources.clock;
+    start_ =
+        now_ticks() + clock.ticks(kStartDelay_s + kStartDelayPerTask_s * static_cast<double>(tasks(spec, resources)));
+    workers_.resize(resources.workers.size());
+    for (auto& worker : workers_) {
+      worker.stop = &stop_;
+      worker.first_in_line = resources.workers_apart;
+    }
+    const TaskBuilder builder(spec, resources, connections, run_id_, start_);
+    builder.add_senders(workers_);
+    builder.add_receivers(workers_, senders_give_up_at() + clock.ticks(kNotice_s + spec.drain_s));
+  }
+
+  TrialRun(const TrialRun&) = delete;
+  TrialRun& operator=(const TrialRun&) = delete;
+  /// Stops the workers, which after an exception still use this object.
+  ~TrialRun() {
+    if (stop_workers()) std::terminate();
+  }
+
+  TrialReport run(const std::function<bool(const TrialProgress&)>& keep_going) {
+    PortWatch ports(resources_.ports);
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      if (rte_eal_remote_launch(Worker::run, &workers_[i], resources_.workers[i]) != 0) {
+        throw TrialError("a worker core is busy");
+      }
+    }
+    bool going = true;
+    const auto watch_until = [&](const auto& ended) {
+      while (going && !ended()) {
+        std::this_thread::sleep_for(kWatchInterval);
+        ports.check_links();
+        going = keep_going(progress());
+      }
+    };
+    const std::uint64_t given_up = senders_give_up_at() + resources_.clock.ticks(kNotice_s);
+    watch_until([&] { return all_sent() || now_ticks() > given_up; });
+    // The drain starts now: if this thread lost its core and saw the end late, the drain still has its full length.
+    const std::uint64_t drained = now_ticks() + resources_.clock.ticks(all_sent() ? spec_.drain_s : 0);
+    watch_until([&] { return now_ticks() >= drained; });
+    if (const auto stuck = stop_workers()) {
+      throw WorkerStuck(
+          fmt::format("the worker on core {} does not stop: a port's driver does not return, or the worker had no CPU "
+                      "time; check the ports' interfaces and the other processes on this core",
+                      rte_lcore_to_cpu_id(static_cast<int>(*stuck))));
+    }
+    return report(ports, !going);
+  }
+
+ private:
+  /// Stops all workers. Returns one that does not stop, if there is one.
+  std::optional<unsigned> stop_workers() {
+    stop_ = true;
+    // Counts intervals instead of time: while the whole process is suspended, the workers cannot stop either.
+    int intervals = 0;
+    for (const unsigned worker : resources_.workers) {
+      for (; rte_eal_get_lcore_state(worker) == RUNNING; ++intervals) {
+        if (intervals == kStopIntervals) return worker;
+        std::this_thread::sleep_for(kStopInterval);
+      }
+      rte_eal_wait_lcore(worker);
+    }
+    return std::nullopt;
+  }
+
+  template <class Use>
+  void for_each_sender(Use use) const {
+    for (const auto& worker : workers_) {
+      for (const auto& sender : worker.senders) use(*sender);
+    }
+  }
+
+  [[nodiscard]] bool all_sent() const {
+    bool all = true;
+    for_each_sender([&](const Sender& sender) { all = all && sender.done(); });
+    return all;
+  }
+
+  [[nodiscard]] std::uint64_t senders_give_up_at() const {
+    std::uint64_t last = start_;
+    for_each_sender([&](const Sender& sender) { last = std::max(last, sender.gives_up_at()); });
+    return last;
+  }
+
+  [[nodiscard]] TrialProgress progress() const {
+    TrialProgress progress;
+    const std::uint64_t now = now_ticks();
+    progress.elapsed_s = now > start_ ? resources_.clock.seconds(now - start_) : 0;
+    for (const StreamSpec& stream : spec_.streams) progress.planned += stream.frames;
+    for_each_sender([&](const Sender& sender) { progress.sent += sender.sent_so_far(); });
+    for (const auto& worker : workers_) {
+      for (const auto& receiver : worker.receivers) progress.received += receiver.task->received_so_far();
+    }
+    return progress;
+  }
+
+  TrialReport report(const PortWatch& ports, bool aborted) {
+    TrialReport report = collect_report(spec_, resources_.clock, start_, workers_, ports);
+    report.run_id = run_id_;
+    report.aborted = aborted;
+    if (spec_.learn) {
+      connections_.established = report.streams.front().received;
+      report.established = connections_.established;
+    }
+    judge(spec_, resources_.clock, report);
+    return report;
+  }
+
+  const TrialSpec& spec_;
+  const TrialResources& resources_;
+  Connections& connections_;
+  std::uint16_t run_id_ = next_run_id();
+  std::uint64_t start_ = 0;
+  std::vector<Worker> workers_;
+  std::atomic<bool> stop_ = false;
+};
+
+}  // namespace
+
+TrialReport run_trial(const TrialSpec& spec, const TrialResources& resources, Connections& connections,
+                      const std::function<bool(const TrialProgress&)>& keep_going) {
+  auto trial = std::make_unique<TrialRun>(spec, resources, connections);
+  try {
+    return trial->run(keep_going);
+  } catch (const WorkerStuck&) {
+    // The stuck worker still uses the trial, which must therefore never be destroyed.
+    static std::atomic<TrialRun*> used_by_stuck_worker;
+    used_by_stuck_worker = trial.release();
+    throw;
+  }
+}
+
+}  // namespace natxy

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trial/runner/trial_runner.hpp"
+
+#include <gtest/gtest.h>
+
+#include "trial/runner/ring_bed.hpp"
+
+namespace natxy {
+namespace {
+
+class Trials : public testing::TestWithParam<Family> {
+ protected:
+  RingBed bed;
+};
+INSTANTIATE_TEST_SUITE_P(BothFamilies, Trials, testing::Values(Family::ipv4, Family::ipv6),
+                         [](const auto& family) { return family.param == Family::ipv4 ? "IPv4" : "IPv6"; });
+
+TEST_P(Trials, BothDirectionsArriveWhole) {
+  const auto report = bed.run(
+      trial({stream("forward", Side::left, GetParam(), 3000), stream("reverse", Side::right, GetParam(), 2000)}));
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+  ASSERT_EQ(report.streams.size(), 2U);
+  EXPECT_EQ(report.streams[0].received, 3000U);
+  EXPECT_EQ(report.streams[1].received, 2000U);
+  EXPECT_EQ(report.streams[0].delay.count(), 3000U);
+  EXPECT_GT(report.streams[0].delay.min(), 0U);
+}
+
+TEST_P(Trials, ADuplicateDoesNotHideALoss) {
+  int count = 0;
+  bed.treat = [&](Side, Bytes) {
+    ++count;
+    return count == 10 ? 0 : count == 20 ? 2 : 1;
+  };
+  const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 1000)}));
+  EXPECT_EQ(report.verdict, Verdict::fail);
+  EXPECT_EQ(report.cause, Cause::loss);
+  EXPECT_EQ(report.streams[0].received, 999U);
+  EXPECT_EQ(report.streams[0].duplicate, 1U);
+}
+
+TEST_P(Trials, TaggedFramesTellTheirDelaysAndTheirLoss) {
+  int count = 0;
+  bed.treat = [&](Side, Bytes) { return ++count == 31 ? 0 : 1; };  // frame 30, the third tagged one
+  StreamSpec spec = stream("forward", Side::left, GetParam(), 1000);
+  spec.tagged = TaggedFrames{10, 10, 5};
+  spec.ipdv = true;
+  const auto report = bed.run(trial({spec}));
+  ASSERT_EQ(report.streams[0].tagged_delays.size(), 5U);
+  for (std::size_t tag = 0; tag < 5; ++tag) EXPECT_EQ(report.streams[0].tagged_delays[tag].has_value(), tag != 2);
+  EXPECT_EQ(report.streams[0].ipdv.count(), 997U);
+  EXPECT_EQ(report.streams[0].lost, (LostRange{30, 30}));
+}
+
+TEST_P(Trials, AStreamMayBeginLaterAndInBursts) {
+  StreamSpec late = stream("late", Side::left, GetParam(), 640);
+  late.start_s = 0.2;
+  late.burst = 64;
+  const auto report = bed.run(trial({stream("early", Side::right, GetParam(), 100), late}));
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+  EXPECT_GT(report.duration_s, 0.2);
+}
+
+TEST_P(Trials, ASilenceIsMeasured) {
+  // 20,000 frames a second: frames 1000 to 5999 are a quarter of a second.
+  int count = 0;
+  bed.treat = [&](Side, Bytes) {
+    ++count;
+    if (count == 6001) {
+      // All frames may arrive here at once if tester and gateway wait for their cores.
+      bed.await_reception();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return count > 1000 && count <= 6000 ? 0 : 1;
+  };
+  const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 8000)}));
+  const Clock clock{rte_get_tsc_hz()};
+  // Frames forwarded together shorten the silence; a late tester lengthens it.
+  EXPECT_GT(clock.seconds(report.streams[0].silence), 0.001);
+  EXPECT_EQ(report.streams[0].lost, (LostRange{1000, 5999}));
+}
+
+TEST_P(Trials, ACorruptFrameIsNotReceived) {
+  int count = 0;
+  bed.treat = [&](Side, Bytes frame) {
+    if (++count == 5) frame.back() ^= 1;
+    return 1;
+  };
+  const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 100)}));
+  EXPECT_EQ(report.streams[0].corrupt, 1U);
+  EXPECT_EQ(report.streams[0].received, 99U);
+  EXPECT_EQ(report.verdict, Verdict::fail);
+}
+
+TEST_P(Trials, PhaseOneFillsTheStateTableAndPhaseTwoUsesIt) {
+  const auto first = bed.run(phase1(GetParam(), 5000));
+  ASSERT_EQ(first.verdict, Verdict::pass) << first.reason;
+  EXPECT_EQ(first.established, 5000U);
+  const auto second = bed.run(trial({phase2("forward", Side::left, StreamKind::connections, GetParam(), 7000),
+                                     phase2("reverse", Side::right, StreamKind::replies, GetParam(), 7000)}));
+  EXPECT_EQ(second.verdict, Verdict::pass) << second.reason;
+  EXPECT_EQ(second.streams[0].misrouted + second.streams[1].misrouted, 0U);
+}
+
+TEST(PhaseOne, TakesTheMemoryOfTheOneBefore) {
+  RingBed bed;
+  ASSERT_EQ(bed.run(phase1(Family::ipv4, 5000)).established, 5000U);
+  const auto* table = bed.connections.seen.of<Family::ipv4>();
+  bed.treat = [](Side, Bytes) { return 0; };
+  EXPECT_EQ(bed.run(phase1(Family::ipv4, 100)).established, 0U);
+  EXPECT_EQ(bed.connections.seen.of<Family::ipv4>(), table);
+  EXPECT_FALSE(table->is_established(7));
+  EXPECT_THROW(bed.run(trial({phase2("reverse", Side::right, StreamKind::replies, Family::ipv4, 100)})), TrialError);
+}
+
+TEST_P(Trials, PhaseTwoIsRefusedAfterAnIncompletePhaseOne) {
+  int count = 0;
+  bed.treat = [&](Side, Bytes) { return ++count == 3 ? 0 : 1; };
+  const auto first = bed.run(phase1(GetParam(), 100));
+  EXPECT_EQ(first.verdict, Verdict::fail);
+  EXPECT_EQ(first.established, 99U);
+  EXPECT_THROW(bed.run(trial({phase2("reverse", Side::right, StreamKind::replies, GetParam(), 100)})), TrialError);
+}
+
+TEST_P(Trials, PhaseOneNeedsAsManyTuplesAsConnections) {
+  EXPECT_THROW(bed.run(phase1(GetParam(), 10'001)), TrialError);
+}
+
+TEST_P(Trials, AnAbortedTrialIsInvalid) {
+  bed.keep_going = false;
+  const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 1'000'000)}));
+  EXPECT_EQ(report.verdict, Verdict::invalid);
+  EXPECT_EQ(report.cause, Cause::aborted);
+  // Without the abort it would take 50 s.
+  EXPECT_LT(report.duration_s, 40);
+  EXPECT_LT(report.streams[0].sent_per_second.size(), 42U);
+}
+
+TEST_P(Trials, NeighborsAreAnsweredWhileTrafficRuns) {
+  const bool v4 = GetParam() == Family::ipv4;
+  const auto gateway = *parse_address(v4 ? "198.18.0.1" : "2001:2::1");
+  const auto tester = *parse_address(v4 ? "198.18.0.2" : "2001:2::2");
+  const auto nobody = *parse_address(v4 ? "198.18.0.9" : "2001:2::9");
+  bed.inject(Side::left, make_neighbor_request(gateway, kGatewayMac, tester));
+  bed.inject(Side::left, make_neighbor_request(gateway, kGatewayMac, nobody));
+  const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 100)}));
+  ASSERT_EQ(bed.neighbor_answers.size(), 1U);
+  const auto answer = parse_neighbor_message(bed.neighbor_answers[0]);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->target, tester);
+  EXPECT_EQ(report.ports[0].foreign.at(v4 ? FrameKind::arp : FrameKind::neighbor_solicitation), 2U);
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+}
+
+TEST_P(Trials, FramesOfAnEarlierTrialAreStale) {
+  std::vector<std::vector<std::uint8_t>> kept;
+  bed.treat = [&](Side, Bytes frame) {
+    kept.emplace_back(frame.begin(), frame.end());
+    return 1;
+  };
+  ASSERT_EQ(bed.run(trial({stream("forward", Side::left, GetParam(), 50)})).verdict, Verdict::pass);
+  bed.treat = [](Side, Bytes) { return 1; };
+  for (const auto& frame : kept) bed.inject(Side::right, frame);
+  const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 50)}));
+  EXPECT_EQ(report.stale, 50U);
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+}
+
+class Spread : public testing::TestWithParam<std::pair<unsigned, unsigned>> {};
+INSTANTIATE_TEST_SUITE_P(QueuesAndWorkers, Spread,
+                         testing::Values(std::pair{1U, 2U}, std::pair{2U, 1U}, std::pair{2U, 2U}, std::pair{3U, 2U}));
+
+TEST_P(Spread, BothPhasesWorkOverAnyNumberOfQueuesAndWorkers) {
+  RingBed bed(GetParam().first, GetParam().second);
+  const auto first = bed.run(phase1(Family::ipv4, 5000));
+  ASSERT_EQ(first.verdict, Verdict::pass) << first.reason;
+  const auto second = bed.run(trial({phase2("forward", Side::left, StreamKind::connections, Family::ipv4, 7001),
+                                     phase2("reverse", Side::right, StreamKind::replies, Family::ipv4, 6999)}));
+  EXPECT_EQ(second.verdict, Verdict::pass) << second.reason;
+  EXPECT_EQ(second.streams[0].received, 7001U);
+  EXPECT_EQ(second.streams[1].received, 6999U);
+}
+
+TEST(Refusal, APortThatTakesNoMoreIsTheDutsPathOnAVethAndTheTestersOnANic) {
+  for (const Medium medium : {Medium::veth, Medium::nic}) {
+    RingBed bed(1, 1, medium);
+    bed.carries = false;
+    const auto report = bed.run(trial({stream("forward", Side::left, Family::ipv4, 30'000)}));
+    EXPECT_LT(report.streams[0].sent, 30'000U);
+    EXPECT_LE(report.streams[0].offered_rate_fps, 20'000);
+    EXPECT_EQ(report.verdict, medium == Medium::veth ? Verdict::fail : Verdict::invalid) << report.reason;
+    EXPECT_EQ(report.cause, medium == Medium::veth ? Cause::back_pressure : Cause::unsent);
+  }
+}
+
+TEST(Failure, AnExceptionInTheMiddleStopsTheWorkers) {
+  RingBed bed;
+  bed.observe = [] { throw std::runtime_error("no more memory"); };
+  EXPECT_THROW(bed.run(trial({stream("forward", Side::left, Family::ipv4, 10'000)})), std::runtime_error);
+  bed.observe = [] {};
+  EXPECT_EQ(bed.run(trial({stream("forward", Side::left, Family::ipv4, 100)})).verdict, Verdict::pass);
+}
+
+TEST(Failure, AFrameThatChangedItsLengthIsCorrupt) {
+  RingBed bed;
+  bed.treat = [](Side, Bytes frame) {
+    std::uint8_t* ip = frame.data() + kEthernetBytes;
+    store_be16(ip + 2, static_cast<std::uint16_t>(load_be16(ip + 2) - 2));
+    store_be16(ip + kIpv4Bytes + 4, static_cast<std::uint16_t>(load_be16(ip + kIpv4Bytes + 4) - 2));
+    recompute_udp_checksum(frame);
+    return 1;
+  };
+  StreamSpec spec = stream("forward", Side::left, Family::ipv4, 100);
+  spec.frame_size = 128;
+  const auto report = bed.run(trial({spec}));
+  EXPECT_EQ(report.streams[0].corrupt, 100U);
+  EXPECT_EQ(report.streams[0].received, 0U);
+}
+
+TEST(Failure, AFrameLongerThanABufferIsRefused) {
+  RingBed bed;
+  StreamSpec spec = stream("forward", Side::left, Family::ipv4, 100);
+  spec.frame_size = 2053;
+  EXPECT_THROW(bed.run(trial({spec})), TrialError);
+}
+
+}  // namespace
+}  // namespace natxy

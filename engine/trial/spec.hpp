@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flow/field_range.hpp"
+#include "packet/address.hpp"
+#include "port/port.hpp"
+
+// The request for a trial, in the terms of docs/reference/rpc.md.
+namespace natxy {
+
+/// Describes an address field whose family is known only at run time. In each address, `range` varies `bits` bits from
+/// `low_bit` on. With `bits` 0, the addresses are used unchanged.
+struct AnyAddressField {
+  AnyAddress address;
+  std::vector<uint128> others;  // of the same family
+  unsigned low_bit = 0;
+  unsigned bits = 0;
+  FieldRange range;
+
+  [[nodiscard]] std::uint64_t size() const { return (1 + others.size()) * range.size(); }
+};
+
+struct FlowFields {
+  AnyAddressField source_address;
+  AnyAddressField destination_address;
+  FieldRange source_port;
+  FieldRange destination_port;
+};
+
+/// Selects the source of a stream's four-tuples. `flows`: its own flow fields; `connections`: the initiator's tuples of
+/// the last phase 1; `replies`: the tuples in the responder's state table, swapped.
+enum class StreamKind : std::uint8_t { flows, connections, replies };
+enum class Selection : std::uint8_t { random, enumerate };
+
+/// Selects the frames whose delays are reported one by one: numbers first, first + stride, … (RFC 8219 §7.2).
+struct TaggedFrames {
+  std::uint64_t first = 0;
+  std::uint64_t stride = 1;
+  std::uint64_t count = 0;
+};
+
+struct StreamSpec {
+  std::string name;
+  Side source = Side::left;
+  StreamKind kind = StreamKind::flows;
+  std::size_t frame_size = 64;  // FCS included
+  std::uint8_t ttl = 64;
+  bool dont_fragment = false;
+  double rate_fps = 0;
+  std::uint64_t frames = 0;
+  std::optional<FlowFields> flows;
+  std::optional<Family> arrives_as;             // for kind `flows`; none: the family in which it is sent
+  std::optional<std::size_t> interleaved_with;  // index of the stream whose schedule this one shares, turn by turn
+  Selection selection = Selection::random;
+  Order order = Order::pseudorandom;
+  double max_loss_ratio = 0;
+  double start_s = 0;
+  std::uint64_t burst = 1;
+  std::optional<TaggedFrames> tagged;
+  bool ipdv = false;
+};
+
+struct Limits {
+  double max_overrun_ratio = 1e-5;
+  double overrun_floor_s = 0;
+  double max_pause_s = 0.001;
+  bool link_may_fall = false;  // and come up again, because the DUT is reset during the trial
+};
+
+struct TrialSpec {
+  std::vector<StreamSpec> streams;
+  std::uint64_t seed = 0;
+  double drain_s = 2;
+  Limits limits;
+  bool learn = false;  // phase 1: the responder's state table records the four-tuples that arrive
+};
+
+}  // namespace natxy
