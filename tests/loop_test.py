@@ -122,6 +122,6 @@ def test_an_engine_that_is_stopped_in_mid_trial(tmp_path: Path) -> None:
     with loop(tmp_path, "memif", silence_s=1) as engine:
         threading.Timer(0.3, os.kill, (engine.pid, signal.SIGSTOP)).start()
         started = time.monotonic()
-        with pytest.raises(EngineDiedError, match="said nothing for"):
+        with pytest.raises(EngineDiedError, match="was silent for"):
             engine.run_trial(trial(5.0))
         assert time.monotonic() - started < 0.3 + 1 + 2

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine as the control plane sees it: typed messages, a client, and an engine in virtual time."""
+"""The engine's side of the control plane: typed messages, clients of the programs, and an engine in virtual time."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""natxy-engine as a child process."""
+"""The client of natxy-engine, which runs as a child process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from natxy.engine.messages.results import Progress, TrialResult
 from natxy.engine.pipe import RefusedError, RpcPipe
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
 
-# A trial tells its progress five times a second; opening ports on slow NICs takes some seconds without a word.
+# A trial reports progress five times per second; opening the ports of slow NICs takes some silent seconds.
 SILENCE_S: Final = 20.0
 
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -29,9 +29,9 @@ Reply = TypeVar("Reply", bound=BaseModel)
 
 
 class EngineClient:
-    """Starts the engine with `argv`; its stderr goes to `log_path`.
+    """Starts the engine by `argv` and sends it requests. Implements `natxy.engine.interface.Engine`.
 
-    `silence_s`: an engine that says nothing for so long, besides a trial's drain, counts as dead.
+    Its stderr goes to `log_path`. An engine that is silent for `silence_s`, plus a trial's drain, counts as dead.
     """
 
     def __init__(self, argv: Sequence[str], log_path: Path, silence_s: float = SILENCE_S) -> None:
@@ -72,7 +72,7 @@ class EngineClient:
         try:
             return self._call(method, request, TrialResult, quiet_s=drain_s, on_progress=on_progress)
         except BaseException:
-            # Ctrl-C, or whoever hears of the progress has failed.
+            # Ctrl-C, or an error of the progress callback.
             self.abort()
             raise
 
@@ -85,31 +85,31 @@ class EngineClient:
         quiet_s: float = 0.0,
         on_progress: OnProgress = None,
     ) -> Reply:
-        def hear(notification: str, told: Any) -> None:
+        def on_notice(notification: str, params: Any) -> None:
             if notification == "progress" and on_progress:
-                on_progress(Progress.model_validate(told))
+                on_progress(Progress.model_validate(params))
             elif notification == "log":
-                log = Log.model_validate(told)
+                log = Log.model_validate(params)
                 _log.log(_LEVELS[log.level], "%s", log.text)
 
         try:
-            result = self._pipe.call(method, params, quiet_s=quiet_s, on_notice=hear)
+            result = self._pipe.call(method, params, quiet_s=quiet_s, on_notice=on_notice)
         except RefusedError as refused:
             raise self._refusal(method, refused) from refused
         try:
             return reply.model_validate(result)
         except ValidationError as error:
-            raise self._pipe.death(f"sent a reply to {method} that doesn't fit: {error}") from error
+            raise self._pipe.death(f"sent an invalid reply to {method}: {error}") from error
 
     def _refusal(self, method: str, refused: RefusedError) -> NatxyError:
-        """An error reply, as the exception that its code stands for."""
+        """Returns the exception for the code of an error reply."""
         match refused.code:
             case ErrorCode.UNREACHABLE:
                 return DutError(refused.text)
             case ErrorCode.RESOURCE if method != "ports.open":
-                return TesterLimitError(f"the tester says: {refused.text}")
+                return TesterLimitError(f"the tester reports: {refused.text}")
             case ErrorCode.PORT | ErrorCode.RESOURCE:
-                # DPDK tells its reasons to the log alone.
+                # DPDK writes its reasons to the log only.
                 return PlanError(f"{refused.text}. {self._pipe.last_words()}")
             case ErrorCode.WORKER_STUCK:
                 return EngineDiedError(f"natxy-engine has ended: {refused.text}")

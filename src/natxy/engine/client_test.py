@@ -20,7 +20,8 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborsResolve, PortMedium, PortsOpen, PortSpec
 from natxy.engine.messages.requests import FrameFormat, StreamKind, StreamSpec, TrialRequest
 from natxy.engine.messages.results import Progress
-from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
 from natxy.plan.gateways.simulated import SimulatedConfig
 
@@ -124,7 +125,7 @@ def test_a_death_tells_the_last_words(tmp_path: Path) -> None:
     with engine(tmp_path, script) as client, pytest.raises(EngineDiedError) as caught:
         client.open_ports(PortsOpen(ports=[]))
     assert "natxy-engine ended during ports.open (exit code 7)" in str(caught.value)
-    assert f"(all of it is in {tmp_path}" in str(caught.value)
+    assert f"(all are in {tmp_path}" in str(caught.value)
     assert "EAL: no memory" in str(caught.value)
 
 
@@ -158,7 +159,7 @@ def test_silence_is_a_death(tmp_path: Path) -> None:
     started = time.monotonic()
     with (
         engine(tmp_path, "receive(); time.sleep(60)", silence_s=0.3) as client,
-        pytest.raises(EngineDiedError, match=r"said nothing for 0\.3 s"),
+        pytest.raises(EngineDiedError, match=r"was silent for 0\.3 s"),
     ):
         client.info()
     assert time.monotonic() - started < 3
@@ -169,7 +170,7 @@ def test_an_engine_that_takes_no_request_is_dead(tmp_path: Path) -> None:
     started = time.monotonic()
     with (
         engine(tmp_path, "time.sleep(60)", silence_s=0.3) as client,
-        pytest.raises(EngineDiedError, match=r"took nothing for 0\.3 s of ports\.open"),
+        pytest.raises(EngineDiedError, match=r"did not read ports\.open within 0\.3 s"),
     ):
         client.open_ports(PortsOpen(ports=many))
     assert time.monotonic() - started < 3
@@ -185,7 +186,7 @@ def test_a_stopped_engine_is_dead(tmp_path: Path) -> None:
     started = time.monotonic()
     with (
         engine(tmp_path, script, silence_s=0.3) as client,
-        pytest.raises(EngineDiedError, match=r"said nothing for 0\.3 s during trial\.run"),
+        pytest.raises(EngineDiedError, match=r"was silent for 0\.3 s during trial\.run"),
     ):
         client.run_trial(TRIAL)
     assert time.monotonic() - started < 3
@@ -195,7 +196,7 @@ def test_a_stopped_engine_is_dead(tmp_path: Path) -> None:
 def test_other_words_than_json_on_stdout_are_a_death(tmp_path: Path, line: str) -> None:
     with (
         engine(tmp_path, f"receive(); print({line!r}, flush=True); receive()") as client,
-        pytest.raises(EngineDiedError, match="something else than"),
+        pytest.raises(EngineDiedError, match="wrote a line that is not"),
     ):
         client.info()
 
@@ -204,7 +205,7 @@ def test_a_reply_that_does_not_fit_is_a_death(tmp_path: Path) -> None:
     script = "request = receive(); send(id=request['id'], result={'name': 3}); receive()"
     with (
         engine(tmp_path, script) as client,
-        pytest.raises(EngineDiedError, match=r"a reply to engine\.info that doesn't fit"),
+        pytest.raises(EngineDiedError, match=r"an invalid reply to engine\.info"),
     ):
         client.info()
 

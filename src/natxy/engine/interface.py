@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a procedure needs of an engine: the real one, or the one in virtual time."""
+"""The interface of engines, which the real engine and the one in virtual time implement."""
 
 from __future__ import annotations
 
@@ -14,30 +14,36 @@ OnProgress = Callable[[Progress], None] | None
 
 
 class Engine(Protocol):
-    """Calls return when the engine has answered. EngineDiedError from any of them when it cannot any more."""
+    """Runs trials. Calls return when the engine has answered, and raise EngineDiedError when it has died."""
 
-    def info(self) -> EngineInfo: ...
+    def info(self) -> EngineInfo:
+        """Returns the engine's version, cores and clock."""
+        ...
 
     def open_ports(self, request: PortsOpen) -> PortsOpened:
-        """PlanError when a port or the memory for it is not to be had."""
+        """Opens the tester's ports. PlanError when a port or its memory is not available."""
         ...
 
     def resolve_neighbors(self, request: NeighborsResolve) -> NeighborsResolved:
-        """DutError when the DUT doesn't answer."""
+        """Resolves the DUT's MAC addresses. DutError when the DUT does not answer."""
         ...
 
     def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
-        """Phase 1. Starts a new state table."""
+        """Runs phase 1 (RFC 9693 §4.4) with a new state table."""
         ...
 
-    def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult: ...
+    def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
+        """Sends one reply through each connection of the state table (RFC 9693 §4.6)."""
+        ...
 
-    def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult: ...
+    def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
+        """Runs one trial."""
+        ...
 
     def abort(self) -> None:
-        """Ends a trial that is under way; harmless when there is none."""
+        """Ends a running trial; no error when there is none."""
         ...
 
     def close(self) -> None:
-        """Closes the ports and ends the engine, within 2 s. Can be called twice."""
+        """Closes the ports and ends the engine within 2 s. A second call does nothing."""
         ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A child process that speaks JSON-RPC 2.0, a line a message, over its stdin and stdout."""
+"""A child process that speaks JSON-RPC 2.0 over its stdin and stdout, one message per line."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from natxy.errors import NatxyError, PlanError
 
 CLOSE_S: Final = 2.0
 LAST_LINES: Final = 8
-# What these libraries grumble about our programs mostly do another way.
-_GRUMBLERS: Final = ("libbpf:", "libxdp:")
+# Libraries whose warnings mostly concern methods for which natxy's programs have a fallback.
+_NOISY_LIBRARIES: Final = ("libbpf:", "libxdp:")
 
 OnNotice = Callable[[str, Any], None]
-"""Hears of a notification, its method and its params. A ValidationError: these don't fit."""
+"""Receives a notification's method and params. It raises ValidationError for invalid params."""
 
 
 class RefusedError(Exception):
-    """An error reply."""
+    """An error reply of the program."""
 
     def __init__(self, code: int | None, text: str) -> None:
         super().__init__(text)
@@ -36,10 +36,12 @@ class RefusedError(Exception):
 
 
 class RpcPipe:
-    """Starts `argv`; its stderr goes to `log_path`, which messages quote, and name if it stays there afterwards
-    (`log_stays`). `name` is the program's in messages.
+    """Starts `argv` and exchanges messages with it.
 
-    A program that ends, takes or says nothing for `silence_s`, or says something that doesn't fit, raises `died`.
+    Its stderr goes to `log_path`. Errors quote this file, and name it if it outlives the program (`log_stays`). Errors
+    call the program `name`.
+
+    Raises `died` when the program ends, neither reads nor writes for `silence_s`, or writes an invalid message.
     """
 
     def __init__(
@@ -68,12 +70,12 @@ class RpcPipe:
                     stdout=subprocess.PIPE,
                     stderr=log,
                     bufsize=0,
-                    # The terminal's Ctrl-C is for natxy, which then ends its programs in order.
+                    # The terminal's Ctrl-C is for natxy alone, which then ends its programs in order.
                     start_new_session=True,
                 )
         except OSError as error:
             raise PlanError(
-                f"{argv[0]} cannot be started: {error.strerror}; `natxy doctor` says what is missing"
+                f"{argv[0]} cannot be started: {error.strerror}; `natxy doctor` reports what is missing"
             ) from error
 
     @property
@@ -83,7 +85,10 @@ class RpcPipe:
     def call(
         self, method: str, params: BaseModel | None = None, *, quiet_s: float = 0.0, on_notice: OnNotice | None = None
     ) -> Any:
-        """The result. `quiet_s`: how much longer than usual it may be silent. RefusedError for an error reply."""
+        """Sends a request and returns the result. RefusedError for an error reply.
+
+        The program may be silent for `quiet_s` longer than usual.
+        """
         call_id = self.send(method, params)
         silence_s = self._silence_s + quiet_s
         while True:
@@ -96,7 +101,10 @@ class RpcPipe:
                 return message.get("result")
 
     def send(self, method: str, params: BaseModel | None = None, *, patience_s: float | None = None) -> int:
-        """A request whose reply nobody waits for. `patience_s`: for the program to take it, instead of its silence."""
+        """Sends a request without waiting for the reply, and returns its id.
+
+        The program has `patience_s` to read it, by default as long as it may be silent.
+        """
         call_id, self._next_id = self._next_id, self._next_id + 1
         request: dict[str, Any] = {"jsonrpc": "2.0", "id": call_id, "method": method}
         request["params"] = params.model_dump(mode="json", exclude_none=True) if params else {}
@@ -104,7 +112,7 @@ class RpcPipe:
         return call_id
 
     def death(self, what: str) -> NatxyError:
-        """The error of a program that `what`."""
+        """Returns the error for a failed program; `what` is the predicate, such as "ended during trial.run"."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(0.5)
         code = self._process.returncode
@@ -112,16 +120,17 @@ class RpcPipe:
         return self._died(f"{self._name} {what}{ending}. {self.last_words()}")
 
     def last_words(self) -> str:
+        """Returns the last lines of the program's log, for errors."""
         with self._log_path.open("rb") as log:
             log.seek(self._log_start)
             lines = log.read().decode("utf-8", "replace").splitlines()
-        last = ([line for line in lines if not line.startswith(_GRUMBLERS)] or lines)[-LAST_LINES:]
-        said = "\n".join(f"  {line}" for line in last) or "  nothing"
-        where = f" (all of it is in {self._log_path})" if self._log_stays else ""
-        return f"The last it said{where}:\n{said}"
+        last = ([line for line in lines if not line.startswith(_NOISY_LIBRARIES)] or lines)[-LAST_LINES:]
+        text = "\n".join(f"  {line}" for line in last) or "  nothing"
+        where = f" (all are in {self._log_path})" if self._log_stays else ""
+        return f"Its last lines{where}:\n{text}"
 
     def close(self, *farewell: str) -> None:
-        """Sends the methods of `farewell` and ends the program, within 2 s. Can be called twice."""
+        """Sends the requests of `farewell` and ends the program within 2 s. A second call does nothing."""
         if self._process.stdin is None or self._process.stdin.closed:
             return
         deadline = time.monotonic() + CLOSE_S
@@ -144,19 +153,19 @@ class RpcPipe:
         try:
             on_notice(message["method"], message["params"])
         except (ValidationError, KeyError) as error:
-            raise self.death(f"sent a notification that doesn't fit: {error}") from error
+            raise self.death(f"sent an invalid notification: {error}") from error
 
     def _decoded(self, line: bytes) -> dict[str, Any]:
         try:
             message = json.loads(line)
         except ValueError as error:
-            raise self.death(f"wrote something else than JSON: {line[:200]!r}") from error
+            raise self.death(f"wrote a line that is not JSON: {line[:200]!r}") from error
         if not isinstance(message, dict):
-            raise self.death(f"wrote something else than a JSON object: {line[:200]!r}")
+            raise self.death(f"wrote a line that is not a JSON object: {line[:200]!r}")
         return message
 
     def _write(self, method: str, line: bytes, patience_s: float) -> None:
-        """A pipe holds some requests that nobody reads, but not a long one."""
+        """Writes a line. A pipe holds some unread requests, but not a long one."""
         assert self._process.stdin is not None
         try:
             pipe = self._process.stdin.fileno()
@@ -164,19 +173,19 @@ class RpcPipe:
             while line:
                 if not select.select([], [pipe], [], patience_s)[1]:
                     self._process.kill()
-                    raise self.death(f"took nothing for {patience_s:g} s of {method}")
+                    raise self.death(f"did not read {method} within {patience_s:g} s")
                 line = line[os.write(pipe, line) :]
         except (OSError, ValueError) as error:
-            raise self.death(f"takes no more requests, {method} among them") from error
+            raise self.death(f"no longer accepts requests ({method})") from error
 
     def _next_line(self, method: str, silence_s: float) -> bytes:
-        """Read by the caller's own thread: another one would take its time from a core that measures."""
+        """Reads a line in the caller's thread, because another thread would take time from a core that measures."""
         assert self._process.stdout is not None
         while b"\n" not in self._unread:
             ready, _, _ = select.select([self._process.stdout], [], [], silence_s)
             if not ready:
                 self._process.kill()
-                raise self.death(f"said nothing for {silence_s:g} s during {method}")
+                raise self.death(f"was silent for {silence_s:g} s during {method}")
             read = os.read(self._process.stdout.fileno(), 1 << 20)
             if not read:
                 raise self.death(f"ended during {method}")

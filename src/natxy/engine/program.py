@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where natxy's own programs are."""
+"""Finds natxy's own programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOURCE_TREE: Final = Path(__file__).resolve().parents[3]
 
 
 def find_engine() -> Path:
-    """$NATXY_ENGINE, else beside the Python in use, else on the PATH, else where the build leaves it.
+    """Returns $NATXY_ENGINE, or else the program beside the Python in use, on the PATH, or in the build's folder.
 
     NatxyError when none of these is a program.
     """
@@ -25,7 +25,7 @@ def find_engine() -> Path:
 
 
 def find_reference() -> Path:
-    """As `find_engine`, by $NATXY_REFERENCE."""
+    """Returns the path of natxy-reference as `find_engine` does, with $NATXY_REFERENCE."""
     return _find(REFERENCE, "NATXY_REFERENCE")
 
 
@@ -44,6 +44,6 @@ def _find(name: str, variable: str) -> Path:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate.absolute()
     if chosen:
-        raise NatxyError(f"{variable} names {chosen}, which is not a program: correct it or unset it")
+        raise NatxyError(f"{variable} is {chosen}, which is not a program: correct it or unset it")
     looked = ", ".join(str(candidate) for candidate in candidates)
     raise NatxyError(f"{name} was not found (looked at {looked}): run `make setup`, or set {variable} to it")

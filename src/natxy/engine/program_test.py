@@ -48,5 +48,5 @@ def test_nowhere(empty_machine: Path) -> None:
 def test_wrong_choice_is_not_passed_over(empty_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _program(empty_machine / "venv")
     monkeypatch.setenv("NATXY_ENGINE", str(empty_machine / "nothing"))
-    with pytest.raises(NatxyError, match=r"NATXY_ENGINE names .*nothing"):
+    with pytest.raises(NatxyError, match=r"NATXY_ENGINE is .*nothing"):
         find_engine()

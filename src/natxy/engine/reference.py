@@ -77,7 +77,7 @@ class ReferenceClient:
         try:
             return reply.model_validate(result)
         except ValidationError as error:
-            raise self._pipe.death(f"sent a reply to {method} that doesn't fit: {error}") from error
+            raise self._pipe.death(f"sent an invalid reply to {method}: {error}") from error
 
     def _called(self, method: str, params: Message | None, *, quiet_s: float = 0.0) -> Any:
         try:

@@ -80,7 +80,7 @@ def test_a_death_is_told_in_its_own_words_and_without_a_log_that_will_be_gone(tm
         """
     with reference(tmp_path, script) as client, pytest.raises(DutError) as caught:
         client.count_connections()
-    assert str(caught.value).endswith("The last it said:\n  EAL: no memory")
+    assert str(caught.value).endswith("Its last lines:\n  EAL: no memory")
 
 
 def test_a_refusal_is_the_gateways_error(tmp_path: Path) -> None:
@@ -105,6 +105,6 @@ def test_a_reply_that_does_not_fit(tmp_path: Path) -> None:
     script = "send(id=receive()['id'], result={'many': 1}); receive()"
     with (
         reference(tmp_path, script) as client,
-        pytest.raises(DutError, match=r"reply to table\.count that doesn't fit"),
+        pytest.raises(DutError, match=r"an invalid reply to table\.count"),
     ):
         client.count_connections()

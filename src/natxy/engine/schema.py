@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schema of every message between natxy and natxy-engine, for docs/reference/rpc.schema.json."""
+"""Writes the JSON Schema of all messages between natxy and natxy-engine, docs/reference/rpc.schema.json."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ _MESSAGES = (
 
 
 def message_schema_text() -> str:
+    """Returns the schema as JSON text."""
     _, schema = models_json_schema(
         [(message, "validation") for message in _MESSAGES], title="natxy-engine messages", description=messages.__doc__
     )

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from natxy.dut.drivers.wire import Wire
-from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.gateways.wire import WireConfig

@@ -13,7 +13,8 @@ from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import TrialResult, Verdict
-from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.engine.simulation.losses import Outage
 from natxy.errors import DutError
 from natxy.plan.model.problems import PlanProblems

@@ -13,7 +13,8 @@ from natxy.dut.base import TableNeed
 from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.results import Verdict
-from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError, PlanError
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.simulated import SimulatedConfig

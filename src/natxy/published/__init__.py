@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures that others published, one table a file, to stand beside measured ones and never among them.
+"""Figures that others have published, one table per file, which reports show beside measured ones.
 
-Rates are in frames or connections per second, times in seconds; columns and rows are in the source's order.
+Rates are in frames or connections per second, times in seconds. Columns and rows are in the order of the source.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SUFFIX: Final = ".yaml"
 
 
 class PublishedTable(BaseModel):
-    """`where` is the table's or figure's name in its source, `setup` what it was measured on."""
+    """A published table. `where` is its name in the source, `setup` the machines it was measured on."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -37,14 +37,14 @@ class PublishedTable(BaseModel):
 
 
 def published_names() -> list[str]:
-    """What a plan can list under `published`."""
+    """Returns the names that a plan can list under `published`."""
     files = (file.name for file in resources.files(__name__).iterdir())
     return sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX))
 
 
 @cache
 def published_table(name: str) -> PublishedTable:
-    """KeyError for a name that is not among `published_names`."""
+    """Returns a table by its name. KeyError for a name that is not among `published_names`."""
     if name not in published_names():
         raise KeyError(name)
     text = resources.files(__name__).joinpath(name + _SUFFIX).read_text(encoding="utf-8")

@@ -11,7 +11,8 @@ import pytest
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import FrameFormat, StreamSpec, TrialRequest
 from natxy.engine.messages.results import ForeignSample, PortResult, TrialResult, Verdict
-from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import PlanError
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.model.traffic import CellValue

@@ -17,7 +17,8 @@ from natxy.dut.drivers.wire import Wire
 from natxy.engine.client import EngineClient
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortsOpen
-from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import PlanError
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.gateways import GatewayConfig

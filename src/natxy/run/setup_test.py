@@ -12,7 +12,8 @@ import pytest
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.command import CommandGateway
 from natxy.dut.transport.local import LocalTransport
-from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways.command import CommandConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from natxy.engine.simulation.engine import SimulatedDut
+from natxy.engine.simulation.dut import SimulatedDut
 from natxy.plan.model.traffic import Directions
 from natxy.tcp.hosts import Hosts, TcpTest, Transfer
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from natxy.dut.base import Capability, DutDescription, Gateway
-from natxy.engine.simulation.engine import SimulatedDut
+from natxy.engine.simulation.dut import SimulatedDut
 from natxy.errors import DutError
 from natxy.plan.gateways.simulated import SimulatedConfig
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of all messages, the names of the two sides, the log notification and the error codes."""
+"""The parts that all messages share: base class, sides, the log notification and error codes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Log(Message):
 
 
 class ErrorCode:
-    """JSON-RPC error codes of the engine besides the standard ones."""
+    """The engine's JSON-RPC error codes, besides the standard ones."""
 
-    BAD_STATE = -32001  # e.g. replies asked for before a phase 1
+    BAD_STATE = -32001  # for example, replies requested before a phase 1
     PORT = -32002  # a port cannot be opened
     UNREACHABLE = -32003  # the DUT does not answer ARP or neighbour solicitations
     RESOURCE = -32004  # no memory, no such core
-    WORKER_STUCK = -32005  # a worker does not come back; the engine ends
+    WORKER_STUCK = -32005  # a worker does not stop; the engine ends

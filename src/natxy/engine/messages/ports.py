@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that describe the engine, open its ports and resolve its neighbors."""
+"""Messages that describe the engine, open its ports and resolve the DUT's MAC addresses."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from natxy.engine.messages.common import IPAddress, IPNetwork, Message, Side
 
 
 class EngineInfo(Message):
-    """`tsc_hz`: the rate of the time stamp counter, the engine's clock, as calibrated against CLOCK_MONOTONIC_RAW when
-    the engine started; it is known to `tsc_uncertainty_ppm`. `tsc_error_ppm`: by how much DPDK's own estimate, which
-    the engine does not use, is above it."""
+    """The engine's version, cores and clock.
+
+    `tsc_hz` is the rate of the time stamp counter, the engine's clock, calibrated against CLOCK_MONOTONIC_RAW at the
+    engine's start with an uncertainty of `tsc_uncertainty_ppm`. DPDK's own estimate, which the engine does not use, is
+    `tsc_error_ppm` higher.
+    """
 
     name: str
     version: str
@@ -29,10 +32,10 @@ class EngineInfo(Message):
 
 
 class PortMedium(StrEnum):
-    """What a port is made of decides who is to blame when it takes no more frames.
+    """The kind of a port, which decides the verdict when the port refuses frames.
 
-    `veth`, and `memif` (memory shared with the DUT's process): refused frames mean that the DUT's path takes no more
-    (the DUT fails); `nic`: the tester's own limit (the trial is invalid); `loop`: no DUT at all (rings, net_null).
+    `veth`, and `memif` (memory shared with the DUT's process): the DUT's path is full, and the DUT fails. `nic`: the
+    tester's own limit, and the trial is invalid. `loop`: there is no DUT (rings, net_null).
     """
 
     VETH = "veth"
@@ -42,9 +45,10 @@ class PortMedium(StrEnum):
 
 
 class PortSpec(Message):
-    """`device`: a DPDK device with its arguments (`net_af_xdp0,iface=left`) or a PCI address (`0000:41:00.0`).
+    """A port to open.
 
-    `mtu`: 1500 unless given. A network interface behind a virtual device has to have it already.
+    `device` is a DPDK device with its arguments (`net_af_xdp0,iface=left`) or a PCI address (`0000:41:00.0`). `mtu` is
+    1500 by default; a network interface behind a virtual device must already have it.
     """
 
     side: Side
@@ -75,10 +79,10 @@ class PortsOpened(Message):
 
 
 class NeighborSide(Message):
-    """One link address family of one side.
+    """The addresses of one family on one side's link.
 
-    `address`: the tester's own address on the link. `gateway`: the DUT's. `answers`: every prefix the tester
-    answers ARP or neighbour solicitations for (RFC 2544 §25), besides `address`; never for `gateway`.
+    `address` is the tester's own, `gateway` the DUT's. The tester answers ARP or neighbour solicitations (RFC 2544 §25)
+    for `address` and for the prefixes of `answers`, but never for `gateway`.
     """
 
     side: Side

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that request a trial: streams, flows, frame formats, limits."""
+"""Messages that request a trial: frames, flows, streams and limits."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from natxy.plan.model.terms import MOST_ADDRESSES_LISTED, Family, Order
 
 
 class Selection(StrEnum):
-    """Which flow a frame belongs to.
+    """The choice of a frame's flow.
 
-    `random`: every field on its own; one of pseudorandom order is drawn uniformly for every frame (RFC 4814 §4), the
-    others take their next value with every frame. `enumerate`: frame i takes flow i of the space in the fields' orders
-    and starts again after the last.
+    `random`: each field varies independently. A field in pseudorandom order is drawn uniformly for every frame (RFC
+    4814 §4); other fields take their next value. `enumerate`: frame i uses flow i of the space, in the orders of the
+    fields, and starts again after the last flow.
     """
 
     RANDOM = "random"
@@ -26,12 +26,12 @@ class Selection(StrEnum):
 
 
 class AddressField(Message):
-    """One address or several, in each of which the same contiguous bit field may vary.
+    """One or more addresses with a contiguous bit field that may vary.
 
-    The field's value v, `min` <= v <= `max` (at most 32 bits), stands `low_bit` bits above the least significant
-    bit of the address; those bits of `address` and of each of `others` are replaced. `min` = `max` = None: no bit
-    varies. No two addresses may be the same but for the bits that vary, and together they are at most 2^32. In order,
-    all values of one address come before those of the next.
+    The value v of the bit field, `min` <= v <= `max` (at most 32 bits), replaces the bits of `address` and of each of
+    `others` from bit `low_bit` upwards. Without `min` and `max`, no bit varies. The addresses must differ in other bits
+    than those that vary, and there are at most 2^32 together. In order, all values of one address precede those of the
+    next.
     """
 
     address: IPAddress
@@ -58,8 +58,10 @@ class PortField(Message):
 
 
 class FlowSpace(Message):
-    """All four-tuples a stream may use. Most significant first: destination address, source address,
-    destination port, source port (RFC 9693 §4.4)."""
+    """All four-tuples that a stream may use.
+
+    Most significant first: destination address, source address, destination port, source port (RFC 9693 §4.4).
+    """
 
     source_address: AddressField
     destination_address: AddressField
@@ -73,14 +75,17 @@ class FlowSpace(Message):
 
 
 class FrameFormat(Message):
-    size: Annotated[int, Field(ge=64, le=9216, description="bytes on the wire, FCS counted")]
+    size: Annotated[int, Field(ge=64, le=9216, description="bytes on the wire, including the FCS")]
     ttl: Annotated[int, Field(ge=1, le=255)] = 64
     dont_fragment: bool = False
 
 
 class StreamKind(StrEnum):
-    """`flows`: frames made from `flows`. `connections`: phase 2 of the initiator, the established connections
-    again. `replies`: phase 2 of the responder, swapped four-tuples of its state table (RFC 9693 §4.1)."""
+    """The source of a stream's four-tuples.
+
+    `flows`: the stream's `flows`. `connections`: the established connections, for phase 2 of the initiator. `replies`:
+    the swapped four-tuples of the state table, for phase 2 of the responder (RFC 9693 §4.1).
+    """
 
     FLOWS = "flows"
     CONNECTIONS = "connections"
@@ -88,7 +93,7 @@ class StreamKind(StrEnum):
 
 
 class TaggedFrames(Message):
-    """Frames whose delays are reported one by one: number `first`, `first` + `stride`, … (RFC 8219 §7.2)."""
+    """Frames whose delays are reported individually: number `first`, `first` + `stride`, … (RFC 8219 §7.2)."""
 
     first: Annotated[int, Field(ge=0, lt=2**48)]
     stride: Annotated[int, Field(ge=1, lt=2**48)]
@@ -96,15 +101,16 @@ class TaggedFrames(Message):
 
 
 class StreamSpec(Message):
-    """One direction's traffic: `frames` frames at `rate_fps`, sent by port `source`, expected on the other one.
+    """The traffic of one direction: `frames` frames at `rate_fps`, sent by port `source`, expected on the other port.
 
-    `connections` and `replies` take their four-tuples from the last phase 1, in `order`; `flows` needs `flows`, and
-    its frames arrive as `arrives_as`, the family of `flows` unless given: one of the other family is `misrouted`.
-    `burst` frames leave back to back, at the same average rate (RFC 2544 §21). `start_s`: how long after the trial's
-    start the stream begins; it ends within 30 days. `interleaved_with` names an earlier stream of the same source,
-    whose schedule this one shares, bursts and all: of any frames in a row as many are this one's as of any others, in
-    the same order whatever the pacing. Both begin together and last as long, and their frames are in a ratio that comes
-    again after at most 1000.
+    Streams of `kind` `connections` and `replies` use the four-tuples of the last phase 1, in `order`. A stream of
+    `flows` needs the field `flows`. Its frames arrive in the family `arrives_as`, by default that of `flows`; a frame
+    of the other family is `misrouted`. `burst` frames leave back to back, at the same average rate (RFC 2544 §21). The
+    stream begins `start_s` after the trial's start and ends within 30 days.
+
+    `interleaved_with` names an earlier stream of the same source, whose schedule and bursts this one shares. The frames
+    of both alternate evenly, in an order that does not depend on pacing. Both streams begin and end together, and the
+    ratio of their frames repeats after at most 1000 frames.
     """
 
     name: str
@@ -126,13 +132,13 @@ class StreamSpec(Message):
 
 
 class TrialLimits(Message):
-    """What makes a trial invalid: the tester's own lateness, never the DUT's doing (RFC 9693 is silent; the
-    0.001 % bound is siitperf's and the field's).
+    """Limits of the tester's own lateness, beyond which a trial is invalid.
 
-    The last frame may leave `max_overrun_ratio` of the trial's planned duration late, or `overrun_floor_s` where
-    that is longer. A burst follows every pause of the tester's own core longer than `max_pause_s`; a trial whose loss
-    those bursts could explain is invalid too. So is one in which a link was down, unless `link_may_fall`, since the DUT
-    is reset, and the link is up again at the end.
+    RFC 9693 has none; 0.001 % is the limit of siitperf and common practice. The last frame may leave
+    `max_overrun_ratio` of the trial's planned duration late, or `overrun_floor_s` if that is longer. A pause of the
+    tester's core longer than `max_pause_s` is followed by a burst; a trial is invalid if such bursts can explain its
+    loss. It is also invalid if a link was down, unless `link_may_fall` allows this for a reset of the DUT and the link
+    is up again at the end.
     """
 
     max_overrun_ratio: Annotated[float, Field(ge=0, le=1)] = 1e-5
@@ -142,8 +148,11 @@ class TrialLimits(Message):
 
 
 class TrialRequest(Message):
-    """`drain_s`: how long after the last frame residual frames are waited for (RFC 2544 §23: 2 s). `delay_histogram`:
-    of delays, and of how late frames left."""
+    """A trial of one or more streams.
+
+    The engine waits `drain_s` for residual frames after the last frame (RFC 2544 §23: 2 s). `delay_histogram` requests
+    histograms of delays and of the lateness of sending.
+    """
 
     streams: Annotated[list[StreamSpec], Field(min_length=1, max_length=8)]
     seed: Annotated[int, Field(ge=0, lt=2**64)]
@@ -153,10 +162,10 @@ class TrialRequest(Message):
 
 
 class EstablishRequest(Message):
-    """Phase 1 (RFC 9693 §4.4): frame i is connection i; the responder's state table remembers each.
+    """Phase 1 (RFC 9693 §4.4): frame i opens connection i, which the responder enters into its state table.
 
-    The stream's `frames` is the number of connections, its `selection` is `enumerate`; the space must hold that
-    many.
+    The stream's `frames` is the number of connections, its `selection` is `enumerate`, and its flow space must have at
+    least as many flows.
     """
 
     stream: StreamSpec
@@ -166,7 +175,7 @@ class EstablishRequest(Message):
 
 
 class ValidateRequest(Message):
-    """The responder sends every connection's reply once (RFC 9693 §4.6)."""
+    """The validation of phase 1: the responder sends one reply per connection (RFC 9693 §4.6)."""
 
     frame: FrameFormat
     rate_fps: Annotated[float, Field(gt=0, le=1e10)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that report a trial: counters, delays, verdict, and progress while it runs."""
+"""Messages that report a trial: verdict, counters, delays, and progress while it runs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ class Verdict(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a verdict is what it is: one word for programs beside the sentence for people. `loss` passes where it is
-    within `max_loss_ratio`."""
+    """The reason of a verdict in one word, for programs.
+
+    A trial with `loss` passes if the loss is within `max_loss_ratio`.
+    """
 
     LOSSLESS = "lossless"
     LOSS = "loss"
@@ -32,25 +34,25 @@ class Cause(StrEnum):
 
 
 class Pacing(Message):
-    """Lateness: actual minus due time of the oldest frame of each burst, weighted by the burst's frames."""
+    """The lateness of sending: actual minus due time of each burst's oldest frame, weighted by the burst's frames."""
 
     median_ns: int
     p99_ns: int
     p999_ns: int
     max_ns: int
     overrun_ns: int = Field(description="lateness of the last frame")
-    max_pause_ns: int = Field(description="longest time the sender's core did not come round to this stream")
-    paused_ns: int = Field(default=0, description="all pauses longer than `max_pause_s` together")
-    pauses_ns: int = Field(default=0, description="all pauses longer than 1 ms together")
-    refused: int = Field(description="bursts that the port did not take whole")
+    max_pause_ns: int = Field(description="longest time in which the sender's core did not serve this stream")
+    paused_ns: int = Field(default=0, description="sum of all pauses longer than `max_pause_s`")
+    pauses_ns: int = Field(default=0, description="sum of all pauses longer than 1 ms")
+    refused: int = Field(description="bursts that the port did not accept completely")
     blocked_ns: int = Field(
-        default=0, description="how long frames waited for the port to take them, since the sender was last on schedule"
+        default=0, description="time in which frames waited for the port, since the sender was last on schedule"
     )
     histogram: list[tuple[int, int]] | None = Field(default=None, description="(upper bound in ns, frames)")
 
 
 class DelaySummary(Message):
-    """One-way delay of every distinct frame, send time stamp to reception (RFC 1242 §3.8, store and forward)."""
+    """The one-way delay of distinct frames, from send time stamp to reception (RFC 1242 §3.8, store and forward)."""
 
     count: int
     min_ns: int
@@ -64,8 +66,10 @@ class DelaySummary(Message):
 
 
 class DelayVariation(Message):
-    """Inter-packet delay variation D(i) − D(i−1) in sending order, signed, of every pair of which both arrived
-    (RFC 5481 §4.1, RFC 8219 §7.3.2)."""
+    """The inter-packet delay variation D(i) − D(i−1), signed and in sending order (RFC 5481 §4.1, RFC 8219 §7.3.2).
+
+    A pair counts if both frames arrived.
+    """
 
     pairs: int
     min_ns: int
@@ -76,23 +80,26 @@ class DelayVariation(Message):
 
 
 class LostFrame(Message):
-    """`due_s`: when it was to be sent, after the trial's start."""
+    """A lost frame, which was due `due_s` after the trial's start."""
 
     sequence: int
     due_s: float
 
 
 class Silence(Message):
-    """Between two arrivals that follow each other, times after the trial's start."""
+    """The time between two successive arrivals; `start_s` counts from the trial's start."""
 
     start_s: float
     duration_s: float
 
 
 class StreamResult(Message):
-    """received = distinct frames; lost = planned − received; late arrivals of earlier trials are the trial's
-    `stale`. `corrupt`: our signature with a wrong checksum or length; `misrouted`: on the wrong port, or with a
-    four-tuple that this stream never sent."""
+    """The counters of one stream.
+
+    `received` counts distinct frames; `lost` is planned − received. `corrupt` frames have the tester's signature and a
+    wrong checksum or length. `misrouted` frames arrived on the wrong port, or with a four-tuple that this stream never
+    sent. Late frames of earlier trials are counted in the trial's `stale`.
+    """
 
     name: str
     planned: int
@@ -110,8 +117,8 @@ class StreamResult(Message):
     pacing: Pacing
     delay: DelaySummary | None
     ipdv: DelayVariation | None = None
-    tagged_delays_ns: list[int | None] | None = Field(default=None, description="in the order of sending; null: lost")
-    first_lost: LostFrame | None = Field(default=None, description="known with one queue a port")
+    tagged_delays_ns: list[int | None] | None = Field(default=None, description="in sending order; null if lost")
+    first_lost: LostFrame | None = Field(default=None, description="known with one queue per port")
     last_lost: LostFrame | None = None
     longest_silence: Silence | None = None
     sent_per_second: list[int]
@@ -119,8 +126,11 @@ class StreamResult(Message):
 
 
 class PortResult(Message):
-    """`missed`, `no_buffer`, `kernel_drops`: frames that the tester itself lost on reception. `rejected`: frames that
-    the tester's kernel took and then refused to send."""
+    """The counters of one port.
+
+    `missed`, `no_buffer` and `kernel_drops` are frames that the tester lost on reception. `rejected` frames were
+    accepted by the tester's kernel, which then refused to send them.
+    """
 
     side: Side
     missed: int
@@ -151,7 +161,7 @@ class TrialResult(Message):
 
 
 class Progress(Message):
-    """Five times a second while a trial runs; counters are approximate until the trial has drained."""
+    """The progress of a trial, five times per second. Counters are approximate until the trial has drained."""
 
     elapsed_s: float
     planned: int

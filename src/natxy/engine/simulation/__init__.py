@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine and a gateway in virtual time, with known truth."""
+"""An engine and a gateway in virtual time, whose right results are known."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The delays of a simulated gateway: different from frame to frame, and all their percentiles known.
+"""The delays of a simulated gateway, which differ from frame to frame and have known percentiles.
 
-Frame i takes place i · 617 mod 1009 of as many delays, evenly spaced: any 1009 frames in a row have each of them once,
-and so have any 1009 tagged ones whose stride is no multiple of 1009.
+Frame i has delay number i · 617 mod 1009 of 1009 evenly spaced ones: any 1009 successive frames have each delay once,
+and so have 1009 tagged frames whose stride is not a multiple of 1009.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _STEP: Final = 617
 
 @dataclass(frozen=True)
 class SimulatedDelays:
-    """From `min_ns` to `min_ns` + `spread_ns`."""
+    """Delays from `min_ns` to `min_ns` + `spread_ns`."""
 
     min_ns: int
     spread_ns: int
 
     def of(self, frame: int) -> int:
-        """In ns."""
+        """Returns the delay of a frame in ns."""
         return self.min_ns + self.spread_ns * (frame * _STEP % PERIOD) // (PERIOD - 1)
 
     def summary(self, frames: int, *, histogram: bool) -> DelaySummary | None:
-        """Of frames 0, 1, …; exact, with a histogram bucket for every delay."""
+        """Returns the exact summary of the first `frames` frames; a histogram has one bucket for each delay."""
         if not frames:
             return None
         tally = _tally(self.of, 0, frames)
@@ -48,7 +48,7 @@ class SimulatedDelays:
         )
 
     def variation(self, frames: int) -> DelayVariation | None:
-        """Of frames 0, 1, …, each but the first against the one before."""
+        """Returns the delay variation between successive frames of the first `frames`."""
         if frames < 2:
             return None
         pairs = frames - 1
@@ -63,14 +63,14 @@ class SimulatedDelays:
         )
 
     def tagged(self, wanted: TaggedFrames, frames: int, received: int) -> list[int | None]:
-        """The frames that were lost are spread evenly over the stream; no delay where there is no such frame."""
+        """Returns the delays of tagged frames; None for lost frames, which are evenly spread over the stream."""
         lost, step = frames - received, _spreading_step(frames)
         sequences = (wanted.first + number * wanted.stride for number in range(wanted.count))
         return [self.of(frame) if frame < frames and frame * step % frames >= lost else None for frame in sequences]
 
 
 def _spreading_step(frames: int) -> int:
-    """i · step mod `frames` takes every value once, neighbours far apart: the golden section's share of the frames."""
+    """Returns a step by which i · step mod `frames` takes every value once, neighbours far apart (golden section)."""
     step = max(1, round(frames * 0.618034))
     while math.gcd(step, frames) > 1:
         step += 1
@@ -78,7 +78,7 @@ def _spreading_step(frames: int) -> int:
 
 
 def _tally(value_of: Callable[[int], int], first: int, count: int) -> list[tuple[int, int]]:
-    """The values of `count` frames from `first` on, in order, with how often each occurs."""
+    """Returns the sorted values of `count` frames from `first` on, each with its number of occurrences."""
     whole, rest = divmod(count, PERIOD)
     occurrences: dict[int, int] = {}
     for number in range(min(count, PERIOD)):
@@ -88,7 +88,7 @@ def _tally(value_of: Callable[[int], int], first: int, count: int) -> list[tuple
 
 
 def _percentile(tally: list[tuple[int, int]], count: int, permille: int) -> int:
-    """The smallest value that `permille` of the frames don't exceed (RFC 2330 §11.3)."""
+    """Returns the smallest value that `permille` of the frames do not exceed (RFC 2330 §11.3)."""
     seen = 0
     for value, occurrences in tally:
         seen += occurrences

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine and a gateway in virtual time.
+"""An engine in virtual time.
 
-A trial takes no time and its result is arithmetic, so searches, procedures and statistics can be tested exactly,
-thousands of times a second.
+A trial takes no time and its result is computed, so that searches, procedures and statistics can be tested exactly,
+thousands of times per second.
 """
 
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -20,71 +19,22 @@ from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsR
 from natxy.engine.messages.requests import EstablishRequest, StreamKind, StreamSpec, TrialRequest, ValidateRequest
 from natxy.engine.messages.results import Cause, Pacing, Progress, StreamResult, TrialResult, Verdict
 from natxy.engine.simulation.delays import SimulatedDelays
-from natxy.engine.simulation.losses import NOTHING, Carried, Outage, StreamLosses, carried, during, lose
-from natxy.engine.simulation.seconds import received_per_second, sent_per_second
-from natxy.engine.simulation.table import SimulatedTable
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.losses import (
+    Carried,
+    Outage,
+    StreamLosses,
+    during,
+    end_s,
+    lose,
+    received_per_second,
+    sent_per_second,
+)
 from natxy.errors import NatxyError
-from natxy.plan.gateways.simulated import AfterRestart, SimulatedConfig
+from natxy.plan.gateways.simulated import AfterRestart
 
-# The real engine tells five times a second how far a trial is.
+# The real engine reports progress five times per second.
 PROGRESS_S: Final = 0.2
-
-
-class SimulatedDut:
-    """The gateway's model: limits from `config`, each trial's spread evenly by up to `noise` (a ratio)."""
-
-    def __init__(self, config: SimulatedConfig, noise: float = 0.0, seed: int = 0) -> None:
-        self.config = config
-        self.cores = 1
-        self.table = SimulatedTable(config.table_capacity, config.table_policy)
-        self._noise = noise
-        self._seed = seed
-        self._random = random.Random(seed)
-        self.trial_time_s = 0.0
-        self.outages: list[Outage] = []
-        self.forgotten_from_s = math.inf
-
-    def begin_trial(self, seed: int) -> None:
-        """A trial's noise comes from its own seed: it is the same whatever was tried before."""
-        self._random = random.Random(f"{self._seed}/{seed}")
-        self.trial_time_s = 0.0
-        self.outages = []
-        self.forgotten_from_s = math.inf
-
-    def forwarded(self, rate_fps: float, flows: int = 1) -> float:
-        """The share of frames forwarded at `rate_fps`, both directions together."""
-        return 0.0 if self.table.collapsed else min(1.0, self.most_forwarded(flows) / rate_fps)
-
-    def most_forwarded(self, flows: int) -> float:
-        """Frames per second, both directions together."""
-        return self._all_cores(self.config.forwarding_fps / (1 + self.config.flow_cost * (flows - 1)))
-
-    def carry(self, streams: Sequence[StreamSpec], flows: int) -> Carried:
-        """Streams that begin together. What overloads the gateway is followed by an outage."""
-        share = self.forwarded(sum(stream.rate_fps for stream in streams), flows)
-        if share < 1 and self.config.recovery_time:
-            end_s = max(map(_end_s, streams))
-            self.outages.append(Outage(end_s, end_s + self.config.recovery_time))
-        return carried(streams, share, self.config.buffer_frames) if share else NOTHING
-
-    def connect(self, connections: int, rate_fps: float) -> tuple[int, int]:
-        """Offers new connections; returns how many of their frames pass, and how many are in the table at the end."""
-        share = min(1.0, self._all_cores(self.config.connection_rate_fps) / rate_fps) * self.forwarded(rate_fps)
-        return self.table.offer(int(connections * share))
-
-    def restart(self) -> None:
-        """At the present time of the trial that is under way."""
-        self.table.restart()
-        back_s = self.trial_time_s + self.config.restart_time
-        self.outages.append(Outage(self.trial_time_s, back_s))
-        if self.config.after_restart != AfterRestart.FORWARD:
-            self.forgotten_from_s = back_s
-
-    def _all_cores(self, limit_fps: float) -> float:
-        return self._today(limit_fps * (1 + self.config.core_efficiency * (self.cores - 1)))
-
-    def _today(self, limit_fps: float) -> float:
-        return limit_fps * (1 + self._noise * self._random.uniform(-1, 1)) if self._noise else limit_fps
 
 
 @dataclass
@@ -94,7 +44,10 @@ class _Established:
 
 
 class SimulatedEngine:
-    """`tester_limit_fps`: a stream asked to be faster is sent late, and its trial is invalid."""
+    """Runs trials through a simulated gateway.
+
+    A stream faster than `tester_limit_fps` is sent late, and its trial is invalid.
+    """
 
     def __init__(self, dut: SimulatedDut, tester_limit_fps: float | None = None) -> None:
         self._dut = dut
@@ -153,7 +106,7 @@ class SimulatedEngine:
         self._dut.begin_trial(request.seed)
         self._pass_time(request, on_progress)
         known = self._known(request.streams)
-        # What the gateway doesn't translate costs it none.
+        # Traffic that the gateway does not translate has no flow cost.
         flows = max(self._flows(stream) for stream in request.streams if not stream.interleaved_with)
         through: dict[float, Carried] = {}
         for start_s, together in groupby(sorted(request.streams, key=_start_s), _start_s):
@@ -169,23 +122,23 @@ class SimulatedEngine:
         return result.model_copy(update={"streams": streams})
 
     def abort(self) -> None:
-        """No trial is ever under way between two calls."""
+        """Does nothing: no trial runs between two calls."""
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing: there is nothing to close."""
 
     def _pass_time(self, request: TrialRequest, on_progress: OnProgress) -> None:
-        """Who hears of the progress may act on the gateway."""
-        end_s, planned = max(map(_end_s, request.streams)), sum(stream.frames for stream in request.streams)
-        for tick in range(1, math.ceil(end_s / PROGRESS_S)):
+        """Reports the trial's progress. The receiver of a report may act on the gateway."""
+        duration_s, planned = max(map(end_s, request.streams)), sum(stream.frames for stream in request.streams)
+        for tick in range(1, math.ceil(duration_s / PROGRESS_S)):
             self._dut.trial_time_s = tick * PROGRESS_S
-            so_far = int(planned * self._dut.trial_time_s / end_s)
+            so_far = int(planned * self._dut.trial_time_s / duration_s)
             if on_progress:
                 elapsed_s = self._dut.trial_time_s
                 on_progress(Progress(elapsed_s=elapsed_s, planned=planned, sent=so_far, received=so_far))
 
     def _known(self, streams: Sequence[StreamSpec]) -> float:
-        """The share of the connections that a phase 2 asks for which are there."""
+        """Returns the share of the requested connections that the gateway has in phase 2."""
         if all(stream.kind == StreamKind.FLOWS for stream in streams):
             return 1.0
         established = self._require_phase1()
@@ -201,10 +154,10 @@ class SimulatedEngine:
         return lose(stream, through, ratio, [*self._dut.outages, self._forgotten(stream)])
 
     def _forgotten(self, stream: StreamSpec) -> Outage:
-        """From when on the stream's connections are none of the gateway's any more."""
-        end_s = _end_s(stream)
-        since_s = end_s if stream.kind == StreamKind.FLOWS else min(end_s, self._dut.forgotten_from_s)
-        return Outage(since_s, end_s)
+        """Returns the time from which on the gateway has lost the stream's connections."""
+        until_s = end_s(stream)
+        since_s = until_s if stream.kind == StreamKind.FLOWS else min(until_s, self._dut.forgotten_from_s)
+        return Outage(since_s, until_s)
 
     def _with_losses(self, stream: StreamSpec, result: StreamResult, losses: StreamLosses) -> StreamResult:
         misrouted = 0
@@ -235,21 +188,21 @@ class SimulatedEngine:
         )
 
     def _flows(self, stream: StreamSpec) -> int:
-        """Both directions have the same."""
+        """Returns the number of flows, which is the same in both directions."""
         if stream.kind == StreamKind.FLOWS:
             return stream.flows.size if stream.flows else 1
         return self._require_phase1().asked
 
     def _require_phase1(self) -> _Established:
         if self._established is None:
-            raise NatxyError("replies were asked for before a phase 1")
+            raise NatxyError("replies were requested before a phase 1")
         return self._established
 
     def _result(
         self, streams: Sequence[tuple[StreamSpec, int]], drain_s: float, on_progress: OnProgress
     ) -> TrialResult:
         self._run_id += 1
-        duration_s = max(_end_s(stream) for stream, _ in streams)
+        duration_s = max(end_s(stream) for stream, _ in streams)
         self.elapsed_s += duration_s + drain_s
         results = [self._stream_result(stream, received) for stream, received in streams]
         if on_progress:
@@ -276,10 +229,10 @@ class SimulatedEngine:
         for stream, received in streams:
             lost = stream.frames - received
             if lost > stream.max_loss_ratio * stream.frames:
-                return Verdict.FAIL, Cause.LOSS, _told(stream, lost)
+                return Verdict.FAIL, Cause.LOSS, _loss_text(stream, lost)
         for stream, received in streams:
             if lost := stream.frames - received:
-                return Verdict.PASS, Cause.LOSS, f"{_told(stream, lost)}, which is tolerated"
+                return Verdict.PASS, Cause.LOSS, f"{_loss_text(stream, lost)}, which is tolerated"
         return Verdict.PASS, Cause.LOSSLESS, "every frame arrived"
 
     def _stream_result(self, stream: StreamSpec, received: int) -> StreamResult:
@@ -319,13 +272,9 @@ def _arrived(frames: int, loss_ratio: float) -> int:
     return int(frames * (1 - loss_ratio)) if loss_ratio else frames
 
 
-def _told(stream: StreamSpec, lost: int) -> str:
+def _loss_text(stream: StreamSpec, lost: int) -> str:
     return f"{stream.name}: {lost:,} of {stream.frames:,} frames lost ({100 * lost / stream.frames:.4f} %)"
 
 
 def _start_s(stream: StreamSpec) -> float:
     return stream.start_s
-
-
-def _end_s(stream: StreamSpec) -> float:
-    return stream.start_s + stream.frames / stream.rate_fps

@@ -13,7 +13,8 @@ from natxy.engine.messages.requests import (
     ValidateRequest,
 )
 from natxy.engine.messages.results import Cause, Progress, Verdict
-from natxy.engine.simulation.engine import SimulatedDut, SimulatedEngine
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import NatxyError
 from natxy.plan.gateways.simulated import SimulatedConfig
 

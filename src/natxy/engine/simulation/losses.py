@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which frames a simulated gateway loses, and when.
+"""The losses of a simulated gateway, by number and by time.
 
-It is a fluid: what comes in faster than it is forwarded fills the buffer, and once that is full the excess is lost,
-evenly spread to the end. During an outage everything is lost, and nothing is buffered.
+Traffic is modelled as a fluid. What arrives faster than it is forwarded fills the buffer; once that is full, the excess
+is lost, evenly spread to the stream's end. During an outage everything is lost, and nothing is buffered.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from natxy.engine.messages.results import LostFrame, Silence
 
 @dataclass(frozen=True)
 class Outage:
-    """In seconds after the trial's start."""
+    """A time in which the gateway forwards nothing, in seconds after the trial's start."""
 
     start_s: float
     end_s: float
@@ -25,7 +25,7 @@ class Outage:
 
 @dataclass(frozen=True)
 class Carried:
-    """The `share` of the frames that gets through, and the part of them that was offered before the first was lost."""
+    """The `share` of the frames that pass, and the part of a stream before its first loss."""
 
     share: float
     lossless_part: float = 0.0
@@ -36,10 +36,12 @@ NOTHING = Carried(0.0)
 
 
 def carried(streams: Sequence[StreamSpec], forwarded: float, buffer_frames: int) -> Carried:
-    """Of streams that are sent side by side, of whose frames the gateway could forward the share `forwarded` (up to
-    1) while they come in."""
+    """Returns what passes of streams that are sent together.
+
+    `forwarded` is the share of their frames, at most 1, that the gateway can forward while they arrive.
+    """
     frames = sum(stream.frames for stream in streams)
-    # Of streams that take turns the bursts are of both together, as the first has them.
+    # Interleaved streams share the bursts of the first one.
     bursts = [stream.burst for stream in streams if not stream.interleaved_with]
     if (burst := sum(bursts)) > len(bursts):
         return _carried_bursts(frames, burst, forwarded, max(1, buffer_frames))
@@ -50,7 +52,7 @@ def carried(streams: Sequence[StreamSpec], forwarded: float, buffer_frames: int)
 
 
 def _carried_bursts(frames: int, burst: int, forwarded: float, buffer_frames: int) -> Carried:
-    """A burst comes in at once; until the next one the buffer is emptied."""
+    """Returns what passes of bursts, each of which arrives at once and leaves the buffer until the next one."""
     emptied = min(burst * forwarded, buffer_frames)
     kept = (frames / burst - 1) * emptied + buffer_frames
     if kept >= frames:
@@ -62,17 +64,19 @@ def _carried_bursts(frames: int, burst: int, forwarded: float, buffer_frames: in
 
 @dataclass(frozen=True)
 class StreamLosses:
+    """The losses of one stream."""
+
     received: int
     first: LostFrame | None
     last: LostFrame | None
     silence: Silence | None
-    """The longest outage, from the last frame before it to the first after it; None without one."""
+    """The longest outage, from the last frame before it to the first after it; None without an outage."""
     unheard: tuple[range, ...] = ()
-    """The frames of the outages, in order."""
+    """The frames sent during outages, in order."""
 
 
 def lose(stream: StreamSpec, through: Carried, ratio: float, outages: Iterable[Outage]) -> StreamLosses:
-    """`ratio` of what gets through is lost besides, evenly spread over the stream."""
+    """Returns the losses of a stream. Of the frames that pass, `ratio` is lost too, evenly spread over the stream."""
     unheard = _merged(during(stream, outage) for outage in outages)
     heard = stream.frames - sum(map(len, unheard))
     received = int(heard * through.share)
@@ -91,18 +95,18 @@ def lose(stream: StreamSpec, through: Carried, ratio: float, outages: Iterable[O
 
 
 def during(stream: StreamSpec, outage: Outage) -> range:
-    """The frames that are sent during an outage."""
+    """Returns the frames that are sent during an outage."""
 
     def first_from(time_s: float) -> int:
         bursts = (time_s - stream.start_s) * stream.rate_fps / stream.burst
-        # A frame that is due at the very moment counts as due after it, whatever floating point makes of it.
+        # A frame due at this very moment counts as due after it, despite floating-point errors.
         return min(max(0, math.ceil(bursts - 1e-6) * stream.burst), stream.frames)
 
     return range(first_from(outage.start_s), first_from(outage.end_s))
 
 
 def _merged(ranges: Iterable[range]) -> list[range]:
-    """In order, those that touch as one."""
+    """Returns the ranges in order, with adjacent ones merged."""
     merged: list[range] = []
     for one in sorted((one for one in ranges if one), key=lambda one: one.start):
         if merged and one.start <= merged[-1].stop:
@@ -110,6 +114,11 @@ def _merged(ranges: Iterable[range]) -> list[range]:
         else:
             merged.append(one)
     return merged
+
+
+def end_s(stream: StreamSpec) -> float:
+    """Returns the end of a stream in seconds after the trial's start."""
+    return stream.start_s + stream.frames / stream.rate_fps
 
 
 def _silence(stream: StreamSpec, unheard: Sequence[range]) -> Silence | None:
@@ -127,3 +136,32 @@ def _lost(stream: StreamSpec, sequence: int) -> LostFrame:
 
 def _due_s(stream: StreamSpec, sequence: int) -> float:
     return stream.start_s + sequence // stream.burst * stream.burst / stream.rate_fps
+
+
+def sent_per_second(stream: StreamSpec) -> list[int]:
+    """Returns the number of frames sent in each second of the trial."""
+    return [len(second) for second in _seconds(stream)]
+
+
+def received_per_second(stream: StreamSpec, received: int, unheard: Sequence[range] = ()) -> list[int]:
+    """Returns the number of frames received in each second of the trial.
+
+    The disjoint ranges of `unheard` are lost; other losses are spread evenly.
+    """
+    heard = [len(second) - sum(_shared(second, gap) for gap in unheard) for second in _seconds(stream)]
+    total, before = sum(heard), 0
+    counts = []
+    for frames in heard:
+        after = before + frames
+        counts.append(received * after // total - received * before // total if total else 0)
+        before = after
+    return counts
+
+
+def _seconds(stream: StreamSpec) -> list[range]:
+    """Returns the frames that are due in each second."""
+    return [during(stream, Outage(second, second + 1)) for second in range(math.ceil(end_s(stream)))]
+
+
+def _shared(one: range, other: range) -> int:
+    return max(0, min(one.stop, other.stop) - max(one.start, other.start))

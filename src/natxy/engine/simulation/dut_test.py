@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.engine.simulation.table import SimulatedTable
+from natxy.engine.simulation.dut import SimulatedTable
 from natxy.plan.gateways.limits import TablePolicy
 
 Batches = list[tuple[int, bool]]

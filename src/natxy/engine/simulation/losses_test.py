@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import FrameFormat, StreamSpec
-from natxy.engine.simulation.seconds import received_per_second, sent_per_second
+from natxy.engine.simulation.losses import received_per_second, sent_per_second
 
 
 def stream(frames: int, rate_fps: float, start_s: float = 0.0) -> StreamSpec:
