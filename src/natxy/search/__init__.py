@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches for a rate, as pure functions of an injected measurer."""
+"""Searches for the highest rate or number that passes. The caller passes in the function that measures."""

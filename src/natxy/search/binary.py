@@ -11,9 +11,9 @@ from natxy.search.outcome import Attempt, Measure, Outcome, SearchResult, Tester
 
 @dataclass(frozen=True)
 class BinarySearch:
-    """Ends when the bracket is no wider than `absolute_error`, or than `relative_error` times its upper bound.
+    """Halves the bracket until it is no wider than `absolute_error`, or than `relative_error` times its upper bound.
 
-    Give one of the two. A try that decides nothing is repeated, `max_invalid` times in all at one rate.
+    Exactly one of the two errors is given. Each rate has up to `max_invalid` attempts until one is decisive.
     """
 
     min_rate: float
@@ -32,16 +32,17 @@ class BinarySearch:
             raise ValueError(f"expected max_invalid of at least 1, got {self.max_invalid}")
 
     def run(self, measure: Measure) -> SearchResult:
-        """TesterLimitReached or NeverPrepared when a rate cannot be tried."""
+        """Searches the rate. TesterLimitReached or NeverPrepared when no attempt at a rate is decisive."""
         return _Run(self, measure).search()
 
     def narrow(self, lower: float, upper: float) -> bool:
+        """Returns true when the bracket needs no further step."""
         error = self.absolute_error if self.absolute_error is not None else (self.relative_error or 0) * upper
-        # Floating point leaves nothing between two neighbours.
+        # There is no floating-point number between two adjacent ones.
         return upper - lower <= error or not lower < (lower + upper) / 2 < upper
 
     def expected_steps(self) -> int:
-        """How many rates a search tries, about: for estimates of time."""
+        """Returns the approximate number of steps of a search, for estimates of time."""
         middle = (self.min_rate + self.max_rate) / 2
         error = self.absolute_error if self.absolute_error is not None else (self.relative_error or 0) * middle
         width = self.max_rate - self.min_rate
@@ -49,8 +50,11 @@ class BinarySearch:
 
 
 class _Run:
-    """`passed` and `failed` stay None until a rate has; the limits themselves are only tried when all others say so,
-    because a tester need not be able to send the highest."""
+    """The state of one search.
+
+    `passed` and `failed` are None until a rate has passed or failed. The limits are tried last, and only if all other
+    steps point to them, because the tester need not be able to send the highest rate.
+    """
 
     def __init__(self, settings: BinarySearch, measure: Measure) -> None:
         self._settings = settings

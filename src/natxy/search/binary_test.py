@@ -99,7 +99,7 @@ def test_too_many_invalid_trials_are_the_testers_limit() -> None:
         tries.append(attempt)
         return Outcome.INVALID if attempt.rate > 600 else Outcome.PASS
 
-    with pytest.raises(outcome.TesterLimitReached, match="3 of 3 tries of the step at 752") as caught:
+    with pytest.raises(outcome.TesterLimitReached, match="3 of 3 attempts at 752") as caught:
         LIMITS.run(measure)
     assert isinstance(caught.value, errors.TesterLimitError)
     assert (caught.value.rate, caught.value.tries) == (752.5, 3)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for the most connections that a gateway keeps (RFC 9693 §4.8): doubling, then bisection.
+"""Searches the most connections that a gateway keeps (RFC 9693 §4.8): by doubling, then by bisection.
 
-At each number of connections the highest validated rate counts, but only as far as it matters: whether it reaches a
-share of the last safe rate, and if so how high it is.
+Each number of connections has a highest validated rate. It is measured only if it reaches a given share of the last
+safe rate; below that share, the connections are too many.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 Narrow = Callable[[float, float], bool]
-"""Whether a bracket of rates needs no further trial."""
+"""Returns true when a bracket of rates needs no further trial."""
 
 Passes = Callable[[int, float], bool]
-"""Whether all of so many connections, established at a rate, were there when they were validated."""
+"""Establishes a number of connections at a rate. Returns true when validation finds all of them."""
 
 Count = Callable[[], int]
-"""How many connections were kept of those tried last, which were too many."""
+"""Returns the number of connections kept in the last attempt, which had too many."""
 
 
 @dataclass(frozen=True)
 class CapacityResult:
-    """`safe` (CS) and `safe_rate` (RS) are where the doubling ended, `too_many` (CT) is where it failed: None when
-    `max_connections` were all kept. `rates` has the rate found at every number of connections that was not too many."""
+    """The result of a search.
+
+    `safe` (CS) and `safe_rate` (RS) are the last that passed while doubling; `too_many` (CT) is the first that failed,
+    None when all of `max_connections` were kept. `rates` has the rate for every number of connections that passed.
+    """
 
     capacity: int
     safe: int
@@ -35,7 +38,11 @@ class CapacityResult:
 
 @dataclass(frozen=True)
 class CapacitySearch:
-    """`beta`, `gamma` and `error` as the RFC names them: shares, and connections."""
+    """Searches up to `max_connections`.
+
+    `beta` and `gamma` are the RFC's shares of the last safe rate, for doubling and for bisection. `error` is its E, in
+    connections.
+    """
 
     max_connections: int
     beta: float
@@ -46,8 +53,11 @@ class CapacitySearch:
     def run(
         self, initial_connections: int, initial_rate: float, passes: Passes, count: Count | None = None
     ) -> CapacityResult:
-        """From `initial_connections` (C0), which are kept at `initial_rate` (R0). With `count`, the second half begins
-        with how many of too many connections were kept, instead of the middle; RFC 9693 knows no such shortcut."""
+        """Searches from `initial_connections` (C0), which are kept at `initial_rate` (R0).
+
+        With `count`, bisection begins with the number of connections kept when there were too many, instead of the
+        middle. RFC 9693 does not have this shortcut.
+        """
         rates = {initial_connections: initial_rate}
         safe, rate, too_many = initial_connections, initial_rate, None
         while too_many is None and safe < self.max_connections:
@@ -72,7 +82,7 @@ class CapacitySearch:
         return CapacityResult(safe, doubled, doubled_rate, too_many, upper, rates)
 
     def _next(self, safe: int, upper: int, counted: int | None) -> int:
-        """From what was counted away in steps that double, until the other side is found."""
+        """Returns the next number: away from `counted` by doubling distances, until the other bound is found."""
         middle = (safe + upper) // 2
         if counted is None:
             return middle
@@ -83,10 +93,10 @@ class CapacitySearch:
         return max(middle, counted - max(self.error, 2 * (counted - upper)))
 
     def highest_rate(self, connections: int, enough: float, most: float, passes: Passes) -> float | None:
-        """Between `enough` and `most`; None when not even `enough` passes.
+        """Returns the highest rate between `enough` and `most` that passes; None when `enough` fails.
 
-        `enough` is tried first, since at most numbers of connections it decides; then `most`, which passed with fewer
-        connections and often still does.
+        It tries `enough` first, because that mostly decides, and then `most`, which passed with fewer connections and
+        often still does.
         """
         if not passes(connections, enough):
             return None

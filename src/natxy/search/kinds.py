@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every search by the word a plan's `search: {kind: ...}` names it with."""
+"""The kinds of searches, by their names in a plan's `search: {kind: ...}`."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Final
 
 SEARCHES: Final[dict[str, str]] = {
     "binary": "halves the bracket until it is as narrow as `error` (RFC 2544 §26.1)",
-    "mlrsearch": "goes by the loss of trials, short ones before long ones where wanted (RFC 9971)",
+    "mlrsearch": "uses the loss of trials to choose rates, optionally with short trials first (RFC 9971)",
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Longest:
-    """`passed` is 0 when not even the first step did, `failed` None when none did."""
+    """The result: `passed` is 0 when no number passed, `failed` is None when none failed."""
 
     passed: int
     failed: int | None
@@ -18,15 +18,17 @@ class Longest:
 
 @dataclass(frozen=True)
 class LongestSearch:
-    """From `step` to `most`, by multiples of `step`, of which `most` is one; ends when `passed` and `failed` are no
-    further apart than `error`, or than one step."""
+    """Searches the multiples of `step` up to `most`, which is one of them.
+
+    It ends when `passed` and `failed` differ by no more than `error`, or by one `step`.
+    """
 
     most: int
     error: int
     step: int = 1
 
     def run(self, passes: Callable[[int], bool]) -> Longest:
-        """The greatest number is only tried when all others say so."""
+        """Searches the greatest number that passes. It tries `most` only if all other steps point to it."""
         passed, failed = 0, self.most + self.step
         while failed - passed > self._width:
             middle = (passed + failed) // 2 // self.step * self.step
@@ -36,6 +38,7 @@ class LongestSearch:
         return Longest(passed, failed if failed <= self.most else None)
 
     def expected_steps(self) -> int:
+        """Returns the approximate number of steps, for estimates of time."""
         return max(1, math.ceil(math.log2((self.most + self.step) / self._width)))
 
     @property

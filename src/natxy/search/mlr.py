@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """MLRsearch (RFC 9971) for the highest rate that passes, by the library of its authors.
 
-It takes the loss of a trial for a hint where to go on, and can find the place with short trials before long ones
-decide. It begins at the highest rate, so that has to be one which the tester can send.
+It uses the loss of a trial to choose the next rate, and can narrow the bracket by short trials before long ones decide.
+It begins at the highest rate, which the tester must therefore be able to send.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossR
 
 from natxy.search.outcome import Attempt, Outcome, SearchResult, try_rate
 
-# What the library takes for the length of trials that have none of their own.
+# The length that the library assumes for trials whose length the caller decides.
 _NOMINAL_TRIAL_S = 1.0
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Of one trial: `frames` sent in the direction that lost most, and how many of them were lost."""
+    """The result of one trial: `frames` sent in the direction that lost most, of which `lost` were lost."""
 
     outcome: Outcome
     frames: int
@@ -30,8 +30,11 @@ class Sample:
 
 @dataclass(frozen=True)
 class TrialDurations:
-    """In seconds. `initial`: of the shortest trials, `final`: of those that decide, `total`: trial time that decides on
-    one rate."""
+    """The lengths of trials in seconds.
+
+    `initial` is that of the shortest trials, `final` that of decisive ones, and `total` the sum of decisive trials at
+    one rate.
+    """
 
     initial: float
     final: float
@@ -40,11 +43,11 @@ class TrialDurations:
 
 @dataclass(frozen=True)
 class MlrSearch:
-    """Ends when the bracket is no wider than `relative_error` times its upper bound.
+    """Narrows the bracket until it is no wider than `relative_error` times its upper bound.
 
-    `durations` None: the caller decides how long a trial is, and one decides on its rate. `loss_ratio`: what a trial
-    that passes may lose, in the direction that may lose most. `exceed_ratio`: the share of a rate's trial time that may
-    have more loss.
+    Without `durations`, the caller decides the length of trials, and one trial decides about its rate. `loss_ratio` is
+    the tolerated loss of a trial that passes, in the direction that tolerates most. `exceed_ratio` is the share of a
+    rate's trial time that may lose more.
     """
 
     min_rate: float
@@ -56,15 +59,15 @@ class MlrSearch:
     max_invalid: int = 3
 
     def run(self, measure: Callable[[Attempt], Sample]) -> SearchResult:
-        """TesterLimitReached or NeverPrepared when a rate cannot be tried."""
+        """Searches the rate. TesterLimitReached or NeverPrepared when no attempt at a rate is decisive."""
         goal = self._goal()
         config = Config()
-        # The library's own limits stand in each other's way unless the higher is set first.
+        # The library checks each limit against the other, so the higher one is set first.
         config.max_load = self.max_rate
         config.min_load = self.min_rate
         config.goals = (goal,)
         config.search_duration_max = math.inf
-        # A trial at the highest rate that counts for nothing.
+        # No warm-up trial at the highest rate, which would not count.
         config.warmup_duration = 0.0
         measurer = _Measurer(measure, self._goal_loss_ratio, timed=self.durations is not None, tries=self.max_invalid)
         found = MultipleLossRatioSearch(config).search(measurer, debug=lambda _: None)[goal]
@@ -78,15 +81,15 @@ class MlrSearch:
         )
 
     def expected_steps(self) -> int:
-        """How many trials a search takes, about: for estimates of time."""
-        # Trials at the highest rate and at what arrived there, then halving of what these leave: nothing where the loss
-        # tells the rate exactly, taken for a 64th of the range here.
+        """Returns the approximate number of trials of a search, for estimates of time."""
+        # Trials at the highest rate and at the rate that arrived there, then halving of the bracket that remains. The
+        # loss may give the rate exactly; a 64th of the range is assumed.
         widths = math.log(self.max_rate / self.min_rate) / self.relative_error
         return 4 + math.ceil(math.log2(1 + widths / 64))
 
     @property
     def _goal_loss_ratio(self) -> float:
-        """A trial that lost exactly what is tolerated passes, whichever way its ratio is rounded."""
+        """The tolerated loss, slightly raised: a trial that loses exactly that much passes despite rounding."""
         return self.loss_ratio * (1 + 1e-12)
 
     def _goal(self) -> SearchGoal:
@@ -98,15 +101,15 @@ class MlrSearch:
             initial_trial_duration=durations.initial,
             final_trial_duration=durations.final,
             duration_sum=durations.total,
-            # Coarser searches before the last one: short trials need one, more only cost trials.
+            # The number of coarser searches before the last one: short trials need one, more only cost trials.
             preceding_targets=int(durations.initial < durations.total),
-            # Else a gateway that does not even pass the lowest rate would be an error.
+            # Otherwise a gateway that fails at the lowest rate would be an error.
             fail_fast=False,
         )
 
 
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]
-    """`timed`: the library decides how long trials are."""
+    """Passes the library's trials on to the caller's function. If `timed`, the library decides their length."""
 
     def __init__(self, measure: Callable[[Attempt], Sample], loss_ratio: float, *, timed: bool, tries: int) -> None:
         self.steps = 0
@@ -127,7 +130,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         outcome = try_rate(once, Attempt(self.steps, 1, intended_load, duration_s=duration_s), self._tries)
         lost = samples[-1].lost
         if outcome != Outcome.PASS:
-            # For other reasons than loss, such as frames wrongly rewritten, or in a direction that may lose less.
+            # The trial failed by more than this loss: by misrouted frames, or in a direction that tolerates less.
             lost = max(lost, math.floor(self._loss_ratio * samples[-1].frames) + 1)
         return MeasurementResult(
             intended_duration=intended_duration,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes into a search and what comes out of it. A search knows rates and outcomes, nothing of frames."""
+"""The input and the result of a search. A search handles rates and outcomes, and has no notion of frames."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from natxy.errors import NatxyError, TesterLimitError
 
 
 class Outcome(StrEnum):
-    """Of one try of a rate. Two decide nothing: `INVALID` is the tester's failure, and of `UNPREPARED` the rate was
-    never sent, since what it takes could not be brought about."""
+    """The outcome of an attempt.
+
+    Two outcomes decide nothing: `INVALID` is the tester's failure; `UNPREPARED` means that the rate was not sent,
+    because its preparation, such as phase 1, failed.
+    """
 
     PASS = "pass"
     FAIL = "fail"
@@ -43,9 +46,12 @@ Measure = Callable[[Attempt], Outcome]
 
 @dataclass(frozen=True)
 class SearchResult:
-    """`rate` is the highest that passed, 0 when none did. `lower_bound` is None when none passed, `upper_bound` when
-    none failed: then the true rate is at least `rate`. `conditional_rate`: MLRsearch's conditional throughput, what of
-    `rate` arrived in the trials that count."""
+    """The result of a search.
+
+    `rate` is the highest that passed, 0 when none did. `lower_bound` is None when no rate passed, `upper_bound` when
+    none failed: the true rate is then at least `rate`. `conditional_rate` is MLRsearch's conditional throughput: the
+    rate that arrived in the decisive trials at `rate`.
+    """
 
     rate: float
     lower_bound: float | None
@@ -55,8 +61,10 @@ class SearchResult:
 
 
 class TesterLimitReached(TesterLimitError):
-    """No try at `rate` decided anything, at least half of them, `invalid`, by the tester's fault; a search ends without
-    a result (`lower_bound` passed, where known)."""
+    """Reports that no attempt at `rate` was decisive and that at least half of them, `invalid`, failed by the tester.
+
+    The search has no result. `lower_bound` has passed, where it is known.
+    """
 
     def __init__(
         self,
@@ -66,7 +74,7 @@ class TesterLimitReached(TesterLimitError):
         lower_bound: float | None = None,
         upper_bound: float | None = None,
     ) -> None:
-        super().__init__(f"{invalid} of {tries} tries of the step at {rate:.6g} per second were invalid")
+        super().__init__(f"{invalid} of {tries} attempts at {rate:.6g} per second were invalid")
         self.rate = rate
         self.tries = tries
         self.invalid = invalid
@@ -75,19 +83,23 @@ class TesterLimitReached(TesterLimitError):
 
 
 class NeverPrepared(NatxyError):
-    """No try at `rate` decided anything, `unprepared` of them, most, for want of what it takes; what is searched has
-    no result."""
+    """Reports that no attempt at `rate` was decisive and that most of them, `unprepared`, could not be prepared.
+
+    The search has no result.
+    """
 
     def __init__(self, rate: float, tries: int, unprepared: int) -> None:
-        super().__init__(f"{unprepared} of {tries} tries of the step at {rate:.6g} per second could not be prepared")
+        super().__init__(f"{unprepared} of {tries} attempts at {rate:.6g} per second could not be prepared")
         self.rate = rate
         self.tries = tries
         self.unprepared = unprepared
 
 
 def try_rate(measure: Measure, first: Attempt, tries: int) -> Outcome:
-    """Measures until an outcome decides; after `tries` that didn't, TesterLimitReached where at least half were
-    invalid, else NeverPrepared."""
+    """Measures until an attempt is decisive, and returns its outcome.
+
+    After `tries` attempts, TesterLimitReached if at least half of them were invalid, NeverPrepared otherwise.
+    """
     unprepared = 0
     for number in range(1, tries + 1):
         outcome = measure(replace(first, number=number))

@@ -34,7 +34,7 @@ def test_what_decides_nothing_is_tried_again(decided: Outcome) -> None:
     ],
 )  # fmt: skip
 def test_tries_of_which_half_are_invalid_are_the_testers_limit(outcomes: tuple[Outcome, ...], invalid: int) -> None:
-    with pytest.raises(TesterLimitReached, match=f"{invalid} of {len(outcomes)} tries") as caught:
+    with pytest.raises(TesterLimitReached, match=f"{invalid} of {len(outcomes)} attempts at") as caught:
         tried(*outcomes, PASS, tries=len(outcomes))
     assert caught.value.invalid == invalid
 
@@ -46,6 +46,6 @@ def test_tries_of_which_half_are_invalid_are_the_testers_limit(outcomes: tuple[O
 def test_tries_that_could_not_be_prepared_are_not_the_testers_limit(
     outcomes: tuple[Outcome, ...], unprepared: int
 ) -> None:
-    with pytest.raises(NeverPrepared, match=f"{unprepared} of 3 tries of the step at 1000") as caught:
+    with pytest.raises(NeverPrepared, match=f"{unprepared} of 3 attempts at 1000") as caught:
         tried(*outcomes, PASS)
     assert (caught.value.rate, caught.value.tries, caught.value.unprepared) == (1000, 3, unprepared)
