@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every plan that repeats a published measurement waits for its gateway's table as long as it took there."""
+"""Checks that plans which repeat a published measurement wait as long as it took there to empty the table."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def published(name: str, *columns: str) -> list[tuple[float, ...]]:
     return [tuple(float(row[table.columns.index(column)]) for column in columns) for row in table.rows]
 
 
-# Of the slowest published gateway, iptables: how long for one more entry, and for one more empty bucket.
+# The time per entry and per empty bucket of the slowest published gateway, iptables.
 ENTRY_S = max(1 / rate for (rate,) in published("iptables-tear-down", "Tear-down cps"))
 BUCKET_S = max(empty_s / size for empty_s, size in published("iptables-tear-down", "Empty s max", "Hash size"))
 
 
 class FullDut:
-    """A transport to a DUT with a full table, which it empties no faster than any published one."""
+    """A transport to a DUT with a full table, which takes as long to empty as the slowest published one."""
 
     def __init__(self, entries: int, buckets: int) -> None:
         self.machine = MachineSysctls()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client against a small stand-in for the engine, so that every way of dying can be had."""
+"""Tests the client against a small stand-in for the engine, which can die in every way."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def test_a_death_tells_the_last_words(tmp_path: Path) -> None:
     assert "EAL: no memory" in str(caught.value)
 
 
-@pytest.mark.parametrize(("last", "told"), [("EAL: no memory", False), ("libxdp: no such map", True)])
-def test_what_libraries_grumble_is_told_only_where_nothing_else_was_said(tmp_path: Path, last: str, told: bool) -> None:
+@pytest.mark.parametrize(("last", "quoted"), [("EAL: no memory", False), ("libxdp: no such map", True)])
+def test_warnings_of_libraries_are_quoted_only_without_other_lines(tmp_path: Path, last: str, quoted: bool) -> None:
     script = f"""
         receive()
         print("libbpf: Kernel error message", file=sys.stderr)
@@ -139,7 +139,7 @@ def test_what_libraries_grumble_is_told_only_where_nothing_else_was_said(tmp_pat
     with engine(tmp_path, script) as client, pytest.raises(EngineDiedError) as caught:
         client.info()
     assert last in str(caught.value)
-    assert ("libbpf" in str(caught.value)) == told
+    assert ("libbpf" in str(caught.value)) == quoted
 
 
 def test_only_the_words_of_this_engine_are_told(tmp_path: Path) -> None:

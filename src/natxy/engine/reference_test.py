@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client against a small stand-in for natxy-reference."""
+"""Tests the client against a small stand-in for natxy-reference."""
 
 from __future__ import annotations
 

@@ -9,4 +9,4 @@ SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "reference" / "rpc.schema.jso
 
 
 def test_the_published_schema_is_current() -> None:
-    assert SCHEMA_FILE.read_text() == message_schema_text(), "make it anew: make docs"
+    assert SCHEMA_FILE.read_text() == message_schema_text(), "regenerate it by `make docs`"

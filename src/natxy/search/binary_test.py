@@ -16,7 +16,7 @@ LIMITS = BinarySearch(min_rate=10, max_rate=1000, absolute_error=10)
 
 
 class Dut:
-    """Passes up to `truth`; remembers every rate it was tried at."""
+    """Passes rates up to `truth` and records every attempt."""
 
     def __init__(self, truth: float) -> None:
         self.truth = truth

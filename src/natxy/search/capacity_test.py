@@ -68,7 +68,7 @@ def test_what_is_too_many_takes_one_step() -> None:
     search_for().run(1000, 1e5, dut)
     too_many = [connections for connections, _ in dut.tried if connections > 1500]
     assert len(too_many) == len(set(too_many))
-    # The rate never changes, so what is kept is known after the two ends of the bracket.
+    # The rate never changes, so the two ends of the bracket suffice.
     kept = [connections for connections, _ in dut.tried if connections <= 1500]
     assert all(kept.count(connections) == 2 for connections in kept)
 

@@ -18,8 +18,7 @@ ERROR = 0.01
 
 @dataclass
 class Dut:
-    """Forwards `truth` frames per second of whatever is offered, and short of it everything. A `livelock` makes it
-    forward a tenth of that once it is overloaded."""
+    """Forwards at most `truth` frames per second, or a tenth of that under overload with `livelock`."""
 
     truth: float
     livelock: bool = False

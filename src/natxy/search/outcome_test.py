@@ -9,7 +9,7 @@ PASS, FAIL, INVALID, UNPREPARED = Outcome
 
 
 def tried(*outcomes: Outcome, tries: int = 3) -> tuple[Outcome, list[int]]:
-    """And the numbers of the tries it took."""
+    """Returns the outcome and the numbers of the attempts."""
     retries: list[int] = []
 
     def measure(attempt: Attempt) -> Outcome:

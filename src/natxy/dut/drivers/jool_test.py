@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Jool is told, without a Jool."""
+"""Tests the configuration and the commands for Jool, without Jool."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAT64 = Translation(kind=TranslationKind.NAT64, prefix=PREFIX, pool=IPv4Network(
 
 
 class MadeUpDut:
-    """A transport to a DUT whose every new instance has the next of `sessions`."""
+    """A transport to a DUT on which each new instance has the next of `sessions`."""
 
     def __init__(self, sessions: Sequence[int] = (0,)) -> None:
         self.machine = MachineSysctls()
@@ -58,15 +58,15 @@ def gateway(config: GatewayConfig, translation: Translation | None, dut: MadeUpD
 
 
 def test_nat64_in_jools_words() -> None:
-    told = json.loads(gateway(JoolConfig(udp_timeout_s=3725), NAT64).configuration())  # type: ignore[attr-defined]
-    assert told["global"] == {
+    settings = json.loads(gateway(JoolConfig(udp_timeout_s=3725), NAT64).configuration())  # type: ignore[attr-defined]
+    assert settings["global"] == {
         "pool6": "2001:2:0:64::/96",
         "lowest-ipv6-mtu": 1500,
         "udp-timeout": "1:02:05",
     }
-    assert {entry["protocol"] for entry in told["pool4"]} == {"UDP", "TCP", "ICMP"}
-    assert {(entry["prefix"], entry["port range"]) for entry in told["pool4"]} == {("198.19.0.1/32", "1024-65535")}
-    assert told["bib"] == []
+    assert {entry["protocol"] for entry in settings["pool4"]} == {"UDP", "TCP", "ICMP"}
+    assert {(entry["prefix"], entry["port range"]) for entry in settings["pool4"]} == {("198.19.0.1/32", "1024-65535")}
+    assert settings["bib"] == []
 
 
 def test_nat46_binds_every_mapped_address_once() -> None:
@@ -74,13 +74,13 @@ def test_nat46_binds_every_mapped_address_once() -> None:
     translation = Translation(
         kind=TranslationKind.NAT46, prefix=PREFIX, pool=IPv6Network("2001:2::/120"), mappings=(mapping,)
     )
-    told = json.loads(gateway(JoolConfig(bib_port=7000), translation).configuration())  # type: ignore[attr-defined]
-    assert [tuple(entry.values()) for entry in told["bib"]] == [
+    settings = json.loads(gateway(JoolConfig(bib_port=7000), translation).configuration())  # type: ignore[attr-defined]
+    assert [tuple(entry.values()) for entry in settings["bib"]] == [
         (protocol, f"2001:2::{0x40 + host:x}#7000", f"198.18.7.{host}#7000")
         for host in range(4)
         for protocol in ("UDP", "TCP")
     ]
-    assert {(entry["prefix"], entry["port range"]) for entry in told["pool4"]} == {("198.18.7.0/30", "7000")}
+    assert {(entry["prefix"], entry["port range"]) for entry in settings["pool4"]} == {("198.18.7.0/30", "7000")}
 
 
 def test_more_bindings_than_are_reasonable() -> None:
@@ -94,10 +94,10 @@ def test_more_bindings_than_are_reasonable() -> None:
 def test_siit_maps_addresses_from_either_side(kind: TranslationKind) -> None:
     mapping = AddressMapping(ipv4=IPv4Network("198.18.0.2/32"), ipv6=IPv6Network("2001:2::2/128"))
     translation = Translation(kind=kind, prefix=PREFIX, pool=IPv4Network("198.19.0.1/32"), mappings=(mapping,))
-    told = json.loads(gateway(JoolSiitConfig(), translation).configuration())  # type: ignore[attr-defined]
-    assert told["eamt"] == [{"ipv6 prefix": "2001:2::2/128", "ipv4 prefix": "198.18.0.2/32"}]
-    assert told["global"]["pool6"] == str(PREFIX)
-    assert told["global"]["rfc6791v4-prefix"] == "198.19.0.1/32"
+    settings = json.loads(gateway(JoolSiitConfig(), translation).configuration())  # type: ignore[attr-defined]
+    assert settings["eamt"] == [{"ipv6 prefix": "2001:2::2/128", "ipv4 prefix": "198.18.0.2/32"}]
+    assert settings["global"]["pool6"] == str(PREFIX)
+    assert settings["global"]["rfc6791v4-prefix"] == "198.19.0.1/32"
 
 
 def test_without_a_translation() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""map646 by the command lines it would be run with, as no machine can be expected to have it."""
+"""Tests the command lines for map646, which few machines have."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def addresses(ipv4: str = "198.18.0.2/31", ipv6: str = "2001:2::2/127") -> Addre
 
 
 class MadeUpDut:
-    """Notes what it is asked; `programs` are those that it has."""
+    """Records all commands of a DUT that has `programs`."""
 
     def __init__(self, folder: Path, programs: Sequence[str] = ("map646",)) -> None:
         self.machine = MachineSysctls(state_file=folder / "state.json", root=folder)

@@ -39,7 +39,7 @@ def across(kind: TranslationKind) -> AddressPlan:
 
 
 @pytest.mark.parametrize(
-    ("mode", "addresses", "told", "parts"),
+    ("mode", "addresses", "expected", "parts"),
     [
         ("forward", AddressPlan(left=LEFT, right=RIGHT), GatewayMode.FORWARD, None),
         ("nat", AddressPlan(left=LEFT, right=RIGHT), GatewayMode.NAT44, {"pool", "port_choice"}),
@@ -50,17 +50,17 @@ def across(kind: TranslationKind) -> AddressPlan:
     ],
 )
 def test_the_mode_and_what_belongs_to_it(
-    mode: str, addresses: AddressPlan, told: GatewayMode, parts: set[str] | None
+    mode: str, addresses: AddressPlan, expected: GatewayMode, parts: set[str] | None
 ) -> None:
     request = gateway_of(ReferenceConfig.model_validate({"mode": mode}), addresses).model_dump(exclude_none=True)
-    assert request["mode"] == told
+    assert request["mode"] == expected
     assert ("table" in request) == (mode == "nat")
     assert (set(request["translation"]) if "translation" in request else None) == parts
     assert [link["addresses"] for link in request["links"]] == [[addresses.left.dut.ip], [addresses.right.dut.ip]]
     assert [link["neighbors"] for link in request["links"]] == [[addresses.left.tester.ip], [addresses.right.tester.ip]]
 
 
-def test_every_limit_and_fault_is_told() -> None:
+def test_every_limit_and_fault_is_requested() -> None:
     faults = {
         "loss": {"every": 100, "frames": 2},
         "loss_ratio": 0.01,
@@ -81,12 +81,12 @@ def test_every_limit_and_fault_is_told() -> None:
             "forward": faults,
         }
     )  # fmt: skip
-    told = gateway_of(config, AddressPlan(left=LEFT, right=RIGHT)).model_dump(mode="json", exclude_none=True)
-    assert told["table"] == {
+    request = gateway_of(config, AddressPlan(left=LEFT, right=RIGHT)).model_dump(mode="json", exclude_none=True)
+    assert request["table"] == {
         "capacity": 5000, "when_full": "lru", "max_connection_rate_cps": 10_000, "connection_burst": 9,
         "without_state_every": 11, "tear_down_rate_cps": 1e6, "clear_s": 0.005, "flow_cost": 0.5,
     }  # fmt: skip
-    truth = told["truth"]
+    truth = request["truth"]
     assert (truth["seed"], truth["max_rate_fps"], truth["rate_scope"]) == (7, 100_000, "direction")
     assert (truth["buffer_frames"], truth["recovery_s"]) == (50, 0.02)
     assert truth["forward"] == faults | {
@@ -96,7 +96,7 @@ def test_every_limit_and_fault_is_told() -> None:
         ]
     }
     assert truth["reverse"] == {"loss_ratio": 0.0, "keep_order": False}
-    assert told["translation"] == {"pool": "198.19.0.1/32", "port_choice": "random"}
+    assert request["translation"] == {"pool": "198.19.0.1/32", "port_choice": "random"}
 
 
 STAND_IN = """\
@@ -128,7 +128,7 @@ for line in sys.stdin:
 
 
 class Bed:
-    """The driver with its stand-in, which records what it is told."""
+    """The driver with a stand-in for its program, which records all requests."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, left: int = 0, *, refuse: bool = False) -> None:
         self._record = folder / "requests"

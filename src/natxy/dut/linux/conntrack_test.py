@@ -20,7 +20,7 @@ OF_ITS_OWN = "tcp      6 300 ESTABLISHED src=192.0.2.2 dst=192.0.2.1 sport=3 dpo
 
 
 class MadeUpDut:
-    """A transport to a DUT whose every flush leaves the next of `counts` entries, `own` of them not the test's."""
+    """A transport to a DUT on which each flush leaves the next of `counts` entries, `own` of them the DUT's own."""
 
     def __init__(self, folder: Path, counts: Sequence[int] = (0,), own: int = 0) -> None:
         self.machine = MachineSysctls(state_file=folder / "state.json", root=folder)

@@ -14,7 +14,7 @@ from natxy.system.machine_sysctls import MachineSysctls
 
 
 class StandIn:
-    """A folder like the kernel's, of which core 0 has no switch; `online` follows the switches."""
+    """A folder like the kernel's, in which core 0 has no switch and `online` follows the switches."""
 
     def __init__(self, folder: Path, cores: int) -> None:
         self.sysfs = folder / "cpu"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that only natxy-reference has, besides those it shares with natxy-engine.
+"""The messages of natxy-reference that natxy-engine does not have.
 
-The program checks the same rules (engine/reference/). Parts of a plan's faults are sent as the plan has them.
+The program checks the same rules (engine/reference/). Some parts of a plan's faults are sent unchanged.
 """
 
 from __future__ import annotations

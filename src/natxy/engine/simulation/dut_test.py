@@ -11,16 +11,16 @@ from natxy.engine.simulation.dut import SimulatedTable
 from natxy.plan.gateways.limits import TablePolicy
 
 Batches = list[tuple[int, bool]]
-"""Connections that are made one after the other, and whether all that are there get a reply then."""
+"""Numbers of connections made one after the other; true if all connections then have a reply."""
 
 BATCHES = st.lists(st.tuples(st.integers(0, 40), st.booleans()), max_size=6)
 
 
 def connection_by_connection(capacity: int, policy: TablePolicy, batches: Batches) -> list[tuple[int, int, int]]:
-    """Brute force: after each batch, frames passed, connections of the batch that are left, and connections in all."""
+    """Returns by brute force, for each batch: frames passed, its connections kept, and all connections."""
     table: list[int] = []  # the least recently used first
     assured: set[int] = set()
-    number, collapsed, told = 0, False, []
+    number, collapsed, seen = 0, False, []
 
     def displaced(policy: TablePolicy) -> Sequence[int]:
         return {
@@ -41,27 +41,27 @@ def connection_by_connection(capacity: int, policy: TablePolicy, batches: Batche
             passed += 1
             table.append(one)
         number = first + new
-        told.append((passed, sum(kept >= first for kept in table), len(table)))
+        seen.append((passed, sum(kept >= first for kept in table), len(table)))
         if collapsed:
             break
         if replied:
             assured |= set(table)
-    return told
+    return seen
 
 
 @pytest.mark.parametrize("policy", TablePolicy)
 @given(capacity=st.integers(1, 50), batches=BATCHES)
 def test_counts_what_happens_to_every_single_connection(policy: TablePolicy, capacity: int, batches: Batches) -> None:
     table = SimulatedTable(capacity, policy)
-    told = []
+    seen = []
     for new, replied in batches:
         passed, kept = table.offer(new)
-        told.append((passed, kept, table.connections))
+        seen.append((passed, kept, table.connections))
         if table.collapsed:
             break
         if replied:
             table.reply(table.connections)
-    assert told == connection_by_connection(capacity, policy, batches)
+    assert seen == connection_by_connection(capacity, policy, batches)
 
 
 def test_early_drop_spares_what_had_a_reply_and_lru_does_not() -> None:

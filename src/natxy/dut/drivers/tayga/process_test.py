@@ -19,7 +19,7 @@ TRANSLATION = Translation(
 
 
 class Running(LocalTransport):
-    """A machine on which Tayga runs as process 77; it notes what it is asked."""
+    """A machine on which Tayga runs as process 77. It records all commands."""
 
     def __init__(self) -> None:
         super().__init__(MachineSysctls())
@@ -36,9 +36,9 @@ class Running(LocalTransport):
         return [line for line in self.asked if line.startswith("taskset")]
 
 
-@pytest.mark.parametrize(("own", "now", "anew"), [(None, "1,3", "1,3"), (2, None, "2")])
+@pytest.mark.parametrize(("own", "now", "later"), [(None, "1,3", "1,3"), (2, None, "2")])
 def test_it_runs_on_the_cores_that_it_is_given_unless_it_has_its_own(
-    own: int | None, now: str | None, anew: str
+    own: int | None, now: str | None, later: str
 ) -> None:
     transport = Running()
     tayga = TaygaProcess(transport, TRANSLATION, [], [], own)
@@ -47,5 +47,5 @@ def test_it_runs_on_the_cores_that_it_is_given_unless_it_has_its_own(
     transport.asked.clear()
     tayga.start()
     assert transport.pinnings() == [
-        f"taskset --cpu-list {anew} tayga --config /dev/stdin --pidfile /run/natxy-tayga-5.pid"
+        f"taskset --cpu-list {later} tayga --config /dev/stdin --pidfile /run/natxy-tayga-5.pid"
     ]
