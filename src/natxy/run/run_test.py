@@ -29,8 +29,9 @@ from natxy.report.words import states
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, RunRecord, RunState, State, TrialKind
 from natxy.run.events import RunListener
-from natxy.run.run import ENGINE_LOG, PLAN_FILE, resume_plan, run_plan
-from natxy.run.setup import Bed, Workbench
+from natxy.run.folder import ENGINE_LOG, PLAN_FILE
+from natxy.run.run import resume_plan, run_plan
+from natxy.run.setup import Setup, Setups
 
 SEARCH = {"min_rate": "1k", "max_rate": "1M", "error": 500}
 FORWARDING: dict[str, Any] = {"name": "forwarding", "procedure": "throughput"}
@@ -291,7 +292,7 @@ def test_an_engine_that_dies_ends_its_experiment_but_not_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     discarded: list[object] = []
-    monkeypatch.setattr(Workbench, "discard", lambda workbench: discarded.append(workbench))
+    monkeypatch.setattr(Setups, "discard", lambda setups: discarded.append(setups))
     others = [FORWARDING | {"name": name} for name in ("second", "third")]
     # The last of the first experiment and one of the third: an experiment that ended lies between them.
     code, run = measure(tmp_path / "whole", FORWARDING, *others)
@@ -317,13 +318,15 @@ def test_a_second_engine_in_a_row_that_dies_ends_the_run(tmp_path: Path) -> None
 
 
 def test_every_testbed_of_a_run_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_up = Workbench._set_up
+    set_up = Setups._set_up
 
-    def of_its_own(self: Workbench, stack: ExitStack, experiment: Experiment) -> Bed:
-        bed = set_up(self, stack, experiment)
-        return replace(bed, dut_description={"cores": experiment.name}, deviations=[*bed.deviations, experiment.name])
+    def of_its_own(self: Setups, stack: ExitStack, experiment: Experiment) -> Setup:
+        setup = set_up(self, stack, experiment)
+        return replace(
+            setup, dut_description={"cores": experiment.name}, deviations=[*setup.deviations, experiment.name]
+        )
 
-    monkeypatch.setattr(Workbench, "_set_up", of_its_own)
+    monkeypatch.setattr(Setups, "_set_up", of_its_own)
     fast, slow = ({"driver": "simulated", "forwarding_fps": rate} for rate in ("200k", "100k"))
     _, run = measure(
         tmp_path / "run", FORWARDING | {"name": "fast", "gateway": fast}, FORWARDING | {"name": "slow", "gateway": slow}

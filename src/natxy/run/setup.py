@@ -46,7 +46,7 @@ from natxy.testbeds.remote_hosts import HostsTestbed
 
 
 @dataclass(frozen=True)
-class Bed:
+class Setup:
     """A testbed in use. `sleep` passes over seconds of its time; `dut_cores`: all that frames can be steered
     to, none where that is the gateway's own business."""
 
@@ -60,7 +60,7 @@ class Bed:
     deviations: list[str]
 
 
-class Workbench:
+class Setups:
     """Leaving it removes everything that it set up."""
 
     def __init__(self, plan: ResolvedPlan, engine_log: Path) -> None:
@@ -68,12 +68,12 @@ class Workbench:
         self._engine_log = engine_log
         self._stack = ExitStack()
         self._made_for: tuple[AddressPlan, GatewayConfig, bool, Addresses | None] | None = None
-        self._bed: Bed | None = None
+        self._setup: Setup | None = None
         elsewhere = isinstance(plan.testbed, HostsConfig) and plan.testbed.is_elsewhere
         active = not (elsewhere or isinstance(plan.testbed, SimulatedTestbedConfig))
         self._background = Background(_niceness(plan), active=active)
 
-    def __enter__(self) -> Workbench:
+    def __enter__(self) -> Setups:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -82,23 +82,23 @@ class Workbench:
         finally:
             self._background.end()
 
-    def bed_for(self, experiment: Experiment) -> Bed:
+    def provide(self, experiment: Experiment) -> Setup:
         """DutError, PlanError or EngineDiedError when it cannot be set up; then nothing of it stays."""
         hosts = experiment.addresses if experiment.procedure.between_hosts else None
         # Once its cores were set, only a gateway that is set up anew has all that it has again.
         wanted = (experiment.address_plan, experiment.gateway, experiment.cores is None, hosts)
-        if self._bed is None or self._made_for != wanted:
+        if self._setup is None or self._made_for != wanted:
             self._clear_away()
             try:
                 with self._background.foreground():
-                    self._bed = self._set_up(self._stack, experiment)
+                    self._setup = self._set_up(self._stack, experiment)
             except BaseException:
                 self._clear_away()
                 raise
             self._made_for = wanted
-        with self._bed.gateway() as gateway:
-            _set_cores(gateway, self._bed.dut_cores, experiment)
-        return self._bed
+        with self._setup.gateway() as gateway:
+            _set_cores(gateway, self._setup.dut_cores, experiment)
+        return self._setup
 
     def discard(self) -> None:
         """Makes the next experiment start on a new testbed."""
@@ -106,11 +106,11 @@ class Workbench:
 
     def _clear_away(self) -> None:
         with interrupts_held_back():
-            self._bed = None
+            self._setup = None
             self._made_for = None
             self._stack.close()
 
-    def _set_up(self, stack: ExitStack, experiment: Experiment) -> Bed:
+    def _set_up(self, stack: ExitStack, experiment: Experiment) -> Setup:
         match self._plan.testbed:
             case LabConfig() as config:
                 return self._set_up_real(
@@ -139,7 +139,7 @@ class Workbench:
 
     def _set_up_real(
         self, stack: ExitStack, testbed: EngineTestbed, experiment: Experiment, *, set_links: bool = False
-    ) -> Bed:
+    ) -> Setup:
         self._background.avoid(testbed.cores.tester)
         gateway = self._set_up_gateway(stack, testbed, experiment, set_links=set_links)
         if experiment.procedure.between_hosts:
@@ -162,12 +162,12 @@ class Workbench:
 
     def _with_engine(
         self, stack: ExitStack, testbed: EngineTestbed, gateway: Gateway[Any], experiment: Experiment
-    ) -> Bed:
+    ) -> Setup:
         engine = self._engine_on(stack, testbed)
         gateway.wait_ready()
         engine.resolve_neighbors(neighbors_request(experiment))
         time.sleep(experiment.timing.learning_pause)
-        return Bed(
+        return Setup(
             tester=engine,
             gateway=self._in_hand(gateway),
             sleep=time.sleep,
@@ -180,13 +180,13 @@ class Workbench:
 
     def _with_hosts(
         self, stack: ExitStack, testbed: TestbedWithHosts, gateway: Gateway[Any], experiment: Experiment
-    ) -> Bed:
+    ) -> Setup:
         ends = stack.enter_context(testbed.hosts(experiment.addresses))
         hosts = Iperf3Hosts(ends[Side.LEFT], ends[Side.RIGHT], self._background.foreground)
         described = hosts.describe()
         gateway.wait_ready()
         time.sleep(experiment.timing.learning_pause)
-        return Bed(
+        return Setup(
             tester=hosts,
             gateway=self._in_hand(gateway),
             sleep=time.sleep,
@@ -197,12 +197,12 @@ class Workbench:
             deviations=[*testbed.deviations(), *testbed.host_deviations()],
         )
 
-    def _set_up_loop(self, stack: ExitStack, testbed: LoopTestbed, experiment: Experiment) -> Bed:
+    def _set_up_loop(self, stack: ExitStack, testbed: LoopTestbed, experiment: Experiment) -> Setup:
         stack.enter_context(testbed)
         self._background.avoid(testbed.cores.tester)
         engine = self._engine_on(stack, testbed)
         time.sleep(experiment.timing.learning_pause)
-        return Bed(
+        return Setup(
             tester=engine,
             gateway=self._in_hand(Wire(experiment.gateway)),
             sleep=time.sleep,
@@ -229,11 +229,11 @@ class Workbench:
         engine.open_ports(PortsOpen(ports=testbed.port_specs()))
         return engine
 
-    def _set_up_simulation(self, config: SimulatedTestbedConfig, experiment: Experiment) -> Bed:
+    def _set_up_simulation(self, config: SimulatedTestbedConfig, experiment: Experiment) -> Setup:
         assert isinstance(experiment.gateway, SimulatedConfig)
         dut = SimulatedDut(experiment.gateway, config.noise, self._plan.seed)
         engine, hosts = SimulatedEngine(dut, config.tester_limit), SimulatedHosts(dut)
-        return Bed(
+        return Setup(
             tester=hosts if experiment.procedure.between_hosts else engine,
             gateway=self._in_hand(SimulatedGateway(dut)),
             sleep=lambda _: None,

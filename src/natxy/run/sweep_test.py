@@ -13,7 +13,8 @@ from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
 from natxy.run.events import RunListener
-from natxy.run.run import PLAN_FILE, resume_plan, run_plan
+from natxy.run.folder import PLAN_FILE
+from natxy.run.run import resume_plan, run_plan
 
 PLAN = """\
 name: swept

@@ -10,7 +10,7 @@ from natxy.engine.client import EngineClient
 from natxy.errors import DutError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.procedures.common.streams import traffic_request
-from natxy.run.setup import Workbench
+from natxy.run.setup import Setups
 
 # As many frames as keep any tester busy for some milliseconds, and none for long.
 FRAMES: Final = 500_000
@@ -21,8 +21,8 @@ def fastest_fps(plan: ResolvedPlan, engine_log: Path) -> float:
     """Frames per second that came through the loop of `plan`'s first experiment. DutError where none did."""
     experiment = plan.experiments[0]
     timing = experiment.timing.model_copy(update={"trial": FRAMES / FLOOD_FPS})
-    with Workbench(plan, engine_log) as workbench:
-        engine = workbench.bed_for(experiment).tester
+    with Setups(plan, engine_log) as setups:
+        engine = setups.provide(experiment).tester
         assert isinstance(engine, EngineClient)
         request = traffic_request(experiment.model_copy(update={"timing": timing}), FLOOD_FPS, plan.seed)
         result = engine.run_trial(request)
