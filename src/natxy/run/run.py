@@ -137,7 +137,7 @@ def _start_recording(store: RunStore, plan: ResolvedPlan, folder: Path) -> dict[
         )
         tester = which_tester(plan.testbed)
         # Without a gateway it is the tester that is measured: its earlier self-test says nothing about this run.
-        if tester and plan.testbed.kind != "loop":
+        if tester and plan.testbed.has_gateway:
             store.set_self_test(tester, stored(tester))
         return {experiment.name: _add_experiment(store, experiment) for experiment in plan.experiments}
 

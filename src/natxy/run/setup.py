@@ -69,9 +69,7 @@ class Setups:
         self._stack = ExitStack()
         self._made_for: tuple[AddressPlan, GatewayConfig, bool, Addresses | None] | None = None
         self._setup: Setup | None = None
-        elsewhere = isinstance(plan.testbed, HostsConfig) and plan.testbed.is_elsewhere
-        active = not (elsewhere or isinstance(plan.testbed, SimulatedTestbedConfig))
-        self._background = Background(_niceness(plan), active=active)
+        self._background = Background(_niceness(plan), active=plan.testbed.is_local)
 
     def __enter__(self) -> Setups:
         return self

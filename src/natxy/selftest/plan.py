@@ -13,10 +13,7 @@ from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds import TestbedConfig
-from natxy.plan.testbeds.hardware import HardwareConfig
-from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.testbeds.loop import LoopConfig
-from natxy.plan.testbeds.memif import MemifConfig
 from natxy.plan.written import Plan
 
 FRAME_SIZES: Final = (512, 1518)
@@ -42,25 +39,19 @@ _WAYS: Final = {Directions.FORWARD: "one way", Directions.BIDIRECTIONAL: "both w
 
 
 def loop_of(testbed: TestbedConfig) -> LoopConfig:
-    """The same tester without its DUT. PlanError where nothing real sends."""
-    match testbed:
-        case LoopConfig():
-            return testbed
-        case LabConfig():
-            return LoopConfig(kind="loop", io=testbed.io, queues=testbed.queues, tester_cores=testbed.tester_cores)
-        case MemifConfig():
-            return LoopConfig(kind="loop", medium="memif", tester_cores=testbed.tester_cores)
-        case HardwareConfig():
-            return LoopConfig(
-                kind="loop",
-                medium="cable",
-                left=testbed.left,
-                right=testbed.right,
-                io=testbed.io,
-                queues=testbed.queues,
-                tester_cores=testbed.tester_cores,
-            )
-    raise PlanError(f"a testbed of kind {testbed.kind!r} has no ports to join; give a plan with a lab or hardware")
+    """Returns the same tester without its DUT; raises PlanError when the testbed has no ports on this machine."""
+    ports = testbed.engine_ports
+    if ports is None:
+        raise PlanError(f"a testbed of kind {testbed.kind!r} has no ports to join; give a plan with a lab or hardware")
+    return LoopConfig(
+        kind="loop",
+        medium=ports.medium,
+        left=ports.left,
+        right=ports.right,
+        io=ports.io,
+        queues=ports.queues,
+        tester_cores=ports.tester_cores,
+    )
 
 
 def probe_plan(testbed: LoopConfig) -> ResolvedPlan:

@@ -12,8 +12,8 @@ from natxy.dut.transport.base import Transport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortSpec
 from natxy.plan.experiment import Addresses
+from natxy.plan.testbeds.cores import CoreAssignment
 from natxy.tcp.iperf3 import Host
-from natxy.testbeds.cores import CoreAssignment
 
 
 class Testbed(Protocol):

@@ -14,11 +14,11 @@ from natxy.engine.messages.ports import PortSpec
 from natxy.engine.program import find_engine
 from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import USUAL_MTU
+from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.system.process_owner import Owner
 from natxy.tcp.iperf3 import Host
 from natxy.testbeds.cabled import CabledTestbed
-from natxy.testbeds.cores import CoreAssignment, assign_cores, named_cores
 from natxy.testbeds.host_namespaces import host_namespaces
 from natxy.testbeds.interfaces import disturbing_offloads
 from natxy.testbeds.namespaces import LabNamespaces
@@ -39,7 +39,7 @@ class HardwareTestbed(CabledTestbed):
             queues=config.queues,
             mtu=mtu,
         )
-        self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
+        self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0))
 
     def _take_ends(self) -> None:
         self._ports.take()

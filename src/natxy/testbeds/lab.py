@@ -7,6 +7,7 @@ the real kernel, between `dut-left` and `dut-right`.
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,13 +25,13 @@ from natxy.engine.program import find_engine
 from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.units import counted
+from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.system.cpu import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.tcp.iperf3 import Host
 from natxy.testbeds.built import BuiltTestbed
-from natxy.testbeds.cores import CoreAssignment, lab_cores, named_cores
 from natxy.testbeds.host_namespaces import host_namespaces
 from natxy.testbeds.namespaces import LabNamespaces, other_labs
 
@@ -73,7 +74,7 @@ class NetnsLab(BuiltTestbed):
         self._addresses = addresses
         self._machine = MachineSysctls()
         self._namespaces = LabNamespaces(Owner.current())
-        self.cores: CoreAssignment = lab_cores(config, dut_cores)
+        self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0), dut_cores)
         self.interfaces = _DUT_INTERFACES
         self._tester = NetnsTransport(self._namespaces.tester, self._machine)
         # A gateway in user space is a program that is started like any other, and stays where it was started.

@@ -16,11 +16,11 @@ from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.engine.program import find_engine
 from natxy.plan.model.addresses import USUAL_MTU
 from natxy.plan.model.units import counted
+from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.testbeds.built import BuiltTestbed
-from natxy.testbeds.cores import CoreAssignment, assign_cores, named_cores
 from natxy.testbeds.lab import OFFLOADS_OFF, SILENT_SYSCTLS, TESTER_MACS, veth_device
 from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.tester_ports import TesterPorts
@@ -48,7 +48,7 @@ class LoopTestbed(BuiltTestbed):
         if config.left and config.right:
             ports = {Side.LEFT: config.left, Side.RIGHT: config.right}
             self._cabled = TesterPorts(ports, self._machine, io=config.io, queues=config.queues, mtu=mtu)
-        self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
+        self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0))
 
     def _build(self) -> None:
         self._stack.callback(self._machine.release_all)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,11 +15,11 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.engine.program import find_engine
 from natxy.plan.model.addresses import USUAL_MTU
+from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.memif import MemifConfig
 from natxy.system.cpu import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.built import BuiltTestbed
-from natxy.testbeds.cores import CoreAssignment, lab_cores, named_cores
 
 
 class MemifTestbed(BuiltTestbed):
@@ -30,7 +31,7 @@ class MemifTestbed(BuiltTestbed):
         super().__init__()
         self._mtu = mtu
         self._sockets = Path()
-        self.cores: CoreAssignment = lab_cores(config)
+        self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0))
         self.transport: Transport = LocalTransport(MachineSysctls(), self.cores.dut)
 
     def _build(self) -> None:

@@ -13,7 +13,8 @@ from natxy.engine.messages.common import Side
 from natxy.errors import DutError, HostError, PlanError
 from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import USUAL_MTU, IPAddress, LinkAddresses
-from natxy.plan.testbeds.hosts import HostLocation, HostsConfig
+from natxy.plan.testbeds.hosts import HostsConfig
+from natxy.plan.testbeds.machines import HostLocation
 from natxy.tcp.iperf3 import Host
 from natxy.testbeds.cabled import CabledTestbed
 from natxy.testbeds.host_link import link_addresses, linked_host
