@@ -15,7 +15,7 @@ from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.testbeds.guest.files import find_guest
-from natxy.testbeds.kernels import runs_in_guest
+from natxy.testbeds.lab_kernels import runs_in_guest
 
 _CONFIG: Final[TypeAdapter[GatewayConfig]] = TypeAdapter(GatewayConfig)
 

@@ -9,7 +9,7 @@ from natxy.dut.base import Capability
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.testbeds.kernels import runs_in_guest
+from natxy.testbeds.lab_kernels import runs_in_guest
 
 
 def most_cores(plan: ResolvedPlan) -> int:

@@ -21,6 +21,7 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.run.setup import Setup, Setups
 from natxy.system.machine_sysctls import MachineSysctls
+from natxy.testbeds.base import Testbed
 
 
 @pytest.fixture
@@ -64,10 +65,10 @@ def test_ctrl_c_in_a_tear_down_comes_after_it(plan: ResolvedPlan, removed: list[
 def test_ctrl_c_in_the_tear_down_of_a_failed_set_up_comes_after_it(
     plan: ResolvedPlan, removed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> Setup:
+    def fail(*_: object) -> Testbed:
         raise DutError("no such gateway")
 
-    monkeypatch.setattr(Setups, "_set_up_simulation", fail)
+    monkeypatch.setattr("natxy.run.setup.create_testbed", fail)
     with Setups(plan, tmp_path / "engine.log") as setups:
         with pytest.raises(KeyboardInterrupt):
             setups.provide(plan.experiments[0])
@@ -92,7 +93,7 @@ def test_what_a_gateway_starts_while_it_is_measured_has_the_priority_of_its_set_
     plan = resolve(Plan.model_validate({"name": "p", "testbed": {"kind": "lab"}, "experiments": [wanted]}))
 
     def set_up(self: Setups, _: ExitStack, experiment: Experiment) -> Setup:
-        self._background.avoid([min(os.sched_getaffinity(0))])
+        self._niceness.avoid([min(os.sched_getaffinity(0))])
         transport = LocalTransport(MachineSysctls())
         gateway = CommandGateway(config, transport, DutInterfaces("eth1", "eth2"), experiment.address_plan)
         engine = SimulatedEngine(SimulatedDut(SimulatedConfig(), 0.0, seed=1))

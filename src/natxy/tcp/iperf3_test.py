@@ -101,7 +101,7 @@ def test_the_client_is_told_all_of_the_test() -> None:
 def test_a_server_that_is_not_reached_is_the_gateways_and_is_ended() -> None:
     right = Machine()
     error = "unable to connect to server: Connection timed out"
-    with pytest.raises(DutError, match=r"to 2001:2:0:64::c613:2, port 5201, .*Connection timed out; look at") as caught:
+    with pytest.raises(DutError, match=r"to 2001:2:0:64::c613:2, port 5201, .*timed out; check the") as caught:
         hosts(Machine({"end": {}, "error": error}), right).transfer(tcp_test(Directions.FORWARD))
     assert caught.value.exit_code == 4
     assert right.ran[-1] == ["pkill", "--pidfile", option(right.ran[0], "--pidfile")]
