@@ -15,8 +15,7 @@ from natxy.dut.transport.local import LocalTransport
 from natxy.errors import NatxyError
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.lab import LabConfig
-from natxy.system.cpu import cpu_flags, is_virtual_machine
-from natxy.system.machine import NOTICED_STEAL_PERCENT, QUIET_LOAD, MachineLoad
+from natxy.system.machine import NOTICED_STEAL_PERCENT, QUIET_LOAD, MachineLoad, cpu_flags, is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.namespaces import other_labs
 

@@ -23,9 +23,7 @@ from natxy.search.outcome import Attempt
 @pytest.mark.parametrize(
     ("received", "forwards"), [({800: 5, 100: 0, 200: 5}, False), ({800: 0, 100: 1, 200: 0}, True), ({100: 0}, False)]
 )
-def test_whether_a_gateway_forwards_shows_at_the_lowest_rate(
-    tmp_path: Path, received: dict[int, int], *, forwards: bool
-) -> None:
+def test_a_gateway_must_forward_at_the_lowest_rate(tmp_path: Path, received: dict[int, int], *, forwards: bool) -> None:
     with closing(RunStore(tmp_path / "run.sqlite")) as store, closing(PcapWriter(tmp_path / "foreign.pcap")) as foreign:
         recorder = TrialRecorder(1, store, foreign, RunListener())
     for number, (rate, frames) in enumerate(received.items(), 1):

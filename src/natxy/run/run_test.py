@@ -71,7 +71,7 @@ def medians(run: RunRecord) -> dict[str, float]:
     return {e.name: e.statistics.median for e in run.experiments if e.statistics}
 
 
-# Whole frames are counted: what a trial of half a second or of 20k connections cannot tell apart.
+# Frames are whole: a trial of half a second, or of 20k connections, resolves rates no finer than this.
 GRAIN = 2.1
 
 
@@ -109,9 +109,7 @@ def test_a_table_too_small_shows_in_the_connection_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("policy", "plain"), [("keep", 0), ("lru", 200_000), ("early-drop", 200_000)])
-def test_a_table_that_replaces_its_connections_fools_all_but_validation(
-    tmp_path: Path, policy: str, plain: float
-) -> None:
+def test_only_validation_finds_a_table_that_replaces_connections(tmp_path: Path, policy: str, plain: float) -> None:
     gateway = {"table_capacity": 10_000, "table_policy": policy, "connection_rate_fps": 200_000}
     _, run = measure(tmp_path / "run", RATE, VALIDATED, gateway=gateway)
     assert medians(run) == {"rate": pytest.approx(plain, abs=510), "validated": 0}
@@ -167,9 +165,7 @@ def test_the_testers_limit_ends_an_experiment_but_not_the_run(tmp_path: Path) ->
         (VALIDATED | {"search": {"min_rate": "50k", "max_rate": "150k", "error": 500}}, "phase 1 at 100 kcps"),
     ],
 )
-def test_the_testers_limit_is_that_of_the_trial_it_failed_in(
-    tmp_path: Path, experiment: dict[str, Any], trial: str
-) -> None:
+def test_the_testers_limit_names_the_trial_it_failed_in(tmp_path: Path, experiment: dict[str, Any], trial: str) -> None:
     _, run = measure(tmp_path / "run", experiment, testbed={"tester_limit": "99k"})
     assert run.experiments[0].reason.startswith(f"tester limit reached in {trial}: 3 tries")
 
@@ -181,7 +177,7 @@ def test_an_experiment_without_its_phase_1_rate_is_skipped(tmp_path: Path) -> No
     assert run.experiments[2].reason.endswith("'rate', which has no result: the tester's limit was reached")
 
 
-def test_a_tester_that_fell_short_leaves_the_gateway_without_blame(tmp_path: Path) -> None:
+def test_a_slow_tester_is_not_blamed_on_the_gateway(tmp_path: Path) -> None:
     never_prepared = PHASE2 | {"phase1_rate": "100k", "baseline": None}
     full, too_slow = {"table_capacity": 19_999}, {"tester_limit": "200k"}
     code, run = measure(tmp_path / "run", FORWARDING, never_prepared, gateway=full, testbed=too_slow)
@@ -212,7 +208,7 @@ def test_a_gateway_that_does_not_fit_ends_only_its_experiment(tmp_path: Path, mo
 
 
 class Fails(RunListener):
-    """Something goes wrong in the third trial."""
+    """Raises an error in the third trial."""
 
     def __init__(self, error: BaseException) -> None:
         self._error = error
@@ -262,7 +258,7 @@ def test_a_gateway_that_forwards_one_way_has_a_result(tmp_path: Path, experiment
         (RuntimeError("a mistake in natxy"), RunState.FAILED, State.FAILED),
     ],
 )
-def test_an_end_before_time_keeps_what_was_measured(
+def test_an_aborted_run_keeps_its_trials(
     tmp_path: Path, error: BaseException, state: RunState, experiment_state: State
 ) -> None:
     with pytest.raises(type(error)):
@@ -276,7 +272,7 @@ def test_an_end_before_time_keeps_what_was_measured(
 
 
 class EngineDies(RunListener):
-    """After these trials."""
+    """Raises EngineDiedError after these trials."""
 
     def __init__(self, *trials: int) -> None:
         self._deaths = trials
@@ -360,7 +356,7 @@ def test_repetitions_without_a_result_leave_the_median_of_the_others(
 
 
 class Stops(RunListener):
-    """Before anything is measured."""
+    """Raises an error before anything is measured."""
 
     def __init__(self, error: BaseException, engine_log: Path | None = None) -> None:
         self._error = error
@@ -387,7 +383,7 @@ def test_a_folder_that_was_there_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [EngineDiedError("it ended"), PlanError("no such device")])
-def test_what_the_engine_said_before_it_failed_stays(tmp_path: Path, error: NatxyError) -> None:
+def test_the_log_of_a_failed_engine_stays(tmp_path: Path, error: NatxyError) -> None:
     folder = tmp_path / "run"
     with pytest.raises(type(error)):
         measure(folder, FORWARDING, listener=Stops(error, folder / ENGINE_LOG))

@@ -37,7 +37,7 @@ def plan() -> ResolvedPlan:
 
 @pytest.fixture
 def removed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a tear-down has finished; Ctrl-C comes while it removes the gateway, the first of them."""
+    """Lists what a setup's removal has finished; Ctrl-C arrives while it removes the gateway, the first part."""
     finished: list[str] = []
     set_up = Setups._set_up
 
@@ -56,13 +56,13 @@ def removed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return finished
 
 
-def test_ctrl_c_in_a_tear_down_comes_after_it(plan: ResolvedPlan, removed: list[str], tmp_path: Path) -> None:
+def test_ctrl_c_while_a_setup_is_removed_is_delayed(plan: ResolvedPlan, removed: list[str], tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), Setups(plan, tmp_path / "engine.log") as setups:
         setups.provide(plan.experiments[0])
     assert removed == ["gateway", "lab"]
 
 
-def test_ctrl_c_in_the_tear_down_of_a_failed_set_up_comes_after_it(
+def test_ctrl_c_while_a_failed_setup_is_removed_is_delayed(
     plan: ResolvedPlan, removed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> Testbed:
@@ -76,12 +76,12 @@ def test_ctrl_c_in_the_tear_down_of_a_failed_set_up_comes_after_it(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may raise a priority again")
-def test_what_a_gateway_starts_while_it_is_measured_has_the_priority_of_its_set_up(
+def test_programs_that_a_gateway_starts_beside_a_trial_have_the_priority_of_its_set_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = tmp_path / "niceness"
-    tell = ["sh", "-c", f"nice >> {told}"]
-    config = CommandConfig(driver="command", stateful=True, clear=[tell], restart=[tell], set_cores=[tell])
+    noted = tmp_path / "niceness"
+    note = ["sh", "-c", f"nice >> {noted}"]
+    config = CommandConfig(driver="command", stateful=True, clear=[note], restart=[note], set_cores=[note])
     wanted = {
         "name": "x",
         "procedure": "connection-rate",
@@ -110,4 +110,4 @@ def test_what_a_gateway_starts_while_it_is_measured_has_the_priority_of_its_set_
             gateway.clear()
             gateway.timed_clear()
         assert os.getpriority(os.PRIO_PROCESS, 0) == 19
-    assert told.read_text().split() == [str(before)] * 4
+    assert noted.read_text().split() == [str(before)] * 4

@@ -14,7 +14,7 @@ def niceness() -> int:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may raise a priority again")
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
-def test_what_is_started_in_the_foreground_has_the_old_priority_and_all_cores() -> None:
+def test_the_foreground_has_the_original_priority_and_all_cores() -> None:
     before, cores = niceness(), os.sched_getaffinity(0)
     avoided = min(cores)
     own = Niceness()

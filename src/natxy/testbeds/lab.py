@@ -28,7 +28,7 @@ from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.units import counted
 from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.lab import LabConfig
-from natxy.system.cpu import is_virtual_machine
+from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.tcp.hosts import TcpHosts
@@ -170,8 +170,8 @@ class NetnsLab(EngineTestbed):
             )
         if self._config.io == "af_packet":
             sentences.append(
-                "The kernel makes net_af_packet wait for the gateway, so a gateway at its limit may show as a tester "
-                "that is late or as back-pressure instead of as lost frames."
+                "The kernel makes net_af_packet wait for the gateway, so a gateway at its limit may cause late "
+                "frames or back-pressure at the tester instead of lost frames."
             )
         elif not self.cores.shared:
             sentences.append(

@@ -25,7 +25,7 @@ class ReferenceLab(NetnsLab):
     _dut_sysctls: ClassVar[Mapping[str, int]] = SILENT_SYSCTLS
 
     def deviations(self) -> list[str]:
-        own = "What was measured is natxy's own reference gateway: the results tell of the tester and of the lab."
+        own = "The gateway is natxy's own reference program: the results describe the tester and the lab."
         return [*super().deviations(), own]
 
     def _set_links(self) -> None:

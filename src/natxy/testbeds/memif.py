@@ -19,7 +19,7 @@ from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import USUAL_MTU, AddressPlan
 from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.memif import MemifConfig
-from natxy.system.cpu import is_virtual_machine
+from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.base import EngineTestbed
 
@@ -66,9 +66,9 @@ class MemifTestbed(EngineTestbed):
         return {"i/o": "net_memif"}
 
     def deviations(self) -> list[str]:
-        sentences = ["What was measured is natxy's own reference gateway: the results tell of the tester alone."]
+        sentences = ["The gateway is natxy's own reference program: the results describe the tester alone."]
         if self.cores.shared:
-            sentences.append("Tester and gateway share a core, so that neither keeps its times.")
+            sentences.append("Tester and gateway share a core, so that neither can keep its times.")
         if is_virtual_machine():
             sentences.append("This is a virtual machine: time that its host takes away from a core shows as delay.")
         return sentences

@@ -28,8 +28,10 @@ from natxy.testbeds.simulated import SimulatedTestbed
 
 @dataclass(frozen=True)
 class TestbedNeeds:
-    """What a plan and an experiment ask of a testbed. `dut_cores`: the most cores that an experiment of the plan gives
-    its gateway."""
+    """Holds what a plan and an experiment need of a testbed.
+
+    `dut_cores`: the most cores that an experiment of the plan gives its gateway.
+    """
 
     addresses: AddressPlan
     gateway: GatewayConfig
