@@ -12,7 +12,7 @@ import pytest
 
 from natxy.results.reader import RunReader
 from natxy.results.records import State
-from natxy.testbeds.kernels import takes_module
+from natxy.testbeds.lab_kernels import takes_module
 from tests.guest_test import guest_is_built
 from tests.run_test import engine_is_built
 

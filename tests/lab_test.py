@@ -32,7 +32,6 @@ from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
-from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.lab import NetnsLab
 from natxy.testbeds.namespaces import LabNamespaces, other_labs, remove_stale_labs, stale_labs
 from tests.lab_frames import INSIDE, IPV4, IPV6, OUTSIDE, namespace_of_tester, send_one, traces
@@ -76,8 +75,7 @@ def addresses(request: pytest.FixtureRequest) -> AddressPlan:
 @pytest.mark.usefixtures("clean_machine")
 class TestLab:
     def test_description_of_what_is_there(self) -> None:
-        testbed: EngineTestbed = NetnsLab(LabConfig(io="af_packet", queues=2, dut_cores=[0]), IPV4)
-        with testbed as lab:
+        with NetnsLab(LabConfig(io="af_packet", queues=2, dut_cores=[0]), IPV4) as lab:
             assert [spec.device for spec in lab.port_specs()] == [
                 "net_af_packet0,iface=left,qpairs=2",
                 "net_af_packet1,iface=right,qpairs=2",

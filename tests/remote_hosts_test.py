@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from natxy.results.reader import RunReader
-from natxy.testbeds.host_link import TABLE
+from natxy.testbeds.host_links import TABLE
 from tests.sshd import Sshd, needs_sshd, running_sshd
 
 pytestmark = [

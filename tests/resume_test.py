@@ -26,8 +26,8 @@ from natxy.report.words import states
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState, State
 from natxy.run.events import RunListener
-from natxy.run.folder_lock import sole_owner
-from natxy.run.run import PLAN_FILE, resume_plan, run_plan
+from natxy.run.folder import PLAN_FILE, sole_owner
+from natxy.run.run import resume_plan, run_plan
 from natxy.tcp.simulated import SimulatedHosts
 from tests.trials import Kept, begun, kept_trials
 
@@ -220,7 +220,7 @@ def test_a_host_that_failed_is_tried_again(tmp_path: Path, monkeypatch: pytest.M
 
 def test_what_cannot_be_resumed_is_said(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    with pytest.raises(PlanError, match="is no run folder"):
+    with pytest.raises(PlanError, match="is not a run folder"):
         resume_plan(plan(), folder, RunListener())
     with pytest.raises(KeyboardInterrupt):
         run_plan(plan(), folder, Stops(KeyboardInterrupt(), after=3))

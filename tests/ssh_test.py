@@ -136,6 +136,9 @@ class DutAlone(CabledTestbed):
     def _take_ends(self) -> None:
         pass
 
+    def description(self) -> dict[str, str]:
+        return {}
+
 
 def test_settings_are_given_back_by_the_run_after_a_killed_one(tmp_path: Path) -> None:
     programs = tmp_path / "programs"

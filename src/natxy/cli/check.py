@@ -23,7 +23,6 @@ from natxy.plan.model.search import Search
 from natxy.plan.model.traffic import PortRange
 from natxy.plan.model.units import Percent, Unit, format_duration, format_quantity, format_rate, times
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
-from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.plan.yaml.loading import load_plan
 from natxy.run.cores import check_cores
 from natxy.run.estimate import estimate_s, experiment_s
@@ -70,7 +69,7 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
         for line in _of_sweep(plan, cells) if cells[0].sweep else _lines(cells[0]):
             yield f"   {line}"
     yield ""
-    if not isinstance(plan.testbed, SimulatedTestbedConfig):
+    if not plan.testbed.in_virtual_time:
         # Tables of any other kind natxy knows nothing about.
         tracked = any(experiment.gateway.keeps_conntrack for experiment in plan.experiments)
         looked_at, left = ["the cores"], ["root"]

@@ -88,7 +88,7 @@ def test_run_leaves_a_run_folder_with_the_right_numbers(plan: Path, tmp_path: Pa
     assert rate.values == [pytest.approx(90_000, abs=1010)] * 2
     again = natxy("run", plan, "--output", "out", cwd=tmp_path)
     assert again.returncode == 2
-    assert "out is there already" in again.stderr
+    assert "out exists already" in again.stderr
 
 
 @pytest.mark.parametrize(("streams", "tester_limit", "code"), [("2>&-", "1M", 0), ("", "100k", 3), ("2>&1", "1M", 0)])

@@ -14,7 +14,8 @@ from natxy.cli.run import end, measured, prepare, say_how_to_go_on
 from natxy.errors import PlanError
 from natxy.plan.yaml.loading import load_plan
 from natxy.results.reader import RunReader
-from natxy.run.run import PLAN_FILE, resume_plan
+from natxy.run.folder import PLAN_FILE
+from natxy.run.run import resume_plan
 
 
 def resume(folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)]) -> None:

@@ -17,8 +17,6 @@ from natxy.cli.report import show
 from natxy.cli.watch import LiveWatch, PlainWatch
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.testbeds.hosts import HostsConfig
-from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.plan.yaml.loading import load_plan
 from natxy.results.store import RESULTS_FILE
 from natxy.run.cores import check_cores
@@ -74,8 +72,7 @@ def run(
 def prepare(plan: ResolvedPlan) -> None:
     """Before any folder is made: PlanError where nothing real can be measured, and what dead runs left is removed."""
     check_cores(plan)
-    elsewhere = isinstance(plan.testbed, HostsConfig) and plan.testbed.is_elsewhere
-    if not elsewhere and not isinstance(plan.testbed, SimulatedTestbedConfig):
+    if plan.testbed.is_local:
         for other in prepare_machine():
             warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")
 

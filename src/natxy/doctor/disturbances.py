@@ -14,13 +14,9 @@ from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import NatxyError
 from natxy.plan.testbeds import TestbedConfig
-from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.plan.testbeds.lab import LabConfig
-from natxy.plan.testbeds.ports import SharedMachine
-from natxy.system.cpu import cpu_flags, is_virtual_machine
-from natxy.system.machine import NOTICED_STEAL_PERCENT, QUIET_LOAD, MachineLoad
+from natxy.system.machine import NOTICED_STEAL_PERCENT, QUIET_LOAD, MachineLoad, cpu_flags, is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
-from natxy.testbeds.cores import assign_cores, lab_cores
 from natxy.testbeds.namespaces import other_labs
 
 CPUS: Final = Path("/sys/devices/system/cpu")
@@ -42,7 +38,7 @@ def probe_disturbances(testbed: TestbedConfig | None = None) -> list[Finding]:
         load(here),
         *_other_runs(),
         connection_table(here),
-        *(probe_interfaces(testbed, here) if isinstance(testbed, HardwareConfig) else []),
+        *_tester_ports(testbed, here),
     ]
 
 
@@ -64,21 +60,18 @@ def _cores(testbed: TestbedConfig) -> list[Finding]:
 def _sharing(testbed: TestbedConfig, usable: Sequence[int]) -> list[Finding]:
     name = "tester's and gateway's cores"
     try:
-        match testbed:
-            case SharedMachine():
-                cores = lab_cores(testbed)
-            case HardwareConfig():
-                cores = assign_cores(usable, testbed.tester_cores, ())
-            case _:
-                return []
+        cores = testbed.assign_cores(usable) if testbed.has_gateway else None
     except NatxyError as error:
         return [Finding(name, False, str(error), "choose others in the plan's testbed")]
+    if cores is None:
+        return []
     who = f"tester {_listed(cores.tester)}, gateway {_listed(cores.dut) or 'elsewhere'}, control {cores.main}"
     if cores.shared:
         remedy = "give the machine a second core: a gateway at its limit slows a tester on its core, and loses no frame"
         return [Finding(name, None, f"{who}: shared", remedy)]
-    if isinstance(testbed, HardwareConfig) and testbed.dut.ssh is None:
-        one = "if tester and DUT are one machine" if testbed.dut.may_be_elsewhere else "tester and DUT are one machine"
+    location = testbed.dut_location
+    if location and location.ssh is None:
+        one = "if tester and DUT are one machine" if location.may_be_elsewhere else "tester and DUT are one machine"
         remedy = f"{one}: steer the DUT's interrupts to other cores than the tester's"
         return [Finding(name, None, f"tester {_listed(cores.tester)}, gateway unknown", remedy)]
     beside = {sibling for core in cores.tester for sibling in _siblings(core)} - set(cores.tester)
@@ -86,6 +79,11 @@ def _sharing(testbed: TestbedConfig, usable: Sequence[int]) -> list[Finding]:
         remedy = "choose `tester_cores` and `dut_cores` on different physical cores, or switch hyper-threading off"
         return [Finding(name, None, f"{who}: core {_listed(both)} is a hardware thread of a tester's core", remedy)]
     return [Finding(name, True, f"{who}: apart")]
+
+
+def _tester_ports(testbed: TestbedConfig | None, here: Transport) -> list[Finding]:
+    ports = testbed.engine_ports if testbed and testbed.has_gateway else None
+    return probe_interfaces(ports, here) if ports else []
 
 
 def _siblings(core: int) -> set[int]:

@@ -7,19 +7,19 @@ from typing import Final
 
 from natxy.doctor.finding import Finding, unless
 from natxy.dut.transport.base import Transport
-from natxy.plan.testbeds.hardware import HardwareConfig
+from natxy.plan.testbeds.ports import EnginePorts
 from natxy.testbeds.interfaces import INTERFACES, parse_offloads
 
 _PORTS_HASHED: Final = "L4 bytes 0 & 1"
 
 
-def probe_interfaces(testbed: HardwareConfig, here: Transport) -> list[Finding]:
+def probe_interfaces(ports: EnginePorts, here: Transport) -> list[Finding]:
     """Of the tester's ports that are interfaces of the kernel; others are DPDK's alone, which sets them."""
-    wanted = [port.interface for port in (testbed.left, testbed.right) if port.interface]
+    wanted = [port.interface for port in ports.of_cable.values() if port.interface]
     return [
         finding
         for name in wanted
-        for finding in _missing(name, here) or [_offloads(name, here), *_opened_queues(name, here, testbed)]
+        for finding in _missing(name, here) or [_offloads(name, here), *_opened_queues(name, here, ports)]
     ]
 
 
@@ -53,10 +53,10 @@ def _queues(interface: str, machine: Transport) -> int:
     return sum(name.startswith("rx-") for name in listed.split())
 
 
-def _opened_queues(interface: str, here: Transport, testbed: HardwareConfig) -> list[Finding]:
-    name, wanted = f"{interface}: receive queues", testbed.queues
+def _opened_queues(interface: str, here: Transport, ports: EnginePorts) -> list[Finding]:
+    name, wanted = f"{interface}: receive queues", ports.queues
     there = _queues(interface, here)
-    if there < wanted or (there > wanted and testbed.io == "af_xdp"):
+    if there < wanted or (there > wanted and ports.io == "af_xdp"):
         # AF_XDP takes its frames from the first queues only.
         lost = "" if there < wanted else "; frames of the others would be lost"
         remedy = f"ethtool -L {interface} combined {wanted}, or `queues: {there}` in the plan's testbed"

@@ -70,7 +70,7 @@ def found(card: Card, queues: int = 1, io: str = "af_xdp") -> dict[str, tuple[bo
             "queues": queues,
         }
     )
-    findings = probe_interfaces(testbed, card)
+    findings = probe_interfaces(testbed.engine_ports, card)
     assert all((finding.remedy is None) == (finding.ok is True) for finding in findings)
     return {finding.name.removeprefix("ens1f0: "): (finding.ok, finding.value) for finding in findings}
 

@@ -22,7 +22,6 @@ from natxy.dut.transport.local import run_program
 from natxy.engine.program import find_engine
 from natxy.errors import NatxyError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.testbeds.hosts import HostsConfig
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.guest.files import find_guest
 from natxy.testbeds.namespaces import stale_labs
@@ -37,14 +36,15 @@ THIS_MACHINE: Final = "this machine"
 def probe_machines(plan: ResolvedPlan | None = None) -> dict[str, list[Finding]]:
     """Looks at the machine natxy runs on, and at those that `plan` needs besides (None: a lab is measured in): what was
     found, by the machine. Raises nothing: what cannot be found out is a finding too."""
-    if plan and isinstance(plan.testbed, HostsConfig) and plan.testbed.is_elsewhere:
-        return probe_places(plan)
+    places = probe_places(plan) if plan else {}
+    if places and plan and not plan.testbed.is_local:
+        return places
     here = [
         *(finding for probe in _PROBES for finding in probe()),
         *_gateways(plan),
         *probe_disturbances(plan.testbed if plan else None),
     ]
-    return {THIS_MACHINE: here, **(probe_places(plan) if plan else {})}
+    return {THIS_MACHINE: here, **places}
 
 
 def _root() -> list[Finding]:

@@ -14,23 +14,15 @@ from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
-from natxy.plan.testbeds.hardware import HardwareConfig
-from natxy.plan.testbeds.hosts import HostsConfig
-from natxy.plan.testbeds.loop import LoopConfig
-from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.testbeds.guest.files import find_guest
-from natxy.testbeds.kernels import runs_in_guest
+from natxy.testbeds.lab_kernels import runs_in_guest
 
 _CONFIG: Final[TypeAdapter[GatewayConfig]] = TypeAdapter(GatewayConfig)
 
 
 def looks_here(plan: ResolvedPlan) -> bool:
     """The gateways run on this machine, so that it can be known beforehand whether they can."""
-    match plan.testbed:
-        case HardwareConfig(dut=dut) | HostsConfig(dut=dut):
-            return dut.ssh is None
-        case testbed:
-            return not isinstance(testbed, LoopConfig | SimulatedTestbedConfig)
+    return plan.testbed.gateway_is_local
 
 
 def missing_programs(plan: ResolvedPlan) -> dict[str, list[str]]:
@@ -39,8 +31,7 @@ def missing_programs(plan: ResolvedPlan) -> dict[str, list[str]]:
     for experiment in plan.experiments if looks_here(plan) else ():
         gateway = experiment.gateway
         lines = [f"{gateway.driver}: {reason}" for reason in why_not(gateway)]
-        here = not isinstance(plan.testbed, HostsConfig)
-        if experiment.procedure.between_hosts and here and not shutil.which("iperf3"):
+        if experiment.procedure.between_hosts and plan.testbed.has_ports and not shutil.which("iperf3"):
             lines.append(f"{experiment.procedure.name}: iperf3 is not installed: apt install iperf3")
         for line in lines:
             lacking.setdefault(line, []).append(experiment.name)

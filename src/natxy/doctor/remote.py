@@ -19,8 +19,6 @@ from natxy.dut.transport.base import Transport
 from natxy.dut.transport.ssh import SshTransport
 from natxy.errors import DutError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.testbeds.hardware import HardwareConfig
-from natxy.plan.testbeds.hosts import HostsConfig
 from natxy.plan.testbeds.machines import DutLocation, LinkSetUp
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.cabled import dut_transport
@@ -48,15 +46,12 @@ class _Place:
 
 def probe_places(plan: ResolvedPlan) -> dict[str, list[Finding]]:
     """By the places' names, such as `DUT, ssh root@dut.lab`; none of a testbed that this machine makes."""
-    match plan.testbed:
-        case HardwareConfig(dut=dut):
-            places = [_dut(dut, plan)]
-        case HostsConfig(dut=dut, left=left, right=right):
-            hosts = (("left host", left), ("right host", right))
-            places = [_Place(name, SshTransport(host.ssh), (host.interface,), _OF_A_HOST) for name, host in hosts]
-            places.append(_dut(dut, plan))
-        case _:
-            places = []
+    places = [
+        _Place(f"{side} host", SshTransport(host.ssh), (host.interface,), _OF_A_HOST)
+        for side, host in plan.testbed.remote_hosts.items()
+    ]
+    if location := plan.testbed.dut_location:
+        places.append(_dut(location, plan))
     return {f"{place.name}, {place.transport.describe()}": [*_probe(place)] for place in places}
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from natxy.errors import PlanError
 from natxy.plan.address_presets import resolve_addresses, resolve_translation
 from natxy.plan.cells import linked
-from natxy.plan.checks.plan import check_experiment, check_references, check_testbed
+from natxy.plan.checks.plan import check_experiment, check_references
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan
 from natxy.plan.model.background import resolve_background
 from natxy.plan.model.loss_tolerance import LossTolerance
@@ -23,9 +23,6 @@ from natxy.plan.model.units import Percent, Rate, format_duration, format_quanti
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.procedures.maximum_rate import MaximumRate
 from natxy.plan.testbeds import TestbedConfig
-from natxy.plan.testbeds.lab import LabConfig
-from natxy.plan.testbeds.loop import LoopConfig
-from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.plan.written import ExperimentPlan, Plan, PortsPlan
 
 DEFAULT_ALPHA: Final = 0.5
@@ -49,7 +46,7 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
     cells; those that a rate is taken from stay with them.
     """
     plan = plan.model_copy(update={"experiments": linked(plan.experiments)})
-    problems: list[Problem] = [*check_testbed(plan.testbed)]
+    problems: list[Problem] = [*plan.testbed.problems()]
     experiments: list[Experiment] = []
     for number, own in enumerate(plan.experiments):
         location: Location = ("experiments", number)
@@ -232,17 +229,17 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
 
 
 def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[str]:
-    if isinstance(testbed, LoopConfig):
+    if not testbed.has_gateway:
         return ["There is no gateway: what is measured is the tester itself."]
     sentences: list[str] = []
     by_frames = [experiment for experiment in experiments if not experiment.procedure.between_hosts]
-    if by_frames and not isinstance(testbed, SimulatedTestbedConfig):
+    if by_frames and not testbed.in_virtual_time:
         sentences.append(
             "Neighbours are resolved once, when a gateway is set up; RFC 2544 §23 sends learning frames before each "
             "trial."
         )
     for experiment in experiments:
-        if experiment.line_rate is not None and isinstance(testbed, LabConfig):
+        if experiment.line_rate is not None and testbed.nominal_line_rate:
             line = format_rate(experiment.line_rate, "bit/s")
             sentences.append(
                 f"The line rate of {line} is nominal: a lab's links are software, so that more than the theoretical "

@@ -24,7 +24,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
-from natxy.run.setup import Bed, Workbench
+from natxy.run.setup import Setup, Setups
 
 SEARCH = {"kind": "mlrsearch", "min_rate": "1k", "max_rate": "1M", "error": "0.5%"}
 THROUGHPUT: dict[str, Any] = {"name": "forwarding", "procedure": "throughput"}
@@ -95,12 +95,12 @@ def test_a_slow_tester_is_told_apart(tmp_path: Path) -> None:
 def test_over_a_loop_the_testers_limit_is_what_is_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    def set_up(self: Workbench, _: ExitStack, experiment: Experiment) -> Bed:
+    def set_up(self: Setups, _: ExitStack, experiment: Experiment) -> Setup:
         assert isinstance(experiment.gateway, WireConfig)
         engine = SimulatedEngine(SimulatedDut(SimulatedConfig(forwarding_fps=10e6)), tester_limit_fps=500_000)
-        return Bed(engine, self._in_hand(Wire(experiment.gateway)), lambda _: None, (), {}, {}, {}, [])
+        return Setup(engine, self._in_hand(Wire(experiment.gateway)), lambda _: None, (), {}, {}, {}, [])
 
-    monkeypatch.setattr(Workbench, "_set_up", set_up)
+    monkeypatch.setattr(Setups, "_set_up", set_up)
     search = {"kind": kind, "min_rate": "10k", "max_rate": "1M", "error": "1%"}
     wire = {"name": "w", "procedure": "throughput", "gateway": "wire", "search": search}
     plan = Plan.model_validate(

@@ -8,11 +8,6 @@ import re
 from pydantic import BaseModel, ConfigDict
 
 from natxy.plan.testbeds import TestbedConfig
-from natxy.plan.testbeds.hardware import HardwareConfig
-from natxy.plan.testbeds.lab import LabConfig
-from natxy.plan.testbeds.loop import LoopConfig
-from natxy.plan.testbeds.memif import MemifConfig
-from natxy.plan.testbeds.ports import TesterPort
 from natxy.system.machine import describe_machine
 
 
@@ -41,29 +36,16 @@ class Tester(BaseModel):
 
 
 def which_tester(testbed: TestbedConfig) -> Tester | None:
-    """None where nothing real sends."""
-    match testbed:
-        case LabConfig() | LoopConfig(medium="veth"):
-            ports, driver = "veth", f"net_{testbed.io}"
-        case LoopConfig(left=TesterPort() as left, right=TesterPort() as right):
-            ports, driver = _cabled(left, right, testbed.io)
-        case HardwareConfig():
-            ports, driver = _cabled(testbed.left, testbed.right, testbed.io)
-        case MemifConfig() | LoopConfig():
-            ports, driver = "memif", "net_memif"
-        case _:
-            return None
+    """Returns None for a testbed without an engine of this machine."""
+    ports = testbed.engine_ports
+    if ports is None:
+        return None
     machine = describe_machine()
     return Tester(
         host=machine["host"],
         processor=machine["processor"],
-        ports=ports,
-        driver=driver,
-        queues=1 if isinstance(testbed, MemifConfig) else testbed.queues,
-        workers=len(testbed.tester_cores or (0,)),
+        ports=ports.name,
+        driver=ports.driver,
+        queues=ports.queues,
+        workers=len(ports.tester_cores or (0,)),
     )
-
-
-def _cabled(left: TesterPort, right: TesterPort, io: str) -> tuple[str, str]:
-    names = [port.pci or port.interface or "" for port in (left, right)]
-    return "+".join(names), "a driver of DPDK's own" if left.pci else f"net_{io}"

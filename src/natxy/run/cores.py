@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many of a gateway's cores do packet work: what can be known before measuring."""
+"""Checks before a run whether gateways can have the cores that their experiments ask for."""
 
 from __future__ import annotations
 
@@ -9,47 +9,31 @@ from natxy.dut.base import Capability
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.testbeds.hardware import HardwareConfig
-from natxy.plan.testbeds.hosts import HostsConfig
-from natxy.plan.testbeds.lab import LabConfig
-from natxy.plan.testbeds.loop import LoopConfig
-from natxy.plan.testbeds.memif import MemifConfig
-from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
-from natxy.testbeds.cores import assign_cores, lab_cores
-from natxy.testbeds.kernels import runs_in_guest
+from natxy.testbeds.lab_kernels import runs_in_guest
 
 
 def most_cores(plan: ResolvedPlan) -> int:
+    """Returns the largest number of cores that an experiment gives its gateway, at least 1."""
     return max((experiment.cores or 1 for experiment in plan.experiments), default=1)
 
 
 def check_cores(plan: ResolvedPlan) -> None:
-    """PlanError where the testbed doesn't have the cores that the plan names or asks for, or where a gateway's driver
-    cannot set how many it uses."""
-    match plan.testbed:
-        case LabConfig() as lab:
-            available: int | None = len(lab_cores(lab, most_cores(plan)).dut)
-        case HardwareConfig(dut=dut) | HostsConfig(dut=dut):
-            # Behind ssh they are counted when the DUT is set up; this machine's are not the gateway's alone.
-            available = None if dut.ssh else 0
-        case LoopConfig() as loop:
-            assign_cores(os.sched_getaffinity(0), loop.tester_cores, ())
-            available = 0
-        case MemifConfig():
-            available = 0
-        case SimulatedTestbedConfig() as simulated:
-            available = simulated.dut_cores
+    """Raises PlanError when the testbed lacks cores that the plan names or asks for, or when a gateway's driver cannot
+    set how many it uses."""
+    available = plan.testbed.dut_core_count(os.sched_getaffinity(0), most_cores(plan))
     for experiment in plan.experiments:
-        if experiment.cores is not None:
-            if isinstance(plan.testbed, LabConfig) and runs_in_guest(experiment.gateway):
-                raise PlanError(
-                    f"{experiment.name}: {experiment.gateway.driver} runs in user-mode Linux here, which has one "
-                    "virtual CPU; remove `cores`"
-                )
-            _check(experiment, experiment.cores, available)
+        if experiment.cores is None:
+            continue
+        if plan.testbed.runs_guests and runs_in_guest(experiment.gateway):
+            raise PlanError(
+                f"{experiment.name}: {experiment.gateway.driver} runs in user-mode Linux here, which has one "
+                "virtual CPU; remove `cores`"
+            )
+        _check(experiment, experiment.cores, available)
 
 
 def _check(experiment: Experiment, cores: int, available: int | None) -> None:
+    """`available`: cores of the gateway; None when only the DUT knows."""
     gateway = experiment.gateway
     driver = gateway.driver
     can_set_cores = Capability.SET_CORES in GATEWAYS[driver].capabilities_of(gateway)

@@ -52,7 +52,7 @@ def test_without_cores_a_gateway_uses_all_it_has(tmp_path: Path) -> None:
     assert summary.median == pytest.approx(50_000 * 6.25, abs=210)
 
 
-def test_jool_has_its_cores_set_on_a_machine_of_its_own_but_not_in_a_guest(
+def test_jool_takes_cores_on_its_own_machine_but_not_in_a_guest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gateway = "gateway: {driver: jool, kernel: user-mode}\n  translation: nat64\n"
@@ -68,15 +68,13 @@ def test_jool_has_its_cores_set_on_a_machine_of_its_own_but_not_in_a_guest(
         check_cores(load(tmp_path, plan.replace("kind: simulated, dut_cores: 8", "kind: lab")))
 
 
-def test_a_testbed_with_fewer_cores_is_told_before_measuring(tmp_path: Path) -> None:
+def test_too_few_cores_are_an_error_before_measuring(tmp_path: Path) -> None:
     check_cores(scale_up(tmp_path))
     with pytest.raises(PlanError, match=r"^forwarding/cores=8 asks for 8 of .* but this testbed has 4 for it"):
         check_cores(scale_up(tmp_path, "dut_cores: 8", "dut_cores: 4"))
 
 
-def test_a_lab_gives_as_many_cores_as_the_plan_asks_if_there_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lab_gives_as_many_cores_as_the_plan_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = """\
         name: lab
         experiments:
@@ -108,7 +106,7 @@ def test_cores_behind_ssh_are_counted_when_the_dut_is_set_up(tmp_path: Path) -> 
         check_cores(load(tmp_path, HARDWARE.replace("ssh: root@dut.lab, ", "")))
 
 
-def test_a_gateway_of_ones_own_needs_commands_for_its_cores(tmp_path: Path) -> None:
+def test_a_command_gateway_needs_commands_for_its_cores(tmp_path: Path) -> None:
     for place in (HARDWARE, HARDWARE.replace("ssh: root@dut.lab, ", "")):
         with pytest.raises(PlanError, match="no commands for `cores`; give it `set_cores`"):
             check_cores(load(tmp_path, place.replace("linux-forward", "{driver: command}")))

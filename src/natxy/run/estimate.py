@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""About how long a plan takes, from its settings alone."""
+"""Estimates from its settings how long a plan takes to measure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
 from natxy.procedures.registry import procedure_of
 
-# Setting up a testbed and its engine.
+# Seconds to set up a testbed and start its engine.
 SET_UP_S: Final = 3.0
 
 
@@ -19,7 +19,7 @@ def estimate_s(plan: ResolvedPlan) -> float:
 
 def experiment_s(plan: ResolvedPlan, experiment: Experiment) -> float:
     steps = experiment.repeat * expected_steps(experiment)
-    if plan.testbed.kind == "simulated":
+    if plan.testbed.in_virtual_time:
         return 0.001 * steps
     traffic_s = procedure_of(experiment).expected_step_s(experiment, _phase1_fps(plan, experiment))
     clear_s = experiment.gateway.clear_s if experiment.gateway.keeps_connections else 0.0
@@ -27,7 +27,7 @@ def experiment_s(plan: ResolvedPlan, experiment: Experiment) -> float:
 
 
 def expected_steps(experiment: Experiment) -> int:
-    """Of one repetition."""
+    """Returns about how many steps one repetition takes."""
     return procedure_of(experiment).expected_steps(experiment)
 
 

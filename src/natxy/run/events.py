@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run tells whoever watches it."""
+"""Defines the events that a run reports while it measures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from natxy.tcp.hosts import Transfer
 
 
 class RunListener:
-    """Hears of everything and does nothing; override what you want to know. Calls are quick: a trial waits for them."""
+    """Receives every event of a run and ignores it; subclasses override the methods they need.
+
+    The run waits for each call, `progress` even in the middle of a trial: return quickly.
+    """
 
     def run_started(self, folder: Path) -> None: ...
 
@@ -32,7 +35,7 @@ class RunListener:
     def trial_finished(self, trial: FinishedTrial) -> None: ...
 
     def test_finished(self, number: int, found: Mapping[str, Transfer]) -> None:
-        """Test `number` of a repetition, between hosts; `found` by direction."""
+        """Reports test `number` of a repetition between hosts; `found` is keyed by direction."""
 
     def repetition_finished(self, number: int, result: ProcedureResult) -> None: ...
 

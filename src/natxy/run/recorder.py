@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps every trial of a repetition, and says from them why it ended without a result."""
+"""Stores every trial of a repetition, and explains from the trials why the repetition has no result."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 from natxy.tcp.hosts import TcpTest, Transfer
 
 
-class TrialKeeper:
-    """Stores each trial of a repetition, then tells the listener."""
+class TrialRecorder:
+    """Stores each trial of one repetition, then reports it to the listener."""
 
-    def __init__(self, store: RunStore, foreign: PcapWriter, listener: RunListener) -> None:
+    def __init__(self, repetition_id: int, store: RunStore, foreign: PcapWriter, listener: RunListener) -> None:
+        self._repetition_id = repetition_id
         self._store = store
         self._foreign = foreign
         self._listener = listener
-        self.repetition_id = 0
         self._last_invalid: FinishedTrial | None = None
         self._last_failed_phase1: FinishedTrial | None = None
         self._lowest_rate = math.inf
         self._at_lowest_rate: list[FinishedTrial] = []
 
     def limit_reason(self, limit: TesterLimitReached) -> str:
-        """A step may have several trials, each with its own rate: names the one that the tester failed in."""
+        """Explains the tester's limit by the last invalid trial: the trials of one step may have different rates."""
         trial = self._last_invalid
         assert trial is not None
         invalid = "all" if limit.invalid == limit.tries else str(limit.invalid)
@@ -44,16 +44,19 @@ class TrialKeeper:
         )
 
     def check_forwarding(self, result: ProcedureResult) -> None:
-        """DutError after a search in which no rate passed, when of its lowest rate nothing came through at all."""
+        """Raises DutError when no rate of a search passed and no frame arrived at the lowest one."""
         if result.lower_bound is not None or result.upper_bound is None:
             return
-        _check_any_came_through(self._at_lowest_rate, ", the search's lowest rate")
+        _check_any_arrived(self._at_lowest_rate, ", the search's lowest rate")
 
     def without_connections(self, never: NeverPrepared, experiment: Experiment) -> ProcedureResult:
-        """What a repetition ends with that phase 1 never prepared; DutError when nothing at all came through in it."""
+        """Returns the result of a repetition whose phase 1 always failed: no figures, and a remark that says why.
+
+        Raises DutError when no frame of that phase 1 arrived.
+        """
         trial = self._last_failed_phase1
         assert trial is not None
-        _check_any_came_through([trial])
+        _check_any_arrived([trial])
         others = ", the others were invalid" if never.unprepared < never.tries else ""
         return ProcedureResult(
             dict.fromkeys(figure.name for figure in experiment.procedure.figures),
@@ -71,7 +74,7 @@ class TrialKeeper:
 
     def finished(self, trial: FinishedTrial) -> None:
         self._store.add_trial(
-            self.repetition_id,
+            self._repetition_id,
             number=trial.attempt.step,
             attempt=trial.attempt.number,
             kind=trial.kind,
@@ -91,10 +94,11 @@ class TrialKeeper:
             record = TransferRecord(
                 number, direction, started_at, test.duration_s, transfer.goodput_bps, transfer.retransmits
             )
-            self._store.add_transfer(self.repetition_id, record)
+            self._store.add_transfer(self._repetition_id, record)
         self._listener.test_finished(number, found)
 
     def replayed(self, trial: FinishedTrial) -> None:
+        """Notes a trial that is already stored."""
         if trial.attempt.rate == self._lowest_rate:
             self._at_lowest_rate.append(trial)
         if trial.result.verdict == Verdict.INVALID:
@@ -103,12 +107,12 @@ class TrialKeeper:
             self._last_failed_phase1 = trial
 
 
-def _check_any_came_through(trials: Sequence[FinishedTrial], which: str = "") -> None:
-    """`which`: words that follow the last trial's title."""
+def _check_any_arrived(trials: Sequence[FinishedTrial], which: str = "") -> None:
+    """Raises DutError when no frame of `trials` arrived; `which` follows the last trial's title in the error."""
     streams = [stream for trial in trials for stream in trial.result.streams]
     if any(stream.received + stream.corrupt + stream.misrouted for stream in streams):
         return
     raise DutError(
         f"the gateway forwards nothing: none of {sum(stream.sent for stream in streams):,} frames came through in "
-        f"{trials[-1].title}{which}; look at the gateway's routes and rules"
+        f"{trials[-1].title}{which}; check the gateway's routes and rules"
     )

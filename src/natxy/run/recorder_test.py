@@ -16,27 +16,25 @@ from natxy.results.pcap import PcapWriter
 from natxy.results.records import Purpose, TrialKind
 from natxy.results.store import RunStore
 from natxy.run.events import RunListener
-from natxy.run.recorder import TrialKeeper
+from natxy.run.recorder import TrialRecorder
 from natxy.search.outcome import Attempt
 
 
 @pytest.mark.parametrize(
     ("received", "forwards"), [({800: 5, 100: 0, 200: 5}, False), ({800: 0, 100: 1, 200: 0}, True), ({100: 0}, False)]
 )
-def test_whether_a_gateway_forwards_shows_at_the_lowest_rate(
-    tmp_path: Path, received: dict[int, int], *, forwards: bool
-) -> None:
+def test_a_gateway_must_forward_at_the_lowest_rate(tmp_path: Path, received: dict[int, int], *, forwards: bool) -> None:
     with closing(RunStore(tmp_path / "run.sqlite")) as store, closing(PcapWriter(tmp_path / "foreign.pcap")) as foreign:
-        keeper = TrialKeeper(store, foreign, RunListener())
+        recorder = TrialRecorder(1, store, foreign, RunListener())
     for number, (rate, frames) in enumerate(received.items(), 1):
         stream = SimpleNamespace(sent=10, received=frames, corrupt=0, misrouted=0)
         result = cast(TrialResult, SimpleNamespace(verdict=Verdict.FAIL, streams=[stream]))
         attempt = Attempt(number, 1, rate)
-        keeper.attempt_started(attempt)
-        keeper.replayed(FinishedTrial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, "", result))
+        recorder.attempt_started(attempt)
+        recorder.replayed(FinishedTrial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, "", result))
     none_passed = ProcedureResult({}, lower_bound=None, upper_bound=100)
     if forwards:
-        keeper.check_forwarding(none_passed)
+        recorder.check_forwarding(none_passed)
         return
     with pytest.raises(DutError, match="none of 10 frames came through in traffic at 100 fps per direction"):
-        keeper.check_forwarding(none_passed)
+        recorder.check_forwarding(none_passed)

@@ -29,8 +29,9 @@ from natxy.report.words import states
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, RunRecord, RunState, State, TrialKind
 from natxy.run.events import RunListener
-from natxy.run.run import ENGINE_LOG, PLAN_FILE, resume_plan, run_plan
-from natxy.run.setup import Bed, Workbench
+from natxy.run.folder import ENGINE_LOG, PLAN_FILE
+from natxy.run.run import resume_plan, run_plan
+from natxy.run.setup import Setup, Setups
 
 SEARCH = {"min_rate": "1k", "max_rate": "1M", "error": 500}
 FORWARDING: dict[str, Any] = {"name": "forwarding", "procedure": "throughput"}
@@ -70,7 +71,7 @@ def medians(run: RunRecord) -> dict[str, float]:
     return {e.name: e.statistics.median for e in run.experiments if e.statistics}
 
 
-# Whole frames are counted: what a trial of half a second or of 20k connections cannot tell apart.
+# Frames are whole: a trial of half a second, or of 20k connections, resolves rates no finer than this.
 GRAIN = 2.1
 
 
@@ -108,9 +109,7 @@ def test_a_table_too_small_shows_in_the_connection_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("policy", "plain"), [("keep", 0), ("lru", 200_000), ("early-drop", 200_000)])
-def test_a_table_that_replaces_its_connections_fools_all_but_validation(
-    tmp_path: Path, policy: str, plain: float
-) -> None:
+def test_only_validation_finds_a_table_that_replaces_connections(tmp_path: Path, policy: str, plain: float) -> None:
     gateway = {"table_capacity": 10_000, "table_policy": policy, "connection_rate_fps": 200_000}
     _, run = measure(tmp_path / "run", RATE, VALIDATED, gateway=gateway)
     assert medians(run) == {"rate": pytest.approx(plain, abs=510), "validated": 0}
@@ -166,9 +165,7 @@ def test_the_testers_limit_ends_an_experiment_but_not_the_run(tmp_path: Path) ->
         (VALIDATED | {"search": {"min_rate": "50k", "max_rate": "150k", "error": 500}}, "phase 1 at 100 kcps"),
     ],
 )
-def test_the_testers_limit_is_that_of_the_trial_it_failed_in(
-    tmp_path: Path, experiment: dict[str, Any], trial: str
-) -> None:
+def test_the_testers_limit_names_the_trial_it_failed_in(tmp_path: Path, experiment: dict[str, Any], trial: str) -> None:
     _, run = measure(tmp_path / "run", experiment, testbed={"tester_limit": "99k"})
     assert run.experiments[0].reason.startswith(f"tester limit reached in {trial}: 3 tries")
 
@@ -180,7 +177,7 @@ def test_an_experiment_without_its_phase_1_rate_is_skipped(tmp_path: Path) -> No
     assert run.experiments[2].reason.endswith("'rate', which has no result: the tester's limit was reached")
 
 
-def test_a_tester_that_fell_short_leaves_the_gateway_without_blame(tmp_path: Path) -> None:
+def test_a_slow_tester_is_not_blamed_on_the_gateway(tmp_path: Path) -> None:
     never_prepared = PHASE2 | {"phase1_rate": "100k", "baseline": None}
     full, too_slow = {"table_capacity": 19_999}, {"tester_limit": "200k"}
     code, run = measure(tmp_path / "run", FORWARDING, never_prepared, gateway=full, testbed=too_slow)
@@ -211,7 +208,7 @@ def test_a_gateway_that_does_not_fit_ends_only_its_experiment(tmp_path: Path, mo
 
 
 class Fails(RunListener):
-    """Something goes wrong in the third trial."""
+    """Raises an error in the third trial."""
 
     def __init__(self, error: BaseException) -> None:
         self._error = error
@@ -261,7 +258,7 @@ def test_a_gateway_that_forwards_one_way_has_a_result(tmp_path: Path, experiment
         (RuntimeError("a mistake in natxy"), RunState.FAILED, State.FAILED),
     ],
 )
-def test_an_end_before_time_keeps_what_was_measured(
+def test_an_aborted_run_keeps_its_trials(
     tmp_path: Path, error: BaseException, state: RunState, experiment_state: State
 ) -> None:
     with pytest.raises(type(error)):
@@ -275,7 +272,7 @@ def test_an_end_before_time_keeps_what_was_measured(
 
 
 class EngineDies(RunListener):
-    """After these trials."""
+    """Raises EngineDiedError after these trials."""
 
     def __init__(self, *trials: int) -> None:
         self._deaths = trials
@@ -291,7 +288,7 @@ def test_an_engine_that_dies_ends_its_experiment_but_not_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     discarded: list[object] = []
-    monkeypatch.setattr(Workbench, "discard", lambda workbench: discarded.append(workbench))
+    monkeypatch.setattr(Setups, "discard", lambda setups: discarded.append(setups))
     others = [FORWARDING | {"name": name} for name in ("second", "third")]
     # The last of the first experiment and one of the third: an experiment that ended lies between them.
     code, run = measure(tmp_path / "whole", FORWARDING, *others)
@@ -317,13 +314,15 @@ def test_a_second_engine_in_a_row_that_dies_ends_the_run(tmp_path: Path) -> None
 
 
 def test_every_testbed_of_a_run_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_up = Workbench._set_up
+    set_up = Setups._set_up
 
-    def of_its_own(self: Workbench, stack: ExitStack, experiment: Experiment) -> Bed:
-        bed = set_up(self, stack, experiment)
-        return replace(bed, dut_description={"cores": experiment.name}, deviations=[*bed.deviations, experiment.name])
+    def of_its_own(self: Setups, stack: ExitStack, experiment: Experiment) -> Setup:
+        setup = set_up(self, stack, experiment)
+        return replace(
+            setup, dut_description={"cores": experiment.name}, deviations=[*setup.deviations, experiment.name]
+        )
 
-    monkeypatch.setattr(Workbench, "_set_up", of_its_own)
+    monkeypatch.setattr(Setups, "_set_up", of_its_own)
     fast, slow = ({"driver": "simulated", "forwarding_fps": rate} for rate in ("200k", "100k"))
     _, run = measure(
         tmp_path / "run", FORWARDING | {"name": "fast", "gateway": fast}, FORWARDING | {"name": "slow", "gateway": slow}
@@ -357,7 +356,7 @@ def test_repetitions_without_a_result_leave_the_median_of_the_others(
 
 
 class Stops(RunListener):
-    """Before anything is measured."""
+    """Raises an error before anything is measured."""
 
     def __init__(self, error: BaseException, engine_log: Path | None = None) -> None:
         self._error = error
@@ -384,7 +383,7 @@ def test_a_folder_that_was_there_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [EngineDiedError("it ended"), PlanError("no such device")])
-def test_what_the_engine_said_before_it_failed_stays(tmp_path: Path, error: NatxyError) -> None:
+def test_the_log_of_a_failed_engine_stays(tmp_path: Path, error: NatxyError) -> None:
     folder = tmp_path / "run"
     with pytest.raises(type(error)):
         measure(folder, FORWARDING, listener=Stops(error, folder / ENGINE_LOG))

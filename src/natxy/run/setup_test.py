@@ -20,8 +20,9 @@ from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.run.setup import Bed, Workbench
+from natxy.run.setup import Setup, Setups
 from natxy.system.machine_sysctls import MachineSysctls
+from natxy.testbeds.base import Testbed
 
 
 @pytest.fixture
@@ -37,9 +38,9 @@ def plan() -> ResolvedPlan:
 
 @pytest.fixture
 def removed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a tear-down has finished; Ctrl-C comes while it removes the gateway, the first of them."""
+    """Lists what a setup's removal has finished; Ctrl-C arrives while it removes the gateway, the first part."""
     finished: list[str] = []
-    set_up = Workbench._set_up
+    set_up = Setups._set_up
 
     def remove_gateway() -> None:
         ident = threading.main_thread().ident
@@ -47,41 +48,41 @@ def removed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         signal.pthread_kill(ident, signal.SIGINT)
         finished.append("gateway")
 
-    def with_things_to_remove(self: Workbench, stack: ExitStack, experiment: Experiment) -> Bed:
+    def with_things_to_remove(self: Setups, stack: ExitStack, experiment: Experiment) -> Setup:
         stack.callback(finished.append, "lab")
         stack.callback(remove_gateway)
         return set_up(self, stack, experiment)
 
-    monkeypatch.setattr(Workbench, "_set_up", with_things_to_remove)
+    monkeypatch.setattr(Setups, "_set_up", with_things_to_remove)
     return finished
 
 
-def test_ctrl_c_in_a_tear_down_comes_after_it(plan: ResolvedPlan, removed: list[str], tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), Workbench(plan, tmp_path / "engine.log") as workbench:
-        workbench.bed_for(plan.experiments[0])
+def test_ctrl_c_while_a_setup_is_removed_is_delayed(plan: ResolvedPlan, removed: list[str], tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), Setups(plan, tmp_path / "engine.log") as setups:
+        setups.provide(plan.experiments[0])
     assert removed == ["gateway", "lab"]
 
 
-def test_ctrl_c_in_the_tear_down_of_a_failed_set_up_comes_after_it(
+def test_ctrl_c_while_a_failed_setup_is_removed_is_delayed(
     plan: ResolvedPlan, removed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> Bed:
+    def fail(*_: object) -> Testbed:
         raise DutError("no such gateway")
 
-    monkeypatch.setattr(Workbench, "_set_up_simulation", fail)
-    with Workbench(plan, tmp_path / "engine.log") as workbench:
+    monkeypatch.setattr("natxy.run.setup.create_testbed", fail)
+    with Setups(plan, tmp_path / "engine.log") as setups:
         with pytest.raises(KeyboardInterrupt):
-            workbench.bed_for(plan.experiments[0])
+            setups.provide(plan.experiments[0])
         assert removed == ["gateway", "lab"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may raise a priority again")
-def test_what_a_gateway_starts_while_it_is_measured_has_the_priority_of_its_set_up(
+def test_programs_that_a_gateway_starts_beside_a_trial_have_the_priority_of_its_set_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = tmp_path / "niceness"
-    tell = ["sh", "-c", f"nice >> {told}"]
-    config = CommandConfig(driver="command", stateful=True, clear=[tell], restart=[tell], set_cores=[tell])
+    noted = tmp_path / "niceness"
+    note = ["sh", "-c", f"nice >> {noted}"]
+    config = CommandConfig(driver="command", stateful=True, clear=[note], restart=[note], set_cores=[note])
     wanted = {
         "name": "x",
         "procedure": "connection-rate",
@@ -92,22 +93,22 @@ def test_what_a_gateway_starts_while_it_is_measured_has_the_priority_of_its_set_
     }
     plan = resolve(Plan.model_validate({"name": "p", "testbed": {"kind": "lab"}, "experiments": [wanted]}))
 
-    def set_up(self: Workbench, _: ExitStack, experiment: Experiment) -> Bed:
-        self._background.avoid([min(os.sched_getaffinity(0))])
+    def set_up(self: Setups, _: ExitStack, experiment: Experiment) -> Setup:
+        self._niceness.avoid([min(os.sched_getaffinity(0))])
         transport = LocalTransport(MachineSysctls())
         gateway = CommandGateway(config, transport, DutInterfaces("eth1", "eth2"), experiment.address_plan)
         engine = SimulatedEngine(SimulatedDut(SimulatedConfig(), 0.0, seed=1))
-        return Bed(engine, self._in_hand(gateway), lambda _: None, (), {}, {}, {}, [])
+        return Setup(engine, self._in_hand(gateway), lambda _: None, (), {}, {}, {}, [])
 
-    monkeypatch.setattr(Workbench, "_set_up", set_up)
+    monkeypatch.setattr(Setups, "_set_up", set_up)
     before = os.getpriority(os.PRIO_PROCESS, 0)
-    with Workbench(plan, tmp_path / "engine.log") as workbench:
-        bed = workbench.bed_for(plan.experiments[0])
+    with Setups(plan, tmp_path / "engine.log") as setups:
+        setup = setups.provide(plan.experiments[0])
         cores = os.sched_getaffinity(0)
-        with bed.gateway() as gateway:
+        with setup.gateway() as gateway:
             assert os.sched_getaffinity(0) == cores, "the cores that measure are left alone"
             gateway.restart()
             gateway.clear()
             gateway.timed_clear()
         assert os.getpriority(os.PRIO_PROCESS, 0) == 19
-    assert told.read_text().split() == [str(before)] * 4
+    assert noted.read_text().split() == [str(before)] * 4

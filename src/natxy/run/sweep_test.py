@@ -13,7 +13,8 @@ from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
 from natxy.run.events import RunListener
-from natxy.run.run import PLAN_FILE, resume_plan, run_plan
+from natxy.run.folder import PLAN_FILE
+from natxy.run.run import resume_plan, run_plan
 
 PLAN = """\
 name: swept
@@ -76,7 +77,7 @@ class _Killed(RunListener):
             raise KeyboardInterrupt
 
 
-def test_a_sweep_that_was_cut_short_goes_on_and_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
+def test_an_interrupted_sweep_resumes_with_the_same_result(tmp_path: Path) -> None:
     plan = load(tmp_path, PLAN)
     assert run_plan(plan, tmp_path / "whole", RunListener()) == 0
     whole = RunReader(tmp_path / "whole").run

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast a tester is when asked for more than it can send: where a self-test begins to search."""
+"""Measures the rate of a tester that is offered more than it can send, the upper end of a self-test's searches."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from natxy.engine.client import EngineClient
 from natxy.errors import DutError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.procedures.common.streams import traffic_request
-from natxy.run.setup import Workbench
+from natxy.run.setup import Setups
 
-# As many frames as keep any tester busy for some milliseconds, and none for long.
+# Enough frames to keep any tester busy for some milliseconds, and few enough not to take long.
 FRAMES: Final = 500_000
 FLOOD_FPS: Final = 200e6
 
 
 def fastest_fps(plan: ResolvedPlan, engine_log: Path) -> float:
-    """Frames per second that came through the loop of `plan`'s first experiment. DutError where none did."""
+    """Returns the frames per second that arrived over the loop of `plan`'s first experiment. Raises DutError when none
+    arrived."""
     experiment = plan.experiments[0]
     timing = experiment.timing.model_copy(update={"trial": FRAMES / FLOOD_FPS})
-    with Workbench(plan, engine_log) as workbench:
-        engine = workbench.bed_for(experiment).tester
+    with Setups(plan, engine_log) as setups:
+        engine = setups.provide(experiment).tester
         assert isinstance(engine, EngineClient)
         request = traffic_request(experiment.model_copy(update={"timing": timing}), FLOOD_FPS, plan.seed)
         result = engine.run_trial(request)

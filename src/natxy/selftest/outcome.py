@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a run over a loop to what the tester found out about itself."""
+"""Computes the result of a self-test from a run over a loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from natxy.results.tester import Tester
 
 
 def self_test_of(run: RunRecord, tester: Tester) -> SelfTest:
-    """What a run over a loop says of `tester`. PlanError where it found no ceiling."""
+    """Returns the limits of `tester` that the run found. Raises PlanError when it found no highest rate."""
     ceilings = [_ceiling(each) for each in run.experiments if each.procedure == "throughput" and each.values]
     if not ceilings:
         reasons = "; ".join(dict.fromkeys(each.reason for each in run.experiments if each.reason))
@@ -54,7 +54,7 @@ def _ceiling(experiment: ExperimentRecord) -> Ceiling:
 
 
 def _pacing(experiment: ExperimentRecord) -> PacingError:
-    """The best repetition: what disturbs a tester from outside says little of how it paces."""
+    """Returns the errors of the best repetition: disturbances from outside say little about the tester's pacing."""
     trials = [repetition.trials[-1] for repetition in experiment.repetitions]
     measured: list[Pacing] = [trial.result.streams[0].pacing for trial in trials]
     best = min(measured, key=lambda pacing: pacing.p999_ns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan that a self-test carries out: the tester's ports joined to each other, and searched for their limits."""
+"""Makes the plan of a self-test: searches for the tester's highest rates with its ports joined to each other."""
 
 from __future__ import annotations
 
@@ -13,23 +13,20 @@ from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds import TestbedConfig
-from natxy.plan.testbeds.hardware import HardwareConfig
-from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.testbeds.loop import LoopConfig
-from natxy.plan.testbeds.memif import MemifConfig
 from natxy.plan.written import Plan
 
 FRAME_SIZES: Final = (512, 1518)
-"""Besides the smallest of each family."""
+"""Measured besides the smallest frame of each family."""
 PACING_RATES_FPS: Final = (10_000, 100_000, 1_000_000)
 PACING_S: Final = 1.0
 TRIAL_S: Final = 0.1
 REPEAT: Final = 2
 ERROR: Final = "5%"
 MIN_RATE_FPS: Final = 1000
-# Above what was sent when asked for more than can be sent: that was a short trial.
+# Upper end of a search, relative to the rate of the flood, which was a short trial.
 HEADROOM: Final = 1.25
-# Of the rate one way, what one core can send each way at the very most.
+# The most that one core can send each way, relative to its rate one way.
 SHARED: Final = 0.7
 
 _VARIANTS: Final[dict[str, dict[str, Any]]] = {
@@ -42,29 +39,23 @@ _WAYS: Final = {Directions.FORWARD: "one way", Directions.BIDIRECTIONAL: "both w
 
 
 def loop_of(testbed: TestbedConfig) -> LoopConfig:
-    """The same tester without its DUT. PlanError where nothing real sends."""
-    match testbed:
-        case LoopConfig():
-            return testbed
-        case LabConfig():
-            return LoopConfig(kind="loop", io=testbed.io, queues=testbed.queues, tester_cores=testbed.tester_cores)
-        case MemifConfig():
-            return LoopConfig(kind="loop", medium="memif", tester_cores=testbed.tester_cores)
-        case HardwareConfig():
-            return LoopConfig(
-                kind="loop",
-                medium="cable",
-                left=testbed.left,
-                right=testbed.right,
-                io=testbed.io,
-                queues=testbed.queues,
-                tester_cores=testbed.tester_cores,
-            )
-    raise PlanError(f"a testbed of kind {testbed.kind!r} has no ports to join; give a plan with a lab or hardware")
+    """Returns the same tester without its DUT; raises PlanError when the testbed has no ports on this machine."""
+    ports = testbed.engine_ports
+    if ports is None:
+        raise PlanError(f"a testbed of kind {testbed.kind!r} has no ports to join; give a plan with a lab or hardware")
+    return LoopConfig(
+        kind="loop",
+        medium=ports.medium,
+        left=ports.left,
+        right=ports.right,
+        io=ports.io,
+        queues=ports.queues,
+        tester_cores=ports.tester_cores,
+    )
 
 
 def probe_plan(testbed: LoopConfig) -> ResolvedPlan:
-    """One experiment, of the traffic that costs a tester the least."""
+    """Returns a plan with one experiment, whose traffic costs a tester the least."""
     return _plan(testbed, [_rate_search(Family.IPV4, SMALLEST_FRAME[Family.IPV4], "fixed", Directions.FORWARD, 1e9)])
 
 
@@ -77,8 +68,10 @@ def selftest_plan(
     repeat: int = REPEAT,
     trial_s: float = TRIAL_S,
 ) -> ResolvedPlan:
-    """`fastest_fps`: what the tester sent one way when asked for more than it can send. Every variant of the smallest
-    frame, and the costliest one of each of `frame_sizes`."""
+    """Returns searches with every variant of the smallest frame, and with the costliest variant of each frame size.
+
+    `fastest_fps`: the rate one way of a tester that was offered more than it can send.
+    """
     one_core = len(testbed.tester_cores or (0,)) == 1
     most = {
         Directions.FORWARD: fastest_fps * HEADROOM,
@@ -91,7 +84,7 @@ def selftest_plan(
 def _experiments(
     families: Sequence[Family], frame_sizes: Sequence[int], most: Mapping[Directions, float]
 ) -> Iterator[dict[str, Any]]:
-    # Those of one set of addresses follow each other, on one testbed.
+    # Experiments with the same addresses follow each other, so that they share a testbed.
     for family in families:
         smallest = SMALLEST_FRAME[family]
         yield from (_rate_search(family, smallest, "fixed", ways, most[ways]) for ways in _WAYS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The signals that ask natxy to end."""
+"""Handles the signals that ask natxy to end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
-    """Handles SIGINT before and after a verb, when there is nothing to tidy up."""
+    """Handles SIGINT before and after a verb, when there is nothing to clean up."""
     with suppress(OSError):
         os.write(2, b"natxy: interrupted\n")
     os._exit(INTERRUPTED)
@@ -23,10 +23,9 @@ def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
 
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
-    """Interrupts that come while this lasts are delivered when it ends. For the main thread, and for tidying up: half
-    of it would leave a lab behind.
+    """Delays interrupts until the context ends, so that a clean-up in the main thread is never left half done.
 
-    Programs inherit it, so start none here that outlives it.
+    Programs inherit the blocked signals: start none here that outlives the context.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
     try:

@@ -15,7 +15,7 @@ def interrupt_this_thread() -> None:
     signal.pthread_kill(ident, signal.SIGINT)
 
 
-def test_an_interrupt_comes_when_the_work_is_done() -> None:
+def test_an_interrupt_is_delayed_to_the_end_of_the_context() -> None:
     done = []
 
     def work() -> None:
@@ -30,7 +30,7 @@ def test_an_interrupt_comes_when_the_work_is_done() -> None:
     assert done == ["inner", "outer"]
 
 
-def test_afterwards_nothing_is_held_back() -> None:
+def test_interrupts_are_not_delayed_afterwards() -> None:
     with interrupts_held_back():
         pass
     with pytest.raises(KeyboardInterrupt):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the report says of the machine natxy runs on."""
+"""Describes the machine that natxy runs on: its parts, its load, its processor's features."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ NOTICED_STEAL_PERCENT: Final = 1.0
 
 
 class MachineLoad(BaseModel):
-    """At a moment. `minute`: mean of the last one, of all processes. Ticks are those of all cores since boot, None
-    where Linux doesn't tell `stolen_ticks`, which a virtual machine's host took away."""
+    """Holds the load at one moment.
+
+    `minute`: the mean load of the last minute. Ticks count the time of all cores since boot; `stolen_ticks` are those
+    that a virtual machine's host took away, None when Linux does not report them.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -27,14 +30,14 @@ class MachineLoad(BaseModel):
 
     @classmethod
     def now(cls) -> MachineLoad:
-        """OSError without Linux's /proc."""
+        """Reads the present load. Raises OSError without Linux's /proc."""
         # user nice system idle iowait irq softirq steal, in ticks since boot (proc(5)).
         ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
         return cls(minute=os.getloadavg()[0], all_ticks=sum(ticks), stolen_ticks=ticks[7] if len(ticks) > 7 else None)
 
 
 class LoadOfRun(BaseModel):
-    """`sessions`: when the run began and when it ended, for each time that it was under way."""
+    """Holds the load at the beginning and the end of each session of a run; a resumed run has several sessions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -49,15 +52,18 @@ class LoadOfRun(BaseModel):
         return facts if steal is None else {**facts, "steal time": f"{steal:.2f} %"}
 
     def remark(self) -> str:
-        """By the doctor's rule; empty of a machine that was quiet. The load at the end has the run itself in it."""
+        """Returns a warning about a machine that was busy, or an empty string, by the same limits as `natxy doctor`.
+
+        The load at the end does not count: it includes the run itself.
+        """
         busy = max((began.minute for began, _ in self.sessions), default=0.0)
         steal = self._steal_percent or 0.0
         words = [
             f"its load was {busy:.2f} when the run began" if busy >= QUIET_LOAD else "",
             f"its host took {steal:.2f} % of the cores' time away" if steal >= NOTICED_STEAL_PERCENT else "",
         ]
-        told = " and ".join(filter(None, words))
-        return told and f"The machine was busy with other things: {told}. See `natxy doctor`."
+        warnings = " and ".join(filter(None, words))
+        return warnings and f"The machine was busy with other things: {warnings}. See `natxy doctor`."
 
     @property
     def _steal_percent(self) -> float | None:
@@ -70,7 +76,22 @@ class LoadOfRun(BaseModel):
         return 100 * stolen / ticks if ticks > 0 else None
 
 
+def cpu_flags() -> frozenset[str]:
+    """Returns the processor's features by their names in /proc/cpuinfo; none when the file lists none."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return frozenset()
+    fields = (line.partition(":") for line in lines)
+    return next((frozenset(value.split()) for key, _, value in fields if key.strip() == "flags"), frozenset())
+
+
+def is_virtual_machine() -> bool:
+    return "hypervisor" in cpu_flags()
+
+
 def describe_machine() -> dict[str, str]:
+    """Returns the facts about this machine for the report."""
     return {
         "host": platform.node(),
         "processor": _first(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo")) or platform.machine(),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the whole machine that a run changes for a while, and gives back whatever happens.
+"""Changes sysctls of the whole machine for a run, and restores them even when the run is killed.
 
-Some sysctls (`nf_conntrack_max`, `net.core.wmem_default`) exist once for all network namespaces. The value from
-before the change is written to a file first, together with the process that asked for it; so a later run can give
-back what a killed one left changed, and two runs at once don't take each other's values for the original ones.
+Some sysctls (`nf_conntrack_max`, `net.core.wmem_default`) exist once for all network namespaces. A file keeps the
+original value and the process that changed it, written before the change. So a later run can restore the values that
+a killed run left, and two runs at the same time do not take each other's values for the original ones.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ STATE_FILE = Path("/run/natxy-machine.json")
 
 @dataclass
 class _Held:
-    """A changed sysctl: its value from before, and what each owner wants (owners as text)."""
+    """Describes a changed sysctl: its original value, and the value that each owner (as text) wants."""
 
     original: str
     wanted: dict[str, str] = field(default_factory=dict)
 
 
 class MachineSysctls:
-    """Sysctls held at a value by `owner` until released. Names are written with dots, values as text."""
+    """Holds sysctls at the values that `owner` wants until it releases them. Names have dots, values are text."""
 
     def __init__(
         self, owner: Owner | None = None, *, state_file: Path = STATE_FILE, root: Path = Path("/proc/sys")
@@ -41,14 +41,14 @@ class MachineSysctls:
         self._root = root
 
     def read(self, name: str) -> str:
-        """The value in force; DutError when the kernel has no such setting."""
+        """Returns the value in force. Raises DutError when the kernel has no such setting."""
         try:
             return " ".join(self._path(name).read_text().split())
         except OSError as error:
             raise DutError(f"sysctl {name} cannot be read ({error.strerror}); is its kernel module loaded?") from error
 
     def hold(self, name: str, value: str) -> None:
-        """Sets `name` to `value`; DutError when another live run needs a different value or the kernel refuses."""
+        """Sets `name` to `value`. Raises DutError when a live run needs another value, or the kernel refuses."""
         with self._locked() as settings:
             held = settings.setdefault(name, _Held(original=self.read(name)))
             for owner, wanted in held.wanted.items():
@@ -58,7 +58,7 @@ class MachineSysctls:
                         f"{wanted}: wait until that natxy run has ended"
                     )
             held.wanted[self._owner] = value
-            # Before the change, so that being killed in between does no harm.
+            # Store before the change: a run killed in between does no harm then.
             self._store(settings)
             try:
                 self._write(name, value)
@@ -67,7 +67,7 @@ class MachineSysctls:
                 raise
 
     def release(self, name: str) -> None:
-        """Gives `name` its value from before, once no owner needs it any longer."""
+        """Restores the original value of `name` when no other owner needs its own."""
         with self._locked() as settings:
             self._drop(settings, name, self._owner)
 
@@ -77,21 +77,20 @@ class MachineSysctls:
                 self._drop(settings, name, self._owner)
 
     def release_dead_owners(self) -> list[str]:
-        """Gives back what killed processes left changed; returns the names of those sysctls.
+        """Restores the sysctls that killed processes left changed; returns their names.
 
-        One that cannot be written from here (they belong to the initial network namespace) stays noted for a run
-        that can.
+        A sysctl that cannot be written from this network namespace stays in the file for a run in the initial one.
         """
-        given_back = set()
+        restored = set()
         with self._locked() as settings:
             for name, owner in _of_dead_owners(settings):
                 if os.access(self._path(name), os.W_OK):
                     self._drop(settings, name, str(owner))
-                    given_back.add(name)
-        return sorted(given_back)
+                    restored.add(name)
+        return sorted(restored)
 
     def left_by_dead_owners(self) -> list[tuple[str, Owner]]:
-        """Which sysctls killed processes left changed."""
+        """Returns the sysctls that killed processes left changed, with these processes."""
         with self._locked() as settings:
             return _of_dead_owners(settings)
 
@@ -118,7 +117,7 @@ class MachineSysctls:
 
     @contextmanager
     def _locked(self) -> Iterator[dict[str, _Held]]:
-        # The lock is on the folder, so that no lock file stays behind.
+        # Lock the folder, so that no lock file is left.
         folder = os.open(self._state_file.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
@@ -131,7 +130,7 @@ class MachineSysctls:
             state = json.loads(self._state_file.read_text())
         except FileNotFoundError:
             return {}
-        # A reboot has undone everything already.
+        # A reboot has restored everything.
         if state["boot_id"] != _boot_id():
             return {}
         return {name: _Held(**held) for name, held in state["sysctls"].items()}
@@ -147,8 +146,8 @@ class MachineSysctls:
             draft.replace(self._state_file)
         except OSError as error:
             raise DutError(
-                f"{self._state_file} cannot be written ({error.strerror}); natxy notes there what to give back, so it "
-                "changes no setting of this machine without it. Run as root"
+                f"{self._state_file} cannot be written ({error.strerror}); natxy needs it to restore the settings of "
+                "this machine. Run as root"
             ) from error
 
 

@@ -20,7 +20,7 @@ NAME = "net.core.wmem_default"
 
 
 class Machine:
-    """A made-up /proc/sys with two sysctls."""
+    """Fakes a /proc/sys with two sysctls."""
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "sys"
@@ -56,27 +56,27 @@ def test_released_setting_is_as_before_and_nothing_stays(machine: Machine) -> No
     assert not machine.state_file.exists()
 
 
-def test_original_is_noted_before_the_change(machine: Machine) -> None:
+def test_the_original_is_stored_before_the_change(machine: Machine) -> None:
     machine.sysctls().hold(NAME, "500")
     noted = json.loads(machine.state_file.read_text())["sysctls"][NAME]
     assert noted == {"original": "100", "wanted": {str(ME): "500"}}
 
 
-def test_what_a_dead_owner_left_is_told_and_stays(machine: Machine) -> None:
+def test_sysctls_of_dead_owners_are_listed_and_unchanged(machine: Machine) -> None:
     machine.sysctls(DEAD).hold(NAME, "500")
     for _ in range(2):
         assert machine.sysctls().left_by_dead_owners() == [(NAME, DEAD)]
     assert machine.sysctls().read(NAME) == "500"
 
 
-def test_dead_owners_setting_is_given_back(machine: Machine) -> None:
+def test_sysctls_of_dead_owners_are_restored(machine: Machine) -> None:
     machine.sysctls(DEAD).hold(NAME, "500")
     assert machine.sysctls().release_dead_owners() == [NAME]
     assert machine.sysctls().read(NAME) == "100"
     assert machine.sysctls().release_dead_owners() == []
 
 
-def test_what_cannot_be_given_back_from_here_stays_noted(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sysctls_that_cannot_be_restored_stay_stored(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.sysctls(DEAD).hold(NAME, "500")
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(os, "access", lambda *_: False)
@@ -85,7 +85,7 @@ def test_what_cannot_be_given_back_from_here_stays_noted(machine: Machine, monke
     assert machine.sysctls().release_dead_owners() == [NAME]
 
 
-def test_setting_shared_by_two_runs_goes_back_with_the_last(machine: Machine, other_live_owner: Owner) -> None:
+def test_the_last_of_two_owners_restores_a_sysctl(machine: Machine, other_live_owner: Owner) -> None:
     mine, others = machine.sysctls(), machine.sysctls(other_live_owner)
     mine.hold(NAME, "500")
     others.hold(NAME, "500")
@@ -108,7 +108,7 @@ def test_unknown_setting_is_an_error(machine: Machine) -> None:
     assert not machine.state_file.exists()
 
 
-def test_refused_value_leaves_no_note(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_value_is_not_stored(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     sysctls = machine.sysctls()
     write = MachineSysctls._write
 
@@ -123,7 +123,7 @@ def test_refused_value_leaves_no_note(machine: Machine, monkeypatch: pytest.Monk
     assert not machine.state_file.exists()
 
 
-def test_notes_from_before_a_reboot_are_ignored(machine: Machine) -> None:
+def test_a_file_from_before_a_reboot_is_ignored(machine: Machine) -> None:
     sysctls = machine.sysctls(DEAD)
     sysctls.hold(NAME, "500")
     state = json.loads(machine.state_file.read_text())

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from natxy.system.niceness import Background
+from natxy.system.niceness import Niceness
 
 
 def niceness() -> int:
@@ -14,20 +14,20 @@ def niceness() -> int:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may raise a priority again")
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
-def test_what_is_started_in_the_foreground_has_the_old_priority_and_all_cores() -> None:
+def test_the_foreground_has_the_original_priority_and_all_cores() -> None:
     before, cores = niceness(), os.sched_getaffinity(0)
     avoided = min(cores)
-    background = Background()
+    own = Niceness()
     try:
         assert niceness() == 19
-        with background.foreground():
-            background.avoid([avoided])
+        with own.foreground():
+            own.avoid([avoided])
             assert (niceness(), os.sched_getaffinity(0)) == (before, cores)
         assert (niceness(), os.sched_getaffinity(0)) == (19, cores - {avoided})
-        background.avoid(cores)
-        with background.foreground():
+        own.avoid(cores)
+        with own.foreground():
             pass
         assert os.sched_getaffinity(0) == cores, "with every core to avoid it stays where it is"
     finally:
-        background.end()
+        own.end()
     assert (niceness(), os.sched_getaffinity(0)) == (before, cores)

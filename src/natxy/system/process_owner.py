@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which process owns a lab or a changed setting, so that what a killed process left can be told and removed."""
+"""Names the process that owns a lab or a changed setting, so that natxy can remove what a killed process left."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 
 
 def _start_ticks(pid: int) -> int | None:
-    """When the process started, in clock ticks since boot; None when it doesn't run (proc(5), /proc/pid/stat)."""
+    """Returns the start time in clock ticks since boot (proc(5), /proc/pid/stat), None when no process runs."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    # The second field, the program's name, may hold spaces and brackets: count from its closing bracket.
+    # The second field, the program's name, may contain spaces and brackets: count from its closing bracket.
     state, *fields = stat[stat.rindex(")") + 2 :].split()
     return None if state in "ZX" else int(fields[18])
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A process, told from a later one with the same number by its start time."""
+    """Identifies a process by its number and its start time: the kernel reuses numbers."""
 
     pid: int
     start_ticks: int
@@ -36,7 +36,7 @@ class Owner:
 
     @classmethod
     def parse(cls, text: str) -> Owner:
-        """The reverse of `str`; ValueError for anything else."""
+        """Returns the owner that `str` wrote as `text`. Raises ValueError for any other text."""
         pid, start_ticks = text.split("-")
         return cls(int(pid), int(start_ticks))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are there as a whole or not at all, whatever ends the writing."""
+"""Writes a file as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from typing import BinaryIO
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """What is written within replaces the file when it ends well; else the file stays as it was. OSError where it
-    cannot be written."""
+    """Replaces `path` by what the context writes. After an error the old file stays as it was.
+
+    Raises OSError when the file cannot be written.
+    """
     if path.exists() and not path.is_file():
         # A pipe or a device is written to, not replaced.
         with path.open("wb") as out:
             yield out
         return
-    # A link stays one.
+    # Replace the target of a link, not the link.
     file = Path(os.path.realpath(path))
     unfinished = file.with_name(f"{file.name}.partial")
     try:

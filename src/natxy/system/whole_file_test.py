@@ -10,7 +10,7 @@ import pytest
 from natxy.system.whole_file import whole_file
 
 
-def test_what_is_written_replaces_the_file(tmp_path: Path) -> None:
+def test_new_content_replaces_the_file(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     for text in (b"one", b"two"):
         with whole_file(file) as out:
@@ -35,7 +35,7 @@ def test_a_file_stays_as_it_was_when_the_writing_fails(tmp_path: Path, before: b
     assert [path.read_bytes() for path in tmp_path.iterdir()] == ([] if before is None else [before])
 
 
-def test_a_link_stays_one(tmp_path: Path) -> None:
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "a.csv")
     with whole_file(tmp_path / "link") as out:
         out.write(b"one")

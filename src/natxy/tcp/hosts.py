@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a procedure needs of the two hosts: real ones with iperf3, or those of the simulated testbed."""
+"""Defines what a procedure needs of two hosts with a TCP of their own: real ones with iperf3, or simulated ones."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from natxy.plan.model.traffic import Directions
 
 @dataclass(frozen=True)
 class TcpTest:
-    """The left host connects to `server`, as it addresses the right one, and `flows` connections then carry all they
-    can, each in the `directions` asked for `duration_s`. `congestion_control`: None is what the hosts use anyway."""
+    """Describes one test: the left host opens `flows` connections to `server`, the right host as the left one addresses
+    it. Each connection then carries as much as it can in all `directions` for `duration_s`.
+
+    `congestion_control`: None leaves the choice to the hosts.
+    """
 
     server: IPAddress
     port: int
@@ -25,18 +28,23 @@ class TcpTest:
 
 @dataclass(frozen=True)
 class Transfer:
-    """Of one direction, all its flows together: what the receiver got, and segments that the sender sent again."""
+    """Holds what all flows of one direction carried together: bits per second that the receiver got, and segments that
+    the sender sent again."""
 
     goodput_bps: float
     retransmits: int
 
 
-class Hosts(ABC):
+class TcpHosts(ABC):
+    """The two hosts at the ends of the DUT's links."""
+
     @abstractmethod
     def transfer(self, test: TcpTest) -> dict[str, Transfer]:
-        """By the names of the directions, `forward` and `reverse`. DutError when the hosts don't come together,
-        HostError when one of them fails."""
+        """Carries out `test`; returns its results by direction, `forward` and `reverse`.
+
+        Raises DutError when no connection is made through the DUT, and HostError when one of the hosts fails.
+        """
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
-        """What the report says of them."""
+        """Returns the facts about the hosts for the report. Raises HostError when a host cannot measure."""

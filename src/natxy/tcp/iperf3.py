@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""iperf3 on two hosts: a server on the right one, a client on the left one."""
+"""Measures TCP with iperf3: a client on the left host, a server on the right one."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from natxy.errors import DutError, HostError
 from natxy.plan.model.addresses import IPAddress
 from natxy.plan.model.traffic import Directions
 from natxy.system.process_owner import Owner
-from natxy.tcp.hosts import Hosts, TcpTest, Transfer
+from natxy.tcp.hosts import TcpHosts, TcpTest, Transfer
 
 CONNECT_TIMEOUT_S: Final = 5
-# A server that nobody ends, because natxy was killed, ends itself.
+# A server ends by itself after this time, should natxy be killed.
 SERVER_IDLE_S: Final = 60
 LISTENING_WITHIN_S: Final = 5.0
-# Connecting, and exchanging results at the end.
+# Seconds to connect, and to exchange results at the end.
 OVERHEAD_S: Final = 30
 
-# What iperf3 says where the network is to blame; all else is a host's own.
+# iperf3's errors that the network causes; every other error is a host's own.
 _UNREACHED: Final = re.compile(
     r"unable to connect (?!.*Cannot assign requested address)|timed out|reset by peer|No route to host"
 )
@@ -44,7 +44,7 @@ _OPTIONS: Final = {
 
 @dataclass(frozen=True)
 class Host:
-    """One of the two, with its address on the link. `cores`: of its own machine, to run iperf3 on."""
+    """Holds one host: how to reach it, its address on the link, and the cores of its machine that iperf3 runs on."""
 
     transport: Transport
     address: IPAddress
@@ -55,7 +55,7 @@ class Host:
         return self.transport.run([*pinned, "iperf3", *options], timeout_s=timeout_s, check=False)
 
     def version(self) -> str:
-        """HostError when it has no iperf3."""
+        """Returns iperf3's version. Raises HostError when the host has no iperf3."""
         try:
             done = self.iperf3("--version")
             done.check()
@@ -68,8 +68,8 @@ class Host:
         return self.transport.run(["sysctl", "-n", "net.ipv4.tcp_congestion_control"]).stdout.strip()
 
 
-class Iperf3Hosts(Hosts):
-    """`foreground`: within it programs are started that measure."""
+class Iperf3Hosts(TcpHosts):
+    """Runs iperf3 on two hosts. `foreground` gives programs started within it the priority to be measured at."""
 
     def __init__(self, client: Host, server: Host, foreground: Callable[[], AbstractContextManager[None]]) -> None:
         self._client = client
@@ -94,13 +94,13 @@ class Iperf3Hosts(Hosts):
 
     @contextmanager
     def _listening(self, port: int) -> Iterator[None]:
-        """A server for one test."""
+        """Runs a server for one test on the right host."""
         options = ("--server", "--daemon", "--one-off", "--idle-timeout", str(SERVER_IDLE_S))
         started = self._server.iperf3(
             *options, "--bind", str(self._server.address), "--port", str(port), "--pidfile", self._pid_file
         )
         if started.returncode != 0:
-            raise _own_fault(self._server, (started.stderr or started.stdout).strip())
+            raise _host_error(self._server, (started.stderr or started.stdout).strip())
         try:
             self._await_listening(port)
             yield
@@ -114,23 +114,23 @@ class Iperf3Hosts(Hosts):
             if time.monotonic() > deadline:
                 raise HostError(
                     f"iperf3 does not listen on {self._server.address}, port {port}, of "
-                    f"{self._server.transport.describe()}: is the address there, and the port free?"
+                    f"{self._server.transport.describe()}: check that it has the address and that the port is free"
                 )
             time.sleep(0.02)
 
     def _reported(self, done: CompletedCommand, test: TcpTest) -> dict[str, Any]:
-        """DutError when the hosts don't come together, HostError when one of them fails."""
+        """Returns iperf3's report. Raises DutError when the hosts cannot reach each other, HostError when one fails."""
         try:
             report = json.loads(done.stdout)
         except ValueError:
-            raise _own_fault(self._client, (done.stdout or done.stderr).strip() or "nothing") from None
+            raise _host_error(self._client, (done.stdout or done.stderr).strip() or "nothing") from None
         assert isinstance(report, dict)
         if not (error := report.get("error")):
             return report
         if _UNREACHED.search(error):
             raise DutError(
                 f"iperf3 could not measure from {self._client.address} to {test.server}, port {test.port}, through the "
-                f"gateway: {error}; look at the gateway's routes and rules"
+                f"gateway: {error}; check the gateway's routes and rules"
             )
         if "CONGESTION" in error:
             raise HostError(
@@ -138,11 +138,11 @@ class Iperf3Hosts(Hosts):
                 f"{test.congestion_control!r}: load its module there, or choose one of "
                 "`sysctl net.ipv4.tcp_available_congestion_control` as `congestion_control`"
             )
-        raise _own_fault(self._server if "the server" in error else self._client, error)
+        raise _host_error(self._server if "the server" in error else self._client, error)
 
 
-def _own_fault(host: Host, said: str) -> HostError:
-    return HostError(f"iperf3 failed on {_place(host)}: {said}; see to this host, the gateway is not to blame")
+def _host_error(host: Host, said: str) -> HostError:
+    return HostError(f"iperf3 failed on {_place(host)}: {said}; repair this host, the gateway is not to blame")
 
 
 def _place(host: Host) -> str:

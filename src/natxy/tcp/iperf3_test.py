@@ -20,14 +20,14 @@ from natxy.tcp.iperf3 import Host, Iperf3Hosts
 
 def summed(bits_per_second: float, retransmits: int, suffix: str = "") -> dict[str, Any]:
     return {
-        # The sender says how often it had to send again, the receiver what it got.
+        # The sender reports retransmits, the receiver goodput.
         f"sum_sent{suffix}": {"bits_per_second": 2 * bits_per_second, "retransmits": retransmits},
         f"sum_received{suffix}": {"bits_per_second": bits_per_second},
     }
 
 
 class Machine:
-    """The transport to a host that answers iperf3's client with `report`."""
+    """Fakes the transport to a host that answers iperf3's client with `report`."""
 
     def __init__(self, report: dict[str, Any] | str = "", version: int = 0, name: str = "a machine") -> None:
         self.machine = MachineSysctls()
@@ -80,28 +80,30 @@ def option(argv: list[str], name: str) -> str:
         ),
     ],
 )
-def test_what_the_receivers_got(directions: Directions, end: dict[str, Any], transfers: dict[str, Transfer]) -> None:
+def test_goodput_is_what_the_receivers_got(
+    directions: Directions, end: dict[str, Any], transfers: dict[str, Transfer]
+) -> None:
     assert hosts(Machine({"end": end}), Machine()).transfer(tcp_test(directions)) == transfers
 
 
-def test_the_client_is_told_all_of_the_test() -> None:
+def test_the_client_gets_every_option_of_the_test() -> None:
     left, right = Machine({"end": summed(1e6, 0)}), Machine()
     hosts(left, right).transfer(tcp_test(Directions.REVERSE, "cubic"))
     client, server = left.ran[0], right.ran[0]
     assert client[:4] == ["taskset", "--cpu-list", "0,2", "iperf3"]
     assert "--reverse" in client
-    told = ("--client", "--bind", "--port", "--time", "--parallel", "--congestion")
-    assert [option(client, name) for name in told] == [
+    options = ("--client", "--bind", "--port", "--time", "--parallel", "--congestion")
+    assert [option(client, name) for name in options] == [
         "2001:2:0:64::c613:2", "2001:2::2", "5201", "7", "4", "cubic",
     ]  # fmt: skip
     assert [option(server, name) for name in ("--bind", "--port")] == ["198.19.0.2", "5201"]
     assert not any(argv[0] == "pkill" for argv in right.ran), "a server of one test ends itself"
 
 
-def test_a_server_that_is_not_reached_is_the_gateways_and_is_ended() -> None:
+def test_an_unreachable_server_is_the_gateways_fault_and_is_ended() -> None:
     right = Machine()
     error = "unable to connect to server: Connection timed out"
-    with pytest.raises(DutError, match=r"to 2001:2:0:64::c613:2, port 5201, .*Connection timed out; look at") as caught:
+    with pytest.raises(DutError, match=r"to 2001:2:0:64::c613:2, port 5201, .*timed out; check the") as caught:
         hosts(Machine({"end": {}, "error": error}), right).transfer(tcp_test(Directions.FORWARD))
     assert caught.value.exit_code == 4
     assert right.ran[-1] == ["pkill", "--pidfile", option(right.ran[0], "--pidfile")]
@@ -124,7 +126,7 @@ def test_a_hosts_own_fault_is_never_the_gateways(error: str, says: str) -> None:
 
 
 @pytest.mark.parametrize("error", ["Connection timed out", "Connection refused", "No route to host"])
-def test_what_lies_between_the_hosts_is_the_gateways(error: str) -> None:
+def test_network_errors_are_the_gateways_fault(error: str) -> None:
     report = {"end": {}, "error": f"unable to connect to server: {error}"}
     with pytest.raises(DutError, match=f"through the gateway: .*{error}"):
         hosts(Machine(report), Machine()).transfer(tcp_test(Directions.FORWARD))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbeds: they connect a tester to a DUT, or build both on this machine."""
+"""Connects a tester to a DUT, or builds both on this machine."""

@@ -1,88 +1,137 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a testbed offers: somewhere to run the DUT's commands, hosts, an engine to start, ports for it to open."""
+"""Defines a testbed: it is built and removed, and creates the gateway and the tester at the ends of its links."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Self
 
-from natxy.dut.base import DutInterfaces
-from natxy.dut.transport.base import Transport
-from natxy.engine.messages.common import Side
-from natxy.engine.messages.ports import PortSpec
+from natxy.dut.base import Gateway
+from natxy.engine.client import EngineClient
+from natxy.engine.interface import Engine
+from natxy.engine.messages.ports import PortsOpen, PortSpec
+from natxy.engine.program import find_engine
 from natxy.plan.experiment import Addresses
-from natxy.tcp.iperf3 import Host
-from natxy.testbeds.cores import CoreAssignment
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.testbeds.cores import CoreAssignment
+from natxy.system.interrupts import interrupts_held_back
+from natxy.tcp.hosts import TcpHosts
 
 
-class Testbed(Protocol):
-    """A context manager: entering builds it, leaving removes everything, also after an error.
+class Testbed(ABC):
+    """A context manager that builds a testbed and removes everything again, in reverse order, also after an error.
 
-    `transport` and `interfaces` are the DUT's. DutError when the testbed cannot be built, PlanError when it was asked
-    for something this machine doesn't have.
+    Entering raises DutError when the testbed cannot be built, and PlanError when the plan asks for something that this
+    machine does not have. Descriptions and deviations are valid once the testbed is built.
     """
 
-    @property
-    def gateway_cores(self) -> tuple[int, ...]:
-        """That frames can be steered to, as the gateway's kernel numbers them; none where it has no choice of them."""
-        ...
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        """Holds what removes the testbed; each step of `_build` adds to it before it changes anything."""
 
-    @property
-    def transport(self) -> Transport: ...
+    @abstractmethod
+    def _build(self) -> None: ...
 
-    @property
-    def interfaces(self) -> DutInterfaces: ...
-
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        try:
+            self._build()
+        except BaseException:
+            self._remove()
+            raise
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        self._remove()
 
-    def description(self) -> dict[str, str]:
-        """What the report says of the testbed; valid once it is built."""
-        ...
-
-    def dut_description(self) -> dict[str, str]:
-        """What the report says of where the DUT is, which may be another place for another gateway."""
-        ...
-
-    def deviations(self) -> list[str]:
-        """Sentences: where measuring on this testbed departs from the RFCs."""
-        ...
-
-
-@runtime_checkable
-class TestbedWithHosts(Testbed, Protocol):
-    """One that has a kernel at the ends of the DUT's links."""
-
-    def hosts(self, addresses: Addresses) -> AbstractContextManager[dict[Side, Host]]:
-        """Hosts with these addresses at the ends of the DUT's links until the context is left; no engine has its ports
-        open meanwhile."""
-        ...
-
-    def host_deviations(self) -> list[str]:
-        """What a reader has to know of a figure that these hosts measured."""
-        ...
-
-
-class EngineTestbed(Testbed, Protocol):
-    """One with ports of the tester's own."""
+    def _remove(self) -> None:
+        with interrupts_held_back():
+            self._stack.close()
 
     @property
-    def cores(self) -> CoreAssignment: ...
+    def tester_cores(self) -> tuple[int, ...]:
+        """Returns the cores of this machine that must do nothing but measure."""
+        return ()
+
+    @property
+    def gateway_cores(self) -> Sequence[int]:
+        """Returns the cores that frames can be steered to, by the numbers they have on the DUT; none when the testbed
+        cannot choose."""
+        return ()
+
+    @abstractmethod
+    def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
+        """Returns the gateway's driver; nothing is set up yet. Raises PlanError when the driver does not run here."""
+
+    def engine(self, log: Path) -> AbstractContextManager[Engine]:
+        """Returns the engine with its ports open for as long as the context lasts; its stderr goes to `log`."""
+        raise AssertionError("the plan's checks refuse procedures that need an engine here")
+
+    def hosts(
+        self, addresses: Addresses, foreground: Callable[[], AbstractContextManager[None]]
+    ) -> AbstractContextManager[TcpHosts]:
+        """Returns hosts with these addresses at the ends of the DUT's links for as long as the context lasts; no
+        engine may have its ports open meanwhile. Programs that measure start within `foreground`."""
+        raise AssertionError("the plan's checks refuse procedures that need hosts here")
+
+    def sleep(self, seconds: float) -> None:
+        """Waits in the testbed's time."""
+        time.sleep(seconds)
+
+    @abstractmethod
+    def description(self) -> dict[str, str]:
+        """Returns the facts about the testbed for the report."""
+
+    def engine_description(self) -> dict[str, str]:
+        """Returns further facts for the report when the engine measured."""
+        return {}
+
+    def dut_description(self) -> dict[str, str]:
+        """Returns facts about the DUT's machine, which may differ between the gateways of a run."""
+        return {}
+
+    def deviations(self) -> list[str]:
+        """Returns sentences on where measuring on this testbed departs from the RFCs."""
+        return []
+
+    def engine_deviations(self) -> list[str]:
+        """Returns further sentences for results that the engine measured."""
+        return []
+
+    def host_deviations(self) -> list[str]:
+        """Returns further sentences for results that the hosts measured."""
+        return []
+
+
+class EngineTestbed(Testbed):
+    """A testbed whose frames come from natxy-engine on this machine; `cores` says which cores it uses."""
+
+    cores: CoreAssignment
+
+    @property
+    def tester_cores(self) -> tuple[int, ...]:
+        return self.cores.tester
 
     def engine_argv(self) -> list[str]:
-        """How to start natxy-engine so that it finds the ports and runs on its own cores."""
-        ...
+        """Returns the command that starts natxy-engine on its own cores and where it finds its ports."""
+        workers = ",".join(map(str, self.cores.tester))
+        return [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main)]
 
+    @abstractmethod
     def port_specs(self) -> list[PortSpec]: ...
 
-    def port_description(self) -> dict[str, str]:
-        """What the report says of the engine's ports, besides the `description`."""
-        ...
-
-    def port_deviations(self) -> list[str]:
-        """Sentences: where measuring by the engine's ports departs from the RFCs."""
-        ...
+    @contextmanager
+    def engine(self, log: Path) -> Iterator[Engine]:
+        engine = EngineClient(self.engine_argv(), log)
+        try:
+            engine.open_ports(PortsOpen(ports=self.port_specs()))
+            yield engine
+        finally:
+            engine.close()

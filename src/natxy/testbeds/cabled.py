@@ -1,44 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed of real machines, and its DUT: reached by ssh, in a network namespace, or this machine itself."""
+"""Reaches a DUT that natxy does not make: by ssh, in a network namespace, or this machine itself."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
-from natxy.dut.base import DutInterfaces
+from natxy.dut import registry
+from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import LocalTransport, NetnsTransport
 from natxy.dut.transport.ssh import SshTransport
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.machines import DutLocation
 from natxy.system.machine_sysctls import MachineSysctls
-from natxy.testbeds.built import BuiltTestbed
+from natxy.testbeds.base import Testbed
 
 
-class CabledTestbed(BuiltTestbed):
-    """Within it the DUT can be reached. `gateway_cores`: those of the DUT in service, none where they are not its
-    alone."""
+class CabledTestbed(Testbed):
+    """A testbed with a DUT on real interfaces. Its `gateway_cores` are the cores in service of a DUT behind ssh; a DUT
+    on this machine has none of its own."""
 
     def __init__(self, dut: DutLocation) -> None:
         super().__init__()
         self._machine = MachineSysctls()
         self.transport = dut_transport(dut, self._machine)
         self.interfaces = DutInterfaces(left=dut.left, right=dut.right)
-        self.gateway_cores: tuple[int, ...] = ()
+        self._dut_cores: tuple[int, ...] = ()
 
     def _build(self) -> None:
         self._stack.callback(self._machine.release_all)
         self._take_ends()
         if isinstance(self.transport, SshTransport):
             self._stack.enter_context(self.transport)
-            # What a killed run changed, and what it took out of service.
+            # A killed run may have left sysctls changed and cores out of service.
             self.transport.machine.release_all()
             self.transport.hot_plug.give_back()
             self._stack.callback(self.transport.hot_plug.give_back)
-            self.gateway_cores = self.transport.hot_plug.cores()
+            self._dut_cores = self.transport.hot_plug.cores()
 
     @abstractmethod
     def _take_ends(self) -> None:
-        """Makes ready what is at the ends of the DUT's links."""
+        """Prepares the ports or hosts at the ends of the DUT's links."""
+
+    @property
+    def gateway_cores(self) -> tuple[int, ...]:
+        return self._dut_cores
+
+    def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
+        return registry.create(config, self.transport, self.interfaces, addresses)
 
     def dut_description(self) -> dict[str, str]:
         return {
@@ -48,6 +59,7 @@ class CabledTestbed(BuiltTestbed):
 
 
 def dut_transport(location: DutLocation, machine: MachineSysctls) -> Transport:
+    """Returns the transport that runs commands on the DUT; one by ssh is not yet connected."""
     if location.ssh:
         return SshTransport(location.ssh)
     return NetnsTransport(location.namespace, machine) if location.namespace else LocalTransport(machine)

@@ -1,32 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed of the tester's own ports, cabled to a DUT that is reached by ssh, or stands on this machine."""
+"""The testbed `hardware`: the tester's own ports, cabled to a DUT."""
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortSpec
-from natxy.engine.program import find_engine
 from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import USUAL_MTU
+from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.system.process_owner import Owner
-from natxy.tcp.iperf3 import Host
+from natxy.tcp.hosts import TcpHosts
+from natxy.tcp.iperf3 import Iperf3Hosts
+from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.cabled import CabledTestbed
-from natxy.testbeds.cores import CoreAssignment, assign_cores, named_cores
-from natxy.testbeds.host_namespaces import host_namespaces
+from natxy.testbeds.host_links import host_namespaces
 from natxy.testbeds.interfaces import disturbing_offloads
 from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.tester_ports import TesterPorts
 
 
-class HardwareTestbed(CabledTestbed):
-    """The `Testbed` of `kind: hardware`. The kernel is kept silent on the interfaces that the tester sends from."""
+class HardwareTestbed(CabledTestbed, EngineTestbed):
+    """Keeps the kernel from sending on the interfaces that the tester uses."""
 
     def __init__(self, config: HardwareConfig, mtu: int = USUAL_MTU) -> None:
         super().__init__(config.dut)
@@ -39,15 +40,13 @@ class HardwareTestbed(CabledTestbed):
             queues=config.queues,
             mtu=mtu,
         )
-        self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
+        self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0))
 
     def _take_ends(self) -> None:
         self._ports.take()
 
     def engine_argv(self) -> list[str]:
-        workers = ",".join(map(str, self.cores.tester))
-        pci = ["--pci"] if self._ports.pci else []
-        return [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main), *pci]
+        return [*super().engine_argv(), *(["--pci"] if self._ports.pci else [])]
 
     def port_specs(self) -> list[PortSpec]:
         return self._ports.specs()
@@ -60,7 +59,7 @@ class HardwareTestbed(CabledTestbed):
             "control core": named_cores([self.cores.main]),
         }
 
-    def port_description(self) -> dict[str, str]:
+    def engine_description(self) -> dict[str, str]:
         return self._ports.description()
 
     def deviations(self) -> list[str]:
@@ -71,11 +70,11 @@ class HardwareTestbed(CabledTestbed):
             return [f"The DUT's commands ran on the tester's machine. If it is the DUT too, the two {shared}"]
         return [f"Tester and DUT are one machine: they {shared}"]
 
-    def port_deviations(self) -> list[str]:
+    def engine_deviations(self) -> list[str]:
         return self._ports.deviations()
 
     @contextmanager
-    def hosts(self, addresses: Addresses) -> Iterator[dict[Side, Host]]:
+    def hosts(self, addresses: Addresses, foreground: Callable[[], AbstractContextManager[None]]) -> Iterator[TcpHosts]:
         with host_namespaces(
             self._ports.interfaces,
             LocalTransport(self._machine),
@@ -84,8 +83,8 @@ class HardwareTestbed(CabledTestbed):
             addresses=addresses,
             mtu=self._mtu,
             cores=self.cores.tester,
-        ) as hosts:
-            yield hosts
+        ) as ends:
+            yield Iperf3Hosts(ends[Side.LEFT], ends[Side.RIGHT], foreground)
 
     def host_deviations(self) -> list[str]:
         sentences = [

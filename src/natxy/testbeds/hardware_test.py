@@ -15,7 +15,7 @@ from natxy.testbeds.hardware import HardwareTestbed
         ({"addresses": "keep"}, ["The DUT's commands ran on the tester's machine. If it is the DUT too"]),
     ],
 )
-def test_what_tester_and_dut_share_is_said_where_it_is_known(place: dict[str, str], said: list[str]) -> None:
+def test_deviations_of_a_dut_on_the_testers_machine(place: dict[str, str], said: list[str]) -> None:
     dut = {"left": "d1", "right": "d2", **place}
     given = {"kind": "hardware", "left": {"interface": "t1"}, "right": {"interface": "t2"}, "dut": dut}
     sentences = HardwareTestbed(HardwareConfig.model_validate(given)).deviations()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network interfaces of the kernel: where sysfs lists them, and their offloads that merge or split frames."""
+"""Finds the offloads of a network interface that merge or split frames."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Final
 from natxy.dut.transport.base import Transport
 
 INTERFACES: Final = Path("/sys/class/net")
-# They merge or split frames.
 _MERGING: Final = re.compile(
     r"^\s*((?:generic-receive|generic-segmentation|large-receive|tcp-segmentation)-offload): on", re.MULTILINE
 )
@@ -22,5 +21,5 @@ def disturbing_offloads(interface: str, machine: Transport) -> list[str]:
 
 
 def parse_offloads(features: str) -> list[str]:
-    """Returns the same from the output of `ethtool --show-features`."""
+    """Returns the names of these offloads in the output of `ethtool --show-features`."""
     return _MERGING.findall(features)

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lab made of two network namespaces: the tester's ends of two veth pairs in one, the DUT's in the other.
+"""The testbed `lab`: two network namespaces, joined by two veth pairs.
 
-It needs one Linux machine and no spare NIC. The engine opens `left` and `right` through DPDK; the gateway under test is
-the real kernel, between `dut-left` and `dut-right`.
+The engine opens `left` and `right` in the tester's namespace through DPDK; the gateway is the kernel between `dut-left`
+and `dut-right` in the DUT's namespace. No network interface card is needed.
 """
 
 from __future__ import annotations
 
+import os
 import platform
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, ClassVar
 
-from natxy.dut.base import DutInterfaces
+from natxy.dut import registry
+from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.linux.links import LinuxLinks
 from natxy.dut.linux.rps import steer
 from natxy.dut.transport.base import Transport
@@ -20,30 +22,31 @@ from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.devices import AF_XDP_SEND_BUFFER, ring_slots
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
-from natxy.engine.program import find_engine
 from natxy.plan.experiment import Addresses
+from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.units import counted
+from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.lab import LabConfig
-from natxy.system.cpu import is_virtual_machine
+from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
-from natxy.tcp.iperf3 import Host
-from natxy.testbeds.built import BuiltTestbed
-from natxy.testbeds.cores import CoreAssignment, lab_cores, named_cores
-from natxy.testbeds.host_namespaces import host_namespaces
+from natxy.tcp.hosts import TcpHosts
+from natxy.tcp.iperf3 import Iperf3Hosts
+from natxy.testbeds.base import EngineTestbed
+from natxy.testbeds.host_links import host_namespaces
 from natxy.testbeds.namespaces import LabNamespaces, other_labs
 
 TESTER_MACS = {Side.LEFT: "02:00:00:00:00:01", Side.RIGHT: "02:00:00:00:01:01"}
 DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
 _DUT_INTERFACES = DutInterfaces(left="dut-left", right="dut-right")
 
-# Offloads leave checksums unfinished and merge frames; a frame has to be on the veth what it would be on a wire.
+# Offloads leave checksums unfinished and merge frames; on the veth pair a frame must look as it does on a wire.
 OFFLOADS_OFF = [word for offload in ("tx", "rx", "gro", "gso", "tso", "sg") for word in (offload, "off")]
 
-# Set before the links exist, so that the links are born with them.
+# Set before the links exist, so that new links inherit them.
 _COMMON_SYSCTLS = {"net.ipv6.conf.all.accept_dad": 0, "net.ipv6.conf.default.accept_dad": 0}
-# Somebody else answers at the end of the link: the engine, or a guest. The kernel beside it has to keep silent.
+# The engine or a guest answers at the end of the link, so the kernel of the namespace must not.
 SILENT_SYSCTLS = {
     "net.ipv6.conf.all.disable_ipv6": 1,
     "net.ipv6.conf.default.disable_ipv6": 1,
@@ -57,13 +60,13 @@ _DUT_SYSCTLS = {
 }
 
 
-class NetnsLab(BuiltTestbed):
-    """The `Testbed` of `kind: lab`. One at a time in a process, on a machine that `prepare_machine` has seen to.
+class NetnsLab(EngineTestbed):
+    """A lab; a process has one at a time, after `prepare_machine`.
 
-    `dut_cores`: how many the gateway gets where the plan doesn't say which.
+    `dut_cores`: the number of cores that the gateway gets where the plan does not name them.
     """
 
-    # Of the DUT's namespace and its ends of the links.
+    # Sysctls of the DUT's namespace, and MAC addresses of its ends of the links.
     _dut_sysctls: ClassVar[Mapping[str, int]] = _DUT_SYSCTLS
     _dut_macs: ClassVar[Mapping[Side, str]] = DUT_MACS
 
@@ -73,10 +76,10 @@ class NetnsLab(BuiltTestbed):
         self._addresses = addresses
         self._machine = MachineSysctls()
         self._namespaces = LabNamespaces(Owner.current())
-        self.cores: CoreAssignment = lab_cores(config, dut_cores)
+        self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0), dut_cores)
         self.interfaces = _DUT_INTERFACES
         self._tester = NetnsTransport(self._namespaces.tester, self._machine)
-        # A gateway in user space is a program that is started like any other, and stays where it was started.
+        # A gateway in user space inherits the cores of the command that starts it.
         self._dut = NetnsTransport(self._namespaces.dut, self._machine, self.cores.dut)
 
     def _build(self) -> None:
@@ -93,6 +96,7 @@ class NetnsLab(BuiltTestbed):
 
     @property
     def transport(self) -> Transport:
+        """Runs commands on the DUT."""
         return self._dut
 
     @property
@@ -100,9 +104,10 @@ class NetnsLab(BuiltTestbed):
         return self.cores.dut
 
     def engine_argv(self) -> list[str]:
-        workers = ",".join(map(str, self.cores.tester))
-        engine = [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main)]
-        return ["ip", "netns", "exec", self._namespaces.tester, *engine]
+        return ["ip", "netns", "exec", self._namespaces.tester, *super().engine_argv()]
+
+    def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
+        return registry.create(config, self.transport, self.interfaces, addresses)
 
     def port_specs(self) -> list[PortSpec]:
         return [
@@ -132,7 +137,7 @@ class NetnsLab(BuiltTestbed):
     def dut_description(self) -> dict[str, str]:
         return {"cores": f"{named_cores(self.cores.dut)} (RPS on {self.interfaces.left} and {self.interfaces.right})"}
 
-    def port_description(self) -> dict[str, str]:
+    def engine_description(self) -> dict[str, str]:
         return {
             "tester namespace": self._namespaces.tester,
             "i/o": f"net_{self._config.io} on veth, {counted(self._config.queues, 'queue')} a port",
@@ -156,7 +161,7 @@ class NetnsLab(BuiltTestbed):
             )
         return sentences
 
-    def port_deviations(self) -> list[str]:
+    def engine_deviations(self) -> list[str]:
         sentences = []
         if self.cores.shared:
             sentences.append(
@@ -165,8 +170,8 @@ class NetnsLab(BuiltTestbed):
             )
         if self._config.io == "af_packet":
             sentences.append(
-                "The kernel makes net_af_packet wait for the gateway, so a gateway at its limit may show as a tester "
-                "that is late or as back-pressure instead of as lost frames."
+                "The kernel makes net_af_packet wait for the gateway, so a gateway at its limit may cause late "
+                "frames or back-pressure at the tester instead of lost frames."
             )
         elif not self.cores.shared:
             sentences.append(
@@ -176,7 +181,7 @@ class NetnsLab(BuiltTestbed):
         return sentences
 
     @contextmanager
-    def hosts(self, addresses: Addresses) -> Iterator[dict[Side, Host]]:
+    def hosts(self, addresses: Addresses, foreground: Callable[[], AbstractContextManager[None]]) -> Iterator[TcpHosts]:
         with host_namespaces(
             {side: side.value for side in Side},
             self._tester,
@@ -185,8 +190,8 @@ class NetnsLab(BuiltTestbed):
             addresses=addresses,
             mtu=self._addresses.mtu,
             cores=self.cores.tester,
-        ) as hosts:
-            yield hosts
+        ) as ends:
+            yield Iperf3Hosts(ends[Side.LEFT], ends[Side.RIGHT], foreground)
 
     def host_deviations(self) -> list[str]:
         sentences = [
@@ -217,7 +222,7 @@ class NetnsLab(BuiltTestbed):
             transport.run(["ip", "link", "set", end, "mtu", str(self._addresses.mtu), "up"])
 
     def _start_dut(self) -> None:
-        """Puts the DUT's work on its own cores. On the sender's it would never lose a frame, just slow the tester."""
+        """Steers the DUT's work to its own cores; on the sender's it would slow the tester and lose no frame."""
         steer(self._dut, self.interfaces, self.cores.dut)
 
     def _set_links(self) -> None:
@@ -229,7 +234,7 @@ def _listed(cores: tuple[int, ...]) -> str:
 
 
 def veth_device(number: int, side: Side, io: str, queues: int, mtu: int) -> str:
-    """For the engine: the end of a veth pair that is named as its side."""
+    """Returns the DPDK device of the veth pair's end that has the name of its side."""
     if io == "af_xdp":
         return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count=1,busy_budget=0"
     return f"net_af_packet{number},iface={side.value},qpairs={queues}{ring_slots(mtu)}"

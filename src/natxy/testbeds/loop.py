@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed without a DUT: the tester's two ports joined to each other."""
+"""The testbed `loop`: the tester's two ports joined to each other, without a DUT."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import os
 import platform
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from natxy.dut.base import Gateway
+from natxy.dut.drivers.wire import Wire
 from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.devices import AF_XDP_SEND_BUFFER
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
-from natxy.engine.program import find_engine
-from natxy.plan.model.addresses import USUAL_MTU
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.model.addresses import USUAL_MTU, AddressPlan
 from natxy.plan.model.units import counted
+from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
-from natxy.testbeds.built import BuiltTestbed
-from natxy.testbeds.cores import CoreAssignment, assign_cores, named_cores
+from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.lab import OFFLOADS_OFF, SILENT_SYSCTLS, TESTER_MACS, veth_device
 from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.tester_ports import TesterPorts
@@ -30,12 +32,12 @@ _MEDIA: Final = {
     "memif": "shared memory, by DPDK's memif",
     "cable": "a cable",
 }
-# The first port opened makes the socket that the other one looks for.
+# The port that is opened first makes the socket that the other one connects to.
 _MEMIF_ROLES: Final = {Side.LEFT: "server", Side.RIGHT: "client"}
 
 
-class LoopTestbed(BuiltTestbed):
-    """The `Testbed` of `kind: loop`, on a machine that `prepare_machine` has seen to."""
+class LoopTestbed(EngineTestbed):
+    """A loop; a process has one at a time, after `prepare_machine`."""
 
     def __init__(self, config: LoopConfig, mtu: int = USUAL_MTU) -> None:
         super().__init__()
@@ -48,7 +50,7 @@ class LoopTestbed(BuiltTestbed):
         if config.left and config.right:
             ports = {Side.LEFT: config.left, Side.RIGHT: config.right}
             self._cabled = TesterPorts(ports, self._machine, io=config.io, queues=config.queues, mtu=mtu)
-        self.cores: CoreAssignment = assign_cores(os.sched_getaffinity(0), config.tester_cores, ())
+        self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0))
 
     def _build(self) -> None:
         self._stack.callback(self._machine.release_all)
@@ -63,16 +65,19 @@ class LoopTestbed(BuiltTestbed):
             self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="natxy-")))
 
     def engine_argv(self) -> list[str]:
-        workers = ",".join(map(str, self.cores.tester))
-        engine = [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main)]
+        engine = super().engine_argv()
         if self._cabled and self._cabled.pci:
             engine.append("--pci")
         if self._config.medium == "veth":
             return ["ip", "netns", "exec", self._namespaces.tester, *engine]
         return engine
 
+    def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
+        del addresses
+        return Wire(config)
+
     def port_specs(self) -> list[PortSpec]:
-        """Of the medium `loop`: what a port doesn't take, nobody else is to blame for."""
+        """Returns ports of the medium `loop`: the tester itself is to blame for frames that a port does not take."""
         if self._cabled:
             return self._cabled.specs(PortMedium.LOOP)
         return [

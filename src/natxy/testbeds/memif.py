@@ -1,36 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tester and reference gateway joined by shared memory: two programs on two cores and no kernel between them."""
+"""The testbed `memif`: tester and reference gateway, two programs joined by shared memory, without the kernel."""
 
 from __future__ import annotations
 
+import os
 import platform
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from natxy.dut.base import DutInterfaces
+from natxy.dut import registry
+from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
-from natxy.engine.program import find_engine
-from natxy.plan.model.addresses import USUAL_MTU
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.model.addresses import USUAL_MTU, AddressPlan
+from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.memif import MemifConfig
-from natxy.system.cpu import is_virtual_machine
+from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
-from natxy.testbeds.built import BuiltTestbed
-from natxy.testbeds.cores import CoreAssignment, lab_cores, named_cores
+from natxy.testbeds.base import EngineTestbed
 
 
-class MemifTestbed(BuiltTestbed):
-    """The `Testbed` of `kind: memif`. The gateway opens its ends first; the engine connects to them."""
-
-    gateway_cores: tuple[int, ...] = ()
+class MemifTestbed(EngineTestbed):
+    """The gateway opens its ends of the sockets; then the engine connects to them."""
 
     def __init__(self, config: MemifConfig, mtu: int = USUAL_MTU) -> None:
         super().__init__()
         self._mtu = mtu
         self._sockets = Path()
-        self.cores: CoreAssignment = lab_cores(config)
+        self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0))
         self.transport: Transport = LocalTransport(MachineSysctls(), self.cores.dut)
 
     def _build(self) -> None:
@@ -41,9 +42,8 @@ class MemifTestbed(BuiltTestbed):
         left, right = (self._device(side, "server") for side in Side)
         return DutInterfaces(left, right, dpdk=True)
 
-    def engine_argv(self) -> list[str]:
-        workers = ",".join(map(str, self.cores.tester))
-        return [str(find_engine()), "--worker-cores", workers, "--main-core", str(self.cores.main)]
+    def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
+        return registry.create(config, self.transport, self.interfaces, addresses)
 
     def port_specs(self) -> list[PortSpec]:
         return [
@@ -62,18 +62,18 @@ class MemifTestbed(BuiltTestbed):
     def dut_description(self) -> dict[str, str]:
         return {"cores": named_cores(self.cores.dut)}
 
-    def port_description(self) -> dict[str, str]:
+    def engine_description(self) -> dict[str, str]:
         return {"i/o": "net_memif"}
 
     def deviations(self) -> list[str]:
-        sentences = ["What was measured is natxy's own reference gateway: the results tell of the tester alone."]
+        sentences = ["The gateway is natxy's own reference program: the results describe the tester alone."]
         if self.cores.shared:
-            sentences.append("Tester and gateway share a core, so that neither keeps its times.")
+            sentences.append("Tester and gateway share a core, so that neither can keep its times.")
         if is_virtual_machine():
             sentences.append("This is a virtual machine: time that its host takes away from a core shows as delay.")
         return sentences
 
-    def port_deviations(self) -> list[str]:
+    def engine_deviations(self) -> list[str]:
         return ["There is no medium with a line rate; a frame takes no time on the wire."]
 
     def _device(self, side: Side, role: str) -> str:

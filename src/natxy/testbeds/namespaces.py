@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network namespaces of a lab: making them, and removing them with all that is in them."""
+"""Makes the network namespaces of a lab, and removes them with everything in them, also after a killed run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"natxy-(\d+-\d+)-(tester|dut|left-host|right-host)")
 
 @dataclass(frozen=True)
 class LabNamespaces:
-    """Those of one process's lab, and of the hosts at the ends of its links; their names say whose they are."""
+    """Names the namespaces of one process's lab, and of the hosts at the ends of its links, by their owner."""
 
     owner: Owner
 
@@ -42,13 +42,15 @@ class LabNamespaces:
             run_program(["ip", "-n", name, "link", "set", "lo", "up"])
 
     def remove(self) -> None:
-        """Ends what still runs inside, then removes links and namespaces. Harmless when there are none."""
+        """Ends the processes inside, then removes links and namespaces. Does nothing when there are none."""
         self.remove_hosts()
         self._remove(self.tester, self.dut)
 
     def remove_hosts(self) -> None:
-        """What is still in them goes to natxy's own network namespace: it may be the machine's, and deleting a
-        namespace deletes the veth ends in it."""
+        """Removes the hosts' namespaces; their interfaces go to natxy's own namespace first.
+
+        An interface may be the machine's, and deleting a namespace deletes the veth ends in it.
+        """
         existing = _namespaces()
         for name in map(self.host, Side):
             if name in existing:
@@ -65,24 +67,25 @@ class LabNamespaces:
 
 
 def lab_owners() -> list[Owner]:
-    """Who has a lab on this machine, alive or dead."""
+    """Returns the processes that have a lab on this machine, dead ones included."""
     matches = (_NAME.fullmatch(name) for name in _namespaces())
     return sorted({Owner.parse(match[1]) for match in matches if match}, key=str)
 
 
 def other_labs() -> list[Owner]:
-    """Whose labs besides this process's are in use."""
+    """Returns the other live processes that have a lab on this machine."""
     return [owner for owner in lab_owners() if owner.is_alive() and owner != Owner.current()]
 
 
 def stale_labs() -> list[LabNamespaces]:
+    """Returns the namespaces of dead processes."""
     return [LabNamespaces(owner) for owner in lab_owners() if not owner.is_alive()]
 
 
 def prepare_machine() -> list[Owner]:
-    """Removes what killed natxy processes left on this machine; returns who else measures in a lab on it.
+    """Removes what killed natxy processes left on this machine; returns the other processes that have a lab on it.
 
-    PlanError without root.
+    Raises PlanError without root.
     """
     if os.geteuid() != 0:
         raise PlanError("opening ports and making network namespaces needs root: run natxy with sudo, or as root")
@@ -91,7 +94,7 @@ def prepare_machine() -> list[Owner]:
 
 
 def remove_stale_labs() -> list[str]:
-    """Removes what killed natxy processes left on this machine; a line for each thing removed. Needs root."""
+    """Removes what killed natxy processes left on this machine; returns a line for each thing. Needs root."""
     removed = []
     for namespaces in stale_labs():
         namespaces.remove()
@@ -124,7 +127,7 @@ def _move_links_out(namespace: str) -> None:
 
 
 def _remove_links(namespace: str) -> None:
-    # Deleting a namespace frees its links some time later; deleting them first frees them now.
+    # Deleting a namespace frees its links only after a while, so delete the links first.
     for line in run_program(["ip", "-n", namespace, "-brief", "link", "show", "type", "veth"]).stdout.splitlines():
         link = line.split("@")[0].split()[0]
         run_program(["ip", "-n", namespace, "link", "del", link], check=False)

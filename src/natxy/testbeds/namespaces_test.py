@@ -19,7 +19,7 @@ def test_a_lab_needs_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
-def test_a_killed_runs_interfaces_come_back() -> None:
+def test_interfaces_of_a_killed_run_return() -> None:
     lab, interface = LabNamespaces(Owner.current()), f"nsb{os.getpid()}"
     host = lab.host(Side.LEFT)
     lab.add(host)

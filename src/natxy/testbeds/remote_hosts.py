@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed of two hosts that are reached by ssh, cabled to a DUT: for what is measured between hosts."""
+"""The testbed `hosts`: two hosts that are reached by ssh, cabled to a DUT."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from ipaddress import ip_interface
 
 from natxy.dut.transport.base import Transport
@@ -13,16 +13,16 @@ from natxy.engine.messages.common import Side
 from natxy.errors import DutError, HostError, PlanError
 from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import USUAL_MTU, IPAddress, LinkAddresses
-from natxy.plan.testbeds.hosts import HostLocation, HostsConfig
-from natxy.tcp.iperf3 import Host
+from natxy.plan.testbeds.hosts import HostsConfig
+from natxy.plan.testbeds.machines import HostLocation
+from natxy.tcp.hosts import TcpHosts
+from natxy.tcp.iperf3 import Host, Iperf3Hosts
 from natxy.testbeds.cabled import CabledTestbed
-from natxy.testbeds.host_link import link_addresses, linked_host
+from natxy.testbeds.host_links import link_addresses, linked_host
 from natxy.testbeds.interfaces import disturbing_offloads
 
 
 class HostsTestbed(CabledTestbed):
-    """The `Testbed` of `kind: hosts`."""
-
     def __init__(self, config: HostsConfig, mtu: int = USUAL_MTU) -> None:
         super().__init__(config.dut)
         self._locations: dict[Side, HostLocation] = {Side.LEFT: config.left, Side.RIGHT: config.right}
@@ -34,14 +34,11 @@ class HostsTestbed(CabledTestbed):
             self._stack.enter_context(transport)
 
     def description(self) -> dict[str, str]:
-        interfaces = {f"{side} host's interface": place.interface for side, place in self._locations.items()}
+        interfaces = {f"{side} host's interface": location.interface for side, location in self._locations.items()}
         return {"testbed": "two hosts, cabled to the DUT"} | interfaces
 
-    def deviations(self) -> list[str]:
-        return []
-
     @contextmanager
-    def hosts(self, addresses: Addresses) -> Iterator[dict[Side, Host]]:
+    def hosts(self, addresses: Addresses, foreground: Callable[[], AbstractContextManager[None]]) -> Iterator[TcpHosts]:
         with ExitStack() as stack:
             hosts = {}
             for side, transport in self._transports.items():
@@ -54,24 +51,24 @@ class HostsTestbed(CabledTestbed):
                 except DutError as error:
                     raise HostError(f"the {side} host: {error}; the gateway is not to blame") from error
                 hosts[side] = Host(transport, address)
-            yield hosts
+            yield Iperf3Hosts(hosts[Side.LEFT], hosts[Side.RIGHT], foreground)
 
     def host_deviations(self) -> list[str]:
         return [
-            f"The {side} host's interface {place.interface} has {', '.join(on)} on: the card makes or merges segments "
-            "for it, as it would for any program."
-            for side, place in self._locations.items()
-            if (on := disturbing_offloads(place.interface, self._transports[side]))
+            f"The {side} host's interface {location.interface} has {', '.join(on)} on: the card makes or merges "
+            "segments for it, as it would for any program."
+            for side, location in self._locations.items()
+            if (on := disturbing_offloads(location.interface, self._transports[side]))
         ]
 
 
 def _check_free(side: Side, transport: Transport, interface: str, link: LinkAddresses, address: IPAddress) -> None:
-    """PlanError when there is no such interface, or something else uses it: it may be the one natxy came by."""
+    """Raises PlanError when the host lacks the interface or something else uses it, such as natxy's own ssh."""
     where = f"testbed.{side}.interface: {transport.describe()}"
     asked = transport.run(["ip", "-brief", "address", "show", "dev", interface], check=False)
     if asked.returncode != 0:
         raise PlanError(f"{where} has no {interface!r}; see `ip -brief link` there")
-    # Those of a killed run may still be there.
+    # A killed run may have left these addresses.
     own = {each.ip for each in link_addresses(link, address)}
     for word in asked.stdout.split()[2:]:
         if "/" in word and (there := ip_interface(word).ip) not in own and not there.is_link_local:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tester's own two ports: devices that a DPDK driver is bound to, or interfaces of the kernel."""
+"""Prepares the tester's own two ports: devices bound to a DPDK driver, or network interfaces of the kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from natxy.testbeds.interfaces import INTERFACES, disturbing_offloads
 
 
 class TesterPorts:
-    """The kernel is kept silent on the interfaces, for as long as `machine` holds what it was asked to."""
+    """Holds both ports. The kernel sends nothing on their interfaces while `machine` holds its sysctls."""
 
     def __init__(
         self, ports: Mapping[Side, TesterPort], machine: MachineSysctls, *, io: str, queues: int, mtu: int
@@ -30,7 +30,7 @@ class TesterPorts:
 
     @property
     def interfaces(self) -> dict[Side, str]:
-        """The kernel's, where a port is one."""
+        """Returns the ports that are interfaces of the kernel."""
         return {side: port.interface for side, port in self._ports.items() if port.interface}
 
     @property
@@ -38,14 +38,14 @@ class TesterPorts:
         return any(port.pci for port in self._ports.values())
 
     def take(self) -> None:
-        """PlanError when there is no such interface, or the kernel uses it."""
+        """Brings the interfaces up. Raises PlanError when one does not exist, or the kernel uses it."""
         if self._io == "af_xdp" and self.interfaces:
             self._machine.hold(*AF_XDP_SEND_BUFFER)
         for side, interface in self.interfaces.items():
             self._take(side, interface)
 
     def specs(self, medium: PortMedium | None = None) -> list[PortSpec]:
-        """`medium`: instead of what each port is made of."""
+        """Returns the ports for the engine; `medium` replaces the one that each port has."""
         return [
             PortSpec(
                 side=side,
@@ -73,7 +73,7 @@ class TesterPorts:
         if not (INTERFACES / interface).exists():
             found = ", ".join(sorted(path.name for path in INTERFACES.iterdir()))
             raise PlanError(f"testbed.{side}.interface: this machine has no {interface!r}; it has {found}")
-        # An interface with IPv4 addresses answers ARP beside the engine; one with IPv6 sends on its own.
+        # With an IPv4 address the kernel would answer ARP beside the engine; with IPv6 it sends packets unasked.
         if address := run_program(["ip", "-brief", "-4", "address", "show", "dev", interface]).stdout.split()[2:]:
             raise PlanError(
                 f"testbed.{side}.interface: {interface} has the address {address[0]}; the tester needs an "
@@ -91,7 +91,7 @@ class TesterPorts:
 
 
 def _medium(port: TesterPort) -> PortMedium:
-    """An interface without a device behind it is one of software, which may hold the tester back."""
+    """Returns VETH for an interface of software, which has no device and may slow the tester, else NIC."""
     if port.interface and not (INTERFACES / port.interface / "device").exists():
         return PortMedium.VETH
     return PortMedium.NIC

@@ -19,11 +19,6 @@ from natxy.plan.model.terms import TRAFFIC_FIELDS, Family, Kernel
 from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import LONGEST_DURATION_S, Unit, format_duration, format_share
 from natxy.plan.procedures import takers
-from natxy.plan.testbeds import TestbedConfig
-from natxy.plan.testbeds.hardware import HardwareConfig
-from natxy.plan.testbeds.hosts import HostsConfig
-from natxy.plan.testbeds.lab import LabConfig
-from natxy.plan.testbeds.loop import LoopConfig
 from natxy.plan.written import ExperimentPlan, Plan
 
 # What the engine can number: the frames of a trial, and the four-tuples of a space.
@@ -32,9 +27,6 @@ MOST_FOUR_TUPLES: Final = 2**62
 
 # More than a port's flows take several destination ports, the last of which they need not fill.
 FLOWS_TOLERANCE: Final = 0.001
-
-# A veth in XDP mode has to have room for the frame, 256 bytes before it and 320 behind it in a page.
-AF_XDP_LONGEST_FRAME: Final = 4096 - 256 - 320 + 4
 
 
 def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
@@ -80,22 +72,21 @@ def _check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Proble
 def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     gateway = experiment.gateway
     at = (*location, "gateway")
-    if gateway.in_virtual_time != (plan.testbed.kind == "simulated"):
+    if gateway.in_virtual_time != plan.testbed.in_virtual_time:
         text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}; "
         yield Problem(at, text + "simulated gateways and the simulated testbed go together")
-    if gateway.is_gateway == (plan.testbed.kind == "loop"):
+    if gateway.is_gateway != plan.testbed.has_gateway:
         text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}; "
         yield Problem(at, text + "a loop has no gateway, which is `gateway: wire`")
     if gateway.polls:
-        if isinstance(plan.testbed, HardwareConfig):
+        if plan.testbed.dut_location and plan.testbed.has_ports:
             text = f"{gateway.driver} runs beside the tester: choose `testbed: {{kind: memif}}`, or a lab"
             yield Problem(at, text)
-    elif plan.testbed.kind == "memif":
-        text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}, only 'reference' does"
+    elif only := plan.testbed.only_driver:
+        text = f"the gateway {gateway.driver!r} doesn't run on the testbed {plan.testbed.kind!r}, only {only!r} does"
         yield Problem(at, text)
-    if gateway.on_other_machine and not (
-        isinstance(plan.testbed, HardwareConfig | HostsConfig) and plan.testbed.dut.ssh is not None
-    ):
+    location_of_dut = plan.testbed.dut_location
+    if gateway.on_other_machine and not (location_of_dut and location_of_dut.ssh):
         text = f"{gateway.driver} is a machine of its own; give `testbed: {{kind: hardware}}` with its `dut.ssh`"
         yield Problem(at, text)
     if gateway.keeps_connections is False and experiment.procedure.stateful:
@@ -108,7 +99,7 @@ def _check_gateway(plan: Plan, experiment: Experiment, location: Location) -> It
         text = f"missing; through the stateful {gateway.driver} only established connections have replies: give "
         yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
     yield from _check_only_port(experiment, location)
-    if gateway.lab_kernel == Kernel.USER_MODE and plan.testbed.kind != "lab":
+    if gateway.lab_kernel == Kernel.USER_MODE and not plan.testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {plan.testbed.kind!r}")
     yield from _check_table(experiment, location)
 
@@ -167,11 +158,8 @@ def _check_frame(plan: Plan, experiment: Experiment, location: Location) -> Iter
             (*location, "frame_size"),
             f"{experiment.frame_size} bytes cannot hold an IPv6 test frame: headers and the 18-byte signature need 84",
         )
-    longest = experiment.longest_frame
-    testbed = plan.testbed
-    if isinstance(testbed, LabConfig) and testbed.io == "af_xdp" and longest > AF_XDP_LONGEST_FRAME:
-        text = f"af_xdp carries frames of up to {AF_XDP_LONGEST_FRAME} bytes over a lab's veth pairs, and frames of "
-        yield Problem((*location, "frame_size"), text + f"{longest} are wanted; give the testbed `io: af_packet`")
+    if text := plan.testbed.frame_problem(experiment.longest_frame):
+        yield Problem((*location, "frame_size"), text)
 
 
 def _check_connections(experiment: Experiment, location: Location) -> Iterator[Problem]:
@@ -268,17 +256,6 @@ def _check_loss_tolerance(experiment: Experiment, location: Location) -> Iterato
     if tolerance and tolerance.forward and experiment.alpha is not None:
         text = "what is validated are all connections, so their frames must all arrive; give only the replies a "
         yield Problem((*location, "loss_tolerance"), text + f"tolerance: {{reverse: {format_share(tolerance.most)}}}")
-
-
-def check_testbed(testbed: TestbedConfig) -> Iterator[Problem]:
-    if isinstance(testbed, LoopConfig) and testbed.medium != "veth":
-        return
-    if isinstance(testbed, LabConfig | LoopConfig) and testbed.io == "af_xdp" and testbed.queues > 1:
-        yield Problem(
-            ("testbed", "queues"),
-            f"af_xdp has one queue on a veth pair, not {testbed.queues}: DPDK's driver asks for channels that "
-            "veth doesn't have; remove it, or set `io: af_packet`",
-        )
 
 
 def check_references(plan: Plan) -> Iterator[Problem]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbeds that a plan can name, one file per kind."""
+"""Defines the testbeds that a plan can name, one file for each kind."""
 
 from __future__ import annotations
 

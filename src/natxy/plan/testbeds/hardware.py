@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed of the tester's own ports cabled to a DUT."""
+"""Describes the testbed `hardware`: the tester's own ports, cabled to a DUT."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from natxy.plan.model.base import PlanModel
+from natxy.plan.testbeds.base import TestbedModel
+from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 from natxy.plan.testbeds.machines import DutLocation
-from natxy.plan.testbeds.ports import Core, TesterPort
+from natxy.plan.testbeds.ports import Core, EnginePorts, Io, TesterPort
 
 
-class HardwareConfig(PlanModel):
+class HardwareConfig(TestbedModel):
     """The tester's own ports, cabled to a DUT."""
 
     kind: Literal["hardware"]
     left: TesterPort
     right: TesterPort
     dut: DutLocation
-    io: Literal["af_xdp", "af_packet"] = Field(default="af_xdp", description="for interfaces; a pci device needs none")
-    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="of a port")
+    io: Io = Field(default="af_xdp", description="for interfaces; a pci device needs none")
+    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="queues of a port")
     tester_cores: Annotated[list[Core], Field(min_length=1)] | None = Field(
         default=None, description="cores of the engine's workers; automatic: core 0"
     )
@@ -30,3 +32,19 @@ class HardwareConfig(PlanModel):
         if self.left == self.right:
             raise ValueError("left and right are one port; the tester needs two")
         return self
+
+    @property
+    def dut_location(self) -> DutLocation:
+        return self.dut
+
+    @property
+    def engine_ports(self) -> EnginePorts:
+        return EnginePorts("cable", self.io, self.queues, self.tester_cores, self.left, self.right)
+
+    def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment:
+        del dut_count
+        return assign_cores(usable, self.tester_cores, ())
+
+    def dut_core_count(self, usable: Iterable[int], wanted: int) -> int | None:
+        del usable, wanted
+        return self.dut.core_count

@@ -1,18 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A throw-away testbed on this machine."""
+"""Describes the testbed `lab`: network namespaces on this machine."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from natxy.plan.testbeds.ports import SharedMachine
+from natxy.plan.model.problems import Problem
+from natxy.plan.testbeds.base import SharedMachine
+from natxy.plan.testbeds.ports import EnginePorts, Io, veth_problems
+
+# XDP needs the frame, 256 bytes of headroom and 320 for the kernel's skb_shared_info in one page; the FCS isn't there.
+AF_XDP_LONGEST_FRAME: Final = 4096 - 256 - 320 + 4
 
 
 class LabConfig(SharedMachine):
-    """A throw-away testbed on this machine: network namespaces and veth pairs."""
+    """A temporary testbed on this machine, made of network namespaces and veth pairs."""
 
     kind: Literal["lab"] = "lab"
-    io: Literal["af_xdp", "af_packet"] = "af_xdp"
-    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="of a port; more than 1 needs af_packet")
+    io: Io = "af_xdp"
+    queues: Annotated[int, Field(ge=1, le=64)] = Field(
+        default=1, description="queues of a port; more than 1 needs af_packet"
+    )
+
+    nominal_line_rate: ClassVar[bool] = True
+    runs_guests: ClassVar[bool] = True
+
+    @property
+    def engine_ports(self) -> EnginePorts:
+        return EnginePorts("veth", self.io, self.queues, self.tester_cores)
+
+    def dut_core_count(self, usable: Iterable[int], wanted: int) -> int:
+        return len(self.assign_cores(usable, wanted).dut)
+
+    def problems(self) -> Iterator[Problem]:
+        return veth_problems(self.io, self.queues)
+
+    def frame_problem(self, longest: int) -> str | None:
+        if self.io != "af_xdp" or longest <= AF_XDP_LONGEST_FRAME:
+            return None
+        return (
+            f"af_xdp carries frames of up to {AF_XDP_LONGEST_FRAME} bytes over a lab's veth pairs, and frames of "
+            f"{longest} are wanted; give the testbed `io: af_packet`"
+        )

@@ -1,29 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed without a gateway: the tester's two ports joined to each other, to find out what the tester can do."""
+"""Describes the testbed `loop`: the tester's two ports joined to each other, without a gateway."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from natxy.plan.model.base import PlanModel
-from natxy.plan.testbeds.ports import Core, TesterPort
+from natxy.plan.model.problems import Problem
+from natxy.plan.testbeds.base import TestbedModel
+from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
+from natxy.plan.testbeds.ports import Core, EnginePorts, Io, Medium, TesterPort, veth_problems
 
 
-class LoopConfig(PlanModel):
-    """`veth`: the ends of a veth pair, as the ports of a lab are. `memif`: shared memory, no kernel in between.
-    `cable`: the tester's own ports with a cable from one to the other."""
+class LoopConfig(TestbedModel):
+    """The tester's ports joined to each other, to find out what the tester can do.
+
+    `veth`: the two ends of a veth pair, as a lab's ports are. `memif`: shared memory, without the kernel. `cable`: the
+    tester's own ports, with a cable from one to the other.
+    """
 
     kind: Literal["loop"]
-    medium: Literal["veth", "memif", "cable"] = "veth"
-    left: TesterPort | None = Field(default=None, description="of a cable")
-    right: TesterPort | None = Field(default=None, description="of a cable")
-    io: Literal["af_xdp", "af_packet"] = Field(default="af_xdp", description="for interfaces of the kernel")
-    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="of a port")
+    medium: Medium = "veth"
+    left: TesterPort | None = Field(default=None, description="one end of a cable")
+    right: TesterPort | None = Field(default=None, description="one end of a cable")
+    io: Io = Field(default="af_xdp", description="for interfaces of the kernel")
+    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="queues of a port")
     tester_cores: Annotated[list[Core], Field(min_length=1)] | None = Field(
         default=None, description="cores of the engine's workers; automatic: core 0"
     )
+
+    has_gateway: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _ports_of_a_cable(self) -> LoopConfig:
@@ -33,3 +41,20 @@ class LoopConfig(PlanModel):
         if self.left is not None and self.left == self.right:
             raise ValueError("left and right are one port; a cable has two ends")
         return self
+
+    @property
+    def engine_ports(self) -> EnginePorts:
+        return EnginePorts(self.medium, self.io, self.queues, self.tester_cores, self.left, self.right)
+
+    def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment:
+        del dut_count
+        return assign_cores(usable, self.tester_cores, ())
+
+    def dut_core_count(self, usable: Iterable[int], wanted: int) -> int:
+        del wanted
+        self.assign_cores(usable)
+        return 0
+
+    def problems(self) -> Iterator[Problem]:
+        if self.medium == "veth":
+            yield from veth_problems(self.io, self.queues)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines that a testbed reaches: how to log in, and where the DUT is."""
+"""Describes machines that a testbed reaches: how to log in, and the interfaces to use there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from natxy.plan.testbeds.ports import InterfaceName
 
 
 class SshTarget(PlanModel):
-    """`user@host`, or a mapping. What isn't given is as `~/.ssh/config` has it; the host's key must be a known one."""
+    """`user@host`, or a mapping. What is not given comes from `~/.ssh/config`; the host's key must be a known one."""
 
     host: Annotated[str, Field(min_length=1)]
     user: str | None = None
@@ -25,7 +25,7 @@ class SshTarget(PlanModel):
     config: Path | None = Field(default=None, description="instead of ~/.ssh/config")
     connect_timeout: Duration = 10.0
     as_root: list[str] = Field(
-        default=[], description="what makes a command run as root, e.g. [sudo, -n]; none when the user is root"
+        default=[], description="prefix that runs a command as root, e.g. [sudo, -n]; none when the user is root"
     )
 
     @classmethod
@@ -45,14 +45,15 @@ class SshTarget(PlanModel):
 
 
 class LinkSetUp(StrEnum):
-    """`set`: natxy gives the DUT's interfaces addresses and routes, and takes them back. `keep`: they have them."""
+    """`set`: natxy gives the DUT's interfaces addresses and routes, and removes them afterwards. `keep`: the interfaces
+    have them already, and natxy changes nothing."""
 
     SET = "set"
     KEEP = "keep"
 
 
 class DutLocation(PlanModel):
-    """By ssh, else in a network namespace of this machine, else on this machine itself."""
+    """The DUT and its interfaces: reached by ssh, in a network namespace of this machine, or on this machine itself."""
 
     left: InterfaceName
     right: InterfaceName
@@ -63,12 +64,25 @@ class DutLocation(PlanModel):
     @model_validator(mode="after")
     def _one_place(self) -> DutLocation:
         if self.ssh and self.namespace:
-            raise ValueError("ssh and namespace are two places; remove one of them")
+            raise ValueError("ssh and namespace name two machines; remove one of them")
         if self.left == self.right:
             raise ValueError(f"left and right are one interface, {self.left}; a gateway forwards between two")
         return self
 
     @property
     def may_be_elsewhere(self) -> bool:
-        """The user's commands run on this machine, and may reach another one."""
+        """Returns True when the user's commands run on this machine but may control a DUT on another one."""
         return self.ssh is None and self.namespace is None and self.addresses == LinkSetUp.KEEP
+
+    @property
+    def core_count(self) -> int | None:
+        """Returns None behind ssh, where the cores are counted when the DUT is set up, and 0 on this machine: its
+        cores are not the gateway's alone."""
+        return None if self.ssh else 0
+
+
+class HostLocation(PlanModel):
+    """A host that is reached by ssh, and its interface on the cable to the DUT."""
+
+    ssh: SshTarget
+    interface: InterfaceName

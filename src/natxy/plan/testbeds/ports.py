@@ -1,24 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cores and ports of a tester on this machine."""
+"""Describes the ports and cores of a tester on this machine."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
 from natxy.plan.model.base import PlanModel
+from natxy.plan.model.problems import Problem
 
 Core = Annotated[int, Field(ge=0)]
-# As the kernel has it, without dots: these would be taken apart in the names of sysctls.
+# The kernel's rule, and no dots: they would separate words in the names of sysctls.
 INTERFACE_PATTERN: Final = r"^[^\s/.]{1,15}$"
 PCI_PATTERN: Final = r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$"
 InterfaceName = Annotated[str, Field(pattern=INTERFACE_PATTERN)]
 PciAddress = Annotated[str, Field(pattern=PCI_PATTERN)]
+Io = Literal["af_xdp", "af_packet"]
+Medium = Literal["veth", "memif", "cable"]
 
 
 class TesterPort(PlanModel):
-    """One of the tester's two ports: a device that a DPDK driver is bound to, or an interface of the kernel."""
+    """Names one of the tester's two ports: a device bound to a DPDK driver, or a network interface of the kernel."""
 
     pci: PciAddress | None = None
     interface: InterfaceName | None = None
@@ -30,12 +35,42 @@ class TesterPort(PlanModel):
         return self
 
 
-class SharedMachine(PlanModel):
-    """Who has which cores where tester and gateway are on one machine."""
+@dataclass(frozen=True)
+class EnginePorts:
+    """The two ports that natxy-engine opens, and its worker cores, whatever lies between the ports.
 
-    tester_cores: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = Field(
-        default=None, description="cores of the engine's workers; automatic: core 0"
-    )
-    dut_cores: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = Field(
-        default=None, description="cores of the gateway; automatic: another core than the tester's where there is one"
-    )
+    `left` and `right`: given for the medium `cable`; natxy makes the ports of the others.
+    """
+
+    medium: Medium
+    io: Io = "af_xdp"
+    queues: int = 1
+    tester_cores: list[int] | None = None
+    left: TesterPort | None = None
+    right: TesterPort | None = None
+
+    @property
+    def of_cable(self) -> dict[str, TesterPort]:
+        """Returns the ports of a cable by side."""
+        return {"left": self.left, "right": self.right} if self.left and self.right else {}
+
+    @property
+    def name(self) -> str:
+        """Returns the names of both ports, or the medium where the ports are made anew for each run."""
+        return "+".join(port.pci or port.interface or "" for port in self.of_cable.values()) or self.medium
+
+    @property
+    def driver(self) -> str:
+        if self.medium == "memif":
+            return "net_memif"
+        return "a driver of DPDK's own" if self.left and self.left.pci else f"net_{self.io}"
+
+
+def veth_problems(io: Io, queues: int) -> Iterator[Problem]:
+    """Yields what is wrong with the queues of ports that are ends of veth pairs."""
+    if io == "af_xdp" and queues > 1:
+        yield Problem(
+            ("testbed", "queues"),
+            f"af_xdp has one queue on a veth pair, not {queues}: DPDK's driver asks for channels that veth doesn't "
+            "have; remove it, or set `io: af_packet`",
+        )

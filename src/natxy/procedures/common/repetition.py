@@ -18,9 +18,9 @@ from natxy.procedures.common.replay import Replay
 from natxy.results.records import Purpose, TrialKind
 from natxy.results.store import timestamp
 from natxy.search.outcome import Attempt
-from natxy.tcp.hosts import Hosts, TcpTest, Transfer
+from natxy.tcp.hosts import TcpHosts, TcpTest, Transfer
 
-Tester = Engine | Hosts
+Tester = Engine | TcpHosts
 """What is at the ends of the DUT's links."""
 
 GatewayInHand = Callable[[], AbstractContextManager[Gateway[Any]]]
@@ -86,13 +86,13 @@ class Repetition:
 
     @property
     def engine(self) -> Engine:
-        assert not isinstance(self.tester, Hosts)
+        assert not isinstance(self.tester, TcpHosts)
         return self.tester
 
     @property
-    def hosts(self) -> Hosts:
+    def hosts(self) -> TcpHosts:
         """Of a procedure between hosts."""
-        assert isinstance(self.tester, Hosts)
+        assert isinstance(self.tester, TcpHosts)
         return self.tester
 
     def begin(self, attempt: Attempt) -> None:

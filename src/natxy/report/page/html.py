@@ -21,6 +21,7 @@ from markupsafe import Markup, escape
 
 from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import format_duration
+from natxy.plan.testbeds.cores import named_cores
 from natxy.report.charts.chart import Chart
 from natxy.report.charts.gateways import gateways_charts
 from natxy.report.charts.run import experiment_charts, group_charts
@@ -44,7 +45,6 @@ from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState
 from natxy.results.sweeps import sweep_groups, sweeps
 from natxy.system.whole_file import whole_file
-from natxy.testbeds.cores import named_cores
 
 REPORT_FILE: Final = "report.html"
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lab whose gateway runs in a guest kernel: user-mode Linux."""
+"""Runs a lab's gateway in a guest kernel: user-mode Linux."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the parts of a guest are: Debian's user-mode Linux, and what `make jool` adds to it."""
+"""Finds the parts of a guest: Debian's user-mode Linux, and the modules that `make jool` builds for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MODULES: Final = Path("/usr/lib/uml/modules")
 
 @dataclass(frozen=True)
 class GuestFiles:
-    """`program`: the kernel; `version`: its own; `folder`: modules and the library that is preloaded."""
+    """Names a guest's kernel, the program, with its version, and the folder of its modules and preloaded library."""
 
     program: Path
     version: str
@@ -28,15 +28,15 @@ class GuestFiles:
 
 
 def find_guest() -> GuestFiles:
-    """PlanError when something is missing."""
+    """Raises PlanError when something is missing."""
     program = shutil.which("linux.uml")
     versions = sorted(path.name for path in _MODULES.glob("*"))
     if program is None or not versions:
         raise PlanError("user-mode Linux is not installed on this machine: run `make jool`")
     folder = cache_folder() / f"guest-{versions[0]}"
-    # Written last.
+    # `make jool` writes the stamp last.
     if not (folder / "stamp").is_file():
-        raise PlanError(f"{folder}, a guest's modules, is not there: run `make jool` as the user that natxy runs as")
+        raise PlanError(f"{folder}, a guest's modules, is missing: run `make jool` as the user that natxy runs as")
     return GuestFiles(Path(program), versions[0], folder)
 
 

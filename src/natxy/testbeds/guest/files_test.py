@@ -21,7 +21,7 @@ def test_what_is_missing_and_what_to_do(tmp_path: Path, monkeypatch: pytest.Monk
     (programs / "linux.uml").write_text("#!/bin/sh\n")
     (programs / "linux.uml").chmod(0o755)
     (modules / "6.1.2").mkdir(parents=True)
-    with pytest.raises(PlanError, match=r"guest-6\.1\.2, a guest's modules, is not there: run `make jool`"):
+    with pytest.raises(PlanError, match=r"guest-6\.1\.2, a guest's modules, is missing: run `make jool`"):
         find_guest()
     folder = tmp_path / "cache" / "natxy" / "guest-6.1.2"
     folder.mkdir(parents=True)

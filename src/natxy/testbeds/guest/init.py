@@ -3,7 +3,7 @@
 
 The guest's root is the host's file system, mounted read-only, and the host's own Python runs this file, so it imports
 nothing but the standard library. `natxy.testbeds.guest.serial_line` is the other end of the line and documents the
-protocol. The guest ends when the line is closed, thus whenever natxy ends.
+protocol. The guest ends when the line is closed, and so whenever natxy ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 
 def serve(requests: BinaryIO, reply: Callable[[dict[str, object]], None]) -> None:
-    """Until `requests` ends."""
+    """Answers requests until `requests` ends."""
     reply({"ready": True})
     request = b""
     for line in requests:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A guest: a Linux kernel in user mode with one virtual CPU, as the DUT between two interfaces of a namespace.
+"""Runs a guest: a Linux kernel in user mode with one virtual CPU, the DUT between two interfaces of a namespace.
 
-It takes kernel modules where the machine's own kernel takes none. Its root is this machine's file system, read-only,
-so that the programs installed here are there too.
+It loads kernel modules on machines whose own kernel cannot. Its root is this machine's file system, read-only, so that
+it has the programs installed here.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from natxy.testbeds.guest.files import GuestFiles
 from natxy.testbeds.guest.serial_line import GuestLine, LineBrokenError
 
 RECEIVE_BUFFER_BYTES: Final = 4 * 1024 * 1024
-# Enough for ten million connections; this machine only gives what the guest has written to.
+# Enough for ten million connections; the machine provides only memory that the guest has written to.
 _MEMORY: Final = "4G"
-# Frames that the guest takes from an interface at a time.
+# The number of frames that the guest takes from an interface at a time.
 _DEPTH: Final = 128
 _BOOT_S: Final = 30.0
 _END_S: Final = 3.0
 _LAST_LINES: Final = 8
-# What the drivers count on to be there, as it is in a distribution's kernel.
+# Modules that the gateway drivers expect, as in a distribution's kernel.
 _MODULES: Final = ("ipv6", "nf_conntrack")
 
 
 class Guest:
-    """A `Transport` to a machine that is switched on and off.
+    """A `Transport` to a guest, which can be started and stopped.
 
-    `interfaces`: from the names of the guest's to its MAC addresses there; the namespace's have the same names.
+    `interfaces`: the MAC addresses of the guest's interfaces by name; those of the namespace have the same names.
     """
 
     def __init__(
@@ -57,7 +57,10 @@ class Guest:
         self._console: IO[bytes] | None = None
 
     def start(self) -> None:
-        """Returns when the guest takes commands, its interfaces there and down. DutError, with nothing left."""
+        """Returns when the guest takes commands and has its interfaces, which are down.
+
+        Raises DutError when it does not start; then nothing of it stays.
+        """
         with ExitStack() as stack:
             self._console = stack.enter_context(tempfile.TemporaryFile())
             stack.callback(self._end)
@@ -70,16 +73,16 @@ class Guest:
             self.run(["ip", "link", "set", "lo", "up"])
             for number, name in enumerate(self._interfaces):
                 self.run(["ip", "link", "set", f"vec{number}", "name", name])
-                # As on the DUT's links in other labs: what merges TCP's segments forwards fewer frames.
+                # As in other labs: a DUT that merges TCP's segments forwards fewer frames.
                 self.run(["ethtool", "-K", name, "gro", "off"])
             self._stack = stack.pop_all()
 
     def stop(self) -> None:
-        """Harmless when it doesn't run."""
+        """Ends the guest; does nothing when it is not running."""
         self._stack.close()
 
     def restart(self) -> None:
-        """All that was set in it is lost, as in a machine whose power fails."""
+        """Restarts the guest as after a power failure: all its settings are lost."""
         self._kill()
         self.stop()
         self.start()
@@ -87,7 +90,7 @@ class Guest:
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
-        """As `Transport.run`; DutError also when the guest has ended or doesn't answer."""
+        """Runs a command as `Transport.run` does; raises DutError also when the guest has ended or does not answer."""
         if self._line is None:
             raise DutError(f"`{argv[0]}` cannot be run: the guest is switched off")
         try:
@@ -105,7 +108,7 @@ class Guest:
     def _boot(self) -> None:
         ours, theirs = socket.socketpair()
         self._line = GuestLine(ours)
-        # For a control socket of the guest's that nobody here uses; it needs no place any longer once it is open.
+        # The guest's control socket, which is not used, needs a folder until it is open.
         with theirs, tempfile.TemporaryDirectory(prefix="natxy-guest-") as sockets:
             self._process = subprocess.Popen(
                 self._argv(theirs.fileno(), Path(sockets)),
@@ -115,13 +118,13 @@ class Guest:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-            # So that the line is closed when the guest ends.
+            # With this copy closed, the line ends when the guest does.
             theirs.close()
             self._line.wait_ready(_BOOT_S)
 
     def _end(self) -> None:
         if self._line:
-            # The guest powers off.
+            # The guest powers off when its line is closed.
             self._line.close()
             self._line = None
         if self._process:
@@ -133,7 +136,7 @@ class Guest:
 
     def _kill(self) -> None:
         if self._process:
-            # It is a group of processes, one for each that runs in it.
+            # Each process of the guest is a process here, all in one group.
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -145,7 +148,7 @@ class Guest:
             for number, (name, mac) in enumerate(self._interfaces.items())
         ]
         root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]
-        # The kernel's messages go to stdout; the first serial line is the one that commands come by.
+        # The kernel's messages go to stdout; commands use the first serial line.
         lines = ["con=null", "con0=null,fd:1", "ssl=null", f"ssl0=fd:{line}", f"uml_dir={sockets}/"]
         init = [f"GUEST_FILES={self._files.folder}", "init=/usr/bin/python3", "--", guest_init.__file__]
         return [*inside, *preload, str(self._files.program), f"mem={_MEMORY}", *root, *lines, *devices, *init]
@@ -154,6 +157,6 @@ class Guest:
         assert self._console is not None
         self._console.seek(0)
         lines = self._console.read().decode(errors="replace").splitlines()
-        # What a panic says stands before its list of callers.
+        # Leave out the call trace, which follows the message of a panic.
         said = [line.strip() for line in lines if line.strip() and "[<" not in line][-_LAST_LINES:]
         return "; its last words: " + " | ".join(said) if said else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lab whose DUT is a guest: a kernel in user mode in the DUT's namespace, between the ends of its links."""
+"""The lab whose DUT is a guest: user-mode Linux in the DUT's namespace, between the ends of its links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from natxy.testbeds.lab import DUT_MACS, SILENT_SYSCTLS, NetnsLab
 
 class GuestLab(NetnsLab):
     _dut_sysctls: ClassVar[Mapping[str, int]] = SILENT_SYSCTLS
-    # Not the guest's: what is for another address, the kernel beside the guest throws away without a look.
+    # Different from the guest's, so that the namespace's kernel discards frames for the guest at once.
     _dut_macs: ClassVar[Mapping[Side, str]] = {Side.LEFT: "02:00:00:00:00:21", Side.RIGHT: "02:00:00:00:01:21"}
 
     def __init__(self, config: LabConfig, addresses: AddressPlan) -> None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A guest's serial line, from the host's end: commands go in, what came of them comes out.
+"""Runs commands in a guest over its serial line, from the host's end.
 
 A request is JSON cut into lines, each acknowledged with `{}`, and ended by an empty line; the reply is one line:
 
     {"argv": ["uname", "-r"], "input": null, "timeout_s": 30}
     {"returncode": 0, "stdout": "6.1.176\\n", "stderr": ""}
 
-or `{"error": "missing"}` where there is no such program, `{"error": "timeout"}` where it took longer.
+or `{"error": "missing"}` when the program does not exist, `{"error": "timeout"}` when it took longer.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any, Final
 from natxy.dut.transport.base import CompletedCommand
 from natxy.errors import DutError
 
-# A guest stops listening for good once its terminal's buffer of 4096 has been full.
+# Bytes. A guest stops reading for good once its terminal's buffer of 4096 bytes has been full.
 _LINE_LENGTH: Final = 1000
-# What a command may take beyond its own time: the way to and fro through a guest that forwards at its limit.
+# Time for request and reply, besides the command's own, in a guest that forwards at its limit.
 _GRACE_S: Final = 5.0
 
 
 class LineBrokenError(Exception):
-    """The guest has ended, or said nothing for too long; then it is not listened to any more."""
+    """The guest has ended, or sent nothing for too long; the line is closed and cannot be used again."""
 
 
 class GuestLine:
@@ -43,7 +43,10 @@ class GuestLine:
         self._receive(time.monotonic() + timeout_s)
 
     def run(self, argv: Sequence[str], input: str | None, timeout_s: float) -> CompletedCommand:
-        """DutError when there is no such program, or it was ended after `timeout_s`. LineBrokenError."""
+        """Runs `argv` in the guest.
+
+        Raises DutError when the program does not exist or was stopped after `timeout_s`, and LineBrokenError.
+        """
         deadline = time.monotonic() + timeout_s + _GRACE_S
         request = json.dumps({"argv": list(argv), "input": input, "timeout_s": timeout_s})
         for start in range(0, len(request), _LINE_LENGTH):
@@ -70,7 +73,7 @@ class GuestLine:
                 self._end.settimeout(max(0.001, deadline - time.monotonic()))
                 received = self._end.recv(1 << 16)
             except OSError as error:
-                # A reply that comes late would be taken for the next one's.
+                # A late reply would be taken for the reply to the next request.
                 self.close()
                 raise LineBrokenError from error
             if not received:

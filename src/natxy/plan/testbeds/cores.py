@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which core does whose work in a lab."""
+"""Assigns the cores of a machine to the engine's workers, the gateway and the rest of natxy."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from natxy.errors import PlanError
-from natxy.plan.testbeds.ports import SharedMachine
 
 
 @dataclass(frozen=True)
 class CoreAssignment:
-    """`main`: the engine's own thread and natxy itself, which mostly sleep."""
+    """`main`: the core of the engine's control thread and of natxy itself, which mostly sleep."""
 
     tester: tuple[int, ...]
     dut: tuple[int, ...]
@@ -32,11 +30,11 @@ def assign_cores(
     *,
     dut_count: int = 1,
 ) -> CoreAssignment:
-    """None = automatic: the first core that is free for the tester, the next `dut_count` ones for the DUT, as far as
-    there are any. A further one, if there is any, takes `main`; otherwise the DUT's, because a tester that is disturbed
-    spoils the measurement. A DUT elsewhere has no cores here.
+    """Assigns `available` cores; `tester` and `dut` name cores, None leaves the choice to this function.
 
-    PlanError for a core that natxy may not use.
+    It gives the tester the first core that is free and the DUT the next `dut_count` ones, as far as there are any. A
+    further core, if there is one, becomes `main`; otherwise `main` is the DUT's, because a disturbed tester spoils the
+    measurement. An empty `dut` is a DUT on another machine. Raises PlanError for a core that natxy may not use.
     """
     cores = sorted(available)
     for option, wanted in (("tester_cores", tester), ("dut_cores", dut)):
@@ -53,16 +51,11 @@ def assign_cores(
     return CoreAssignment(tester_cores, dut_cores, main)
 
 
-def lab_cores(config: SharedMachine, dut_count: int = 1) -> CoreAssignment:
-    """On this machine."""
-    return assign_cores(os.sched_getaffinity(0), config.tester_cores, config.dut_cores, dut_count=dut_count)
-
-
 def _first_besides(cores: Sequence[int], taken: Sequence[int], count: int = 1) -> list[int]:
-    """Cores that are not taken; the first of all where none is left."""
+    """Returns the first `count` cores that are not taken, or the first of all cores when every core is taken."""
     return [core for core in cores if core not in taken][:count] or list(cores[:1])
 
 
 def named_cores(cores: Sequence[int]) -> str:
-    """`core 0`, `cores 0, 1`."""
+    """Returns `core 0` or `cores 0, 1`."""
     return "core " + str(cores[0]) if len(cores) == 1 else "cores " + ", ".join(map(str, cores))

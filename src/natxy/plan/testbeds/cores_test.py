@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.errors import PlanError
-from natxy.testbeds.cores import CoreAssignment, assign_cores
+from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 
 
 @pytest.mark.parametrize(

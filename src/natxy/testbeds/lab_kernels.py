@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kernel a lab's gateway is made of."""
+"""Chooses the lab for a gateway: on the machine's own kernel, in user-mode Linux, or for natxy-reference."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from natxy.dut.transport.local import run_program
 from natxy.errors import DutError, PlanError
@@ -14,12 +16,25 @@ from natxy.plan.model.terms import Kernel
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.testbeds.guest.files import find_guest
 from natxy.testbeds.guest.lab import GuestLab
-from natxy.testbeds.lab import NetnsLab
-from natxy.testbeds.reference_lab import ReferenceLab
+from natxy.testbeds.lab import SILENT_SYSCTLS, NetnsLab
+
+
+class ReferenceLab(NetnsLab):
+    """A lab whose gateway is natxy-reference, a program that opens the DUT's ends of the links itself."""
+
+    _dut_sysctls: ClassVar[Mapping[str, int]] = SILENT_SYSCTLS
+
+    def deviations(self) -> list[str]:
+        own = "The gateway is natxy's own reference program: the results describe the tester and the lab."
+        return [*super().deviations(), own]
+
+    def _set_links(self) -> None:
+        """Does nothing: the program has the addresses and answers ARP and neighbour discovery."""
 
 
 def lab_for(config: LabConfig, addresses: AddressPlan, gateway: GatewayConfig, dut_cores: int = 1) -> NetnsLab:
-    """PlanError when this machine cannot run the gateway on the kernel it is to have, or on any."""
+    """Returns the lab, not yet built. Raises PlanError when this machine cannot run the gateway on any kernel, or not
+    on the one that the plan asks for."""
     if runs_in_guest(gateway):
         return GuestLab(config, addresses)
     if gateway.polls:
@@ -28,12 +43,12 @@ def lab_for(config: LabConfig, addresses: AddressPlan, gateway: GatewayConfig, d
 
 
 def runs_in_guest(gateway: GatewayConfig) -> bool:
-    """PlanError as `lab_for`."""
+    """Returns True when the gateway runs in user-mode Linux; raises PlanError as `lab_for` does."""
     return _kernel_of(gateway) == Kernel.USER_MODE
 
 
 def takes_module(name: str) -> bool:
-    """Whether the machine's own kernel has the module, or can load it."""
+    """Returns True when the machine's own kernel has the module or can load it."""
     if Path(f"/sys/module/{name}").exists():
         return True
     try:

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Defines the facts that checks, reports and runs need to know of a testbed, whatever its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from natxy.plan.model.base import PlanModel
+from natxy.plan.model.problems import Problem
+from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
+from natxy.plan.testbeds.machines import DutLocation, HostLocation
+from natxy.plan.testbeds.ports import Core, EnginePorts
+
+
+class TestbedModel(PlanModel):
+    """Holds the settings of a testbed. The defaults describe one on this machine with a gateway and ports."""
+
+    has_gateway: ClassVar[bool] = True
+    """A gateway lies between the tester's ports."""
+    has_ports: ClassVar[bool] = True
+    """The tester sends and receives frames by two ports, which a TCP on this machine can use instead."""
+    in_virtual_time: ClassVar[bool] = False
+    """Tester and gateway are models; nothing is measured."""
+    nominal_line_rate: ClassVar[bool] = False
+    """A line rate in the plan is only nominal: the links can carry more."""
+    runs_guests: ClassVar[bool] = False
+    """A gateway can run in user-mode Linux."""
+    only_driver: ClassVar[str | None] = None
+    """The one gateway driver that runs on this testbed; None where this is not restricted to one."""
+
+    @property
+    def is_local(self) -> bool:
+        """Returns True when this machine sends, receives or forwards the frames."""
+        return not self.in_virtual_time
+
+    @property
+    def gateway_is_local(self) -> bool:
+        """Returns True when the gateway runs on this machine, as far as the plan says where it runs."""
+        here = self.dut_location is None or self.dut_location.ssh is None
+        return here and self.has_gateway and not self.in_virtual_time
+
+    @property
+    def dut_location(self) -> DutLocation | None:
+        """Returns how to reach the DUT; None when the testbed makes it."""
+        return None
+
+    @property
+    def remote_hosts(self) -> Mapping[str, HostLocation]:
+        """Returns the hosts that replace the tester's ports, by side."""
+        return {}
+
+    @property
+    def engine_ports(self) -> EnginePorts | None:
+        """Returns the ports that natxy-engine opens; None when it does not run."""
+        return None
+
+    def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment | None:
+        """Assigns `usable` cores of this machine; None when no engine runs on it.
+
+        `dut_count`: cores for the gateway where the plan does not name them. Raises PlanError when the plan names a
+        core that is not usable.
+        """
+        del usable, dut_count
+        return None
+
+    def dut_core_count(self, usable: Iterable[int], wanted: int) -> int | None:
+        """Returns how many cores an experiment's `cores` can give the gateway, at most `wanted` in a lab.
+
+        None: only the DUT knows. 0: the testbed cannot steer frames to cores. Raises PlanError as `assign_cores` does.
+        """
+        del usable, wanted
+        return 0
+
+    def problems(self) -> Iterator[Problem]:
+        """Yields what is wrong with the settings beyond what the fields' types say."""
+        yield from ()
+
+    def frame_problem(self, longest: int) -> str | None:
+        """Returns why the testbed cannot carry frames of `longest` bytes, FCS counted, or None when it can."""
+        del longest
+        return None
+
+
+class SharedMachine(TestbedModel):
+    """Assigns the cores of a machine that tester and gateway share."""
+
+    tester_cores: Annotated[list[Core], Field(min_length=1)] | None = Field(
+        default=None, description="cores of the engine's workers; automatic: core 0"
+    )
+    dut_cores: Annotated[list[Core], Field(min_length=1)] | None = Field(
+        default=None, description="cores of the gateway; automatic: another core than the tester's where there is one"
+    )
+
+    def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment:
+        return assign_cores(usable, self.tester_cores, self.dut_cores, dut_count=dut_count)

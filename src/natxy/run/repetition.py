@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures one repetition of an experiment, or continues one that was interrupted, and stores its result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from natxy.errors import HostError, TesterLimitError
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.repetition import Repetition
+from natxy.procedures.common.replay import AttemptCutShort, Replay
+from natxy.procedures.registry import procedure_of
+from natxy.results.records import RepetitionRecord, State
+from natxy.results.store import RunStore
+from natxy.run.recorder import TrialRecorder
+from natxy.search.outcome import NeverPrepared, TesterLimitReached
+
+
+def recorded_result(recorded: RepetitionRecord) -> ProcedureResult:
+    """Returns the result of a repetition that was finished before the run was resumed."""
+    return ProcedureResult(
+        figures=recorded.figures,
+        lower_bound=recorded.lower_bound,
+        upper_bound=recorded.upper_bound,
+        remark=recorded.reason,
+        curves=recorded.curves,
+    )
+
+
+def measure_repetition(
+    repetition: Repetition,
+    repetition_id: int,
+    recorder: TrialRecorder,
+    store: RunStore,
+    recorded: RepetitionRecord | None,
+) -> ProcedureResult:
+    """Returns the result and stores it, or stores why there is none and raises TesterLimitError or what the procedure
+    raised.
+
+    `recorded`: the same repetition as an earlier session left it.
+    """
+    try:
+        try:
+            result = _measure(repetition, repetition_id, store, recorded)
+            recorder.check_forwarding(result)
+        except NeverPrepared as never:
+            result = recorder.without_connections(never, repetition.experiment)
+    except TesterLimitReached as limit:
+        reason = recorder.limit_reason(limit)
+        store.finish_repetition(
+            repetition_id,
+            State.TESTER_LIMIT,
+            lower_bound=limit.lower_bound,
+            upper_bound=limit.upper_bound,
+            reason=reason,
+        )
+        raise TesterLimitError(reason) from limit
+    except KeyboardInterrupt:
+        store.finish_repetition(repetition_id, State.INTERRUPTED, reason="interrupted")
+        raise
+    except HostError as error:
+        store.finish_repetition(repetition_id, State.HOST_FAILED, reason=str(error))
+        raise
+    except Exception as error:
+        store.finish_repetition(repetition_id, State.FAILED, reason=str(error))
+        raise
+    headline = result.figures[repetition.experiment.procedure.headline().name]
+    store.finish_repetition(
+        repetition_id,
+        State.NO_RESULT if headline is None else State.DONE,
+        value=headline,
+        figures=result.figures,
+        curves=result.curves,
+        lower_bound=result.lower_bound,
+        upper_bound=result.upper_bound,
+        reason=result.remark,
+    )
+    return result
+
+
+def _measure(
+    repetition: Repetition, repetition_id: int, store: RunStore, recorded: RepetitionRecord | None
+) -> ProcedureResult:
+    """Runs the procedure; trials in `recorded` that are still valid are replayed instead of measured again."""
+    procedure = procedure_of(repetition.experiment)
+    usable = [*recorded.trials] if recorded else []
+    if recorded and usable and (_starts_over(recorded) or not procedure.replayable):
+        store.drop_trials(repetition_id, usable[0].id)
+        usable = []
+    while True:
+        replay = Replay(usable)
+        try:
+            return procedure.measure(replace(repetition, replay=replay, sleep=replay.waits(repetition.sleep)))
+        except AttemptCutShort as cut:
+            store.drop_trials(repetition_id, cut.first_id)
+            usable = [trial for trial in usable if trial.id < cut.first_id]
+
+
+def _starts_over(recorded: RepetitionRecord) -> bool:
+    """Returns True when none of the recorded trials can be used.
+
+    They lead to no result, or the gateway had stopped forwarding, and it is unknown since when.
+    """
+    if recorded.state == State.NO_RESULT:
+        return True
+    last = recorded.steps[-1].trials
+    return recorded.state == State.FAILED and not any(trial.received for trial in last)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed `simulated`: models of a tester and a gateway in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from natxy.dut.base import Gateway
+from natxy.dut.drivers.simulated import SimulatedGateway
+from natxy.engine.interface import Engine
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.plan.experiment import Addresses
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
+from natxy.tcp.hosts import TcpHosts
+from natxy.tcp.simulated import SimulatedHosts
+from natxy.testbeds.base import Testbed
+
+
+class SimulatedTestbed(Testbed):
+    def __init__(self, config: SimulatedTestbedConfig, gateway: GatewayConfig, seed: int) -> None:
+        super().__init__()
+        assert isinstance(gateway, SimulatedConfig)
+        self._config = config
+        self._dut = SimulatedDut(gateway, config.noise, seed)
+
+    def _build(self) -> None:
+        """A model needs nothing to be built."""
+
+    @property
+    def gateway_cores(self) -> Sequence[int]:
+        return range(self._config.dut_cores)
+
+    def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
+        del config, addresses
+        return SimulatedGateway(self._dut)
+
+    @contextmanager
+    def engine(self, log: Path) -> Iterator[Engine]:
+        del log
+        yield SimulatedEngine(self._dut, self._config.tester_limit)
+
+    @contextmanager
+    def hosts(self, addresses: Addresses, foreground: Callable[[], AbstractContextManager[None]]) -> Iterator[TcpHosts]:
+        del addresses, foreground
+        yield SimulatedHosts(self._dut)
+
+    def sleep(self, seconds: float) -> None:
+        """Takes no time."""
+        del seconds
+
+    def description(self) -> dict[str, str]:
+        return {"testbed": "simulated: a model of a gateway in virtual time"}
+
+    def deviations(self) -> list[str]:
+        return ["Nothing was measured: engine and gateway are models in virtual time."]
