@@ -115,7 +115,7 @@ struct TimedWorker {
   TimedWorker(std::unique_ptr<Sender> sender, const std::atomic<bool>& stop) {
     worker.senders.push_back(std::move(sender));
     worker.stop = &stop;
-    worker.first_in_line = true;
+    worker.high_priority = true;
   }
 
   [[nodiscard]] const Sender& sender() const { return *worker.senders.front(); }

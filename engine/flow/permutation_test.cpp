@@ -53,7 +53,7 @@ TEST(Permutation, ReachesEveryNumberOnceUpTo2To24) {
   }
 }
 
-TEST(Permutation, ManyAtOnceAreAsOneByOne) {
+TEST(Permutation, ManyAtOnceEqualOneByOne) {
   for (const std::uint64_t size : {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{1000}, std::uint64_t{1} << 40}) {
     const Permutation permutation(size, 6);
     std::vector<std::uint64_t> values(1000);

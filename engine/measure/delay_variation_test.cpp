@@ -30,7 +30,7 @@ TEST(SignedHistogram, PercentilesStayWithinAThousandthOfBruteForce) {
   }
 }
 
-TEST(DelayVariation, IsOfNeighboursInSendingOrderHoweverTheyArrive) {
+TEST(DelayVariation, ComparesNeighboursInSendingOrderForAnyArrivalOrder) {
   const std::vector<std::uint64_t> delays = {100, 150, 120, 500, 90, 90};
   for (const std::vector<std::uint64_t>& order :
        {std::vector<std::uint64_t>{0, 1, 2, 3, 4, 5}, {5, 4, 3, 2, 1, 0}, {2, 0, 1, 5, 3, 4}}) {

@@ -57,7 +57,7 @@ TEST(Histogram, TheMeanOfADayAt100GbEIsExact) {
   EXPECT_EQ(histogram.percentile(0.5), histogram.percentile(0.999));
 }
 
-TEST(Histogram, AddedUpTheyAreAsOne) {
+TEST(Histogram, SumsEqualASingleHistogram) {
   Histogram one;
   Histogram left;
   Histogram right;
@@ -73,7 +73,7 @@ TEST(Histogram, AddedUpTheyAreAsOne) {
   }
 }
 
-TEST(Histogram, AnEmptyOneIsZero) {
+TEST(Histogram, AnEmptyHistogramIsZero) {
   const Histogram histogram;
   EXPECT_EQ(histogram.min(), 0U);
   EXPECT_EQ(histogram.max(), 0U);

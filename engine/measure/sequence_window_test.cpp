@@ -11,7 +11,7 @@ namespace {
 
 using Arrival = SequenceWindow::Arrival;
 
-TEST(SequenceWindow, TellsTheFourArrivalsApart) {
+TEST(SequenceWindow, DistinguishesTheFourArrivals) {
   SequenceWindow window(1000);
   EXPECT_EQ(window.arrive(0), Arrival::distinct);
   EXPECT_EQ(window.arrive(2), Arrival::distinct);
@@ -20,7 +20,7 @@ TEST(SequenceWindow, TellsTheFourArrivalsApart) {
   EXPECT_EQ(window.arrive(2), Arrival::duplicate);
 }
 
-TEST(SequenceWindow, CountsAsASetDoes) {
+TEST(SequenceWindow, MatchesASet) {
   std::mt19937_64 random(4);
   constexpr std::uint64_t frames = 100'000;
   SequenceWindow window(frames);
@@ -80,7 +80,7 @@ TEST(SequenceWindow, StaysRightWhileItSlides) {
   EXPECT_EQ(window.arrive(next), Arrival::beyond_window);
 }
 
-TEST(SequenceWindow, NumbersThatArriveTogetherAreAsOneByOne) {
+TEST(SequenceWindow, NumbersThatArriveTogetherCountAsOneByOne) {
   std::mt19937_64 random(11);
   for (const std::uint64_t frames : {std::uint64_t{64}, std::uint64_t{1000}, std::uint64_t{1} << 26}) {
     SequenceWindow together(frames);

@@ -13,26 +13,26 @@ TscFacts facts(std::set<std::string> flags, std::string clocksource, std::set<st
   return {std::move(flags), std::move(clocksource), std::move(clocksources)};
 }
 
-TEST(CpuFlags, AreTheFirstCpusAndWholeWords) {
+TEST(CpuFlags, AreWholeWordsOfTheFirstCpu) {
   std::istringstream cpuinfo(
       "processor\t: 0\nflags\t\t: fpu tsc tsc_known_freq constant_tsc\nbugs\t: x\n"
       "processor\t: 1\nflags\t\t: fpu nonstop_tsc\n");
   EXPECT_EQ(cpu_flags(cpuinfo), (std::set<std::string>{"fpu", "tsc", "tsc_known_freq", "constant_tsc"}));
 }
 
-TEST(CpuFlags, OfACpuThatNamesNone) {
+TEST(CpuFlags, AreEmptyIfTheCpuHasNone) {
   std::istringstream cpuinfo("processor\t: 0\nFeatures\t: fp asimd\n");
   EXPECT_TRUE(cpu_flags(cpuinfo).empty());
 }
 
-TEST(Tsc, IsFitWhereItIsInvariant) {
+TEST(Tsc, IsFitIfInvariant) {
   EXPECT_FALSE(why_tsc_unfit(facts({"constant_tsc", "nonstop_tsc"}, "kvm-clock", {"kvm-clock", "tsc"})));
   EXPECT_FALSE(why_tsc_unfit(facts({"constant_tsc", "nonstop_tsc"}, "", {})));
 }
 
-TEST(Tsc, IsFitWhereTheKernelTellsTheTimeByIt) { EXPECT_FALSE(why_tsc_unfit(facts({"tsc"}, "tsc", {"tsc", "hpet"}))); }
+TEST(Tsc, IsFitIfItIsTheKernelsClocksource) { EXPECT_FALSE(why_tsc_unfit(facts({"tsc"}, "tsc", {"tsc", "hpet"}))); }
 
-TEST(Tsc, IsUnfitWhereItsRateChangesOrItStops) {
+TEST(Tsc, IsUnfitIfItsRateChangesOrItStops) {
   const auto changing = why_tsc_unfit(facts({"tsc", "nonstop_tsc"}, "hpet", {"hpet", "tsc"}));
   ASSERT_TRUE(changing);
   EXPECT_NE(changing->find("no flag constant_tsc"), std::string::npos) << *changing;
@@ -42,24 +42,24 @@ TEST(Tsc, IsUnfitWhereItsRateChangesOrItStops) {
   EXPECT_NE(stopping->find("+invtsc"), std::string::npos) << *stopping;
 }
 
-TEST(Tsc, IsUnfitWhereTheKernelFoundItUnstable) {
+TEST(Tsc, IsUnfitIfTheKernelFoundItUnstable) {
   const auto why = why_tsc_unfit(facts({"constant_tsc", "nonstop_tsc"}, "hpet", {"hpet", "acpi_pm"}));
   ASSERT_TRUE(why);
   EXPECT_NE(why->find("unstable"), std::string::npos) << *why;
 }
 
-TEST(TscRate, IsTheCountersAgainstTheClocks) {
+TEST(TscRate, IsTheCountersRelativeToTheClock) {
   const TscRate rate = rate_between({1'000, 5'000, 60}, {2'450'001'000, 1'000'005'000, 40});
   EXPECT_EQ(rate.hz, 2'450'000'000U);
   EXPECT_NEAR(rate.uncertainty_ppm, 50 / 2'450.0, 1e-9);
 }
 
-TEST(TscRate, OfHoursDoesNotOverflow) {
+TEST(TscRate, DoesNotOverflowInHours) {
   const std::uint64_t day_ns = 86'400ULL * 1'000'000'000;
   EXPECT_EQ(rate_between({0, 0, 0}, {day_ns * 5, day_ns, 0}).hz, 5'000'000'000U);
 }
 
-TEST(TscRate, OfThisMachineIsTheSameTwice) {
+TEST(TscRate, IsRepeatableOnThisMachine) {
   const TscRate first = calibrate_tsc(sample_clocks());
   const TscRate second = calibrate_tsc(sample_clocks());
   const double apart_ppm = std::abs(static_cast<double>(first.hz) / static_cast<double>(second.hz) - 1) * 1e6;

@@ -20,7 +20,7 @@ TEST(Address, ParsesAndFormatsBothFamilies) {
   EXPECT_EQ(format_address(*v6), "2001:2::8000:0:2");
 }
 
-TEST(Address, RejectsWhatIsNoAddress) {
+TEST(Address, RejectsInvalidAddresses) {
   for (const char* text : {"", "198.18.0", "198.18.0.256", "2001:::1", "host", "198.18.0.2 "}) {
     EXPECT_FALSE(parse_address(text)) << text;
   }

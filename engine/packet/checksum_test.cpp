@@ -47,7 +47,7 @@ TEST(Checksum, TheHalvesOfFieldsAddUpToTheSumOfTheirBytes) {
   }
 }
 
-TEST(Checksum, IntactIsWhatAddsUpToOnesAlone) {
+TEST(Checksum, BytesAreIntactIfTheySumToAllOnes) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 100'000; ++i) {
     const std::uint64_t sum = random() >> random() % 64;

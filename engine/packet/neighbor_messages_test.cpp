@@ -13,7 +13,7 @@ constexpr MacAddress kAnswerer = {2, 0, 0, 0, 0, 2};
 
 class NeighborMessages : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
-TEST_P(NeighborMessages, AQuestionIsUnderstoodAndItsAnswerToo) {
+TEST_P(NeighborMessages, RequestsAndAnswersAreParsed) {
   const auto sender = *parse_address(GetParam().first);
   const auto target = *parse_address(GetParam().second);
   const auto question = parse_neighbor_message(make_neighbor_request(sender, kAsker, target));
@@ -33,7 +33,7 @@ TEST_P(NeighborMessages, AQuestionIsUnderstoodAndItsAnswerToo) {
 INSTANTIATE_TEST_SUITE_P(BothFamilies, NeighborMessages,
                          testing::Values(std::pair{"198.18.0.2", "198.18.0.1"}, std::pair{"2001:2::2", "2001:2::1"}));
 
-TEST(NeighborMessagesFromAnybody, AnyTruncationIsRefusedOrHarmless) {
+TEST(UntrustedNeighborMessages, AnyTruncationIsRefusedOrHarmless) {
   const auto v6 = *parse_address("2001:2::1");
   const auto v4 = *parse_address("198.18.0.1");
   for (const auto& whole : {make_neighbor_request(v6, kAsker, v6), make_neighbor_request(v4, kAsker, v4)}) {
@@ -43,14 +43,14 @@ TEST(NeighborMessagesFromAnybody, AnyTruncationIsRefusedOrHarmless) {
   }
 }
 
-TEST(NeighborMessagesFromAnybody, ANeighborSolicitationFromAfarIsRefused) {
+TEST(UntrustedNeighborMessages, ANeighborSolicitationThatPassedARouterIsRefused) {
   const auto v6 = *parse_address("2001:2::1");
   auto frame = make_neighbor_request(v6, kAsker, v6);
   frame[kEthernetBytes + 7] = 254;  // a hop limit below 255 has passed a router (RFC 4861 §7.1.1)
   EXPECT_FALSE(parse_neighbor_message(frame));
 }
 
-TEST(NeighborMessagesFromAnybody, AnOptionOfLengthZeroEndsTheOptions) {
+TEST(UntrustedNeighborMessages, AnOptionOfLengthZeroEndsTheOptions) {
   const auto v6 = *parse_address("2001:2::1");
   auto frame = make_neighbor_request(v6, kAsker, v6);
   frame[kEthernetBytes + kIpv6Bytes + 25] = 0;

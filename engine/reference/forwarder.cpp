@@ -36,8 +36,8 @@ bool is_neighbor_message(const rte_mbuf* buffer) {
 
 }  // namespace
 
-Forwarder::Forwarder(BySide<Port*> ports, const Clock& clock, bool first_in_line)
-    : clock_{clock}, first_in_line_{first_in_line}, line_{2 * kMostDelayed}, fetched_(kMostAtOnce) {
+Forwarder::Forwarder(BySide<Port*> ports, const Clock& clock, bool high_priority)
+    : clock_{clock}, high_priority_{high_priority}, line_{2 * kMostDelayed}, fetched_(kMostAtOnce) {
   for (const Side side : {Side::left, Side::right}) {
     LinkState& link = of(links_, side);
     link.port = of(ports, side);
@@ -51,7 +51,7 @@ Forwarder::~Forwarder() { discard_delayed(); }
 int Forwarder::run(void* forwarder) {
   auto& self = *static_cast<Forwarder*>(forwarder);
   // On Linux this sets the priority of the calling thread only. Without the permission to raise it, pauses are longer.
-  static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), self.first_in_line_ ? -20 : 0));
+  static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), self.high_priority_ ? -20 : 0));
   self.loop();
   return 0;
 }

@@ -29,8 +29,8 @@ struct Exactness {
 /// Runs the loop of the worker core: moves frames between two ports through a gateway, and holds the delayed ones.
 class Forwarder {
  public:
-  /// With `first_in_line`, the worker runs at the highest priority.
-  Forwarder(BySide<Port*> ports, const Clock& clock, bool first_in_line);
+  /// With `high_priority`, the worker runs at the highest priority.
+  Forwarder(BySide<Port*> ports, const Clock& clock, bool high_priority);
   ~Forwarder();
   Forwarder(const Forwarder&) = delete;
   Forwarder& operator=(const Forwarder&) = delete;
@@ -86,7 +86,7 @@ class Forwarder {
 
   BySide<LinkState> links_;
   Clock clock_;
-  bool first_in_line_;
+  bool high_priority_;
   std::unique_ptr<Gateway> gateway_;
   Neighbors neighbors_;
   DelayLine<Delayed> line_;

@@ -19,19 +19,19 @@ Receiver::Receiver(const Port& port, std::uint16_t queue, const Neighbors& neigh
     const TestFrameForm form(stream.family, stream.payload_bytes, run_id,
                              static_cast<std::uint8_t>(receptions_.size()));
     Reception reception{std::move(stream), form, {}, std::nullopt};
-    if (reception.stream.expected) reception.books.emplace(reception.stream, seconds);
+    if (reception.stream.expected) reception.statistics.emplace(reception.stream, seconds);
     receptions_.push_back(std::move(reception));
   }
 }
 
-Receiver::Books::Books(const Stream& stream, std::size_t seconds)
+Receiver::Statistics::Statistics(const Stream& stream, std::size_t seconds)
     : window{stream.frames}, tagged{stream.tagged}, per_second(seconds) {
   if (stream.ipdv) variation.emplace();
   if (tagged) tagged_delays.resize(tagged->count);
 }
 
 /// Records the delays of frames that have not arrived before.
-void Receiver::Books::arrive(std::span<const Arrival> distinct, std::uint64_t now) {
+void Receiver::Statistics::arrive(std::span<const Arrival> distinct, std::uint64_t now) {
   // Frames that were sent together and arrive together have the same delay.
   for (auto first = distinct.begin(); first != distinct.end();) {
     const auto next =
@@ -51,7 +51,7 @@ void Receiver::Books::arrive(std::span<const Arrival> distinct, std::uint64_t no
 }
 
 /// Records the time without distinct frames that ends now.
-void Receiver::Books::note_silence(std::uint64_t now) {
+void Receiver::Statistics::note_silence(std::uint64_t now) {
   if (last_arrival != 0 && now - last_arrival > silence) {
     silence = now - last_arrival;
     silence_start = last_arrival;
@@ -82,7 +82,7 @@ void Receiver::take(std::span<const Frame> frames, std::uint64_t now) {
 /// Processes the first of `frames` that have the form of one stream that ends here. Returns their number.
 std::size_t Receiver::take_plain(std::span<const Frame> frames, std::uint64_t now) {
   for (Reception& reception : receptions_) {
-    if (!reception.books) continue;
+    if (!reception.statistics) continue;
     const std::size_t count = reception.form.leading(frames);
     if (count == 0) continue;
     const auto arrivals = std::span(arrivals_).first(count);
@@ -91,7 +91,7 @@ std::size_t Receiver::take_plain(std::span<const Frame> frames, std::uint64_t no
       return arrival.sequence >= reception.stream.frames;
     });
     reception.counts.misrouted += static_cast<std::uint64_t>(arrivals.end() - kept);
-    book(reception, {arrivals.begin(), kept}, now);
+    record(reception, {arrivals.begin(), kept}, now);
     return count;
   }
   return 0;
@@ -114,17 +114,18 @@ void Receiver::take_odd(Frame frame, std::uint64_t now) {
     take_foreign(frame, FrameKind::corrupt_test, now);
     return;
   }
-  if (!reception.books || judged.family != reception.stream.family || signature.sequence >= reception.stream.frames) {
+  if (!reception.statistics || judged.family != reception.stream.family ||
+      signature.sequence >= reception.stream.frames) {
     ++reception.counts.misrouted;
     return;
   }
-  book(reception, std::array{Arrival(judged.datagram)}, now);
+  record(reception, std::array{Arrival(judged.datagram)}, now);
 }
 
-void Receiver::book(Reception& reception, std::span<const Arrival> arrivals, std::uint64_t now) {
+void Receiver::record(Reception& reception, std::span<const Arrival> arrivals, std::uint64_t now) {
   if (arrivals.empty()) return;
   Counts& counts = reception.counts;
-  Books& books = *reception.books;
+  Statistics& statistics = *reception.statistics;
   Lanes<bool> accepted;
   if (reception.stream.check) {
     reception.stream.check->accept(arrivals, accepted);
@@ -134,7 +135,7 @@ void Receiver::book(Reception& reception, std::span<const Arrival> arrivals, std
   std::uint64_t distinct = 0;
   const auto keep = [&](std::span<const Arrival> kept) {
     distinct += kept.size();
-    books.arrive(kept, now);
+    statistics.arrive(kept, now);
   };
   for (std::size_t i = 0; i < arrivals.size();) {
     if (!accepted[i]) {
@@ -146,12 +147,12 @@ void Receiver::book(Reception& reception, std::span<const Arrival> arrivals, std
     const std::size_t first = i++;
     while (i < arrivals.size() && accepted[i] && arrivals[i].sequence == arrivals[i - 1].sequence + 1) ++i;
     const auto run = arrivals.subspan(first, i - first);
-    if (books.window.arrive_in_order(run.front().sequence, run.size())) {
+    if (statistics.window.arrive_in_order(run.front().sequence, run.size())) {
       keep(run);
       continue;
     }
     for (const Arrival& arrival : run) {
-      switch (books.window.arrive(arrival.sequence)) {
+      switch (statistics.window.arrive(arrival.sequence)) {
         case SequenceWindow::Arrival::duplicate:
           ++counts.duplicate;
           continue;
@@ -170,10 +171,10 @@ void Receiver::book(Reception& reception, std::span<const Arrival> arrivals, std
   if (distinct == 0) return;
   counts.received += distinct;
   received_.add(distinct);
-  books.note_silence(now);
+  statistics.note_silence(now);
   if (now < start_) return;
-  const std::size_t second = std::min((now - start_) / clock_.hz(), books.per_second.size() - 1);
-  books.per_second[second] += distinct;
+  const std::size_t second = std::min((now - start_) / clock_.hz(), statistics.per_second.size() - 1);
+  statistics.per_second[second] += distinct;
 }
 
 void Receiver::take_foreign(Frame frame, FrameKind kind, std::uint64_t now) {
@@ -201,23 +202,23 @@ void Receiver::report(TrialReport& trial, PortReport& port) const {
     stream.corrupt += counts.corrupt;
     stream.misrouted += counts.misrouted;
     stream.beyond_window += counts.beyond_window;
-    if (!receptions_[i].books) continue;
-    const Books& books = *receptions_[i].books;
-    stream.delay.add(books.delay);
-    if (books.variation) stream.ipdv.add(books.variation->variation());
-    stream.tagged_delays.resize(books.tagged_delays.size());
-    for (std::size_t tag = 0; tag < books.tagged_delays.size(); ++tag) {
-      if (books.tagged_delays[tag]) stream.tagged_delays[tag] = books.tagged_delays[tag];
+    if (!receptions_[i].statistics) continue;
+    const Statistics& statistics = *receptions_[i].statistics;
+    stream.delay.add(statistics.delay);
+    if (statistics.variation) stream.ipdv.add(statistics.variation->variation());
+    stream.tagged_delays.resize(statistics.tagged_delays.size());
+    for (std::size_t tag = 0; tag < statistics.tagged_delays.size(); ++tag) {
+      if (statistics.tagged_delays[tag]) stream.tagged_delays[tag] = statistics.tagged_delays[tag];
     }
     // With several queues, frames missing from one may have arrived in another.
     if (port_.options().queues == 1) {
-      stream.lost = books.window.lost(receptions_[i].stream.frames);
-      stream.silence = books.silence;
-      stream.silence_start = books.silence == 0 ? 0 : books.silence_start - start_;
+      stream.lost = statistics.window.lost(receptions_[i].stream.frames);
+      stream.silence = statistics.silence;
+      stream.silence_start = statistics.silence == 0 ? 0 : statistics.silence_start - start_;
     }
-    stream.received_per_second.resize(books.per_second.size());
-    for (std::size_t second = 0; second < books.per_second.size(); ++second) {
-      stream.received_per_second[second] += books.per_second[second];
+    stream.received_per_second.resize(statistics.per_second.size());
+    for (std::size_t second = 0; second < statistics.per_second.size(); ++second) {
+      stream.received_per_second[second] += statistics.per_second[second];
     }
   }
   trial.stale += stale_;

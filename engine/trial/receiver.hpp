@@ -51,8 +51,8 @@ class Receiver final : public Task {
   static constexpr std::size_t kMostSamples = 8;
   static constexpr std::size_t kMostSampleBytes = 256;
 
-  struct Books {
-    Books(const Stream& stream, std::size_t seconds);
+  struct Statistics {
+    Statistics(const Stream& stream, std::size_t seconds);
     void arrive(std::span<const Arrival> distinct, std::uint64_t now);
     void note_silence(std::uint64_t now);
 
@@ -78,7 +78,7 @@ class Receiver final : public Task {
     Stream stream;
     TestFrameForm form;
     Counts counts;
-    std::optional<Books> books;
+    std::optional<Statistics> statistics;
   };
 
   using Frame = TestFrameForm::Frame;
@@ -86,7 +86,7 @@ class Receiver final : public Task {
   void take(std::span<const Frame> frames, std::uint64_t now);
   std::size_t take_plain(std::span<const Frame> frames, std::uint64_t now);
   void take_odd(Frame frame, std::uint64_t now);
-  void book(Reception& reception, std::span<const Arrival> arrivals, std::uint64_t now);
+  void record(Reception& reception, std::span<const Arrival> arrivals, std::uint64_t now);
   void take_foreign(Frame frame, FrameKind kind, std::uint64_t now);
 
   const Port& port_;

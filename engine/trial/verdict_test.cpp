@@ -135,7 +135,7 @@ TEST_F(VerdictTest, LossThatAPauseExplainsIsInvalidAndMoreIsTheDuts) {
   expect(Verdict::fail, Cause::loss);
 }
 
-TEST_F(VerdictTest, WhatArrivedCorruptIsLostAndSaidToHaveArrived) {
+TEST_F(VerdictTest, CorruptFramesAreLostAndReportedAsArrived) {
   report.streams[0].received -= 1;
   report.streams[0].corrupt = 1;
   expect(Verdict::fail, Cause::loss);

@@ -10,7 +10,7 @@ int Worker::run(void* worker) {
   auto& self = *static_cast<Worker*>(worker);
   // On Linux this sets the priority of the calling thread only. Without the permission to raise it the trial still
   // runs, and the pacing report shows the effect.
-  const int priority = self.first_in_line ? -20 : 0;
+  const int priority = self.high_priority ? -20 : 0;
   static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), priority));
   while (!self.stop->load(std::memory_order_relaxed)) {
     for (const auto& receiver : self.receivers) receiver.task->poll();

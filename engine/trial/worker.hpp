@@ -19,7 +19,7 @@ struct Worker {
   std::vector<PortReceiver> receivers;
   std::vector<std::unique_ptr<Sender>> senders;
   const std::atomic<bool>* stop = nullptr;
-  bool first_in_line = false;  // whether to run with the highest priority
+  bool high_priority = false;  // whether to run with the highest priority
 
   /// Runs on a DPDK worker core.
   static int run(void* worker);

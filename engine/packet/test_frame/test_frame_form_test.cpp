@@ -62,7 +62,7 @@ void recompute_checksums(std::vector<std::uint8_t>& frame) {
                                   __builtin_bswap16(static_cast<std::uint16_t>(length)) + checksum_of(udp, length)));
 }
 
-TEST(TestFrameForm, KnowsItsStreamsFramesOfAnyLengthAndReadsThem) {
+TEST(TestFrameForm, RecognisesItsStreamsFramesOfAnyLength) {
   for (const Family family : {Family::ipv4, Family::ipv6}) {
     for (std::size_t size = smallest_frame(family); size < 1600; ++size) {
       const Bytes bytes = test_frame(family, size);
@@ -73,7 +73,7 @@ TEST(TestFrameForm, KnowsItsStreamsFramesOfAnyLengthAndReadsThem) {
   }
 }
 
-TEST(TestFrameForm, IsNotThatOfAnotherLengthFamilyStreamOrTrial) {
+TEST(TestFrameForm, RejectsAnotherLengthFamilyStreamOrTrial) {
   const Bytes bytes = test_frame(Family::ipv4, 128);
   constexpr std::size_t kPayload = 128 - kFcsBytes - kEthernetBytes - kIpv4Bytes - kUdpBytes;
   EXPECT_EQ(leading({Family::ipv4, kPayload, kRun, kStream}, {bytes}), 1U);
@@ -108,7 +108,7 @@ TEST(TestFrameForm, NoFlippedBitBehindTheLinkHeaderPasses) {
   }
 }
 
-TEST(TestFrameForm, NeverSaysMoreThanTheClassifier) {
+TEST(TestFrameForm, AcceptsOnlyTestFramesOfTheClassifier) {
   std::mt19937_64 random(9);
   std::size_t plain = 0;
   std::array<std::size_t, kFrameKinds> odd{};

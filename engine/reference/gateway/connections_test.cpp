@@ -50,7 +50,7 @@ TEST(Connections, KeepAHostsPortAndFindTheWayBack) {
   EXPECT_FALSE(nat.connections().enter({0xC6130001, 5000}, {kRemote.address, 81}));
 }
 
-TEST(Connections, GiveTwoHostsOfOnePortTwoPortsTowardsOneRemoteAndOneTowardsTwo) {
+TEST(Connections, ShareAPortOnlyTowardsDifferentRemotes) {
   Nat nat(10);
   const Endpoint other{0x0A000003, 5000};
   EXPECT_EQ(nat.pool(host(5000)).port, 5000);
@@ -71,7 +71,7 @@ TEST(Connections, TakePortsOfTheRangeAlone) {
   EXPECT_LE(*ports.rbegin(), 2099);
 }
 
-TEST(Connections, DropWhatNoPortIsLeftFor) {
+TEST(Connections, DropFramesIfNoPortIsLeft) {
   Nat nat(10);
   nat.settings.translation.least_port = nat.settings.translation.most_port = 2000;
   EXPECT_EQ(nat.pool(host(1)).port, 2000);
@@ -154,7 +154,7 @@ TEST(Connections, AreMadeAtTheMostAtTheirRate) {
   EXPECT_EQ(nat.connections().size(), static_cast<std::uint32_t>(made));
 }
 
-TEST(Connections, WithoutAStateGoThroughAndAreNotThere) {
+TEST(Connections, WithoutStateAreForwardedButNotStored) {
   Nat nat(1000);
   nat.settings.table.without_state_every = 10;
   for (std::uint16_t i = 1; i <= 100; ++i) EXPECT_TRUE(std::holds_alternative<Endpoint>(nat.leave(host(3000 + i))));
@@ -164,7 +164,7 @@ TEST(Connections, WithoutAStateGoThroughAndAreNotThere) {
   EXPECT_FALSE(nat.knows(3010));
 }
 
-TEST(Connections, MakeFramesDearer) {
+TEST(Connections, RaiseThePriceOfAFrame) {
   Nat nat(10);
   nat.settings.table.flow_cost = 0.5;
   EXPECT_EQ(nat.connections().frame_price(), kToken);
@@ -172,7 +172,7 @@ TEST(Connections, MakeFramesDearer) {
   EXPECT_EQ(nat.connections().frame_price(), kToken * 5 / 2);
 }
 
-TEST(ConnectionTable, DoesAsAPlainMapDoes) {
+TEST(ConnectionTable, MatchesAPlainMap) {
   ConnectionTable table(300);
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::uint16_t> expected;  // host's port, remote's; pool's
   std::mt19937 random(1);

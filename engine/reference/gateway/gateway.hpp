@@ -28,8 +28,8 @@ class Gateway {
  public:
   Gateway(const Settings& settings, const Clock& clock);
 
-  /// Forwards a frame from `side`, without its Ethernet addresses. Limits take `arrival` as its time of arrival; delays
-  /// begin at `now`. Returns nothing if the frame is dropped, which is counted.
+  /// Forwards a frame from `side`, except for its Ethernet addresses, which the caller sets. Limits take `arrival` as
+  /// its time of arrival; delays begin at `now`. Returns nothing if the frame is dropped, which is counted.
   std::optional<Departure> forward(Side side, const Frame& frame, std::uint64_t arrival, std::uint64_t now);
 
   /// Makes the gateway drop all frames before the tick `until`.

@@ -183,7 +183,7 @@ TEST_F(GatewayTest, LongIpv4FramesMustNotBeFragmented) {
   }
 }
 
-TEST_F(GatewayTest, PaddingDoesNotCrossTheFamilies) {
+TEST_F(GatewayTest, PaddingIsNotTranslated) {
   translate(Mode::nat46, "2001:2:0:8000::1/128");
   map("198.19.0.2/32", "2001:2:0:8000::2/128");
   auto bytes = frame_bytes<Family::ipv4>("198.18.0.2", 1, "198.19.0.2", 2, 64);
@@ -194,7 +194,7 @@ TEST_F(GatewayTest, PaddingDoesNotCrossTheFamilies) {
   EXPECT_EQ(look(*departure).kind, FrameKind::test);
 }
 
-TEST_F(GatewayTest, AChecksumThatIpv4DidWithoutIsMadeForIpv6) {
+TEST_F(GatewayTest, AMissingIpv4ChecksumIsComputedForIpv6) {
   translate(Mode::nat46, "2001:2:0:8000::1/128");
   map("198.19.0.2/32", "2001:2:0:8000::2/128");
   auto bytes = frame_bytes<Family::ipv4>("198.18.0.2", 1, "198.19.0.2", 2);
@@ -204,7 +204,7 @@ TEST_F(GatewayTest, AChecksumThatIpv4DidWithoutIsMadeForIpv6) {
   EXPECT_EQ(look(*departure).kind, FrameKind::test);
 }
 
-TEST_F(GatewayTest, DropsWhatItCannotForward) {
+TEST_F(GatewayTest, DropsFramesThatItCannotForward) {
   auto spent = frame_bytes<Family::ipv4>("198.18.0.2", 1, "198.19.0.2", 2, 64, 1);
   EXPECT_FALSE(pass(Side::left, spent));
   EXPECT_EQ(dropped(Side::left, Drop::ttl), 1U);
@@ -218,7 +218,7 @@ TEST_F(GatewayTest, DropsWhatItCannotForward) {
   EXPECT_EQ(dropped(Side::left, Drop::malformed), 1U);
 }
 
-TEST_F(GatewayTest, ReadsNothingOutsideAFrameThatAnybodyMayHaveSent) {
+TEST_F(GatewayTest, ReadsNothingOutsideAnUntrustedFrame) {
   translate(Mode::nat64, "198.19.0.1/32", "2001:2:0:64::/96");
   std::mt19937 random(1);
   for (int i = 0; i < 50'000; ++i) {
@@ -267,7 +267,7 @@ TEST_F(GatewayTest, DuplicatesReordersAndDelays) {
   }
 }
 
-TEST_F(GatewayTest, KeepsTheOrderOfDelayedFramesIfTold) {
+TEST_F(GatewayTest, KeepsTheOrderOfDelayedFramesIfConfigured) {
   faults().delay = {{0.5, 0, 0}, {0.5, 50'000, 50'000}};
   faults().keep_order = true;
   const auto departures = stream(100);
@@ -290,7 +290,7 @@ TEST_F(GatewayTest, HasARateOfEachDirectionOrOfBoth) {
   }
 }
 
-TEST_F(GatewayTest, IsDeafForAsLongAsToldAndForgetsInARestart) {
+TEST_F(GatewayTest, IsDeafForTheConfiguredTimeAndForgetsInARestart) {
   translate(Mode::nat44, "198.19.0.1/32");
   EXPECT_EQ(stream(3).size(), 3U);
   EXPECT_EQ(gateway().connections(), 1U);

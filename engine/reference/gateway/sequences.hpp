@@ -11,7 +11,7 @@
 // Sequences that select the frames with a fault. They depend only on the settings and the seed.
 namespace natxy::reference {
 
-/// Returns true for every nth frame, or never if n is 0.
+/// Selects every nth frame, or none if n is 0.
 class EveryNth {
  public:
   explicit EveryNth(std::uint64_t n) : n_{n} {}
@@ -26,7 +26,7 @@ class EveryNth {
   std::uint64_t count_ = 0;
 };
 
-/// Returns true for the last k of every n frames.
+/// Selects the last k of every n frames.
 class LastOfEvery {
  public:
   explicit LastOfEvery(const LossPattern& pattern) : pattern_{pattern} {}
@@ -42,7 +42,7 @@ class LastOfEvery {
   std::uint64_t index_ = 0;
 };
 
-/// Returns true with a given probability, independently for each frame.
+/// Selects each frame with a given probability, independently of the others.
 class WithRatio {
  public:
   WithRatio(double ratio, std::uint64_t seed)
@@ -55,7 +55,7 @@ class WithRatio {
   std::uint64_t index_ = 0;
 };
 
-/// Returns delays in ticks. Any number of consecutive frames has nearly the exact shares, because multiples of the
+/// Generates delays in ticks. Any number of consecutive frames has nearly the exact shares, because multiples of the
 /// golden ratio modulo 1 are spread evenly over intervals.
 class Delays {
  public:

@@ -21,7 +21,7 @@ TEST(EveryNth, IsTheLastOfEachN) {
   for (const bool expected : {false, false, true, false, false, true, false}) EXPECT_EQ(third.next(), expected);
 }
 
-TEST(EveryNth, OfNoneIsNeverAndOfOneAlways) {
+TEST(EveryNth, ZeroIsNeverAndOneIsAlways) {
   EveryNth never(0);
   EveryNth always(1);
   for (int i = 0; i < 5; ++i) {
@@ -37,7 +37,7 @@ TEST(LastOfEvery, IsABurstAtTheEndOfEachRound) {
   }
 }
 
-TEST(WithRatio, IsAsFrequentAsToldAndTheSameForASeed) {
+TEST(WithRatio, HasItsRatioAndRepeatsForASeed) {
   constexpr double ratio = 0.01;
   constexpr int frames = 1'000'000;
   WithRatio first(ratio, 5);
@@ -51,7 +51,7 @@ TEST(WithRatio, IsAsFrequentAsToldAndTheSameForASeed) {
   EXPECT_NEAR(count, ratio * frames, 5 * std::sqrt(ratio * frames));
 }
 
-TEST(WithRatio, OfZeroIsNeverAndOfOneAlways) {
+TEST(WithRatio, ZeroIsNeverAndOneIsAlways) {
   WithRatio never(0, 1);
   WithRatio always(1, 1);
   for (int i = 0; i < 1000; ++i) {
@@ -71,14 +71,14 @@ TEST(Delays, HaveTheirSharesInAnyRunOfFrames) {
   }
 }
 
-TEST(Delays, OfARangeAreAllOfItAlike) {
+TEST(Delays, AreUniformWithinARange) {
   Delays delays({{1, 100, 109}}, 3, kClock);
   std::vector<int> seen(10);
   for (int i = 0; i < 100'000; ++i) ++seen.at(delays.next() - 100);
   for (const int count : seen) EXPECT_NEAR(count, 10'000, 500);
 }
 
-TEST(Delays, AreTheSameForASeedAndOthersForAnother) {
+TEST(Delays, DependOnTheSeed) {
   Delays one({{1, 0, 1'000'000}}, 3, kClock);
   Delays same({{1, 0, 1'000'000}}, 3, kClock);
   Delays other({{1, 0, 1'000'000}}, 4, kClock);

@@ -20,7 +20,7 @@ std::uint64_t passed(TokenBucket& bucket, std::uint64_t frames, double rate_fps)
   return count;
 }
 
-TEST(TokenBucket, LetsAFullBucketPassAtOnceAndNoMore) {
+TEST(TokenBucket, PassesItsDepthAtOnceAndNoMore) {
   TokenBucket bucket(1000, 64, kHz);
   for (int i = 0; i < 64; ++i) EXPECT_TRUE(bucket.take(kStart)) << i;
   EXPECT_FALSE(bucket.take(kStart));
@@ -36,7 +36,7 @@ TEST(TokenBucket, LosesNothingAtItsRate) {
   }
 }
 
-TEST(TokenBucket, LetsItsRateAndItsDepthPassOfAnOverload) {
+TEST(TokenBucket, PassesItsRateAndItsDepthInAnOverload) {
   for (const double rate : {1001.0, 123'456.0, 999'999.0}) {
     TokenBucket bucket(rate, 50, kHz);
     const double seconds = 100'000 / (rate * 2);
@@ -60,9 +60,9 @@ TEST(TokenBucket, TakesAPrice) {
   EXPECT_EQ(taken, 4);
 }
 
-TEST(TokenBucket, ThatWasNeverUsedIsFull) { EXPECT_EQ(TokenBucket(1000, 10, kHz).full_at(), 0U); }
+TEST(TokenBucket, IsFullIfNeverUsed) { EXPECT_EQ(TokenBucket(1000, 10, kHz).full_at(), 0U); }
 
-TEST(RateLimit, RecoversForAsLongAsToldOnceTheOverloadHasEnded) {
+TEST(RateLimit, RecoversForTheConfiguredTimeAfterAnOverload) {
   RateLimit limit(TokenBucket(1000, 10, kHz), kHz / 2);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(limit.take(at(0), kToken), Passage::passes);
   EXPECT_EQ(limit.take(at(0), kToken), Passage::over_rate);

@@ -100,7 +100,7 @@ TEST(Messages, AFieldMayVaryInSeveralAddresses) {
   EXPECT_EQ(complaint(json), "streams[0].flows.source_address.others");
 }
 
-TEST(Messages, ABitFieldStandsWithinTheAddress) {
+TEST(Messages, ABitFieldLiesWithinTheAddress) {
   Json json = trial_request();
   Json& source = json["streams"][0]["flows"]["source_address"];
   source["min"] = source["max"] = 0;

@@ -117,7 +117,7 @@ TEST_F(BetweenFamilies, Nat46RepliesInIpv6AndIsAnsweredInIpv4) {
   EXPECT_EQ(second.verdict, Verdict::pass) << second.reason;
 }
 
-TEST_F(BetweenFamilies, AConnectionMadeAnewInPhaseTwoIsMisrouted) {
+TEST_F(BetweenFamilies, ANewConnectionInPhaseTwoIsMisrouted) {
   ASSERT_EQ(establish(stream_of(Side::left, "2001:2::2", "2001:2:0:64::c613:2")).verdict, Verdict::pass);
   shift = 1001;
   const auto report = both_ways(Family::ipv6, Family::ipv4);

@@ -68,7 +68,7 @@ class StoppedWorker {
   inline static std::atomic<bool> held_ = false;
 };
 
-TEST(Ending, AWorkerThatDoesNotComeBackIsReported) {
+TEST(Ending, AStuckWorkerIsReported) {
   RingBed bed;
   bed.carries = false;
   std::optional<StoppedWorker> stopped;
@@ -79,7 +79,7 @@ TEST(Ending, AWorkerThatDoesNotComeBackIsReported) {
   EXPECT_LT(took_s, 10'000 / kRate_fps + kGrace_s + kPatience_s + kBusy_s);
 }
 
-TEST(Ending, AWorkerThatComesBackLateMakesTheTrialInvalid) {
+TEST(Ending, AWorkerThatStopsLateMakesTheTrialInvalid) {
   RingBed bed;
   std::optional<StoppedWorker> stopped;
   bed.carries = false;

@@ -37,8 +37,12 @@ Cycle cycle_of(const TrialSpec& spec, const Connections& connections, std::size_
 
 /// Calls `use` with a family known only at run time.
 template <class Use>
-auto with_family(Family family, const Use& use) {
-  return family == Family::ipv4 ? use.template operator()<Family::ipv4>() : use.template operator()<Family::ipv6>();
+void with_family(Family family, const Use& use) {
+  if (family == Family::ipv4) {
+    use.template operator()<Family::ipv4>();
+  } else {
+    use.template operator()<Family::ipv6>();
+  }
 }
 
 template <Family F>
@@ -68,7 +72,8 @@ void begin_connections(const TrialSpec& spec, Connections& connections) {
                                            stream.frames, space.size()));
     }
   });
-  // Memory that the table already has is kept: the receiver would have to wait for the kernel to provide new pages.
+  // The table keeps the memory that it has, because the receiver would have to wait for the kernel to provide new
+  // pages.
   with_family(connections.arrival_family_of(stream),
               [&]<Family F>() { connections.seen.keep_or_make<F>().reset(stream.frames); });
   connections.count = stream.frames;
@@ -96,8 +101,9 @@ template std::unique_ptr<FlowSource<Family::ipv6>> make_flow_source(const TrialS
 
 std::unique_ptr<ArrivalCheck> make_arrival_check(const TrialSpec& spec, const Connections& connections,
                                                  std::size_t stream) {
-  return with_family(connections.arrival_family_of(spec.streams[stream]),
-                     [&]<Family F>() { return family_arrival_check<F>(spec, connections, stream); });
+  return connections.arrival_family_of(spec.streams[stream]) == Family::ipv4
+             ? family_arrival_check<Family::ipv4>(spec, connections, stream)
+             : family_arrival_check<Family::ipv6>(spec, connections, stream);
 }
 
 }  // namespace natxy

@@ -11,7 +11,7 @@
 
 namespace natxy {
 
-/// Watches the ports during a trial: their links, and what their counters count from the start on.
+/// Watches the ports during a trial: the state of their links and the increase of their counters.
 class PortWatch {
  public:
   /// Starts with the current counters of `ports`.

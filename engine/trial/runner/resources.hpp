@@ -12,7 +12,7 @@
 
 namespace natxy {
 
-/// Refers to what a trial uses of the engine: its ports, its cores and its clock.
+/// Refers to the parts of the engine that a trial uses: ports, neighbours, worker cores and clock.
 struct TrialResources {
   std::span<const std::unique_ptr<Port>> ports;
   const Neighbors& neighbors;

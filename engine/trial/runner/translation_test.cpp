@@ -36,7 +36,7 @@ TEST_F(Translation, RepliesUseTheTranslatedTupleAndComeBackAsTheInitiatorSentThe
   EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
 }
 
-TEST_F(Translation, AConnectionMadeAnewInPhaseTwoIsMisrouted) {
+TEST_F(Translation, ANewConnectionInPhaseTwoIsMisrouted) {
   bed.treat = [this](Side from, Bytes frame) { return translate(from, frame); };
   ASSERT_EQ(bed.run(phase1(Family::ipv4, 2000)).verdict, Verdict::pass);
   shift = 1001;

@@ -55,7 +55,7 @@ class TrialRun {
     workers_.resize(resources.workers.size());
     for (auto& worker : workers_) {
       worker.stop = &stop_;
-      worker.first_in_line = resources.workers_apart;
+      worker.high_priority = resources.workers_apart;
     }
     const TaskBuilder builder(spec, resources, connections, run_id_, start_);
     builder.add_senders(workers_);

@@ -39,7 +39,7 @@ TEST_P(Trials, ADuplicateDoesNotHideALoss) {
   EXPECT_EQ(report.streams[0].duplicate, 1U);
 }
 
-TEST_P(Trials, TaggedFramesTellTheirDelaysAndTheirLoss) {
+TEST_P(Trials, TaggedFramesReportTheirDelaysAndTheirLoss) {
   int count = 0;
   bed.treat = [&](Side, Bytes) { return ++count == 31 ? 0 : 1; };  // frame 30, the third tagged one
   StreamSpec spec = stream("forward", Side::left, GetParam(), 1000);
@@ -102,7 +102,7 @@ TEST_P(Trials, PhaseOneFillsTheStateTableAndPhaseTwoUsesIt) {
   EXPECT_EQ(second.streams[0].misrouted + second.streams[1].misrouted, 0U);
 }
 
-TEST(PhaseOne, TakesTheMemoryOfTheOneBefore) {
+TEST(PhaseOne, ReusesTheMemoryOfThePreviousOne) {
   RingBed bed;
   ASSERT_EQ(bed.run(phase1(Family::ipv4, 5000)).established, 5000U);
   const auto* table = bed.connections.seen.of<Family::ipv4>();
