@@ -61,7 +61,7 @@ class Setups:
 
     def __exit__(self, *_: object) -> None:
         try:
-            self.discard()
+            self._remove()
         finally:
             self._niceness.end()
 
@@ -74,12 +74,12 @@ class Setups:
         # A gateway whose cores were set has all of them again only when it is set up anew.
         wanted = (experiment.address_plan, experiment.gateway, experiment.cores is None, hosts)
         if self._setup is None or self._made_for != wanted:
-            self.discard()
+            self._remove()
             try:
                 with self._niceness.foreground():
                     self._setup = self._set_up(self._stack, experiment)
             except BaseException:
-                self.discard()
+                self._remove()
                 raise
             self._made_for = wanted
         with self._setup.gateway() as gateway:
@@ -88,6 +88,9 @@ class Setups:
 
     def discard(self) -> None:
         """Removes the present setup, so that the next experiment has a new one."""
+        self._remove()
+
+    def _remove(self) -> None:
         with interrupts_held_back():
             self._setup = None
             self._made_for = None
