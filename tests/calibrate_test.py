@@ -19,7 +19,7 @@ from natxy.calibration.stall import StallingListener
 from natxy.engine.program import find_engine, find_reference
 from natxy.errors import NatxyError
 from natxy.plan.gateways.limits import TablePolicy
-from natxy.procedures.registry import PROCEDURES
+from natxy.plan.procedures import DECLARATIONS
 
 
 def programs_are_built() -> bool:
@@ -65,7 +65,7 @@ def test_what_no_busy_machine_disturbs_is_true(found: list[Reading]) -> None:
 
 
 def test_every_procedure_is_measured(found: list[Reading]) -> None:
-    by_frames = {name for name, procedure in PROCEDURES.items() if not procedure.declaration.between_hosts}
+    by_frames = {name for name, declaration in DECLARATIONS.items() if not declaration.between_hosts}
     assert {reading.procedure for reading in found} == by_frames
 
 

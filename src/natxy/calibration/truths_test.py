@@ -15,20 +15,20 @@ from natxy.calibration.scale import Scale
 from natxy.calibration.truths import BUFFER, TRUTHS
 from natxy.errors import PlanError
 from natxy.plan.gateways.reference import ReferenceConfig
-from natxy.procedures.registry import PROCEDURES
+from natxy.plan.procedures import DECLARATIONS
 
 SCALE = SCALES[Wiring.MEMIF]
 
 
 # What hosts measure is iperf3's figure: no frame of it is natxy's, nor one that the reference gateway forwards.
-BY_FRAMES = [name for name, procedure in PROCEDURES.items() if not procedure.declaration.between_hosts]
+BY_FRAMES = [name for name, declaration in DECLARATIONS.items() if not declaration.between_hosts]
 
 
 @pytest.mark.parametrize("procedure", BY_FRAMES)
 def test_every_procedure_has_a_truth(procedure: str) -> None:
     assert procedure in TRUTHS, f"{procedure} is not calibrated: add its cases to {Path(truths.__file__).name}"
     own = [*TRUTHS[procedure](SCALE)]
-    headline = PROCEDURES[procedure].declaration.headline().name
+    headline = DECLARATIONS[procedure].headline().name
     assert own
     assert all(case.procedure == procedure and headline in case.figures for case in own)
 

@@ -24,6 +24,7 @@ from natxy.plan.model.traffic import PortRange
 from natxy.plan.model.units import Percent, Unit, format_duration, format_quantity, format_rate, times
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.plan.yaml.loading import load_plan
+from natxy.procedures.deviations import deviations
 from natxy.run.cores import check_cores
 from natxy.run.estimate import estimate_s, experiment_s
 
@@ -79,7 +80,7 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
             (looked_at if here else left).append("nf_conntrack_max")
             left.append("the timeouts")
         yield f"Of this machine {_series(looked_at)} were checked; `natxy run` checks {_series(left)}."
-    for sentence in plan.deviations:
+    for sentence in deviations(plan):
         yield f"• {sentence}"
     count = len(plan.experiments)
     yield (

@@ -20,7 +20,7 @@ from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.traffic_test import plan_of
-from natxy.procedures.single_tag_latency import SingleTagLatency
+from natxy.procedures.latency import SingleTagLatency
 from natxy.report.page.html import write_report
 from natxy.report.text import terminal
 from natxy.report.words import states

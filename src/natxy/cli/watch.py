@@ -17,8 +17,7 @@ from rich.text import Text
 from natxy.engine.messages.results import Progress, Verdict
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.units import Unit, format_duration, format_quantity
-from natxy.plan.procedures.base import Figure
-from natxy.plan.procedures.per_direction import applies
+from natxy.plan.procedures.figures import Figure, applies
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import KIND_WORDS, FinishedTrial
 from natxy.report.words.states import STATE_WORDS

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan with everything decided: what the procedures work from and what a run folder keeps as plan.yaml.
+"""The resolved plan: every setting has a value. Procedures work from it, and a run folder keeps it as plan.yaml.
 
-Its fields have the names they have in a plan, so that a resolved plan is itself a plan that means the same.
+Its fields are named as in a plan, so a resolved plan is itself a valid plan with the same meaning.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Addresses(PlanModel):
 
     @property
     def destination_networks(self) -> int:
-        """Of the side that has fewer; what is sent to one side's hosts comes from the other's."""
+        """The number of networks behind the side that has fewer."""
         return min(len(self.left.networks_behind), len(self.right.networks_behind))
 
 
@@ -49,8 +49,11 @@ class Ports(PlanModel):
 
 
 class Experiment(PlanModel):
-    """Of a sweep's cell, `sweep` is the swept experiment's name and `cell` the swept fields with their values here, in
-    the plan's order."""
+    """A procedure, the gateway that it measures, and all settings of the traffic.
+
+    In a cell of a sweep, `sweep` is the name of the swept experiment, and `cell` has the swept fields with this cell's
+    values, in the order of the plan.
+    """
 
     name: str
     title: str
@@ -105,17 +108,17 @@ class Experiment(PlanModel):
 
     @property
     def families(self) -> tuple[Family, Family]:
-        """Of the left and the right side."""
+        """The address families of the left and of the right side."""
         return self.translation.kind.families if self.translation else (self.family, self.family)
 
     @property
     def left_destinations(self) -> Hosts | None:
-        """The right hosts as the left side addresses them."""
+        """The right hosts, by the addresses that the left side sends to."""
         return self._addressed(self.addresses.right_hosts)
 
     @property
     def right_destinations(self) -> Hosts | None:
-        """The left hosts as the right side addresses them; None where it can only reply."""
+        """The left hosts, by the addresses that the right side sends to; None if the right side can only reply."""
         return self._addressed(self.addresses.left_hosts)
 
     def _addressed(self, hosts: Hosts) -> Hosts | None:
@@ -125,23 +128,23 @@ class Experiment(PlanModel):
         return Hosts(tuple(each for each in addressed if each)) if all(addressed) else None
 
     def sent_frame_size(self, family: Family) -> int:
-        """Bytes, FCS counted, of the frames that a side of this family sends."""
+        """Returns the size in bytes, FCS included, of the frames that a side of this family sends."""
         shortened = self.translation is not None and self.size_convention == SizeConvention.PAIRED
         return self.frame_size - IP_HEADER_DIFFERENCE_BYTES * (shortened and family == Family.IPV4)
 
     @property
     def smallest_frame(self) -> int:
-        """Bytes, FCS counted, that its test frames can have."""
+        """The smallest size in bytes, FCS included, that can hold a test frame."""
         return max(SMALLEST_FRAME[family] for family in self.families)
 
     @property
     def longest_frame(self) -> int:
-        """Bytes, FCS counted, of the longest foreground frame on either link."""
+        """The size in bytes, FCS included, of the longest foreground frame on either link."""
         return self._line_traffic.longest_frame
 
     @property
     def maximum_fps(self) -> float | None:
-        """The theoretical maximum of one direction: what percentages of the line rate are shares of."""
+        """The line's theoretical maximum for one direction, in frames per second; None without a line rate."""
         return self._line_traffic.maximum_fps
 
     @property
@@ -152,28 +155,28 @@ class Experiment(PlanModel):
 
     @property
     def unit(self) -> Unit:
-        """Of its headline."""
+        """The unit of the procedure's headline."""
         return self.procedure.headline().unit
 
     @property
     def known_rates(self) -> dict[str, KnownRate]:
-        """What it takes from the plan or from earlier experiments, by field."""
+        """The rates that the plan gives or that earlier experiments measure, by field."""
         rates = {"phase1_rate": self.phase1_rate, "rate": self.rate}
         return {field: rate for field, rate in rates.items() if rate}
 
     @property
     def traffic_s(self) -> float:
-        """Of a trial of fixed length."""
+        """The duration of the traffic of a trial whose length is fixed."""
         return self.procedure.traffic_s(self.timing.trial)
 
     @property
     def uses_connections(self) -> bool:
-        """Then the gateway's table is emptied before every step."""
+        """Whether the gateway's table is emptied before every step."""
         return self.procedure.stateful or self.connections is not None
 
     @property
     def makes_connections(self) -> bool:
-        """From the left; the right side has only replies to send, which a stateful gateway lets through."""
+        """Whether the left side opens connections; the right side then only replies, as a stateful gateway demands."""
         return self.uses_connections or self.procedure.between_hosts
 
     @property
@@ -183,22 +186,22 @@ class Experiment(PlanModel):
 
     @property
     def left_endpoints(self) -> int:
-        """Addresses and ports of the left side that its connections, or its frames, come from."""
+        """The number of pairs of address and port on the left side that connections or frames come from."""
         most = self.addresses.left_hosts.size * self.ports.source.size
         return most if self.connections is None else min(most, self.connections)
 
     @property
     def right_endpoints(self) -> int:
-        """Addresses and ports of the right side that its connections, or its frames, go to."""
+        """The number of pairs of address and port on the right side that connections or frames go to."""
         return self.addresses.right_hosts.size * self.ports.destination.size
 
     @property
     def turn_frames(self) -> int:
-        """So many frames of a direction hold foreground and background in their exact ratio, and no fewer do."""
+        """The smallest number of frames of one direction that has foreground and background in their exact ratio."""
         return self.background.turns[1] if self.background else 1
 
     def with_one_flow(self) -> Experiment:
-        """The same with the first four-tuple alone, where it has no connections, or with one connection."""
+        """Returns a copy with one connection or, without connections, with the first four-tuple only."""
         if self.connections is not None:
             return self.model_copy(update={"connections": 1})
         ports, addresses = self.ports, self.addresses
@@ -207,10 +210,11 @@ class Experiment(PlanModel):
         return self.model_copy(update={"flows": 1, "ports": only, "addresses": addresses.model_copy(update=hosts)})
 
     def longest_trial_s(self, phase1_fps: float | None) -> float:
-        """From the first new connection to the last frame that needs it: what a table's timeouts have to exceed.
+        """Returns the time from the first new connection to the last frame that uses it; a table's timeouts must be
+        longer.
 
-        `phase1_fps` is the rate of the experiment's own phase 1; a search for a connection rate is at its longest at
-        its lowest rate.
+        `phase1_fps` is the rate of the experiment's own phase 1. In a search for a connection rate, the trial at the
+        lowest rate is the longest.
         """
         connections, timing = self.connections or 0, self.timing
         if not self.procedure.stateful:
@@ -228,7 +232,7 @@ class Experiment(PlanModel):
 
 def _across(translation: Translation, hosts: AddressRange) -> AddressRange | None:
     first, last = translation.across(hosts.first), translation.across(hosts.last)
-    # Both ends lie in one mapping, or the range would not be one on the other side.
+    # If the two ends lie in different mappings, the addresses between them form no range on the other side.
     if first is None or last is None or int(last) - int(first) != int(hosts.last) - int(hosts.first):
         return None
     return AddressRange(first=first, last=last, low_bit=hosts.low_bit)
@@ -247,12 +251,14 @@ class ResolvedPlan(PlanModel):
     allow_public_destinations: bool
     published: list[str]
     experiments: list[Experiment]
-    deviations: list[str]
+    absent_baselines: dict[str, list[str]] = Field(
+        default={}, exclude=True, description="experiments whose baseline was not selected, by that baseline"
+    )
 
     def to_yaml(self) -> str:
-        """As a plan; its deviations are in the store."""
+        """Returns the resolved plan as the YAML of a plan."""
         yaml = YAML()
         yaml.default_flow_style = False
         text = StringIO()
-        yaml.dump(self.model_dump(mode="json", exclude_none=True, exclude={"deviations"}), text)
+        yaml.dump(self.model_dump(mode="json", exclude_none=True), text)
         return text.getvalue()

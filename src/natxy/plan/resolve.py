@@ -4,25 +4,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from natxy.errors import PlanError
 from natxy.plan.address_presets import resolve_addresses, resolve_translation
 from natxy.plan.cells import linked
-from natxy.plan.checks.plan import check_experiment, check_references
+from natxy.plan.checks.plan import check_experiment
+from natxy.plan.checks.references import check_references
 from natxy.plan.experiment import Experiment, Ports, ResolvedPlan
 from natxy.plan.model.background import resolve_background
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.problems import Location, PlanProblems, Problem
-from natxy.plan.model.search import GoalPlan, Search, SearchPlan, goal_deviations, resolve_goal
-from natxy.plan.model.terms import Order
-from natxy.plan.model.timing import RFC_TIMING, Timing, resolve_timing, timing_deviations
+from natxy.plan.model.search import GoalPlan, Search, SearchPlan, resolve_goal
+from natxy.plan.model.timing import Timing, resolve_timing
 from natxy.plan.model.traffic import Directions, PortRange
-from natxy.plan.model.units import Percent, Rate, format_duration, format_quantity, format_rate
+from natxy.plan.model.units import Percent, Rate
 from natxy.plan.procedures import ProcedureConfig
-from natxy.plan.procedures.maximum_rate import MaximumRate
-from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.written import ExperimentPlan, Plan, PortsPlan
 
 DEFAULT_ALPHA: Final = 0.5
@@ -70,7 +68,7 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
         allow_public_destinations=plan.allow_public_destinations,
         published=plan.published,
         experiments=kept,
-        deviations=[*_deviations(plan.testbed, kept), *_without_baseline(experiments, kept)],
+        absent_baselines=_absent_baselines(experiments, kept),
     )
 
 
@@ -144,7 +142,7 @@ def _ports_for(flows: int) -> Ports:
 def _resolve_procedure(own: ProcedureConfig, line_fps: float | None, location: Location) -> ProcedureConfig:
     if line_fps is not None:
         return own.with_line_rate(line_fps)
-    if isinstance(own, MaximumRate) and own.needs_maximum_rate and own.maximum_rate is None:
+    if own.lacks_maximum_rate:
         text = f"missing; {own.name} needs the highest rate of the medium: give it here, or the plan's `line_rate`"
         raise PlanProblems([Problem((*location, "maximum_rate"), text)])
     return own
@@ -198,16 +196,14 @@ def _resolve_mlrsearch(search: Search, own: ExperimentPlan, timing: Timing, loca
     return search.model_copy(update={"goal": goal})
 
 
-def _without_baseline(experiments: list[Experiment], kept: list[Experiment]) -> list[str]:
+def _absent_baselines(experiments: list[Experiment], kept: list[Experiment]) -> dict[str, list[str]]:
+    """Returns the names of kept experiments whose baseline is not kept, by the baseline's name."""
     names = {experiment.name for experiment in kept}
-    left_out: dict[str, list[str]] = {}
+    absent: dict[str, list[str]] = {}
     for experiment in experiments:
         if experiment.name in names and experiment.baseline and experiment.baseline not in names:
-            left_out.setdefault(experiment.baseline, []).append(experiment.name)
-    return [
-        f"{', '.join(own)}: the plan compares with {baseline}, which `--only` leaves out; name it too for the ratio."
-        for baseline, own in left_out.items()
-    ]
+            absent.setdefault(experiment.baseline, []).append(experiment.name)
+    return absent
 
 
 def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment]:
@@ -226,93 +222,3 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
         experiment if experiment.baseline in wanted else experiment.model_copy(update={"baseline": None})
         for experiment in kept
     ]
-
-
-def _deviations(testbed: TestbedConfig, experiments: list[Experiment]) -> list[str]:
-    if not testbed.has_gateway:
-        return ["There is no gateway: what is measured is the tester itself."]
-    sentences: list[str] = []
-    by_frames = [experiment for experiment in experiments if not experiment.procedure.between_hosts]
-    if by_frames and not testbed.in_virtual_time:
-        sentences.append(
-            "Neighbours are resolved once, when a gateway is set up; RFC 2544 §23 sends learning frames before each "
-            "trial."
-        )
-    for experiment in experiments:
-        if experiment.line_rate is not None and testbed.nominal_line_rate:
-            line = format_rate(experiment.line_rate, "bit/s")
-            sentences.append(
-                f"The line rate of {line} is nominal: a lab's links are software, so that more than the theoretical "
-                "maximum can pass."
-            )
-        sentences += experiment.procedure.deviations(experiment)
-    for experiment in by_frames:
-        sentences += timing_deviations(experiment.timing, fixed_duration=experiment.procedure.timed)
-        if experiment.search and experiment.search.goal:
-            sentences += goal_deviations(experiment.search.goal, experiment.timing.trial)
-        sentences += _tolerated_loss(experiment)
-        sentences += _counting_fields(experiment)
-        sentences += experiment.procedure.repeat_deviations(experiment.repeat)
-        if experiment.uses_connections:
-            sentences.append("Connections are UDP; results need not carry over to TCP (RFC 9693).")
-    sentences += _few_networks(experiments)
-    sentences += _short_connection_trials(experiments)
-    return [*dict.fromkeys(sentences)]
-
-
-def _few_networks(experiments: list[Experiment]) -> Iterator[str]:
-    """RFC 2544 §12's second run may be an experiment of its own."""
-    of_routers = [each for each in experiments if each.gateway.is_router]
-    spread = {each.procedure.name for each in of_routers if each.addresses.destination_networks >= RFC_NETWORKS}
-    for name in dict.fromkeys(each.procedure.name for each in of_routers if each.procedure.name not in spread):
-        yield (
-            f"The {name} of a router is measured with fewer than {RFC_NETWORKS} destination networks a side; RFC 2544 "
-            f"§12 asks for a second run with random destinations in {RFC_NETWORKS} networks."
-        )
-
-
-def _counting_fields(experiment: Experiment) -> Iterator[str]:
-    addresses, ports, orders = experiment.addresses, experiment.ports, experiment.orders
-    fields = (
-        (addresses.left_hosts.size, orders.source_address, "source addresses"),
-        (addresses.right_hosts.size, orders.destination_address, "destination addresses"),
-        (ports.source.size, orders.source_port, "source ports"),
-        (ports.destination.size, orders.destination_port, "destination ports"),
-    )
-    counting = [name for size, order, name in fields if size > 1 and order != Order.PSEUDORANDOM]
-    if counting and not experiment.uses_connections:
-        yield f"{experiment.title}: {', '.join(counting)} count; RFC 4814 §4 asks for pseudorandom ones."
-
-
-def _tolerated_loss(experiment: Experiment) -> list[str]:
-    tolerance = experiment.loss_tolerance
-    if not tolerance or not tolerance.most:
-        return []
-    title = experiment.procedure.headline().title.lower()
-    return [
-        f"{experiment.title} is no {title} of the RFCs: its trials pass with up to {tolerance.text} of their frames "
-        "lost, where RFC 2544 §26.1 and RFC 9693 §4.5 allow none."
-    ]
-
-
-def _short_connection_trials(experiments: list[Experiment]) -> Iterator[str]:
-    """Of a sweep, the cell with the shortest trials speaks for all."""
-    shortest: dict[str, tuple[float, Experiment]] = {}
-    for experiment in experiments:
-        name, search, connections = experiment.sweep or experiment.name, experiment.search, experiment.connections
-        if experiment.procedure.stateful and search and connections is not None:
-            trial_s = connections / search.max_rate
-            if trial_s < min(RFC_TIMING.trial, shortest[name][0] if name in shortest else math.inf):
-                shortest[name] = trial_s, experiment
-    for trial_s, experiment in shortest.values():
-        assert experiment.search
-        floor_s = experiment.timing.overrun_floor
-        sentence = (
-            f"A connection rate trial lasts as long as its connections take: {experiment.connections:,} at the "
-            f"search's highest rate, {format_quantity(experiment.search.max_rate, experiment.unit)}, are "
-            f"{format_duration(trial_s)}"
-        )
-        if floor_s > 0:
-            share = f"{100 * floor_s / trial_s:.2g} %"
-            sentence += f", {share} of which is the {format_duration(floor_s)} that the last frame may be late"
-        yield f"{sentence}; RFC 2544 §24 asks for at least {format_duration(RFC_TIMING.trial)} of traffic."

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file per RFC procedure."""
+"""The procedures of the RFCs. Each module carries out one, or a few that belong together."""

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Back-to-back frames (RFC 2544 §26.4, RFC 9004): the longest burst at the maximum rate that loses nothing.
 
-While a burst comes in, the gateway forwards at its throughput what it can and buffers the rest. The implied buffer time
-takes the whole burst for buffered, the corrected one leaves out what was forwarded meanwhile (RFC 9004 §6.4).
+While a burst arrives, the gateway forwards frames at its throughput and buffers the rest. The implied buffer time
+counts the whole burst as buffered; the corrected buffer time excludes the frames forwarded meanwhile (RFC 9004 §6.4).
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Final
 
 from natxy.engine.messages.requests import TrialLimits, TrialRequest
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.units import times
 from natxy.plan.procedures.back_to_back import BackToBackConfig
-from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.phase1 import phase1_s
+from natxy.procedures.common.rates import below_line, off_throughput
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
@@ -23,25 +24,26 @@ from natxy.procedures.common.traffic import TrafficProcedure, traffic_step
 from natxy.search.longest import Longest, LongestSearch
 from natxy.search.outcome import Attempt
 
-# How far two clocks that keep Ethernet's ±100 ppm may lie apart.
+# The largest difference between two clocks that are both within Ethernet's ±100 ppm.
 CLOCK_TOLERANCE: Final = 2e-4
 
-# The tester hands up to so many frames to the port at once, so the last one may be late by as many, or by this share of
-# a long burst. The timing's floor would let a burst of some milliseconds take twice as long.
+# The tester hands up to 32 frames to the port at once, so the last frame may be late by 32 frame times, or by 1 % of a
+# long burst. The timing's `overrun_floor` would allow a burst of a few milliseconds to take twice as long.
 FRAMES_AT_ONCE: Final = 32
 LATE_SHARE: Final = 0.01
 
+LEAST_REPEAT: Final = 50
+"""RFC 2544 §26.4."""
 
-class BackToBack(TrafficProcedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = BackToBackConfig
 
+class BackToBack(TrafficProcedure[BackToBackConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        config, throughput_fps = _config(repetition.experiment), repetition.rate
+        config, throughput_fps = self.config, repetition.rate
         assert throughput_fps is not None
         if throughput_fps >= config.maximum_fps * (1 - CLOCK_TOLERANCE):
             return _no_result("the throughput is the maximum rate, at which a burst may go on forever (RFC 9004 §6.1)")
-        bursts = _Bursts(repetition)
-        search = _search(repetition.experiment)
+        bursts = _Bursts(repetition, config)
+        search = _search(config, repetition.experiment.turn_frames)
         found = search.run(bursts.pass_at)
         if found.passed == 0:
             figures = _figures(found, config, throughput_fps)
@@ -54,26 +56,39 @@ class BackToBack(TrafficProcedure):
         )
 
     def expected_steps(self, experiment: Experiment) -> int:
-        """The bursts first tried are far too long, and each is verified."""
-        return _search(experiment).expected_steps() * (1 + _config(experiment).loss_verification)
+        """Counts every burst as verified, because most bursts of a search are far too long."""
+        return _search(self.config, experiment.turn_frames).expected_steps() * (1 + self.config.loss_verification)
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
-        """Bursts halve, so all together are about as long as the longest."""
+        """Counts all bursts together as long as the longest one, because each is half of the one before."""
         burst_s = experiment.traffic_s / self.expected_steps(experiment)
         return phase1_s(experiment, phase1_fps) + burst_s + experiment.timing.drain
 
+    def deviations(self, experiment: Experiment) -> list[str]:
+        maximum_rate = self.config.maximum_rate
+        return [
+            *off_throughput(experiment, "The buffer time of back-to-back frames is corrected by", "RFC 9004 §6.4"),
+            *below_line(experiment, maximum_rate, "Back-to-back frames are sent at", "RFC 2544 §26.4"),
+        ]
+
+    def repeat_deviations(self, repeat: int) -> list[str]:
+        if repeat >= LEAST_REPEAT:
+            return []
+        asked = f"RFC 2544 §26.4 asks for at least {LEAST_REPEAT} times"
+        return [f"Back-to-back frames are measured {times(repeat)}; {asked}."]
+
 
 class _Bursts:
-    """Sends bursts, each until it passes or has been verified to lose frames."""
+    """Sends bursts, each one repeatedly until it passes or its loss is verified."""
 
-    def __init__(self, repetition: Repetition) -> None:
+    def __init__(self, repetition: Repetition, config: BackToBackConfig) -> None:
         self._repetition = repetition
-        self._config = _config(repetition.experiment)
+        self._config = config
         self._steps = 0
         self.last_reason = ""
 
     def pass_at(self, frames: int) -> bool:
-        """Whether a burst of so many frames gets through (RFC 9004 §6.2: loss may be none of the buffer's)."""
+        """Returns whether a burst of so many frames passes; the buffer need not be why it loses any (RFC 9004 §6.2)."""
         return any(self._passes(frames) for _ in range(1 + self._config.loss_verification))
 
     def _passes(self, frames: int) -> bool:
@@ -102,13 +117,8 @@ def _burst(experiment: Experiment, frames: int, rate_fps: float, seed: int) -> T
     return request.model_copy(update={"limits": limits})
 
 
-def _config(experiment: Experiment) -> BackToBackConfig:
-    assert isinstance(experiment.procedure, BackToBackConfig)
-    return experiment.procedure
-
-
-def _search(experiment: Experiment) -> LongestSearch:
-    config, turn = _config(experiment), experiment.turn_frames
+def _search(config: BackToBackConfig, turn: int) -> LongestSearch:
+    """Searches among bursts of whole turns, of `turn` frames each."""
     return LongestSearch(max(1, config.longest_frames // turn) * turn, config.error, turn)
 
 

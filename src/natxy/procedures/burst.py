@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bursty traffic (RFC 2544 §21): the smallest gap between bursts, which is the highest average rate, without loss.
+"""Bursty traffic (RFC 2544 §21): the smallest gap between bursts without loss, from the highest average rate.
 
 The frames of a burst leave back to back, as fast as the port takes them.
 """
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import ClassVar
 
 from natxy.engine.messages.requests import TrialRequest
+from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
-from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.burst import BurstConfig
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition
@@ -22,38 +21,33 @@ from natxy.procedures.common.traffic import TrafficProcedure, traffic_step
 from natxy.search.outcome import Attempt
 
 
-class Burst(TrafficProcedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = BurstConfig
-
+class Burst(TrafficProcedure[BurstConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        found = search_rate(
-            repetition,
-            lambda attempt: traffic_step(
-                repetition, attempt, lambda seed: _bursts(repetition.experiment, attempt, seed)
-            ),
-        )
+        def step(attempt: Attempt) -> TrialResult | None:
+            experiment = timed(repetition.experiment, attempt)
+            return traffic_step(
+                repetition, attempt, lambda seed: _bursts(experiment, self.config.frames, attempt.rate, seed)
+            )
+
+        found = search_rate(repetition, step)
         rate_fps = found.figures["rate"]
-        gap_ns = 1e9 * _config(repetition.experiment).gap_s(rate_fps) if rate_fps else None
+        gap_ns = 1e9 * self.config.gap_s(rate_fps) if rate_fps else None
         return replace(found, figures={**found.figures, "gap": gap_ns})
 
     def expected_steps(self, experiment: Experiment) -> int:
         return search_of(experiment).expected_steps()
 
 
-def _bursts(experiment: Experiment, attempt: Attempt, seed: int) -> TrialRequest:
-    """Whole bursts only, at least two: one alone has no gap. With background traffic as many as it takes for whole
-    turns of the two."""
-    timely, burst = timed(experiment, attempt), _config(experiment).frames
+def _bursts(experiment: Experiment, burst: int, rate_fps: float, seed: int) -> TrialRequest:
+    """Requests at least two whole bursts, since one burst has no gap.
+
+    With background traffic, the bursts also make up whole turns of foreground and background.
+    """
     whole = math.lcm(burst, experiment.turn_frames)
-    frames = max(math.ceil(2 * burst / whole), round(attempt.rate * timely.traffic_s) // whole) * whole
-    request = traffic_request(timely, attempt.rate, seed, frames=frames)
-    # Streams that take turns share one schedule, whose bursts are those of both together.
+    frames = max(math.ceil(2 * burst / whole), round(rate_fps * experiment.traffic_s) // whole) * whole
+    request = traffic_request(experiment, rate_fps, seed, frames=frames)
+    # Foreground and background share one schedule, so one burst holds frames of both.
     streams = [
         stream if stream.interleaved_with else stream.model_copy(update={"burst": burst}) for stream in request.streams
     ]
     return request.model_copy(update={"streams": streams})
-
-
-def _config(experiment: Experiment) -> BurstConfig:
-    assert isinstance(experiment.procedure, BurstConfig)
-    return experiment.procedure

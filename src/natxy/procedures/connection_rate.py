@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maximum connection establishment rate (RFC 9693 §4.5), and the validated one (§4.6).
+"""The maximum connection establishment rate (RFC 9693 §4.5), and the validated one (§4.6).
 
-N new connections at rate R pass when all N frames arrive. A full table may drop old connections for new ones while
-every frame still arrives; only validation shows that: the responder sends each connection's reply once, at α·R.
+N new connections at rate R pass if all N frames arrive. A full table may replace old connections while every frame
+still arrives. Validation detects this: the responder sends the reply of every connection once, at rate α·R.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TypeVar
 
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
@@ -21,23 +21,23 @@ from natxy.procedures.common.streams import establish_request, validate_request
 from natxy.results.records import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 
+Rate = TypeVar("Rate", bound=ProcedureDeclaration)
 
-class ConnectionRate(Procedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = ConnectionRateConfig
 
-    def measure(self, repetition: Repetition) -> ProcedureResult:
-        return search_rate(repetition, lambda attempt: _establish(repetition, attempt))
-
+class _RateSearch(Procedure[Rate]):
     def expected_steps(self, experiment: Experiment) -> int:
         return search_of(experiment).expected_steps()
+
+
+class ConnectionRate(_RateSearch[ConnectionRateConfig]):
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        return search_rate(repetition, lambda attempt: _establish(repetition, attempt))
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return _established_s(experiment)
 
 
-class ValidatedConnectionRate(ConnectionRate):
-    declaration = ValidatedConnectionRateConfig
-
+class ValidatedConnectionRate(_RateSearch[ValidatedConnectionRateConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         return search_rate(repetition, lambda attempt: establish_and_validate(repetition, attempt))
 
@@ -46,7 +46,7 @@ class ValidatedConnectionRate(ConnectionRate):
 
 
 def _establish(repetition: Repetition, attempt: Attempt) -> TrialResult:
-    """`attempt.rate` in connections per second."""
+    """Runs phase 1 at `attempt.rate`, in connections per second."""
     repetition.begin(attempt)
     return repetition.trial(
         attempt,
@@ -60,7 +60,7 @@ def _establish(repetition: Repetition, attempt: Attempt) -> TrialResult:
 
 
 def establish_and_validate(repetition: Repetition, attempt: Attempt) -> TrialResult:
-    """One step of the validated rate, `attempt.rate` in connections per second; the trial that decides it."""
+    """Runs phase 1 at `attempt.rate`, in connections per second, then validates; returns the trial that decides."""
     established = _establish(repetition, attempt)
     if established.verdict != Verdict.PASS:
         return established
@@ -79,7 +79,7 @@ def establish_and_validate(repetition: Repetition, attempt: Attempt) -> TrialRes
 
 
 def validated_s(experiment: Experiment) -> float:
-    """What `establish_and_validate` takes, about."""
+    """Returns about how long `establish_and_validate` takes."""
     assert experiment.alpha is not None
     validation_s = TRIAL_OVERHEAD_S + _traffic_s(experiment) / experiment.alpha + experiment.timing.drain
     return _established_s(experiment) + validation_s
@@ -90,7 +90,7 @@ def _established_s(experiment: Experiment) -> float:
 
 
 def _traffic_s(experiment: Experiment) -> float:
-    """At the middle of the search."""
+    """Returns the duration of phase 1 at the middle of the search."""
     assert experiment.connections is not None
     assert experiment.search is not None
     return experiment.connections / experiment.search.middle_rate

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet delay variation of every frame (RFC 8219 §7.3), of each direction on its own.
+"""Packet delay variation (PDV) and inter-packet delay variation (IPDV), RFC 8219 §7.3, for each direction.
 
-PDV is D99.9 − Dmin; IPDV is D(i) − D(i−1) in sending order, of every pair of which both arrived.
+PDV is D99.9 − Dmin of all frames. IPDV is D(i) − D(i−1) in sending order, for every pair of frames that both arrived.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import DelaySummary
 from natxy.plan.experiment import Experiment
-from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.delay_variation import IpdvConfig, PdvConfig
 from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.rates import known_rate_step, off_throughput
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import (
@@ -24,14 +23,11 @@ from natxy.procedures.common.traffic import (
     delay_curve,
     foreground,
     highest,
-    known_rate_step,
     lost,
 )
 
 
-class Pdv(TrafficProcedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = PdvConfig
-
+class Pdv(TrafficProcedure[PdvConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         result = known_rate_step(repetition, lambda rate_fps, seed: _pdv_request(repetition.experiment, rate_fps, seed))
         delays = {stream.name: stream.delay for stream in foreground(result.streams) if stream.delay}
@@ -45,10 +41,11 @@ class Pdv(TrafficProcedure):
             curves=tuple(delay_curve(stream, _percentiles(delay)) for stream, delay in delays.items()),
         )
 
+    def deviations(self, experiment: Experiment) -> list[str]:
+        return off_throughput(experiment, "PDV is measured at", "RFC 8219 §7.3.1")
 
-class Ipdv(TrafficProcedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = IpdvConfig
 
+class Ipdv(TrafficProcedure[IpdvConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         result = known_rate_step(
             repetition, lambda rate_fps, seed: _ipdv_request(repetition.experiment, rate_fps, seed)
@@ -63,6 +60,9 @@ class Ipdv(TrafficProcedure):
             | by_direction("lost", lost(result.streams))
         )
 
+    def deviations(self, experiment: Experiment) -> list[str]:
+        return off_throughput(experiment, "IPDV is measured at", "RFC 8219 §7.3.2")
+
 
 def _pdv_request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
     return traffic_request(experiment, rate_fps, seed).model_copy(update={"delay_histogram": True})
@@ -74,7 +74,7 @@ def _ipdv_request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRe
 
 
 def _percentiles(delay: DelaySummary) -> Iterator[tuple[float, float]]:
-    """To the histogram's resolution."""
+    """Yields pairs of a percentage and the delay in ns, with the resolution of the histogram."""
     yield 0.0, delay.min_ns
     wanted = iter(DRAWN_PERCENTILES)
     percent = next(wanted)

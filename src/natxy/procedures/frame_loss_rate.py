@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.rates import below_line
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
@@ -19,21 +17,18 @@ from natxy.results.curves import Axis, Curve
 from natxy.search.outcome import Attempt
 
 
-class FrameLossRate(TrafficProcedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = FrameLossRateConfig
-
+class FrameLossRate(TrafficProcedure[FrameLossRateConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         def step(attempt: Attempt) -> TrialResult | None:
             return traffic_step(
                 repetition, attempt, lambda seed: traffic_request(repetition.experiment, attempt.rate, seed)
             )
 
-        config = _config(repetition.experiment)
         losses: dict[str, list[tuple[float, float]]] = {}
-        lossless: list[float] = []  # the rates in a row that lost nothing, up to the last one tried
+        lossless: list[float] = []  # the latest rates in a row that lost nothing
         lowest_lossy: float | None = None
-        for number, percent in enumerate(config.offered_percents(), 1):
-            rate_fps = config.maximum_fps * percent / 100
+        for number, percent in enumerate(self.config.offered_percents(), 1):
+            rate_fps = self.config.maximum_fps * percent / 100
             result = valid_step(repetition, number, rate_fps, step)
             for stream in result.streams:
                 losses.setdefault(stream.name, []).append((percent, 100 * stream.lost / stream.planned))
@@ -55,12 +50,10 @@ class FrameLossRate(TrafficProcedure):
         )
 
     def expected_steps(self, experiment: Experiment) -> int:
-        return len(_config(experiment).offered_percents())
+        return len(self.config.offered_percents())
 
-
-def _config(experiment: Experiment) -> FrameLossRateConfig:
-    assert isinstance(experiment.procedure, FrameLossRateConfig)
-    return experiment.procedure
+    def deviations(self, experiment: Experiment) -> list[str]:
+        return below_line(experiment, self.config.maximum_rate, "Frame loss is measured up to", "RFC 2544 §26.3")
 
 
 def _curve(stream: str, points: list[tuple[float, float]]) -> Curve:

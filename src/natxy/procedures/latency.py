@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Latency (RFC 8219 §7.2): typical (TL, the median) and worst case (WCL, the 99.9th percentile) of tagged frames.
+"""Latency by many tagged frames (RFC 8219 §7.2), or by one (RFC 2544 §26.2), for each direction.
 
-Of each direction on its own. Delays are those of RFC 1242 §3.8 for store-and-forward devices. Lost tagged frames have
-none: they are counted, and left out of both percentiles.
+Delays are those of RFC 1242 §3.8 for store-and-forward devices. Tagging starts after a warm-up. Tagged frames that are
+lost have no delay and are counted.
 """
 
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import ClassVar, Final, TypeVar
 
 from natxy.engine.messages.requests import StreamSpec, TaggedFrames
+from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
-from natxy.plan.procedures.base import ProcedureDeclaration
-from natxy.plan.procedures.latency import LatencyConfig
+from natxy.plan.model.units import format_duration
+from natxy.plan.procedures.latency import LEAST_TAGGED, LatencyConfig, LatencyStream, SingleTagLatencyConfig
 from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.rates import known_rate_step, off_throughput
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.streams import tagged_request
 from natxy.procedures.common.traffic import (
@@ -24,18 +27,61 @@ from natxy.procedures.common.traffic import (
     delay_curve,
     foreground,
     highest,
-    known_rate_step,
 )
 from natxy.results.statistics import percentile, summarize
 
+# RFC 2544 §26.2 and RFC 8219 §7.2.
+LEAST_STREAM_S: Final = 120.0
+LEAST_WARM_UP_S: Final = 60.0
 
-class Latency(TrafficProcedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = LatencyConfig
+Stream = TypeVar("Stream", bound=LatencyStream)
+
+
+class _TaggedStream(TrafficProcedure[Stream]):
+    """Offers a stream at the known rate and tags frames after the warm-up."""
+
+    source: ClassVar[str]
+    """The section that asks for a stream of 120 s, a warm-up of 60 s and the measured throughput."""
+
+    def deviations(self, experiment: Experiment) -> list[str]:
+        off_rate = off_throughput(experiment, "Latency is measured at", self.source)
+        return [*self._short_times(experiment.timing.trial), *off_rate]
+
+    def _short_times(self, trial_s: float) -> Iterator[str]:
+        asked = (
+            ("Latency is measured in a stream of", self.config.traffic_s(trial_s), LEAST_STREAM_S),
+            (
+                "The first tagged frame of a latency stream follows after",
+                self.config.warm_up_s(trial_s),
+                LEAST_WARM_UP_S,
+            ),
+        )
+        for words, own_s, least_s in asked:
+            if own_s < least_s:
+                yield f"{words} {format_duration(own_s)}; {self.source} asks for at least {format_duration(least_s)}."
+
+    def _trial(self, repetition: Repetition, most: int) -> TrialResult:
+        """Runs the trial with up to `most` tagged frames a stream, or with all frames after the warm-up if fewer."""
+        trial_s = repetition.experiment.timing.trial
+
+        def tagged(stream: StreamSpec) -> TaggedFrames:
+            warm_up = math.ceil(stream.rate_fps * self.config.warm_up_s(trial_s))
+            first = min(warm_up, stream.frames - 1)
+            stride = max(1, (stream.frames - first) // most)
+            return TaggedFrames(first=first, stride=stride, count=min(most, stream.frames - first))
+
+        return known_rate_step(
+            repetition, lambda rate_fps, seed: tagged_request(repetition.experiment, rate_fps, seed, tagged)
+        )
+
+
+class Latency(_TaggedStream[LatencyConfig]):
+    """Reports the typical latency (TL), the median, and the worst case latency (WCL), the 99.9th percentile."""
+
+    source = "RFC 8219 §7.2"
 
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        result = known_rate_step(
-            repetition, lambda rate_fps, seed: tagged_request(repetition.experiment, rate_fps, seed, _tagged)
-        )
+        result = self._trial(repetition, self.config.tagged_frames)
         tagged = {stream.name: stream.tagged_delays_ns or [] for stream in foreground(result.streams)}
         delays = {stream: [ns for ns in given if ns is not None] for stream, given in tagged.items()}
         summaries = {stream: summarize(values) for stream, values in delays.items()}
@@ -47,7 +93,7 @@ class Latency(TrafficProcedure):
             | by_direction("tl", typical)
             | by_direction("wcl", worst)
             | by_direction("lost_tagged", lost),
-            remark=_remark(repetition.experiment, {stream: len(given) for stream, given in tagged.items()}),
+            remark=self._remark({stream: len(given) for stream, given in tagged.items()}),
             curves=tuple(
                 delay_curve(stream, [(0, min(values)), *((p, percentile(values, p)) for p in DRAWN_PERCENTILES)])
                 for stream, values in delays.items()
@@ -55,22 +101,32 @@ class Latency(TrafficProcedure):
             ),
         )
 
+    def deviations(self, experiment: Experiment) -> list[str]:
+        sentences = super().deviations(experiment)
+        if self.config.tagged_frames < LEAST_TAGGED:
+            text = f"Latency is that of {self.config.tagged_frames} tagged frames a stream; "
+            sentences.append(f"{text}{self.source} asks for at least {LEAST_TAGGED}.")
+        return sentences
 
-def _tagged(experiment: Experiment, stream: StreamSpec) -> TaggedFrames:
-    """Evenly spread from the end of the warm-up to the end of the stream; all where there are fewer than asked."""
-    config = _config(experiment)
-    warm_up = math.ceil(stream.rate_fps * config.warm_up_s(experiment.timing.trial))
-    first = min(warm_up, stream.frames - 1)
-    stride = max(1, (stream.frames - first) // config.tagged_frames)
-    return TaggedFrames(first=first, stride=stride, count=min(config.tagged_frames, stream.frames - first))
-
-
-def _remark(experiment: Experiment, tagged: dict[str, int]) -> str:
-    asked = _config(experiment).tagged_frames
-    fewer = [f"{stream} {count}" for stream, count in tagged.items() if count < asked]
-    return f"fewer frames than the {asked} asked follow the warm-up: {', '.join(fewer)}" if fewer else ""
+    def _remark(self, tagged: dict[str, int]) -> str:
+        asked = self.config.tagged_frames
+        fewer = [f"{stream} {count}" for stream, count in tagged.items() if count < asked]
+        return f"fewer frames than the {asked} asked follow the warm-up: {', '.join(fewer)}" if fewer else ""
 
 
-def _config(experiment: Experiment) -> LatencyConfig:
-    assert isinstance(experiment.procedure, LatencyConfig)
-    return experiment.procedure
+class SingleTagLatency(_TaggedStream[SingleTagLatencyConfig]):
+    """Reports the delay of the first frame after the warm-up."""
+
+    source = "RFC 2544 §26.2"
+
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        result = self._trial(repetition, 1)
+        delays = {stream.name: stream.tagged_delays_ns[0] for stream in result.streams if stream.tagged_delays_ns}
+        lost = [stream for stream, ns in delays.items() if ns is None]
+        latencies = {stream: None if ns is None else float(ns) for stream, ns in delays.items()}
+        return ProcedureResult(
+            figures={"latency": None if lost else highest(latencies)}
+            | by_direction("latency", latencies)
+            | by_direction("lost_tagged", {stream: float(ns is None) for stream, ns in delays.items()}),
+            remark=f"the tagged frame was lost: {', '.join(lost)}" if lost else "",
+        )

@@ -19,6 +19,7 @@ from natxy.plan.model.problems import PlanProblems
 from natxy.plan.model.search import Goal
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.procedures.deviations import deviations
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
@@ -116,7 +117,7 @@ def test_the_goal_is_resolved_and_printed(tmp_path: Path) -> None:
     search = plan.experiments[0].search
     assert search is not None
     assert search.goal == Goal(initial_trial=1, final_trial=60, duration_sum=60, exceed_ratio=0)
-    again = resolve(Plan.model_validate(plan.model_dump(mode="json", exclude_none=True, exclude={"deviations"})))
+    again = resolve(Plan.model_validate(plan.model_dump(mode="json", exclude_none=True)))
     assert again.experiments == plan.experiments
     _, run = measure(tmp_path / "run", plan_of(THROUGHPUT, goal="fast"))
     rows = {row[0]: row[1] for row in results_tables.rfc_form(run)[0].rows}
@@ -133,10 +134,10 @@ def test_short_trials_are_seldom_shorter_than_a_tenth_of_a_second() -> None:
 
 def test_departures_are_told() -> None:
     goal = {"preset": "fast", "final_trial": "1s", "duration_sum": "21s", "exceed_ratio": 0.5}
-    told = " ".join(resolve(plan_of(THROUGHPUT, goal=goal)).deviations)
+    told = " ".join(deviations(resolve(plan_of(THROUGHPUT, goal=goal))))
     assert "The trials that decide on a rate last 1 s" in told
     assert "up to 50 % of its trial time lose frames" in told
-    assert "decide on a rate" not in " ".join(resolve(plan_of(THROUGHPUT, goal="fast")).deviations)
+    assert "decide on a rate" not in " ".join(deviations(resolve(plan_of(THROUGHPUT, goal="fast"))))
 
 
 @pytest.mark.parametrize(

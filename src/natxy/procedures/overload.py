@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overload (RFC 8219 §10): the throughput of one flow, that of n, and by how much the second is less.
+"""Overload (RFC 8219 §10): by how much the throughput of n flows is below that of one flow.
 
-A flow is a four-tuple; the RFC's are pairs of tester interfaces.
+A flow here is a four-tuple; in the RFC it is a pair of tester interfaces.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
 
 from natxy.plan.experiment import Experiment
-from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.overload import OverloadConfig
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition
@@ -19,9 +17,7 @@ from natxy.procedures.common.traffic import TrafficProcedure
 from natxy.procedures.throughput import throughput_step
 
 
-class Overload(TrafficProcedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = OverloadConfig
-
+class Overload(TrafficProcedure[OverloadConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         one_flow = replace(repetition, experiment=repetition.experiment.with_one_flow())
         single = find_rate(one_flow, lambda attempt: throughput_step(one_flow, attempt))
@@ -41,9 +37,9 @@ class Overload(TrafficProcedure):
 
 
 def _degradation_percent(single: Found, many: Found) -> tuple[float | None, float | None]:
-    """And the bound from below that it is, where one flow may be faster than the search went."""
+    """Returns the degradation and its lower bound, which is None unless one flow may exceed the search's limit."""
     if many.upper_bound is None:
-        # It may be less than this, but how much can't be told.
+        # All flows together may be faster than the search's limit, so the degradation is unknown.
         return None, None
     percent = 100 * (single.rate - many.rate) / single.rate
     return percent, percent if single.upper_bound is None else None

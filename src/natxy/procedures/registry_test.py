@@ -6,11 +6,16 @@ import pytest
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.written import ExperimentPlan
-from natxy.procedures.registry import PROCEDURES
+from natxy.procedures.registry import procedures
 
 
 def test_every_procedure_that_a_plan_can_name_can_be_measured() -> None:
-    assert {name: procedure.declaration for name, procedure in PROCEDURES.items()} == DECLARATIONS
+    assert {name: procedure.declaration for name, procedure in procedures().items()} == DECLARATIONS
+
+
+def test_every_procedure_has_a_place_of_its_own_in_lists() -> None:
+    positions = [declaration.list_position for declaration in DECLARATIONS.values()]
+    assert len(positions) == len({*positions})
 
 
 @pytest.mark.parametrize("declaration", DECLARATIONS.values(), ids=DECLARATIONS.keys())

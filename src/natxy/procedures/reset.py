@@ -1,47 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reset (RFC 6201): how long a reset of the DUT in mid-stream interrupts steady traffic.
+"""Reset (RFC 6201): how long a reset of the DUT interrupts steady traffic, for each direction.
 
-By lost frames it is their number over the rate they were sent at; by time stamps it is the longest time between two
-frames that arrived, each direction on its own. The trial of a gateway whose reset shows has failed: frames were lost.
-Neither tells anything of a gateway that did not come back, or came back without its connections.
+By lost frames, the time is their number divided by the offered rate. By time stamps, it is the longest time between
+two frames that arrived. The trial fails if the reset loses frames. Neither method gives a time for a gateway that does
+not recover, or that loses its connections.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import Final
 
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, StreamResult, TrialResult
 from natxy.errors import TesterLimitError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import format_duration
-from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.reset import ResetConfig
 from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.rates import off_throughput
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import TrafficProcedure, by_direction, foreground, highest, traffic_step
 from natxy.search.outcome import Attempt
 
-# Loss that reaches into this last share of the traffic may well have gone on.
+# Loss within this last share of the traffic may have continued after it.
 LAST_SHARE: Final = 0.01
 
-# Time stamps make a reset one frame time longer than its lost frames do, and delays change by a few.
+# The two methods differ by one frame time, and changing delays add a few.
 NEARLY_SAME_FRAMES: Final = 5
 
 _NO_LOSS: Final = "no frame was lost: the reset did not interrupt forwarding"
 
 
-class Reset(TrafficProcedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = ResetConfig
-
+class Reset(TrafficProcedure[ResetConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         assert repetition.rate is not None
-        result = valid_step(repetition, 1, repetition.rate, lambda attempt: _step(repetition, attempt))
-        # The background's frames may be too few to tell times by.
+        result = valid_step(repetition, 1, repetition.rate, lambda attempt: _step(repetition, self.config, attempt))
+        # Background frames may be too few for an accurate time.
         lost: dict[str, float | None] = {
             stream.name: stream.lost / stream.intended_rate_fps for stream in foreground(result.streams)
         }
@@ -56,10 +54,18 @@ class Reset(TrafficProcedure):
             remark=_apart(result.streams) if any(stream.lost for stream in result.streams) else _NO_LOSS,
         )
 
+    def deviations(self, experiment: Experiment) -> list[str]:
+        sentences = off_throughput(experiment, "Reset is measured at", "RFC 6201")
+        smallest = experiment.smallest_frame
+        if experiment.frame_size > smallest:
+            text = f"Reset is measured with frames of {experiment.frame_size} bytes; RFC 6201 asks for the smallest"
+            sentences.append(f"{text}, here {smallest} bytes.")
+        return sentences
 
-def _step(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
-    """The reset happens between two messages of the engine, which goes on sending all the while."""
-    reset = _Reset(repetition)
+
+def _step(repetition: Repetition, config: ResetConfig, attempt: Attempt) -> TrialResult | None:
+    """Runs a trial and resets the DUT between two progress messages of the engine, which keeps sending."""
+    reset = _Reset(repetition, config)
     result = traffic_step(repetition, attempt, reset.traffic, meanwhile=reset.when_due)
     if reset.awaited:
         raise TesterLimitError(
@@ -69,13 +75,13 @@ def _step(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
 
 
 class _Reset:
-    """Of the DUT, once. `awaited`: traffic was sent, and it has not taken place."""
+    """Resets the DUT once; `awaited` is set from the request of the traffic until the reset."""
 
-    def __init__(self, repetition: Repetition) -> None:
+    def __init__(self, repetition: Repetition, config: ResetConfig) -> None:
         self._experiment = repetition.experiment
         self._rate_fps = repetition.rate
         self._gateway = repetition.gateway
-        self._config = _config(repetition.experiment)
+        self._config = config
         self._after_s = self._config.steady_s(repetition.experiment.timing.trial)
         self._ends_at = 0.0
         self.awaited = False
@@ -85,14 +91,14 @@ class _Reset:
         self.awaited = True
         self._ends_at = time.monotonic() + self._experiment.traffic_s
         request = traffic_request(self._experiment, self._rate_fps, seed)
-        # A machine that is reset takes its links down with it.
+        # The links of a machine that is reset go down with it.
         limits = request.limits.model_copy(update={"link_may_fall": True})
         return request.model_copy(update={"limits": limits})
 
     def when_due(self, progress: Progress) -> None:
         if not self.awaited or not self._after_s <= progress.elapsed_s:
             return
-        # Who is told late, or comes late to hear of it, would reset a gateway that has no traffic any more.
+        # A late progress message must not reset a gateway that no longer has traffic.
         if progress.sent == progress.planned or time.monotonic() > self._ends_at:
             return
         self.awaited = False
@@ -104,16 +110,16 @@ class _Reset:
 
 
 def _not_back(streams: Iterable[StreamResult]) -> str:
-    """Why there is no telling how long the reset took; empty where there is."""
+    """Returns why the reset has no measurable duration, or an empty text."""
     if misrouted := sum(stream.misrouted for stream in streams):
-        told = f"{misrouted:,} frames came through with other four-tuples than before"
-        return f"{told}: the gateway came back without its connections"
+        text = f"{misrouted:,} frames came through with other four-tuples than before"
+        return f"{text}: the gateway came back without its connections"
     losing = [stream for stream in streams if stream.lost]
     if any(stream.last_lost is None for stream in losing):
         return "which frames were last lost is not known with several queues a port: set the testbed's `queues` to 1"
     if to_the_end := [stream.name for stream in losing if _loses_to_the_end(stream)]:
-        told = f"frames are lost to the end, {', '.join(to_the_end)}: raise `recovery`"
-        return f"{told}, unless the gateway came back without its connections"
+        text = f"frames are lost to the end, {', '.join(to_the_end)}: raise `recovery`"
+        return f"{text}, unless the gateway came back without its connections"
     return ""
 
 
@@ -122,7 +128,7 @@ def _loses_to_the_end(stream: StreamResult) -> bool:
 
 
 def _apart(streams: Iterable[StreamResult]) -> str:
-    """Where the two methods tell different times."""
+    """Returns a remark on the streams for which the two methods give different times, or an empty text."""
     apart = []
     for stream in streams:
         lost_s, stamped_s = stream.lost / stream.intended_rate_fps, _silence_s(stream) or 0.0
@@ -133,12 +139,7 @@ def _apart(streams: Iterable[StreamResult]) -> str:
 
 
 def _silence_s(stream: StreamResult) -> float | None:
-    """Between two frames that arrived."""
+    """Returns the longest time between two frames that arrived; None if unknown."""
     if not stream.lost:
         return 0.0
     return stream.longest_silence.duration_s if stream.longest_silence else None
-
-
-def _config(experiment: Experiment) -> ResetConfig:
-    assert isinstance(experiment.procedure, ResetConfig)
-    return experiment.procedure

@@ -1,45 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""System recovery (RFC 2544 §26.5): from the halving of an overload's rate to the last frame lost.
+"""System recovery (RFC 2544 §26.5): the time from the moment an overload's rate is halved to the last lost frame.
 
-The overload may lose what it does. A trial passes that loses nothing at half the rate: the gateway recovered at once.
+Loss during the overload does not count. A trial passes if nothing is lost at half the rate: the gateway recovered at
+once.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult
 from natxy.plan.experiment import Experiment
-from natxy.plan.procedures.base import ProcedureDeclaration
-from natxy.plan.procedures.per_direction import BACKGROUND_STREAMS, STREAMS
+from natxy.plan.model.units import format_duration
+from natxy.plan.procedures.figures import BACKGROUND_STREAMS, STREAMS
 from natxy.plan.procedures.system_recovery import SystemRecoveryConfig
 from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.rates import below_line, off_throughput
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import TrafficProcedure, by_direction, highest, traffic_step
 
-# As near to 1 as it takes to tolerate whatever an overload loses, unless that is everything.
+# Tolerates any loss of the overload but the loss of every frame.
 ANY_LOSS: Final = 1 - 1e-9
 AFTERWARDS: Final = " at half the rate"
 
+LEAST_OVERLOAD_S: Final = 60.0
+"""RFC 2544 §26.5."""
 
-class SystemRecovery(TrafficProcedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = SystemRecoveryConfig
 
+class SystemRecovery(TrafficProcedure[SystemRecoveryConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         assert repetition.rate is not None
-        rate_fps = _config(repetition.experiment).overload_fps(repetition.rate)
+        experiment, rate_fps = repetition.experiment, self.config.overload_fps(repetition.rate)
+        recovery_s = self.config.recovery_s(experiment.timing.trial)
         result = valid_step(
             repetition,
             1,
             rate_fps,
             lambda attempt: traffic_step(
-                repetition, attempt, lambda seed: _request(repetition.experiment, rate_fps, seed)
+                repetition, attempt, lambda seed: _request(experiment, rate_fps, recovery_s, seed)
             ),
         )
         return _recovered(result)
+
+    def deviations(self, experiment: Experiment) -> list[str]:
+        trial_s, maximum_rate, source = experiment.timing.trial, self.config.maximum_rate, "RFC 2544 §26.5"
+        sentences = [
+            *off_throughput(experiment, "System recovery is measured around", source),
+            *below_line(experiment, maximum_rate, "The overload before a system recovery is limited to", source),
+        ]
+        if trial_s < LEAST_OVERLOAD_S:
+            asked = f"{source} asks for at least {format_duration(LEAST_OVERLOAD_S)}"
+            sentences.append(f"The overload before a system recovery lasts {format_duration(trial_s)}; {asked}.")
+        return sentences
 
 
 def _recovered(result: TrialResult) -> ProcedureResult:
@@ -56,7 +71,7 @@ def _recovered(result: TrialResult) -> ProcedureResult:
         name: found.last_lost.due_s - _overload_s(offered[name]) if found.last_lost else 0.0
         for name, found in afterwards.items()
     }
-    # A direction has recovered when its background has, too.
+    # A direction has recovered once its background traffic has recovered as well.
     both = {
         own: highest({each: times.get(each) for each in (own, native)})
         for own, native in zip(STREAMS, BACKGROUND_STREAMS, strict=True)
@@ -73,11 +88,9 @@ def _overload_s(offered: StreamResult) -> float:
     return offered.planned / offered.intended_rate_fps
 
 
-def _request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
-    """Every stream twice: the overload, and what begins when it ends."""
-    trial_s = experiment.timing.trial
-    recovery_s = _config(experiment).recovery_s(trial_s)
-    overload = traffic_request(experiment, rate_fps, seed, frames=_frames(rate_fps, trial_s))
+def _request(experiment: Experiment, rate_fps: float, recovery_s: float, seed: int) -> TrialRequest:
+    """Requests every stream twice: at the overload's rate, and at half of it as soon as the overload ends."""
+    overload = traffic_request(experiment, rate_fps, seed, frames=_frames(rate_fps, experiment.timing.trial))
     halved = traffic_request(experiment, rate_fps / 2, seed, frames=_frames(rate_fps / 2, recovery_s))
     first = overload.streams[0]
     begins: dict[str, Any] = {"start_s": first.frames / first.rate_fps}
@@ -95,8 +108,3 @@ def _request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest
 
 def _frames(rate_fps: float, duration_s: float) -> int:
     return max(1, round(rate_fps * duration_s))
-
-
-def _config(experiment: Experiment) -> SystemRecoveryConfig:
-    assert isinstance(experiment.procedure, SystemRecoveryConfig)
-    return experiment.procedure

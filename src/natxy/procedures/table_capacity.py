@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connection tracking table capacity (RFC 9693 §4.8).
 
-A table that is full shows by frames that don't arrive, by replies that validation misses, or by a gateway that no
-longer works at all: then it is set up anew, and the number of connections was too many.
+A full table loses frames of phase 1 or replies of the validation, or it stops the gateway from working at all. In the
+last case the gateway is restarted, and the number of connections counts as too many.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import ClassVar
 
 from natxy.dut.base import TableNeed
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.repetition import Repetition
@@ -27,11 +25,9 @@ from natxy.search.capacity import CapacityResult, CapacitySearch
 from natxy.search.outcome import Attempt, Outcome
 
 
-class TableCapacity(Procedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = TableCapacityConfig
-
+class TableCapacity(Procedure[TableCapacityConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        config, search = _config(repetition.experiment), repetition.experiment.search
+        config, search = self.config, repetition.experiment.search
         assert search is not None
         initial = config.initial_connections
         rates = binary_search(search, repetition.experiment.max_invalid)
@@ -48,14 +44,14 @@ class TableCapacity(Procedure):
             nonlocal steps, kept
             steps += 1
             result = valid_step(repetition, steps, rate, lambda attempt: _step(repetition, attempt, connections))
-            # A table that refuses connections shows in phase 1, one that replaces them in the validation.
+            # A table that refuses connections loses frames in phase 1, one that replaces them loses replies.
             kept = result.streams[0].received
             return result.verdict == Verdict.PASS
 
         found = CapacitySearch(config.max_connections, config.beta, config.gamma, config.error, rates.narrow).run(
             initial, first.rate, passes, (lambda: kept) if config.shortcut else None
         )
-        # The last step may have been too much for it, and others come after.
+        # The last step may have left the gateway broken, and more experiments may follow.
         _recover(repetition)
         points = tuple((float(connections), rate) for connections, rate in sorted(found.rates.items()))
         curve = Curve(
@@ -71,23 +67,24 @@ class TableCapacity(Procedure):
         )
 
     def expected_steps(self, experiment: Experiment) -> int:
-        config, search = _config(experiment), experiment.search
+        config, search = self.config, experiment.search
         assert search is not None
         doublings = math.ceil(math.log2(config.max_connections / config.initial_connections) / 2)
         bisections = 2 if config.shortcut else math.ceil(math.log2(1 + _middle(config) / config.error))
         return binary_search(search, experiment.max_invalid).expected_steps() + 2 * (doublings + bisections)
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
-        return validated_s(experiment.model_copy(update={"connections": round(_middle(_config(experiment)))}))
+        return validated_s(experiment.model_copy(update={"connections": round(_middle(self.config))}))
 
-
-def _config(experiment: Experiment) -> TableCapacityConfig:
-    assert isinstance(experiment.procedure, TableCapacityConfig)
-    return experiment.procedure
+    def deviations(self, experiment: Experiment) -> list[str]:
+        if self.config.shortcut is None:
+            return []
+        text = "The capacity was looked for around the number of connections, out of too many, that answered when "
+        return [f"{text}validated, and confirmed there; RFC 9693 §4.8 bisects."]
 
 
 def _middle(config: TableCapacityConfig) -> float:
-    """What a capacity not yet searched is taken for in estimates."""
+    """Returns the capacity that estimates assume before it is known."""
     return math.sqrt(config.initial_connections * config.max_connections)
 
 
@@ -103,13 +100,13 @@ def _figures(initial: int, initial_rate: float | None, found: CapacityResult | N
 
 
 def _step(repetition: Repetition, attempt: Attempt, connections: int) -> TrialResult:
-    """`attempt.rate` in connections per second."""
+    """Tries so many connections at `attempt.rate`, in connections per second; restarts a gateway that fails."""
     sized = replace(repetition, experiment=repetition.experiment.model_copy(update={"connections": connections}))
     _check_timeouts(sized, attempt.rate)
     try:
         return establish_and_validate(sized, attempt)
     except DutError:
-        # The step before was too much for it: its table could not even be emptied.
+        # The previous step broke the gateway, so that its table could not be emptied.
         with repetition.gateway() as gateway:
             gateway.restart()
         return establish_and_validate(sized, attempt)
@@ -124,12 +121,12 @@ def _recover(repetition: Repetition) -> None:
 
 
 def _check_timeouts(repetition: Repetition, rate: float) -> None:
-    """Connections that time out before they are validated would look like a full table."""
+    """Raises DutError if connections would time out before they are validated, which would look like a full table."""
     experiment = repetition.experiment
     assert experiment.search is not None
     at_rate = experiment.model_copy(update={"search": experiment.search.model_copy(update={"min_rate": rate})})
     try:
-        # The table's size is what is sought: any will do.
+        # The table's size is what the procedure measures, so any size is accepted here.
         with repetition.gateway() as gateway:
             gateway.check(TableNeed(1, 1, 1, longest_trial_s=at_rate.longest_trial_s(None)))
     except PlanError as error:

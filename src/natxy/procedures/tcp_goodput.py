@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP goodput between two hosts through the DUT: the best of some tests, as people measure it with iperf3.
+"""TCP goodput between two hosts through the DUT: the best of several iperf3 tests.
 
-There are no trials of the engine's here: a repetition that was cut short starts over.
+The engine runs no trials here, so a repetition that was cut short starts over.
 """
 
 from __future__ import annotations
@@ -11,26 +11,24 @@ from typing import ClassVar, Final
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import Family
-from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig, line_goodput_bps
 from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.repetition import Repetition
 from natxy.search.outcome import Attempt
 from natxy.tcp.hosts import TcpTest, Transfer
 
-# Of the best test.
+# The difference between the tests that a remark mentions, as a share of the best one.
 NOTED_SPREAD: Final = 0.3
 _IP_HEADER_BYTES: Final = {Family.IPV4: 20, Family.IPV6: 40}
 
 
-class TcpGoodput(Procedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = TcpGoodputConfig
+class TcpGoodput(Procedure[TcpGoodputConfig]):
     replayable: ClassVar[bool] = False
 
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        test = _test(repetition.experiment)
+        test = self._test(repetition.experiment)
         tests = []
-        for number in range(1, _config(repetition.experiment).best_of + 1):
+        for number in range(1, self.config.best_of + 1):
             repetition.begin(Attempt(number, 1, 0.0))
             tests.append(repetition.transfer(number, test))
             repetition.sleep(repetition.experiment.timing.settle)
@@ -47,26 +45,33 @@ class TcpGoodput(Procedure):
         )
 
     def expected_steps(self, experiment: Experiment) -> int:
-        return _config(experiment).best_of
+        return self.config.best_of
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return experiment.traffic_s
 
+    def deviations(self, experiment: Experiment) -> list[str]:
+        return [
+            "TCP goodput is measured by iperf3 between two hosts. It is a figure of the hosts' TCP and the gateway "
+            "together, and none of RFC 2544 or RFC 8219, which measure the gateway alone with UDP."
+        ]
 
-def _test(experiment: Experiment) -> TcpTest:
-    server = experiment.left_destinations
-    assert server is not None
-    assert experiment.flows is not None
-    assert experiment.directions is not None
-    config = _config(experiment)
-    return TcpTest(
-        server=server.first,
-        port=experiment.ports.destination.min,
-        flows=experiment.flows,
-        directions=experiment.directions,
-        duration_s=round(config.duration),
-        congestion_control=config.congestion_control,
-    )
+    def repeat_deviations(self, repeat: int) -> list[str]:
+        return []
+
+    def _test(self, experiment: Experiment) -> TcpTest:
+        server = experiment.left_destinations
+        assert server is not None
+        assert experiment.flows is not None
+        assert experiment.directions is not None
+        return TcpTest(
+            server=server.first,
+            port=experiment.ports.destination.min,
+            flows=experiment.flows,
+            directions=experiment.directions,
+            duration_s=round(self.config.duration),
+            congestion_control=self.config.congestion_control,
+        )
 
 
 def _total_bps(transfers: dict[str, Transfer]) -> float:
@@ -74,7 +79,7 @@ def _total_bps(transfers: dict[str, Transfer]) -> float:
 
 
 def _spread(totals_bps: Sequence[float]) -> str:
-    """The best of some tests says nothing of how far apart they were."""
+    """Returns a remark if the tests differ widely, which the best one alone does not show."""
     if max(totals_bps) - min(totals_bps) <= NOTED_SPREAD * max(totals_bps):
         return ""
     return (
@@ -84,14 +89,12 @@ def _spread(totals_bps: Sequence[float]) -> str:
 
 
 def _line_share(experiment: Experiment, goodput_bps: float, directions: int) -> dict[str, float]:
-    """In percent, of the link with the longer headers where the two differ; none without a line."""
+    """Returns the percentage of the line's goodput, or nothing without a line rate.
+
+    If the families of the links differ, the line's goodput is that of the link with the longer headers.
+    """
     if experiment.line_rate is None:
         return {}
     header = max(_IP_HEADER_BYTES[family] for family in experiment.families)
     most_bps = directions * line_goodput_bps(experiment.line_rate, experiment.longest_frame, header)
     return {"line_share": 100 * goodput_bps / most_bps}
-
-
-def _config(experiment: Experiment) -> TcpGoodputConfig:
-    assert isinstance(experiment.procedure, TcpGoodputConfig)
-    return experiment.procedure

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection tear-down rate (RFC 9693 §4.7): N connections over the time it takes to delete them all.
+"""Connection tear-down rate (RFC 9693 §4.7): N connections, divided by the time that deleting all of them takes.
 
-What the command takes by itself, timed on an empty table of the same size, is subtracted.
+The time that the command takes on an empty table of the same size is subtracted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from natxy.plan.experiment import Experiment
-from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
@@ -17,10 +16,9 @@ from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 
 
-class TearDownRate(Procedure):
-    declaration: ClassVar[type[ProcedureDeclaration]] = TearDownRateConfig
-    # The times of the deletions are no trials.
-    replayable = False
+class TearDownRate(Procedure[TearDownRateConfig]):
+    # The times of the deletions are not stored as trials.
+    replayable: ClassVar[bool] = False
 
     def measure(self, repetition: Repetition) -> ProcedureResult:
         connections, phase1_fps = repetition.experiment.connections, repetition.phase1_fps
@@ -36,7 +34,7 @@ class TearDownRate(Procedure):
             )
         with repetition.gateway() as gateway:
             full_s = gateway.timed_clear()
-            # At once after the full one, so that both meet the gateway in the same state.
+            # Immediately after the full table, so that the gateway is in the same state for both.
             empty_s = gateway.timed_clear()
         net_s = full_s - empty_s
         figures: dict[str, float | None] = {"rate": None, "full": full_s, "empty": empty_s, "net": net_s}

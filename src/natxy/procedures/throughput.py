@@ -14,9 +14,7 @@ from natxy.procedures.common.traffic import TrafficProcedure, traffic_step
 from natxy.search.outcome import Attempt
 
 
-class Throughput(TrafficProcedure):
-    declaration = ThroughputConfig
-
+class Throughput(TrafficProcedure[ThroughputConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         return search_rate(repetition, lambda attempt: throughput_step(repetition, attempt))
 
@@ -25,6 +23,6 @@ class Throughput(TrafficProcedure):
 
 
 def throughput_step(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
-    """A trial as long as the search wants it."""
+    """Runs one trial at the attempt's rate, for the duration that the search asks for."""
     experiment = timed(repetition.experiment, attempt)
     return traffic_step(repetition, attempt, lambda seed: traffic_request(experiment, attempt.rate, seed))

@@ -23,9 +23,9 @@ from natxy.engine.simulation.delays import PERIOD, SimulatedDelays
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.procedures.registry import PROCEDURES
 from natxy.results.reader import RunReader
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
@@ -232,9 +232,9 @@ TRUTHS: Final[dict[str, Truth]] = {
 
 def cases() -> Iterator[Any]:
     """Every procedure; those over traffic without and with established connections."""
-    for name, procedure in PROCEDURES.items():
+    for name, declaration in DECLARATIONS.items():
         yield pytest.param(name, False, id=name)
-        if not procedure.declaration.stateful and "phase1_rate" in procedure.declaration.takes:
+        if not declaration.stateful and "phase1_rate" in declaration.takes:
             yield pytest.param(name, True, id=f"{name}, phase 2")
 
 
@@ -248,7 +248,7 @@ def test_finds_the_models_truth(procedure: str, phase2: bool, data: st.DataObjec
     drawn = data.draw(st.fixed_dictionaries(GATEWAYS | truth.gateway))
     gateway = SimulatedConfig.model_validate(drawn)
     expected = truth.figures(gateway)
-    assert set(expected) == {figure.name for figure in PROCEDURES[procedure].declaration.figures}
+    assert set(expected) == {figure.name for figure in DECLARATIONS[procedure].figures}
     with TemporaryDirectory() as folder:
         assert run_plan(plan_of(procedure, drawn, phase2=phase2), Path(folder) / "run", RunListener()) == 0
         repetition = RunReader(Path(folder) / "run").run.experiments[0].repetitions[0]
@@ -264,7 +264,7 @@ def plan_of(procedure: str, gateway: dict[str, Any], *, phase2: bool, **others: 
     experiment = {"procedure": procedure} | TRUTHS[procedure].experiment
     if phase2:
         experiment |= {"connections": experiment.pop("flows", 5000), "phase1_rate": 1000}
-    if "search" in PROCEDURES[procedure].declaration.takes:
+    if "search" in DECLARATIONS[procedure].takes:
         experiment["search"] = SEARCH
     whole = {"name": "x", "gateway": {"driver": "simulated"} | gateway, "max_invalid": 1} | experiment | others
     timing = {"preset": "lab", "trial": TRIAL_S}

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any, Final
 
 from natxy.plan.model.terms import TRAFFIC_FIELDS
-from natxy.plan.procedures.base import Figure
+from natxy.plan.procedures.figures import Figure
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Summary
 

@@ -13,7 +13,8 @@ from ruamel.yaml import YAML
 
 from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.plan.model.traffic import CellValue
-from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.figures import Figure
 from natxy.results.curves import Curve
 from natxy.results.selftest import SelfTest
 from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize_bounded, summarize_headlines

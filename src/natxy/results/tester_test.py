@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 
 from natxy.errors import PlanError
 from natxy.plan.testbeds import TestbedConfig
+from natxy.procedures.deviations import deviations
 from natxy.results.tester import which_tester
 from natxy.selftest.plan import loop_of, selftest_plan
 
@@ -55,4 +56,4 @@ def test_a_self_test_leaves_out_what_a_slow_tester_cannot_pace() -> None:
     assert [e.name for e in slow.experiments if e.procedure.name == "pdv"] == ["pacing-10000", "pacing-100000"]
     assert [e.name for e in fast.experiments if e.procedure.name == "pdv"][-1] == "pacing-1000000"
     assert len({e.name for e in fast.experiments}) == len(fast.experiments) == 23
-    assert fast.deviations == ["There is no gateway: what is measured is the tester itself."]
+    assert deviations(fast) == ["There is no gateway: what is measured is the tester itself."]

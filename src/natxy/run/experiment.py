@@ -19,6 +19,7 @@ from natxy.errors import (
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition
+from natxy.procedures.deviations import deviations
 from natxy.results.pcap import PcapWriter
 from natxy.results.records import RepetitionRecord, State
 from natxy.results.statistics import Headline, summarize_headlines
@@ -123,7 +124,7 @@ class ExperimentRun:
         self.store.describe_tester(
             engine=setup.engine_info,
             testbed=setup.description,
-            deviations=[*setup.deviations, *self.plan.deviations],
+            deviations=[*setup.deviations, *deviations(self.plan)],
         )
 
     def _check_table(self, setup: Setup, phase1_fps: float | None) -> None:

@@ -43,7 +43,7 @@ HARDWARE = {
         ("reference", {"kind": "simulated"}, {}, "simulated gateways and the simulated testbed go together"),
         ("reference", {"kind": "memif"}, {"connections": 10, "phase1_rate": 10}, "keeps no connections"),
         ({"driver": "reference", "mode": "nat"}, {"kind": "memif"}, {}, "only established connections have replies"),
-        ("reference", {"kind": "memif"}, {"procedure": "tcp-goodput", "search": {}}, "forwards UDP alone"),
+        ("reference", {"kind": "memif"}, {"procedure": "tcp-goodput", "search": {}}, "forwards only UDP"),
         ("reference", {"kind": "memif"}, {"translation": "nat64"}, "reference translates only siit"),
     ],
 )

@@ -67,22 +67,6 @@ def resolve_goal(own: GoalPlan, trial_s: float) -> Goal:
     return goal
 
 
-def goal_deviations(goal: Goal, trial_s: float) -> list[str]:
-    """Sentences for the report; `trial_s` is the timing's, which is told apart."""
-    sentences = []
-    if goal.final_trial < min(RFC_TRIAL_S, trial_s):
-        sentences.append(
-            f"The trials that decide on a rate last {format_duration(goal.final_trial)}; RFC 2544 §24 asks for at "
-            f"least {format_duration(RFC_TRIAL_S)}."
-        )
-    if goal.exceed_ratio > 0:
-        sentences.append(
-            f"A rate passes although trials with up to {100 * goal.exceed_ratio:g} % of its trial time lose frames "
-            "(MLRsearch's goal exceed ratio); RFC 2544 §26.1 allows no loss."
-        )
-    return sentences
-
-
 class SearchPlan(PlanModel):
     """Rates of a throughput search are per direction."""
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from natxy.plan.model.base import PlanModel
-from natxy.plan.model.units import Duration, format_duration
+from natxy.plan.model.units import Duration
 
 
 class TimingPreset(StrEnum):
@@ -84,30 +84,3 @@ def resolve_timing(common: TimingPlan, own: TimingPlan) -> Timing:
     for layer in layers:
         base = base.model_copy(update=layer.model_dump(exclude_none=True))
     return base
-
-
-def timing_deviations(timing: Timing, *, fixed_duration: bool) -> list[str]:
-    """Sentences for the report. `fixed_duration`: the trial's length is `trial`, not a count of connections."""
-    asked = [
-        ("trial", "The traffic of a trial lasts", "at least", "RFC 2544 §24"),
-        ("drain", "Residual frames are waited for", "", "RFC 2544 §23"),
-        ("settle", "The rest between trials is", "at least", "RFC 2544 §23"),
-        ("learning_pause", "The pause between learning (or phase 1) and the traffic is", "", "RFC 2544 §23"),
-    ]
-    sentences = []
-    for field, words, bound, source in asked:
-        value, standard = getattr(timing, field), getattr(RFC_TIMING, field)
-        if value < standard and (field != "trial" or fixed_duration):
-            wanted = f"{bound} {format_duration(standard)}".strip()
-            sentences.append(f"{words} {format_duration(value)}; {source} asks for {wanted}.")
-    if timing.overrun_floor > 0:
-        sentences.append(
-            f"A trial whose last frame is up to {format_duration(timing.overrun_floor)} late counts as valid, also "
-            "where that is more than 0.001 % of its duration."
-        )
-    if timing.max_pause > RFC_TIMING.max_pause:
-        sentences.append(
-            "Loss counts against the gateway although bursts after pauses of the tester's core of up to "
-            f"{format_duration(timing.max_pause)} could explain it."
-        )
-    return sentences

@@ -1,53 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every procedure that a plan can name. A new one adds its declaration here and its code to `natxy.procedures`."""
+"""The procedures that a plan can name. Each module declares one, or a few that belong together."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, get_args
+import sys
+from functools import reduce
+from operator import attrgetter, or_
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
-from natxy.plan.procedures.back_to_back import BackToBackConfig
 from natxy.plan.procedures.base import ProcedureDeclaration
-from natxy.plan.procedures.burst import BurstConfig
-from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
-from natxy.plan.procedures.delay_variation import IpdvConfig, PdvConfig
-from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
-from natxy.plan.procedures.latency import LatencyConfig
-from natxy.plan.procedures.overload import OverloadConfig
-from natxy.plan.procedures.reset import ResetConfig
-from natxy.plan.procedures.single_tag_latency import SingleTagLatencyConfig
-from natxy.plan.procedures.system_recovery import SystemRecoveryConfig
-from natxy.plan.procedures.table_capacity import TableCapacityConfig
-from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
-from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
-from natxy.plan.procedures.throughput import ThroughputConfig
+from natxy.system.discovery import subclasses_in
 
-ProcedureConfig = Annotated[
-    ThroughputConfig
-    | FrameLossRateConfig
-    | LatencyConfig
-    | SingleTagLatencyConfig
-    | PdvConfig
-    | IpdvConfig
-    | OverloadConfig
-    | BackToBackConfig
-    | BurstConfig
-    | SystemRecoveryConfig
-    | ResetConfig
-    | ConnectionRateConfig
-    | ValidatedConnectionRateConfig
-    | TearDownRateConfig
-    | TableCapacityConfig
-    | TcpGoodputConfig,
-    Field(discriminator="name"),
+_declarations = [
+    found for found in subclasses_in(sys.modules[__name__], ProcedureDeclaration) if "name" in found.model_fields
 ]
 
 DECLARATIONS: Final[dict[str, type[ProcedureDeclaration]]] = {
-    declaration.procedure_name(): declaration for declaration in get_args(get_args(ProcedureConfig)[0])
+    declaration.procedure_name(): declaration for declaration in sorted(_declarations, key=attrgetter("list_position"))
 }
+
+if TYPE_CHECKING:
+    ProcedureConfig = ProcedureDeclaration
+else:
+    ProcedureConfig = Annotated[reduce(or_, DECLARATIONS.values()), Field(discriminator="name")]
 
 
 def takers(field: str) -> list[str]:
-    """The procedures that take an experiment's `field`; none for a field that all of them take."""
+    """Returns the procedures that take an experiment's `field`, or an empty list if the field applies to all."""
     return [name for name, declaration in DECLARATIONS.items() if field in declaration.takes]
+
+
+def suppliers(field: str) -> list[str]:
+    """Returns the procedures whose headline an experiment's `field` may refer to."""
+    return [name for name, declaration in DECLARATIONS.items() if declaration.supplies == field]

@@ -1,112 +1,97 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a procedure says of itself: enough to check its plan, to estimate it and to print its results."""
+"""The base of all procedure declarations: the facts that check a plan, estimate its duration and print its results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Self, get_args
+
+from pydantic import Field
 
 from natxy.plan.model.base import PlanModel
-from natxy.plan.model.units import Unit, times
-
-if TYPE_CHECKING:
-    from natxy.plan.experiment import Experiment
-
-USUAL_REPEAT: Final = 20
-
-
-def _unit_in(annotation: object) -> Unit | None:
-    """Also where it may be None besides."""
-    if isinstance(annotation, Unit):
-        return annotation
-    within = (*getattr(annotation, "__metadata__", ()), *get_args(annotation))
-    return next(filter(None, map(_unit_in, within)), None)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One number that a repetition results in. `name` is its key in the results, `title` stands in reports.
-
-    `with_headline` and `with_rate`: 1 where it rises with the headline or with the experiment's `rate`, -1 where it
-    falls. Where these are bounds, so is the figure.
-    """
-
-    name: str
-    title: str
-    unit: Unit
-    with_headline: int = 0
-    with_rate: int = 0
+from natxy.plan.model.units import AbsoluteRate, Unit
+from natxy.plan.procedures.figures import Figure
 
 
 class ProcedureDeclaration(PlanModel):
-    """A subclass has a `name: Literal[...]`, and as its fields what only this procedure takes of a plan.
+    """Declares a procedure: its name in plans, the settings that only this procedure has, and facts about it.
 
-    An experiment without such fields says `procedure: NAME`, one with them `procedure: {name: NAME, field: value}`.
+    Every procedure is a subclass with a field `name: Literal["NAME"] = "NAME"`; its other fields are the settings. An
+    experiment selects it with `procedure: NAME`, or with `procedure: {name: NAME, field: value}` to set any of them.
     """
 
+    if TYPE_CHECKING:
+        name: str
+
+    list_position: ClassVar[int]
+    """Orders the procedures where they are listed; the hundreds are topics, such as delays or connections."""
     summary: ClassVar[str]
+    """Says in one line what is measured, with the section of the RFC."""
     figures: ClassVar[tuple[Figure, ...]]
-    """The first is the headline: medians, ratios and shares are of it."""
+    """The results of a repetition. The first is the headline, which medians, ratios and shares refer to."""
     step_unit: ClassVar[Unit]
-    """Of what is varied from trial to trial, such as a search's rate."""
+    """The unit of the value that is varied from step to step, such as a search's rate."""
     stateful: ClassVar[bool]
-    """It measures the making or keeping of connections; others may run over established ones."""
+    """Whether the procedure measures how connections are made or kept; others may run over established connections."""
     takes: ClassVar[frozenset[str]]
-    """Those fields of an experiment that not every procedure takes."""
+    """The fields of an experiment that apply to this procedure, among those that do not apply to all."""
 
     stated: ClassVar[Mapping[str, str]] = {}
-    """What a report has to state of it besides its settings, by title."""
+    """Facts that a report states beside the settings, by title."""
+
+    supplies: ClassVar[str | None] = None
+    """The field of later experiments, `rate` or `phase1_rate`, that may refer to this procedure's headline."""
 
     rate_title: ClassVar[str] = "Rate"
-    """What its `rate` is in a report; where it is no rate of its trials, theirs is stated too."""
+    """The title of the experiment's `rate` in a report. A title other than "Rate" means that trials run at another
+    rate, which is then reported too."""
 
     reports_mean: ClassVar[bool] = False
-    """Its RFC asks for the average of the repetitions, which then stands beside their median."""
+    """Whether the RFC asks for the mean of the repetitions, which is then reported beside their median."""
 
     takes_mlrsearch: ClassVar[bool] = False
-    """Its search may be one for a rate that is not by halving."""
+    """Whether the search may be an MLRsearch; otherwise it is always a binary search."""
 
     between_hosts: ClassVar[bool] = False
-    """Hosts with a TCP/IP of their own are at the ends of the DUT's links, in the place of the tester's ports."""
+    """Whether hosts with their own TCP/IP stack replace the tester's ports."""
 
     usual_frame_size: ClassVar[int | None] = None
-    """Where the plan gives none; None: the smallest that its test frames fit in."""
+    """The default frame size in bytes; None selects the smallest size that can hold a test frame."""
 
     usual_flows: ClassVar[int | None] = None
-    """Where the plan gives none; None: as many as its addresses and ports make."""
+    """The default number of flows; None selects every four-tuple of the addresses and ports."""
+
+    fewest_flows: ClassVar[int] = 0
+    """The number of flows or connections that the plan must give at least; 0 if it need not give any."""
+
+    most_flows: ClassVar[int | None] = None
+    """The largest number of flows; None for no limit."""
 
     timed: ClassVar[bool] = True
-    """Its trials last as long as the timing's `trial` says; if not, as long as their frames or connections take."""
+    """Whether a trial lasts as long as the timing's `trial`, rather than as long as its frames or connections take."""
 
     def with_line_rate(self, line_fps: float) -> Self:
-        """With what follows from the theoretical maximum of the plan's line, in frames per second."""
+        """Returns a copy with the defaults that follow from the line's theoretical maximum, in frames per second."""
         return self
 
-    def traffic_s(self, trial_s: float) -> float:
-        """How long the traffic of a trial of fixed length lasts, given the timing's `trial`."""
-        return trial_s
+    @property
+    def lacks_maximum_rate(self) -> bool:
+        """Whether the procedure needs a `maximum_rate` that neither the plan nor its line rate gives."""
+        return False
 
-    def deviations(self, experiment: Experiment) -> list[str]:
-        """Where what is particular to this procedure departs from its RFC, as sentences for the report. `experiment`:
-        the resolved one."""
-        return []
-
-    def repeat_deviations(self, repeat: int) -> list[str]:
-        if repeat >= USUAL_REPEAT:
-            return []
-        return [f"Experiments are measured {times(repeat)}; at least {USUAL_REPEAT} repetitions are usual."]
-
-    @classmethod
-    def unit_of(cls, name: str) -> Unit | None:
-        """Of a field of its own: what its type is annotated with; None where it has no unit."""
-        field = cls.model_fields[name]
-        return next(filter(None, map(_unit_in, (*field.metadata, field.annotation))), None)
+    @property
+    def dut_command_field(self) -> str | None:
+        """The setting that gives a command to run on the DUT; None if there is no command."""
+        return None
 
     @property
     def most_connections(self) -> int | None:
-        """What the flow space has to hold, where the experiment's `connections` don't say it."""
+        """The connections that the flow space has to hold if the experiment has no `connections` field."""
         return None
+
+    def traffic_s(self, trial_s: float) -> float:
+        """Returns how long the traffic of a trial lasts, given the timing's `trial`."""
+        return trial_s
 
     @classmethod
     def procedure_name(cls) -> str:
@@ -115,3 +100,43 @@ class ProcedureDeclaration(PlanModel):
     @classmethod
     def headline(cls) -> Figure:
         return cls.figures[0]
+
+    @classmethod
+    def unit_of(cls, name: str) -> Unit | None:
+        """Returns the unit that the type of a setting is annotated with, or None."""
+        field = cls.model_fields[name]
+        return next(filter(None, map(_unit_in, (*field.metadata, field.annotation))), None)
+
+
+class MaximumRate(ProcedureDeclaration):
+    """Declares a procedure that refers to the highest rate of the medium."""
+
+    maximum_rate: AbsoluteRate | None = Field(
+        default=None,
+        description="the highest rate of the medium, in frames per second per direction; default: the theoretical "
+        "maximum of the plan's `line_rate`",
+    )
+
+    needs_maximum_rate: ClassVar[bool] = True
+    """Whether the procedure cannot do without the rate; otherwise the rate is a limit that may be unknown."""
+
+    def with_line_rate(self, line_fps: float) -> Self:
+        return self if self.maximum_rate is not None else self.model_copy(update={"maximum_rate": line_fps})
+
+    @property
+    def lacks_maximum_rate(self) -> bool:
+        return self.needs_maximum_rate and self.maximum_rate is None
+
+    @property
+    def maximum_fps(self) -> float:
+        """The rate, in a plan that has passed its checks, for a procedure that needs it."""
+        assert self.maximum_rate is not None
+        return self.maximum_rate
+
+
+def _unit_in(annotation: object) -> Unit | None:
+    """Returns the unit in the metadata of a type, also of one within a union with None."""
+    if isinstance(annotation, Unit):
+        return annotation
+    within = (*getattr(annotation, "__metadata__", ()), *get_args(annotation))
+    return next(filter(None, map(_unit_in, within)), None)

@@ -8,16 +8,17 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import Figure
-from natxy.plan.procedures.maximum_rate import MaximumRate
+from natxy.plan.procedures.base import MaximumRate
+from natxy.plan.procedures.figures import Figure
 
 
 class BurstConfig(MaximumRate):
     name: Literal["burst"] = "burst"
     frames: Annotated[int, Field(ge=2, le=65536), Unit.FRAMES] = Field(
-        default=16, description="of a burst, per direction; RFC 2544 §21 asks for 16, 64, 256 and 1024"
+        default=16, description="frames of a burst, per direction; RFC 2544 §21 asks for 16, 64, 256 and 1024"
     )
 
+    list_position: ClassVar = 320
     summary: ClassVar = "the smallest gap between bursts at which nothing is lost (RFC 2544 §21)"
     figures: ClassVar = (
         Figure("rate", "Highest average rate of bursts", Unit.FPS),
@@ -30,7 +31,9 @@ class BurstConfig(MaximumRate):
     needs_maximum_rate: ClassVar = False
 
     def gap_s(self, rate_fps: float) -> float:
-        """From the end of a burst to the next one's beginning, at an average rate. Where no rate of the medium is known
-        a burst takes no time."""
+        """Returns the time from the end of one burst to the start of the next at an average rate.
+
+        If the rate of the medium is unknown, a burst counts as instantaneous.
+        """
         period_s = self.frames / rate_fps
         return period_s if self.maximum_rate is None else max(0.0, period_s - self.frames / self.maximum_rate)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maximum connection establishment rate (RFC 9693 §4.5), and the validated one (§4.6)."""
+"""The maximum connection establishment rate (RFC 9693 §4.5), and the validated one (§4.6)."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Final, Literal
 
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.figures import Figure
 
 _RATE: Final = Figure("rate", "Maximum connection establishment rate", Unit.CPS)
 
@@ -14,10 +15,12 @@ _RATE: Final = Figure("rate", "Maximum connection establishment rate", Unit.CPS)
 class ConnectionRateConfig(ProcedureDeclaration):
     name: Literal["connection-rate"] = "connection-rate"
 
+    list_position: ClassVar = 500
     summary: ClassVar = "the highest rate at which all new connections get through (RFC 9693 §4.5)"
     figures: ClassVar = (_RATE,)
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
+    supplies: ClassVar = "phase1_rate"
     timed: ClassVar = False
     takes: ClassVar = frozenset({"search", "connections", "loss_tolerance"})
     takes_mlrsearch: ClassVar = True
@@ -26,10 +29,12 @@ class ConnectionRateConfig(ProcedureDeclaration):
 class ValidatedConnectionRateConfig(ProcedureDeclaration):
     name: Literal["validated-connection-rate"] = "validated-connection-rate"
 
+    list_position: ClassVar = 510
     summary: ClassVar = "connection-rate whose every connection is then checked by a reply (RFC 9693 §4.6)"
     figures: ClassVar = (_RATE,)
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
+    supplies: ClassVar = "phase1_rate"
     timed: ClassVar = False
     takes: ClassVar = frozenset({"search", "connections", "alpha", "loss_tolerance"})
     takes_mlrsearch: ClassVar = True

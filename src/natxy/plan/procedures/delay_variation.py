@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import Figure, ProcedureDeclaration
-from natxy.plan.procedures.delays import DELAY_DEFINITION
-from natxy.plan.procedures.per_direction import per_direction
-from natxy.plan.procedures.rates import off_throughput
-
-if TYPE_CHECKING:
-    from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.figures import DELAY_DEFINITION, Figure, per_direction
 
 
 class PdvConfig(ProcedureDeclaration):
     name: Literal["pdv"] = "pdv"
 
+    list_position: ClassVar = 220
     summary: ClassVar = "packet delay variation D99.9 − Dmin of every frame at a known rate (RFC 8219 §7.3.1)"
     stated: ClassVar = DELAY_DEFINITION | {"Lost frames": "counted; they have no delay"}
     figures: ClassVar = (
@@ -30,13 +26,11 @@ class PdvConfig(ProcedureDeclaration):
     stateful: ClassVar = False
     takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})
 
-    def deviations(self, experiment: Experiment) -> list[str]:
-        return off_throughput(experiment, "PDV is measured at", "RFC 8219 §7.3.1")
-
 
 class IpdvConfig(ProcedureDeclaration):
     name: Literal["ipdv"] = "ipdv"
 
+    list_position: ClassVar = 230
     summary: ClassVar = "delay variation from each frame to the next at a known rate (RFC 8219 §7.3.2)"
     stated: ClassVar = DELAY_DEFINITION | {"Lost frames": "counted; a pair with one of them has no IPDV"}
     figures: ClassVar = (
@@ -49,6 +43,3 @@ class IpdvConfig(ProcedureDeclaration):
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
     takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})
-
-    def deviations(self, experiment: Experiment) -> list[str]:
-        return off_throughput(experiment, "IPDV is measured at", "RFC 8219 §7.3.2")

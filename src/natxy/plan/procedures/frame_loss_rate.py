@@ -4,26 +4,22 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import Figure
-from natxy.plan.procedures.maximum_rate import MaximumRate
-from natxy.plan.procedures.per_direction import per_direction
-from natxy.plan.procedures.rates import below_line
-
-if TYPE_CHECKING:
-    from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import MaximumRate
+from natxy.plan.procedures.figures import Figure, per_direction
 
 
 class FrameLossRateConfig(MaximumRate):
     name: Literal["frame-loss-rate"] = "frame-loss-rate"
     step_percent: Annotated[float, Field(ge=0.1, le=10), Unit.PERCENT] = Field(
-        default=10.0, description="of the maximum, between one rate and the next lower one"
+        default=10.0, description="from one rate to the next lower one, as a share of the maximum rate"
     )
 
+    list_position: ClassVar = 110
     summary: ClassVar = "the loss at 100 %, 90 %, … of a maximum rate (RFC 2544 §26.3)"
     figures: ClassVar = (
         Figure("lossless_rate", "Highest rate without loss", Unit.FPS),
@@ -34,8 +30,5 @@ class FrameLossRateConfig(MaximumRate):
     takes: ClassVar = frozenset({"directions", "flows", "connections", "phase1_rate", "background"})
 
     def offered_percents(self) -> list[float]:
-        """All rates that may be tried, from 100 % down."""
+        """Returns all rates that may be tried, as shares of the maximum rate, from 100 % down."""
         return [100 - number * self.step_percent for number in range(math.ceil(100 / self.step_percent - 1e-9))]
-
-    def deviations(self, experiment: Experiment) -> list[str]:
-        return below_line(experiment, self.maximum_rate, "Frame loss is measured up to", "RFC 2544 §26.3")

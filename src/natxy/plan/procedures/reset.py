@@ -4,21 +4,17 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from natxy.plan.model.units import Duration, Unit
-from natxy.plan.procedures.base import Figure, ProcedureDeclaration
-from natxy.plan.procedures.per_direction import per_direction
-from natxy.plan.procedures.rates import off_throughput
-
-if TYPE_CHECKING:
-    from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.figures import Figure, per_direction
 
 
 class ResetKind(StrEnum):
-    """RFC 6201 §4: a software reset of a process or of the operating system, a hardware reset, a power interruption."""
+    """A software reset of a process or operating system, a hardware reset, or a power interruption (RFC 6201 §4)."""
 
     PROCESS = "process"
     OPERATING_SYSTEM = "operating-system"
@@ -28,18 +24,25 @@ class ResetKind(StrEnum):
 
 class ResetConfig(ProcedureDeclaration):
     name: Literal["reset"] = "reset"
-    kind: ResetKind = Field(default=ResetKind.PROCESS, description="what is reset; stands in the report (RFC 6201 §4)")
-    command: Annotated[list[str], Field(min_length=1)] | None = Field(
-        default=None, description="program and arguments that reset the DUT, run on it; the gateway's own restart"
+    kind: ResetKind = Field(
+        default=ResetKind.PROCESS, description="the kind of reset, which the report states (RFC 6201 §4)"
     )
-    command_timeout: Annotated[Duration, Field(gt=0)] = Field(default=60.0, description="for the command to end")
+    command: Annotated[list[str], Field(min_length=1)] | None = Field(
+        default=None,
+        description="a program with its arguments that resets the DUT it is run on; default: the gateway's own restart",
+    )
+    command_timeout: Annotated[Duration, Field(gt=0)] = Field(
+        default=60.0, description="time within which the command has to end"
+    )
     steady: Annotated[Duration, Field(gt=0)] | None = Field(
-        default=None, description="traffic before the reset; the timing's `trial`"
+        default=None, description="duration of the traffic before the reset; default: the timing's `trial`"
     )
     recovery: Annotated[Duration, Field(gt=0)] | None = Field(
-        default=None, description="traffic from there on, more than the reset takes; the timing's `trial`"
+        default=None,
+        description="duration of the traffic from the reset on, longer than the reset; default: the timing's `trial`",
     )
 
+    list_position: ClassVar = 410
     summary: ClassVar = "how long a reset interrupts forwarding (RFC 6201)"
     figures: ClassVar = (
         Figure("loss", "Reset time by lost frames, the direction with more", Unit.SECONDS),
@@ -57,16 +60,12 @@ class ResetConfig(ProcedureDeclaration):
             raise ValueError(f"a reset of kind {self.kind} needs the `command` that does it, a list of arguments")
         return self
 
+    @property
+    def dut_command_field(self) -> str | None:
+        return None if self.command is None else "command"
+
     def steady_s(self, trial_s: float) -> float:
         return trial_s if self.steady is None else self.steady
 
     def traffic_s(self, trial_s: float) -> float:
         return self.steady_s(trial_s) + (trial_s if self.recovery is None else self.recovery)
-
-    def deviations(self, experiment: Experiment) -> list[str]:
-        sentences = off_throughput(experiment, "Reset is measured at", "RFC 6201")
-        smallest = experiment.smallest_frame
-        if experiment.frame_size > smallest:
-            text = f"Reset is measured with frames of {experiment.frame_size} bytes; RFC 6201 asks for the smallest"
-            sentences.append(f"{text}, here {smallest} bytes.")
-        return sentences

@@ -3,30 +3,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from natxy.plan.model.units import Duration, Unit, format_duration
-from natxy.plan.procedures.base import Figure
-from natxy.plan.procedures.maximum_rate import MaximumRate
-from natxy.plan.procedures.per_direction import per_direction
-from natxy.plan.procedures.rates import below_line, off_throughput
-
-if TYPE_CHECKING:
-    from natxy.plan.experiment import Experiment
+from natxy.plan.model.units import Duration, Unit
+from natxy.plan.procedures.base import MaximumRate
+from natxy.plan.procedures.figures import Figure, per_direction
 
 # RFC 2544 §26.5.
 OVERLOAD_SHARE: Final = 1.1
-LEAST_OVERLOAD_S: Final = 60.0
 
 
 class SystemRecoveryConfig(MaximumRate):
     name: Literal["system-recovery"] = "system-recovery"
     recovery: Annotated[Duration, Field(gt=0)] | None = Field(
-        default=None, description="how long traffic goes on at half the rate; the timing's `trial`"
+        default=None, description="duration of the traffic at half the rate; default: the timing's `trial`"
     )
 
+    list_position: ClassVar = 400
     summary: ClassVar = "from the end of an overload to the last frame lost (RFC 2544 §26.5)"
     figures: ClassVar = (
         Figure("recovery", "Recovery time, the slower direction", Unit.SECONDS),
@@ -40,6 +35,7 @@ class SystemRecoveryConfig(MaximumRate):
     needs_maximum_rate: ClassVar = False
 
     def overload_fps(self, throughput_fps: float) -> float:
+        """Returns 110 % of the throughput, or the maximum rate if that is less."""
         rate_fps = OVERLOAD_SHARE * throughput_fps
         return rate_fps if self.maximum_rate is None else min(rate_fps, self.maximum_rate)
 
@@ -47,16 +43,5 @@ class SystemRecoveryConfig(MaximumRate):
         return trial_s if self.recovery is None else self.recovery
 
     def traffic_s(self, trial_s: float) -> float:
-        """The overload lasts as long as the timing's `trial` says."""
+        """Returns the duration of the overload, which is the timing's `trial`, and of the traffic at half the rate."""
         return trial_s + self.recovery_s(trial_s)
-
-    def deviations(self, experiment: Experiment) -> list[str]:
-        trial_s, source = experiment.timing.trial, "RFC 2544 §26.5"
-        sentences = [
-            *off_throughput(experiment, "System recovery is measured around", source),
-            *below_line(experiment, self.maximum_rate, "The overload before a system recovery is limited to", source),
-        ]
-        if trial_s < LEAST_OVERLOAD_S:
-            asked = f"{source} asks for at least {format_duration(LEAST_OVERLOAD_S)}"
-            sentences.append(f"The overload before a system recovery lasts {format_duration(trial_s)}; {asked}.")
-        return sentences

@@ -3,39 +3,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from natxy.plan.model.units import Count, Unit
-from natxy.plan.procedures.base import Figure, ProcedureDeclaration
-
-if TYPE_CHECKING:
-    from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.figures import Figure
 
 
 class TableCapacityConfig(ProcedureDeclaration):
     name: Literal["table-capacity"] = "table-capacity"
     initial_connections: Annotated[Count, Unit.CONNECTIONS] = Field(
-        default=10_000, description="C0: surely below the capacity"
+        default=10_000, description="C0, a number of connections that is surely below the capacity"
     )
     max_connections: Annotated[Count, Unit.CONNECTIONS] = Field(
-        default=64_000_000, description="most connections tried; who holds them all has at least this capacity"
+        default=64_000_000,
+        description="the most connections to try; a table that holds them all has at least this capacity",
     )
     beta: Annotated[float, Field(gt=0, lt=1)] = Field(
-        default=0.2, description="doubling ends when the rate falls below this share of the one before"
+        default=0.2, description="doubling ends when the rate falls below this share of the previous rate"
     )
     gamma: Annotated[float, Field(gt=0, lt=1)] = Field(
-        default=0.4, description="a number of connections is too many when the rate falls below this share"
+        default=0.4,
+        description="bisection rejects a number of connections whose rate is below this share of the last safe rate",
     )
     error: Annotated[Count, Unit.CONNECTIONS] = Field(
-        default=1, description="E, in connections: how narrow the bisection has to become"
+        default=1, description="E, the bisection ends when its bounds are this many connections apart"
     )
 
     shortcut: Literal["validation-answers"] | None = Field(
-        default=None, description="begins the bisection at how many of too many connections answered"
+        default=None,
+        description="begins the bisection at the number of connections that answered when there were too many",
     )
 
+    list_position: ClassVar = 530
     summary: ClassVar = "how many connections the table holds (RFC 9693 §4.8)"
     figures: ClassVar = (
         Figure("capacity", "Connection tracking table capacity, C", Unit.CONNECTIONS),
@@ -58,12 +60,6 @@ class TableCapacityConfig(ProcedureDeclaration):
                 f"({self.max_connections})"
             )
         return self
-
-    def deviations(self, experiment: Experiment) -> list[str]:
-        if self.shortcut is None:
-            return []
-        text = "The capacity was looked for around the number of connections, out of too many, that answered when "
-        return [f"{text}validated, and confirmed there; RFC 9693 §4.8 bisects."]
 
     @property
     def most_connections(self) -> int:

@@ -1,36 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP goodput between two hosts, as people measure it with iperf3."""
+"""TCP goodput between two hosts, measured by iperf3."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from natxy.plan.model.units import ETHERNET_BYTES, ETHERNET_OVERHEAD_BYTES, Duration, Unit
-from natxy.plan.procedures.base import Figure, ProcedureDeclaration
-from natxy.plan.procedures.per_direction import per_direction
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.figures import Figure, per_direction
 
-if TYPE_CHECKING:
-    from natxy.plan.experiment import Experiment
-
-USUAL_LONGEST_FRAME: Final = 1518
-MOST_FLOWS: Final = 128  # of one iperf3
-TCP_HEADER_BYTES: Final = 32  # with time stamps (RFC 7323)
+# With time stamps (RFC 7323).
+TCP_HEADER_BYTES: Final = 32
 
 
 class TcpGoodputConfig(ProcedureDeclaration):
     name: Literal["tcp-goodput"] = "tcp-goodput"
     best_of: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=3, description="tests of a repetition; the one with the highest goodput is its result"
+        default=3, description="number of tests in a repetition; the one with the highest goodput is the result"
     )
     duration: Annotated[Duration, Field(ge=1, multiple_of=1)] = Field(
-        default=10.0, description="of a test, in whole seconds"
+        default=10.0, description="duration of a test, in whole seconds"
     )
     congestion_control: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] | None = Field(
-        default=None, description="of the hosts' TCP, e.g. cubic; what the hosts use anyway"
+        default=None,
+        description="the congestion control of the hosts' TCP, such as cubic; default: the hosts' own setting",
     )
 
+    list_position: ClassVar = 600
     summary: ClassVar = "TCP goodput by iperf3: of the hosts and the DUT together, no figure of an RFC"
     figures: ClassVar = (
         Figure("goodput", "TCP goodput", Unit.BPS),
@@ -43,24 +41,20 @@ class TcpGoodputConfig(ProcedureDeclaration):
     takes: ClassVar = frozenset({"directions", "flows", "baseline"})
     timed: ClassVar = False
     between_hosts: ClassVar = True
-    usual_frame_size: ClassVar = USUAL_LONGEST_FRAME
+    usual_frame_size: ClassVar = 1518
     usual_flows: ClassVar = 1
+    # The limit of one iperf3.
+    most_flows: ClassVar = 128
     stated: ClassVar = {"What is measured": "the TCP of two hosts and the DUT together (iperf3), both directions added"}
 
     def traffic_s(self, trial_s: float) -> float:
         return self.duration
 
-    def deviations(self, experiment: Experiment) -> list[str]:
-        return [
-            "TCP goodput is measured by iperf3 between two hosts. It is a figure of the hosts' TCP and the gateway "
-            "together, and none of RFC 2544 or RFC 8219, which measure the gateway alone with UDP."
-        ]
-
-    def repeat_deviations(self, repeat: int) -> list[str]:
-        return []
-
 
 def line_goodput_bps(line_bps: float, longest_frame: int, ip_header_bytes: int) -> float:
-    """The most that one direction of an Ethernet link carries in full segments; `longest_frame` counts the FCS."""
+    """Returns the TCP goodput of one direction of an Ethernet link full of segments of maximum size.
+
+    `longest_frame` is in bytes and includes the FCS.
+    """
     payload = longest_frame - ETHERNET_BYTES - ip_header_bytes - TCP_HEADER_BYTES
     return line_bps * payload / (longest_frame + ETHERNET_OVERHEAD_BYTES)

@@ -6,12 +6,14 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.figures import Figure
 
 
 class TearDownRateConfig(ProcedureDeclaration):
     name: Literal["tear-down-rate"] = "tear-down-rate"
 
+    list_position: ClassVar = 520
     summary: ClassVar = "how fast a full connection tracking table is emptied (RFC 9693 §4.7)"
     figures: ClassVar = (
         Figure("rate", "Connection tear-down rate", Unit.CPS),

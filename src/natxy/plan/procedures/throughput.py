@@ -6,16 +6,19 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.figures import Figure
 
 
 class ThroughputConfig(ProcedureDeclaration):
     name: Literal["throughput"] = "throughput"
 
+    list_position: ClassVar = 100
     summary: ClassVar = "the highest rate at which every frame arrives (RFC 2544 §26.1)"
     figures: ClassVar = (Figure("rate", "Throughput", Unit.FPS),)
     step_unit: ClassVar = Unit.FPS
     stateful: ClassVar = False
+    supplies: ClassVar = "rate"
     takes: ClassVar = frozenset(
         {"search", "directions", "flows", "connections", "phase1_rate", "background", "loss_tolerance", "baseline"}
     )

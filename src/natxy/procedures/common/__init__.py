@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps, streams and searches that the procedures share."""
+"""The parts that procedures share: repetitions, steps, searches, streams and trials."""

@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a procedure is to the runner, and what it hands back."""
+"""The base class of all procedures, and the result of a repetition."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Final, Generic, TypeVar, get_args
 
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.units import times
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.procedures.common.repetition import Repetition
 from natxy.results.curves import Curve
 
+Config = TypeVar("Config", bound=ProcedureDeclaration)
+
+USUAL_REPEAT: Final = 20
+
 
 @dataclass(frozen=True)
 class ProcedureResult:
-    """Of one repetition. `figures` by their declared names; None: this repetition has no such number.
+    """The result of one repetition: its figures by their declared names, None for a figure without a value.
 
-    The bounds are the headline's: of a search, the highest that passed and the lowest that failed. Bounded from below
-    only, the headline is printed as "at least".
+    The bounds are the headline's. A search sets them to the highest value that passed and the lowest that failed. A
+    headline with only a lower bound is reported as "at least".
     """
 
     figures: Mapping[str, float | None]
@@ -29,22 +34,48 @@ class ProcedureResult:
     curves: tuple[Curve, ...] = ()
 
 
-class Procedure(ABC):
-    """Stateless: everything is in the repetition. `declaration` says what plans, estimates and reports need to know."""
+class Procedure(ABC, Generic[Config]):
+    """Carries out one procedure with the settings in `config`; an instance keeps no state between repetitions.
+
+    A subclass names its declaration as the type argument: `class Latency(Procedure[LatencyConfig])`.
+    """
 
     declaration: ClassVar[type[ProcedureDeclaration]]
     replayable: ClassVar[bool] = True
-    """Whether its result follows from its trials alone; if not, a repetition that was cut short starts over."""
+    """Whether the result follows from the trials alone; if not, a repetition that was cut short starts over."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for argument in (argument for base in getattr(cls, "__orig_bases__", ()) for argument in get_args(base)):
+            # The argument of an abstract subclass is a type variable.
+            if isinstance(argument, type):
+                cls.declaration = argument
 
     @abstractmethod
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        """One repetition. TesterLimitReached where the tester cannot do what is asked, NeverPrepared where phase 1
-        fails again and again; DutError passes through."""
+        """Carries out one repetition.
+
+        Raises TesterLimitReached if the tester cannot send what is needed, NeverPrepared if phase 1 fails in too many
+        attempts, and DutError.
+        """
 
     @abstractmethod
     def expected_steps(self, experiment: Experiment) -> int:
-        """How many steps a repetition takes, about."""
+        """Returns about how many steps a repetition has."""
 
     @abstractmethod
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
-        """Traffic and waits of one step, but for the rest before it."""
+        """Returns about how long the traffic and the waits of a step last, without the rest before it."""
+
+    def deviations(self, experiment: Experiment) -> list[str]:
+        """Returns a sentence for each way in which this experiment departs from the procedure's RFC."""
+        return []
+
+    def repeat_deviations(self, repeat: int) -> list[str]:
+        """Returns a sentence if there are fewer repetitions than the RFC asks for, or than is usual."""
+        if repeat >= USUAL_REPEAT:
+            return []
+        return [f"Experiments are measured {times(repeat)}; at least {USUAL_REPEAT} repetitions are usual."]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phase 1 (RFC 9693 §4.1) of procedures that measure over established connections."""
+"""Phase 1 (RFC 9693 §4.1): establishes the connections that other procedures then measure over."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from natxy.procedures.common.streams import establish_request
 from natxy.results.records import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 
-# What an engine request takes besides its traffic and its waits.
+# The time of an engine request besides its traffic and its waits.
 TRIAL_OVERHEAD_S: Final = 0.1
 
 
 def begin_with_connections(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
-    """Begins the attempt and establishes the experiment's connections; None where some are missing.
+    """Starts the attempt and establishes the experiment's connections; returns None if any are missing.
 
-    The rate was chosen to be safe, so a phase 1 that loses frames says nothing of what is to be measured.
+    The rate is meant to be safe, so lost frames do not count as a failure of what is to be measured.
     """
     rate_fps = repetition.phase1_fps
     assert rate_fps is not None
@@ -41,7 +41,7 @@ def begin_with_connections(repetition: Repetition, attempt: Attempt) -> TrialRes
 
 
 def phase1_s(experiment: Experiment, phase1_fps: float | None) -> float:
-    """What `begin_with_connections` takes, about."""
+    """Returns about how long `begin_with_connections` takes."""
     if experiment.connections is None or phase1_fps is None:
         return 0.0
     timing = experiment.timing

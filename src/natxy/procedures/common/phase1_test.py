@@ -15,8 +15,8 @@ from natxy.engine.messages.requests import EstablishRequest
 from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.procedures import DECLARATIONS
 from natxy.procedures.common.repetition import FinishedTrial
-from natxy.procedures.registry import PROCEDURES
 from natxy.procedures.truth_test import BURST, SEARCH, plan_of
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, State, TrialKind
@@ -38,8 +38,8 @@ TRIES: Final = 3
 
 def cases() -> Iterator[Any]:
     """Every procedure that has a phase 1 before what it measures, by each search that it can have."""
-    for name, procedure in PROCEDURES.items():
-        takes = procedure.declaration.takes
+    for name, declaration in DECLARATIONS.items():
+        takes = declaration.takes
         if "phase1_rate" in takes:
             yield pytest.param(name, {}, id=name)
             if "search" in takes:
@@ -51,7 +51,7 @@ every_procedure = pytest.mark.parametrize(("procedure", "others"), [*cases()])
 
 
 def plan(procedure: str, others: dict[str, Any]) -> ResolvedPlan:
-    traffic = not PROCEDURES[procedure].declaration.stateful
+    traffic = not DECLARATIONS[procedure].stateful
     return plan_of(procedure, GATEWAY, phase2=traffic, max_invalid=TRIES, **others)
 
 

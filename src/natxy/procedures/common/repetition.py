@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a procedure has at hand while it measures one repetition of an experiment."""
+"""One repetition of an experiment: its engine or hosts, its gateway, and the trials that it runs."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from natxy.search.outcome import Attempt
 from natxy.tcp.hosts import TcpHosts, TcpTest, Transfer
 
 Tester = Engine | TcpHosts
-"""What is at the ends of the DUT's links."""
+"""The engine with the tester's ports, or the hosts that replace them."""
 
 GatewayInHand = Callable[[], AbstractContextManager[Gateway[Any]]]
-"""The gateway, for as long as the context lasts: within it programs that it starts have the priority to be measured
-at, and times that it takes are its own."""
+"""Returns a context that gives access to the gateway. Programs started within it have the priority of the gateway, and
+times taken within it count as the gateway's own."""
 
 KIND_WORDS: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validation", TrialKind.TRAFFIC: "traffic"}
 
 
 @dataclass(frozen=True)
 class FinishedTrial:
-    """`gateway_pause_s`: for how long the gateway's core was taken from it; None where nobody knows."""
+    """A trial with its result. `gateway_pause_s` is how long the gateway's core ran something else; None if unknown."""
 
     attempt: Attempt
     kind: TrialKind
@@ -44,34 +44,39 @@ class FinishedTrial:
 
     @property
     def title(self) -> str:
-        """`traffic at 812.5 kfps per direction`."""
+        """Names the trial, such as `traffic at 812.5 kfps per direction`."""
         unit = Unit.CPS if self.kind == TrialKind.PHASE1 else Unit.FPS
         direction = " per direction" if self.kind == TrialKind.TRAFFIC else ""
         return f"{KIND_WORDS[self.kind]} at {format_quantity(self.rate_fps, unit)}{direction}"
 
 
 class TrialObserver(Protocol):
-    """Hears of every trial; `finished` returns when it is safely stored."""
+    """Receives the events of a repetition."""
 
     def attempt_started(self, attempt: Attempt) -> None: ...
 
     def progress(self, kind: TrialKind) -> OnProgress: ...
 
-    def finished(self, trial: FinishedTrial) -> None: ...
+    def finished(self, trial: FinishedTrial) -> None:
+        """Stores the trial before it returns."""
+        ...
 
     def transferred(self, number: int, started_at: str, test: TcpTest, found: Mapping[str, Transfer]) -> None:
-        """Of test `number` between hosts, by direction."""
+        """Receives the transfers of test `number` between hosts, by direction."""
         ...
 
     def replayed(self, trial: FinishedTrial) -> None:
-        """Of a trial that was stored before the run was resumed."""
+        """Receives a trial that was stored before the run was resumed."""
         ...
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """`phase1_fps`: the rate that prepares the connections of an experiment with a `phase1_rate`, `rate`
-    that of an experiment with one, in its procedure's unit. `sleep` takes seconds."""
+    """Gives a procedure what it needs to measure one repetition, and runs its trials.
+
+    `phase1_fps` and `rate` are the rates that the experiment's `phase1_rate` and `rate` stand for; None if it has no
+    such field. `rate` is in the procedure's unit. `sleep` takes seconds.
+    """
 
     experiment: Experiment
     tester: Tester
@@ -91,16 +96,16 @@ class Repetition:
 
     @property
     def hosts(self) -> TcpHosts:
-        """Of a procedure between hosts."""
+        """The hosts, for a procedure between hosts."""
         assert isinstance(self.tester, TcpHosts)
         return self.tester
 
     def begin(self, attempt: Attempt) -> None:
-        """RFC 2544 §23: the DUT rests before it is tried again. The table is empty before every trial (RFC 9693)."""
+        """Starts an attempt: lets the DUT rest (RFC 2544 §23) and empties its connection tracking table (RFC 9693)."""
         self.observer.attempt_started(attempt)
         if self.replay.begin(attempt):
             return
-        # What disturbed the tester may take a while to pass: wait longer before each further try.
+        # A disturbance of the tester may last a while, so each further attempt waits longer.
         self.sleep(self.experiment.timing.settle * attempt.number)
         if self.experiment.uses_connections:
             with self.gateway() as gateway:
@@ -114,8 +119,10 @@ class Repetition:
         rate_fps: float,
         run: Callable[[int, OnProgress], TrialResult],
     ) -> TrialResult:
-        """Carries out one engine trial, `run(seed, on_progress)`, and keeps its result; unless it was carried out
-        before the run was resumed."""
+        """Runs one trial of the engine with `run(seed, on_progress)` and stores it.
+
+        Returns the stored result instead if the trial was run before the run was resumed.
+        """
         recorded = self.replay.result(attempt, kind, purpose, rate_fps)
         if recorded:
             self.observer.replayed(FinishedTrial(attempt, kind, purpose, rate_fps, "", recorded))
@@ -128,13 +135,13 @@ class Repetition:
         return result
 
     def transfer(self, number: int, test: TcpTest) -> dict[str, Transfer]:
-        """Carries out one test between hosts and keeps what it found."""
+        """Runs one test between hosts, stores its transfers and returns them by direction."""
         started_at = timestamp()
         found = self.hosts.transfer(test)
         self.observer.transferred(number, started_at, test, found)
         return found
 
     def _seed(self, attempt: Attempt, kind: TrialKind) -> int:
-        """Reproducible from the plan's seed, and another one for every trial (RFC 4814)."""
+        """Derives the trial's seed from the plan's, so that trials differ and can be reproduced (RFC 4814)."""
         words = (self.plan_seed, self.experiment.name, self.number, attempt.step, attempt.number, kind)
         return int.from_bytes(blake2b("/".join(map(str, words)).encode(), digest_size=8).digest(), "big")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorded trials of a repetition that was cut short, handed to its procedure again instead of being measured.
+"""Replays the stored trials of a repetition that was cut short, so that a resumed run does not repeat them.
 
-The unit is an attempt: its trials share what they did to the gateway, such as connections established. One that was
-cut short between its trials is measured anew from its first.
+Whole attempts are replayed, because the trials of an attempt depend on each other, for example on the connections that
+they establish. An attempt that was cut short between its trials is measured again from its first trial.
 """
 
 from __future__ import annotations
@@ -16,29 +16,32 @@ from natxy.search.outcome import Attempt
 
 
 class AttemptCutShort(Exception):
-    """The trial `first_id` and those after it cannot be used: what followed them is not recorded."""
+    """The attempt that begins with the trial `first_id` is incomplete, so this trial and later ones cannot be used."""
 
     def __init__(self, first_id: int) -> None:
-        super().__init__(f"trials from {first_id} on are of an attempt that was cut short")
+        super().__init__(f"the attempt that begins with trial {first_id} was cut short")
         self.first_id = first_id
 
 
 class Replay:
-    """Without trials, everything is measured."""
+    """Hands out stored trials in their order; without trials, everything is measured."""
 
     def __init__(self, trials: Sequence[TrialRecord] = ()) -> None:
         self._trials = deque(trials)
         self._first: TrialRecord | None = None
 
     def begin(self, attempt: Attempt) -> bool:
-        """Whether this attempt is recorded; if not, nothing after it is either, else AttemptCutShort."""
+        """Returns whether this attempt is stored. Raises AttemptCutShort if another attempt is stored instead."""
         self._first = self._trials[0] if self._trials else None
         if self._first and (self._first.number, self._first.attempt) != (attempt.step, attempt.number):
             raise AttemptCutShort(self._first.id)
         return self._first is not None
 
     def result(self, attempt: Attempt, kind: TrialKind, purpose: Purpose, rate_fps: float) -> TrialResult | None:
-        """None: it is to be measured. AttemptCutShort where it cannot be without its attempt's earlier trials."""
+        """Returns the trial's stored result, or None if the attempt has to be measured.
+
+        Raises AttemptCutShort if the attempt is stored without this trial.
+        """
         if self._first is None:
             return None
         wanted = (attempt.step, attempt.number, attempt.rate, kind, purpose, rate_fps)
@@ -47,7 +50,7 @@ class Replay:
         return self._trials.popleft().result
 
     def waits(self, sleep: Callable[[float], None]) -> Callable[[float], None]:
-        """Nothing has to rest after a trial that was not measured."""
+        """Returns a `sleep` that does not wait while trials are replayed."""
         return lambda seconds: None if self._first else sleep(seconds)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How procedures take their steps: by a search for a rate, or one after the other."""
+"""Carries out the steps of a procedure: in a search for a rate, or one by one."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from natxy.search.outcome import Attempt, Outcome, SearchResult, try_rate
 LINE_RATE_PASSED: Final = "the line rate: the theoretical maximum passed"
 
 Step = Callable[[Attempt], TrialResult | None]
-"""Carries out the trials of one attempt and returns the one that decides it; None: phase 1 failed, so that there was
-nothing to measure."""
+"""Runs the trials of one attempt and returns the trial that decides it, or None if phase 1 failed."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search ended with; `remark` says so where that needs to be said. The line's theoretical maximum is no
-    lower bound where it passed: no more can be offered, and it is `upper_bound` itself."""
+    """The result of a search, with a remark if the result needs one.
+
+    If the line's theoretical maximum passed, it is also the upper bound, since no higher rate can be offered.
+    """
 
     rate: float
     lower_bound: float | None
@@ -38,7 +39,7 @@ class Found:
 
 
 def search_rate(repetition: Repetition, step: Step) -> ProcedureResult:
-    """The experiment's own search; its rate is the headline."""
+    """Carries out the experiment's search and returns its rate as the headline."""
     found = find_rate(repetition, step)
     return ProcedureResult(
         figures={repetition.experiment.procedure.headline().name: found.rate},
@@ -49,7 +50,7 @@ def search_rate(repetition: Repetition, step: Step) -> ProcedureResult:
 
 
 def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> Found:
-    """By the experiment's own search, one of several in a repetition that had `steps_before`."""
+    """Carries out the experiment's search. Its steps are numbered from `steps_before` + 1."""
     last_reason = ""
 
     def measure(attempt: Attempt) -> TrialResult | None:
@@ -69,10 +70,10 @@ def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> Foun
 
 
 def valid_step(repetition: Repetition, number: int, rate: float, step: Step) -> TrialResult:
-    """One step that is no search's: repeated while the tester is at fault or phase 1 fails; it may pass or fail.
+    """Carries out a single step, with further attempts while trials are invalid or phase 1 fails; it may pass or fail.
 
-    `number` counts a repetition's steps from 1: each has its own. TesterLimitReached or NeverPrepared after too many
-    tries.
+    `number` is the step's number in the repetition, from 1. Raises TesterLimitReached or NeverPrepared after too many
+    attempts.
     """
     result: TrialResult | None = None
 
@@ -95,7 +96,7 @@ def search_of(experiment: Experiment) -> BinarySearch | MlrSearch:
 
 
 def timed(experiment: Experiment, attempt: Attempt) -> Experiment:
-    """With trials as long as the search wants this one."""
+    """Returns the experiment with the trial duration that the search asks for in this attempt."""
     if attempt.duration_s is None:
         return experiment
     timing = experiment.timing.model_copy(update={"trial": attempt.duration_s})
@@ -106,7 +107,7 @@ def mlr_search(search: Search, max_invalid: int, *, loss_ratio: float) -> MlrSea
     goal, relative_error = search.goal, search.relative_error
     if relative_error is None:
         assert search.absolute_error is not None
-        # The width is relative to a rate that is never above the highest.
+        # The width is relative to a rate that is at most the highest.
         relative_error = min(search.absolute_error / search.max_rate, 0.5)
     return MlrSearch(
         min_rate=search.min_rate,
@@ -124,7 +125,8 @@ def _outcome(result: TrialResult | None) -> Outcome:
 
 
 def _decided(experiment: Experiment, attempt: Attempt, result: TrialResult | None) -> Outcome:
-    """Without a gateway, what the tester cannot do in as many tries as it has is what is searched."""
+    """Returns the attempt's outcome. Without a gateway, a rate that is invalid in every attempt fails: the search is
+    then for the tester's own limit."""
     outcome = _outcome(result)
     last = attempt.number == experiment.max_invalid
     if outcome == Outcome.INVALID and last and not experiment.gateway.is_gateway:
@@ -133,7 +135,7 @@ def _decided(experiment: Experiment, attempt: Attempt, result: TrialResult | Non
 
 
 def _sample(experiment: Experiment, attempt: Attempt, result: TrialResult | None) -> Sample:
-    """Duplicates or plenty in one direction don't make up for loss in the other."""
+    """Returns the counts of the direction that lost most, so that the other one cannot compensate for its loss."""
     if result is None:
         return Sample(Outcome.UNPREPARED, frames=0, lost=0)
     worst = max(result.streams, key=lambda stream: stream.lost / stream.planned)
@@ -151,7 +153,7 @@ def binary_search(search: Search, max_invalid: int) -> BinarySearch:
 
 
 def _is_line_rate(experiment: Experiment, rate: float) -> bool:
-    """The line carries no more frames than that. Without a gateway it is no limit of the tester, which is measured."""
+    """Returns whether the rate is the most that the line carries; False in a loop, which measures the tester."""
     maximum_fps = experiment.maximum_fps
     if maximum_fps is None or experiment.procedure.step_unit != Unit.FPS:
         return False

@@ -14,7 +14,7 @@ from natxy.cli.watch import PlainWatch
 from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import Figure
+from natxy.plan.procedures.figures import Figure
 from natxy.plan.procedures.throughput import ThroughputConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -22,7 +22,7 @@ from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.registry import PROCEDURES
+from natxy.procedures.registry import procedures
 from natxy.report.page import html
 from natxy.report.tables import results as results_tables
 from natxy.results.curves import Axis, Curve
@@ -34,10 +34,8 @@ from natxy.search.outcome import Attempt
 RATES = (100_000.0, 200_000.0, 400_000.0)
 
 
-class LossSeries(Procedure):
-    """In the place of throughput: the loss at fixed rates."""
-
-    declaration = ThroughputConfig
+class LossSeries(Procedure[ThroughputConfig]):
+    """Replaces throughput: reports the loss at fixed rates."""
 
     def measure(self, repetition: Repetition) -> ProcedureResult:
         def step(attempt: Attempt) -> TrialResult:
@@ -75,7 +73,7 @@ def _loss_series(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(ThroughputConfig, "figures", figures)
     monkeypatch.setattr(ThroughputConfig, "takes", ThroughputConfig.takes - {"search"})
-    monkeypatch.setitem(PROCEDURES, "throughput", LossSeries())
+    monkeypatch.setitem(procedures(), "throughput", LossSeries)
 
 
 def measure(folder: Path, own: dict[str, Any] | None = None, **testbed: Any) -> tuple[int, RunRecord, str]:

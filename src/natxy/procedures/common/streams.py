@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an experiment's addresses, ports and orders to the engine's streams."""
+"""Translates an experiment's addresses, ports and orders into requests to the engine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import Directions
-from natxy.plan.procedures.per_direction import BACKGROUND_STREAMS
+from natxy.plan.procedures.figures import BACKGROUND_STREAMS
 from natxy.plan.resolve import RANDOM_PORTS
 
 
@@ -43,7 +43,7 @@ def neighbors_request(experiment: Experiment) -> NeighborsResolve:
 
 
 def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> EstablishRequest:
-    """Phase 1: every connection of the experiment once."""
+    """Requests phase 1: the first frame of every connection of the experiment."""
     assert experiment.connections is not None
     stream = StreamSpec(
         name="phase 1",
@@ -73,8 +73,11 @@ def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> Vali
 
 
 def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frames: int | None = None) -> TrialRequest:
-    """`rate_fps` in each direction, for the experiment's `traffic_s` or so many `frames`, either in whole turns of
-    foreground and background. With connections it is phase 2, and no frame makes a new one."""
+    """Requests traffic at `rate_fps` in each direction, for the experiment's `traffic_s` or for so many `frames`.
+
+    With background traffic, the number of frames is rounded to whole turns of foreground and background. With
+    connections, the traffic is phase 2, and no frame opens a new connection.
+    """
     sides = {
         Directions.FORWARD: [Side.LEFT],
         Directions.REVERSE: [Side.RIGHT],
@@ -90,19 +93,19 @@ def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frame
 
 
 def tagged_request(
-    experiment: Experiment, rate_fps: float, seed: int, tagged: Callable[[Experiment, StreamSpec], TaggedFrames]
+    experiment: Experiment, rate_fps: float, seed: int, tagged: Callable[[StreamSpec], TaggedFrames]
 ) -> TrialRequest:
-    """`traffic_request` with tagged frames in every stream but the background's."""
+    """Returns `traffic_request` with tagged frames in every foreground stream."""
     request = traffic_request(experiment, rate_fps, seed)
     streams = [
-        stream if stream.interleaved_with else stream.model_copy(update={"tagged": tagged(experiment, stream)})
+        stream if stream.interleaved_with else stream.model_copy(update={"tagged": tagged(stream)})
         for stream in request.streams
     ]
     return request.model_copy(update={"streams": streams})
 
 
 def _direction(experiment: Experiment, side: Side, rate_fps: float, frames: int | None) -> list[StreamSpec]:
-    """The streams of one sender, together at `rate_fps`."""
+    """Returns the foreground and background streams of one sender, whose rates add up to `rate_fps`."""
     own = _traffic(experiment, side, rate_fps, frames)
     background = experiment.background
     if background is None or background.share == 0:
@@ -156,7 +159,7 @@ def _tolerated(experiment: Experiment, sender: Side) -> float:
 
 
 def _flows(experiment: Experiment, side: Side) -> FlowSpace:
-    """A direction's own: the orders named `source` belong to its sender."""
+    """Returns the flow space of one direction; the orders named `source` apply to the sender's own fields."""
     addresses, ports, orders = experiment.addresses, experiment.ports, experiment.orders
     own, far = addresses.left_hosts, experiment.left_destinations
     if side == Side.RIGHT:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the classic procedures have in common: trials of a fixed length, stateless or as phase 2 of RFC 9693 §4.1.
+"""Trials of traffic for the procedures of RFC 2544 and RFC 8219, stateless or as phase 2 of RFC 9693 §4.1.
 
-Where the experiment has connections, the DUT's table is emptied before every trial and all are established anew.
+If the experiment has connections, the DUT's table is emptied and all are established again before every trial.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, StreamResult, TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.per_direction import STREAMS
-from natxy.procedures.common.base import Procedure
+from natxy.plan.procedures.figures import STREAMS
+from natxy.procedures.common.base import Config, Procedure
 from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.steps import valid_step
 from natxy.results.curves import Axis, Curve
 from natxy.results.records import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 
-# Of a curve of delays, in percent; the least is drawn at 0 %.
+# The percentiles of a curve of delays; the smallest delay is drawn at 0 %.
 DRAWN_PERCENTILES: Final = (*map(float, range(1, 100)), 99.5, 99.9, 100.0)
 
 
-class TrafficProcedure(Procedure):
-    """A step is one trial of the experiment's `traffic_s`, and its phase 1."""
+class TrafficProcedure(Procedure[Config]):
+    """Carries out a procedure whose steps are single trials of the experiment's `traffic_s`, each after its phase 1."""
 
     def expected_steps(self, experiment: Experiment) -> int:
         return 1
@@ -45,8 +44,11 @@ def traffic_step(
     rate_fps: float | None = None,
     meanwhile: Callable[[Progress], None] | None = None,
 ) -> TrialResult | None:
-    """`request(seed)` at `rate_fps` per direction, which is `attempt.rate` unless something else is varied; None where
-    connections are missing after phase 1. `meanwhile` hears of the traffic's progress, too."""
+    """Runs the trial that `request(seed)` returns; returns None if connections are missing after phase 1.
+
+    `rate_fps` is the rate per direction if it is not `attempt.rate`, because the steps vary something else. `meanwhile`
+    also receives the progress of the traffic.
+    """
     if repetition.experiment.connections is None:
         repetition.begin(attempt)
     else:
@@ -55,33 +57,24 @@ def traffic_step(
             return prepared
 
     def run(seed: int, on_progress: OnProgress) -> TrialResult:
-        def heard(progress: Progress) -> None:
-            for hear in (on_progress, meanwhile):
-                if hear:
-                    hear(progress)
+        def report(progress: Progress) -> None:
+            for receive in (on_progress, meanwhile):
+                if receive:
+                    receive(progress)
 
-        return repetition.engine.run_trial(request(seed), heard)
+        return repetition.engine.run_trial(request(seed), report)
 
     rate = attempt.rate if rate_fps is None else rate_fps
     return repetition.trial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, run)
 
 
-def known_rate_step(repetition: Repetition, request: Callable[[float, int], TrialRequest]) -> TrialResult:
-    """The only step of a procedure that measures at the experiment's `rate`; `request(rate_fps, seed)`."""
-    rate_fps = repetition.rate
-    assert rate_fps is not None
-    return valid_step(
-        repetition, 1, rate_fps, lambda attempt: traffic_step(repetition, attempt, lambda seed: request(rate_fps, seed))
-    )
-
-
 def by_direction(name: str, values: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Figures as `per_direction` declares them; `values` by stream."""
+    """Returns the figures that `per_direction` declares, from values by stream."""
     return {f"{name}_{stream}": values.get(stream) for stream in STREAMS}
 
 
 def foreground(streams: Iterable[StreamResult]) -> list[StreamResult]:
-    """Without the background traffic."""
+    """Returns the streams without those of the background traffic."""
     return [stream for stream in streams if stream.name in STREAMS]
 
 
@@ -94,6 +87,6 @@ def lost(streams: Iterable[StreamResult]) -> dict[str, float | None]:
 
 
 def delay_curve(stream: str, points: Iterable[tuple[float, float]]) -> Curve:
-    """`points`: a percentage of the frames, and the delay in ns that so many of them don't exceed."""
+    """Returns a curve of points, each a percentage of the frames and the delay in ns that they do not exceed."""
     share = Axis("share of the frames", Unit.PERCENT)
     return Curve(f"delay_{stream}", f"Delay, {stream}", share, Axis("delay", Unit.NS), tuple(points))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from natxy.engine.messages.results import StreamResult, Verdict
-from natxy.plan.procedures.per_direction import BACKGROUND_STREAMS
+from natxy.plan.procedures.figures import BACKGROUND_STREAMS
 from natxy.report.tables.table import Column, Table
 from natxy.report.walk import trials_of
 from natxy.report.words import wording

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from natxy.plan.model.units import Unit, format_quantity
-from natxy.plan.procedures.per_direction import STREAMS
+from natxy.plan.procedures.figures import STREAMS
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import wording
 from natxy.results.records import ExperimentRecord, RunRecord

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from natxy.plan.procedures.per_direction import applies
+from natxy.plan.procedures.figures import applies
 from natxy.report.words import headlines, states, wording
 from natxy.results.records import ExperimentRecord
 from natxy.results.statistics import LEAST_FOR_PERCENTILES, Summary

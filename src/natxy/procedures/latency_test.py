@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from natxy.engine.simulation.delays import SimulatedDelays
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.procedures.deviations import deviations
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
@@ -68,8 +69,8 @@ def test_a_repetition_that_lost_its_frame_has_no_latency(tmp_path: Path) -> None
 def test_the_stream_is_the_rfcs() -> None:
     plan = resolve(plan_of("rfc", repeat=20))
     assert plan.experiments[0].traffic_s == 120
-    (of_the_rate,) = [sentence for sentence in plan.deviations if "26.2" in sentence]
+    (of_the_rate,) = [sentence for sentence in deviations(plan) if "26.2" in sentence]
     assert "a rate given in the plan" in of_the_rate
     assert [
-        sentence for sentence in resolve(plan_of()).deviations if "RFC 2544 §26.2 asks for at least 60 s" in sentence
+        sentence for sentence in deviations(resolve(plan_of())) if "RFC 2544 §26.2 asks for at least 60 s" in sentence
     ]

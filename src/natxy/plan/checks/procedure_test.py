@@ -40,11 +40,11 @@ def test_a_stateful_gateway_needs_no_connections_and_links_have_the_usual_mtu(fi
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
-        ("flows", 129, "iperf3 has up to 128, not 129; lower it"),
+        ("flows", 129, "tcp-goodput has at most 128 flows, not 129; lower it"),
         ("frame_size", 512, "give 1518 or more, or remove it"),
         ("connections", 100, "tcp-goodput doesn't take it"),
         ("testbed", {"kind": "loop"}, "the testbed 'loop' has none"),
-        ("testbed", INTERFACES | {"left": {"pci": "0000:41:00.0"}}, "need an interface of the kernel"),
+        ("testbed", INTERFACES | {"left": {"pci": "0000:41:00.0"}}, "need a network interface of the kernel"),
     ],
 )
 def test_what_hosts_cannot_do(field: str, value: Any, expected: str) -> None:

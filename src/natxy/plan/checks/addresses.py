@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the addresses of the two links and of the hosts that the tester plays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_network
+
+from natxy.plan.address_presets import is_safe
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.addresses import AddressPreset, LinkAddresses
+from natxy.plan.model.problems import Location, Problem
+from natxy.plan.model.terms import Family
+from natxy.plan.written import ExperimentPlan, Plan
+
+
+def check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    at = (*location, "addresses")
+    addresses = experiment.addresses
+    left_family, right_family = experiment.families
+    sides: tuple[tuple[str, Family, LinkAddresses, Hosts], ...] = (
+        ("left", left_family, addresses.left, addresses.left_hosts),
+        ("right", right_family, addresses.right, addresses.right_hosts),
+    )
+    given = own.addresses
+    if given.networks > 1 and experiment.translation:
+        text = "networks are for gateways that leave the family as it is, as RFC 2544 §12's are for routers; remove it"
+        yield Problem((*at, "networks"), text)
+    for side, family, link, hosts in sides:
+        if given.networks > 1 and getattr(given, side):
+            yield Problem((*at, "networks"), f"{side} is a link of your own; give its own `networks` there instead")
+        if given.preset == AddressPreset.MULTIPLE and getattr(given, side) and not getattr(given, f"{side}_hosts"):
+            text = f"missing; `multiple` on a link of your own needs its range, e.g. {{first: {hosts.first}, last: …}}"
+            yield Problem((*at, f"{side}_hosts"), text)
+        versions = {link.dut.version, link.tester.version, hosts.first.version, *(net.version for net in link.behind)}
+        if versions != {4 if family == Family.IPV4 else 6}:
+            yield Problem((*at, side), f"this side's family is {family}, but not all addresses are")
+            continue
+        if link.dut.network != link.tester.network or link.dut.ip == link.tester.ip:
+            yield Problem((*at, side), f"{link.dut} and {link.tester} must be two addresses of one link")
+        reached = (ip_network(link.tester.ip), *link.behind)
+        if unreached := next((each for each in hosts.ranges if not each.within(reached)), None):
+            text = (
+                f"the gateway has no route to all of {unreached.first} to {unreached.last}; add one to `{side}.behind`"
+            )
+            yield Problem((*at, f"{side}_hosts"), text)
+        if link.dut.ip in hosts:
+            yield Problem((*at, f"{side}_hosts"), f"{link.dut.ip} is the gateway's own; leave it out of the range")
+        if not plan.allow_public_destinations and not is_safe(hosts):
+            yield Problem(
+                (*at, f"{side}_hosts"),
+                f"{hosts.first} to {hosts.last} is outside the benchmark and private ranges, and test traffic must not "
+                "leak (RFC 6815); choose others, or set `allow_public_destinations: true` on an isolated network",
+            )
+    left, right = addresses.left.dut.network, addresses.right.dut.network
+    twice = {*addresses.left.behind} & {*addresses.right.behind}
+    if left.version == right.version and left.overlaps(right):
+        text = f"the networks of the two links overlap, {left} on the left and {right} on the right"
+        yield Problem(at, f"{text}; give each its own")
+    elif twice:
+        yield Problem(at, f"{min(map(str, twice))} is behind both links; give each its own")

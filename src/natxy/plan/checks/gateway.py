@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that a gateway runs on the testbed and can carry the experiment's connections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from natxy.plan.checks.traffic import longest_trial_s
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.problems import Location, Problem
+from natxy.plan.model.terms import Kernel
+from natxy.plan.model.units import format_duration
+from natxy.plan.testbeds import TestbedConfig
+
+
+def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    gateway = experiment.gateway
+    at = (*location, "gateway")
+    if gateway.in_virtual_time != testbed.in_virtual_time:
+        text = f"the gateway {gateway.driver!r} doesn't run on the testbed {testbed.kind!r}; "
+        yield Problem(at, text + "simulated gateways and the simulated testbed go together")
+    if gateway.is_gateway != testbed.has_gateway:
+        text = f"the gateway {gateway.driver!r} doesn't run on the testbed {testbed.kind!r}; "
+        yield Problem(at, text + "a loop has no gateway, which is `gateway: wire`")
+    if gateway.polls:
+        if testbed.dut_location and testbed.has_ports:
+            text = f"{gateway.driver} runs beside the tester: choose `testbed: {{kind: memif}}`, or a lab"
+            yield Problem(at, text)
+    elif only := testbed.only_driver:
+        text = f"the gateway {gateway.driver!r} doesn't run on the testbed {testbed.kind!r}, only {only!r} does"
+        yield Problem(at, text)
+    dut = testbed.dut_location
+    if gateway.on_other_machine and not (dut and dut.ssh):
+        text = f"{gateway.driver} is a machine of its own; give `testbed: {{kind: hardware}}` with its `dut.ssh`"
+        yield Problem(at, text)
+    if gateway.keeps_connections is False and experiment.procedure.stateful:
+        text = f"{gateway.driver} keeps no connections, which {experiment.procedure.name} needs; choose a stateful one"
+        yield Problem(at, text)
+    elif gateway.keeps_connections is False and experiment.connections is not None:
+        text = f"{gateway.driver} keeps no connections; remove it, or choose a stateful gateway"
+        yield Problem((*location, "connections"), text)
+    if gateway.keeps_connections and not experiment.makes_connections:
+        text = f"missing; through the stateful {gateway.driver} only established connections have replies: give "
+        yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
+    yield from _check_only_port(experiment, location)
+    if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
+        yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")
+    yield from _check_table(experiment, location)
+
+
+def _check_only_port(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    if experiment.translation is None:
+        return
+    kind, ports = experiment.translation.kind, experiment.ports.destination
+    port = experiment.gateway.only_port(kind)
+    if port is not None and not ports.min == ports.max == port:
+        text = f"in a {kind}, {experiment.gateway.driver} translates one destination port, {port}; "
+        yield Problem((*location, "ports", "destination"), text + f"set it to {port}")
+
+
+def _check_table(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    if experiment.connections is None:
+        return
+    at = (*location, "gateway")
+    for field, size in experiment.gateway.table_sizes.items():
+        if size < experiment.connections:
+            yield Problem(
+                (*at, field),
+                f"the table of {size} entries is smaller than the {experiment.connections} connections asked; "
+                "raise it or ask for fewer",
+            )
+    longest_s = longest_trial_s(experiment)
+    for field, timeout_s in experiment.gateway.lifetimes_s.items():
+        if longest_s is not None and timeout_s <= longest_s:
+            yield Problem(
+                (*at, field),
+                f"entries would end after {timeout_s} s, but the longest trial takes {format_duration(longest_s)}; "
+                "raise the timeout, ask for fewer connections or for higher rates",
+            )

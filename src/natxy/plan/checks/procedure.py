@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the fields that a procedure takes or needs, and the ends of the DUT's links that it runs between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.problems import Location, Problem
+from natxy.plan.procedures import DECLARATIONS, suppliers, takers
+from natxy.plan.testbeds import TestbedConfig
+from natxy.plan.written import ExperimentPlan
+
+
+def check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
+    """`own` is the experiment as written."""
+    procedure = own.procedure
+    for field in own.model_fields_set:
+        others = takers(field)
+        if others and field not in procedure.takes:
+            text = f"{procedure.name} doesn't take it, only {', '.join(others)}; remove it"
+            yield Problem((*location, field), text)
+    takes_phase1_rate = "phase1_rate" in procedure.takes
+    if takes_phase1_rate and own.connections is not None and own.phase1_rate is None:
+        text = "missing; phase 1 needs a rate safely below the gateway's maximum connection establishment rate: give "
+        yield Problem((*location, "phase1_rate"), text + "a rate such as 20k, or {experiment: NAME, percent: 50}")
+    if takes_phase1_rate and own.connections is None and own.phase1_rate is not None:
+        yield Problem((*location, "phase1_rate"), "there is no phase 1 without `connections`; give these or remove it")
+    if "rate" in procedure.takes and own.rate is None:
+        text = f"missing; {procedure.name} measures at a known rate: give one such as 50k, or "
+        text += f"{{experiment: NAME, percent: 100}} of an earlier {' or '.join(suppliers('rate'))}"
+        yield Problem((*location, "rate"), text)
+    if (command := procedure.dut_command_field) and own.gateway.in_virtual_time:
+        text = "a simulated gateway runs no commands; remove it, and the gateway's own restart is what is measured"
+        yield Problem((*location, "procedure", command), text)
+    if procedure.stateful and "connections" in procedure.takes and own.connections is None:
+        text = f"missing; {procedure.name} needs the connections to set up, e.g. 50k"
+        yield Problem((*location, "connections"), text)
+
+
+def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Yields what keeps the tester's ports, or the hosts that replace them, from carrying out the experiment."""
+    procedure = experiment.procedure
+    if not procedure.between_hosts:
+        if not testbed.has_ports:
+            others = " or ".join(name for name, other in DECLARATIONS.items() if other.between_hosts)
+            text = f"{procedure.name} needs the tester's own ports, which the testbed {testbed.kind!r} doesn't have; "
+            yield Problem((*location, "procedure"), f"{text}choose `kind: hardware`, or {others}")
+        return
+    if not experiment.gateway.forwards_tcp:
+        text = f"{experiment.gateway.driver} forwards only UDP, and the hosts of {procedure.name} use TCP; choose "
+        yield Problem((*location, "gateway"), text + "another gateway")
+    if not testbed.has_gateway:
+        text = f"{procedure.name} measures a gateway, and the testbed {testbed.kind!r} has none; use a lab"
+        yield Problem((*location, "procedure"), text)
+    smallest = procedure.usual_frame_size
+    if smallest and experiment.frame_size < smallest:
+        text = f"the hosts of {procedure.name} choose the size of their frames, up to an MTU of at least 1500 bytes; "
+        yield Problem((*location, "frame_size"), f"{text}give {smallest} or more, or remove it")
+    if testbed.has_gateway and testbed.engine_ports:
+        for side, port in testbed.engine_ports.of_cable.items():
+            if port.pci:
+                text = f"the hosts of {procedure.name} need a network interface of the kernel, and this device has "
+                text += "another driver; bind it to the kernel's driver, and give `interface`"
+                yield Problem(("testbed", side, "pci"), text)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the names of experiments, and the references to earlier ones for a rate or for comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from natxy.plan.model.problems import Location, Problem
+from natxy.plan.model.terms import TRAFFIC_FIELDS, Family
+from natxy.plan.model.traffic import Directions
+from natxy.plan.procedures import suppliers
+from natxy.plan.written import ExperimentPlan, Plan
+
+
+def check_references(plan: Plan) -> Iterator[Problem]:
+    """Yields names that are used twice, and references to anything but an earlier experiment that fits."""
+    earlier: dict[str, ExperimentPlan] = {}
+    for number, experiment in enumerate(plan.experiments):
+        location: Location = ("experiments", number)
+        if experiment.name in earlier:
+            yield Problem((*location, "name"), f"{experiment.name!r} is taken; every experiment has its own name")
+        yield from _check_known_rates(experiment, earlier, plan.family, location)
+        if experiment.baseline is not None:
+            yield from _check_baseline(experiment, earlier, plan.family, (*location, "baseline"))
+        earlier[experiment.name] = experiment
+
+
+def _check_known_rates(
+    experiment: ExperimentPlan, earlier: dict[str, ExperimentPlan], family: Family, location: Location
+) -> Iterator[Problem]:
+    for field, rate in (("phase1_rate", experiment.phase1_rate), ("rate", experiment.rate)):
+        if rate is None or rate.experiment is None:
+            continue
+        at = (*location, field, "experiment")
+        measured = {name: other for name, other in earlier.items() if other.procedure.supplies == field}
+        if rate.experiment not in measured:
+            wanted = " or ".join(suppliers(field))
+            text = f"{rate.experiment!r} is no earlier {wanted} experiment; there are: {_names(measured.values())}"
+            yield Problem(at, text)
+        elif field == "rate":
+            other = measured[rate.experiment]
+            yield from _check_same_traffic(experiment, other, family, at, "its rate isn't this one's")
+
+
+def _names(experiments: Iterable[ExperimentPlan]) -> str:
+    return ", ".join(dict.fromkeys(each.sweep or each.name for each in experiments)) or "none"
+
+
+def _check_same_traffic(
+    experiment: ExperimentPlan, other: ExperimentPlan, family: Family, at: Location, consequence: str
+) -> Iterator[Problem]:
+    """Yields the fields whose traffic differs; `family` is the plan's, which experiments may override."""
+    own, others = (_traffic(each, family) for each in (experiment, other))
+    for field in TRAFFIC_FIELDS:
+        if own[field] != others[field]:
+            yield Problem(at, f"{other.name!r} has another `{field}`, so {consequence}")
+
+
+def _traffic(experiment: ExperimentPlan, family: Family) -> dict[str, object]:
+    """Returns the fields that TRAFFIC_FIELDS names, with their defaults."""
+    return {
+        "frame_size": experiment.settled_frame_size(family),
+        "size_convention": experiment.size_convention,
+        "directions": experiment.directions or Directions.BIDIRECTIONAL,
+        "family": experiment.families(family)[0],
+    }
+
+
+def _check_baseline(
+    experiment: ExperimentPlan, earlier: dict[str, ExperimentPlan], family: Family, at: Location
+) -> Iterator[Problem]:
+    procedure = experiment.procedure.name
+    base = earlier.get(experiment.baseline or "")
+    if base is None or base.procedure.name != procedure:
+        others = _names(other for other in earlier.values() if other.procedure.name == procedure)
+        yield Problem(at, f"{experiment.baseline!r} is no earlier {procedure} experiment; there are: {others}")
+        return
+    yield from _check_same_traffic(experiment, base, family, at, "a ratio to it would mean nothing")

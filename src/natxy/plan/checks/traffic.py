@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks an experiment's frames, flows and connections, the duration of its trials, and when they pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.problems import Location, Problem
+from natxy.plan.model.terms import Family
+from natxy.plan.model.units import LONGEST_DURATION_S, format_duration, format_share
+from natxy.plan.testbeds import TestbedConfig
+
+# The engine numbers the frames of a trial and the four-tuples of a flow space up to these limits.
+MOST_CONNECTIONS: Final = 2**48 - 1
+MOST_FOUR_TUPLES: Final = 2**62
+
+# Flows that need several destination ports need not fill the last one.
+FLOWS_TOLERANCE: Final = 0.001
+
+
+def check_traffic(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    yield from _check_frame(testbed, experiment, location)
+    yield from _check_connections(experiment, location)
+    yield from _check_flows(experiment, location)
+    yield from _check_search(experiment, location)
+    yield from _check_duration(experiment, location)
+    yield from _check_loss_tolerance(experiment, location)
+
+
+def longest_trial_s(experiment: Experiment) -> float | None:
+    """Returns the duration of the longest trial; None if it depends on a rate that has yet to be measured."""
+    phase1_fps = experiment.phase1_rate.rate if experiment.phase1_rate else None
+    if experiment.connections is not None and "phase1_rate" in experiment.procedure.takes and phase1_fps is None:
+        return None
+    return experiment.longest_trial_s(phase1_fps)
+
+
+def _check_frame(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    if Family.IPV6 in experiment.families and experiment.frame_size < 84:
+        yield Problem(
+            (*location, "frame_size"),
+            f"{experiment.frame_size} bytes cannot hold an IPv6 test frame: headers and the 18-byte signature need 84",
+        )
+    if text := testbed.frame_problem(experiment.longest_frame):
+        yield Problem((*location, "frame_size"), text)
+
+
+def _check_connections(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    connections = experiment.connections or experiment.procedure.most_connections
+    if connections is None:
+        return
+    space = experiment.flow_space_size
+    if space < connections:
+        yield Problem(
+            (*location, "connections"),
+            f"addresses and ports give {space} four-tuples, fewer than the {connections} connections asked; "
+            "widen `ports` or `addresses`, or ask for fewer",
+        )
+    if space > MOST_FOUR_TUPLES:
+        text = (
+            f"addresses and ports give {space} four-tuples, more than the 2^62 that phase 1 can enumerate; narrow them"
+        )
+        yield Problem((*location, "connections"), text)
+    if connections > MOST_CONNECTIONS:
+        yield Problem((*location, "connections"), f"at most {MOST_CONNECTIONS} are possible")
+
+
+def _check_flows(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    flows, connections, space = experiment.flows, experiment.connections, experiment.flow_space_size
+    at = (*location, "flows")
+    if flows is not None and connections is not None:
+        yield Problem(at, "connections are flows already; remove one of the two")
+    elif flows is not None and not flows <= space <= flows * (1 + FLOWS_TOLERANCE):
+        text = f"addresses and ports give {space} four-tuples, not {flows}"
+        yield Problem(at, f"{text}; remove `ports` and leave one address a side, or give ranges of that size")
+    procedure = experiment.procedure
+    if max(flows or 0, connections or 0) < procedure.fewest_flows:
+        text = f"missing; {procedure.name} needs at least {procedure.fewest_flows} flows: give their number, e.g. 10k, "
+        yield Problem(at, text + "or `connections` through a stateful gateway")
+    if flows is not None and procedure.most_flows is not None and flows > procedure.most_flows:
+        yield Problem(at, f"{procedure.name} has at most {procedure.most_flows} flows, not {flows:,}; lower it")
+
+
+def _check_search(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    search = experiment.search
+    if search and search.absolute_error is not None and search.absolute_error > search.max_rate:
+        text = (
+            f"an error of {search.absolute_error:g} is wider than the whole search up to {search.max_rate:g}; lower it"
+        )
+        yield Problem((*location, "search", "error"), text)
+
+
+def _check_duration(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    longest_s = longest_trial_s(experiment)
+    if longest_s is None or longest_s <= LONGEST_DURATION_S:
+        return
+    limit = format_duration(LONGEST_DURATION_S)
+    remedy = "raise the lowest rate or ask for fewer connections" if experiment.connections else "ask for a shorter one"
+    yield Problem(location, f"the longest trial would take {format_duration(longest_s)}, {limit} is the most; {remedy}")
+
+
+def _check_loss_tolerance(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    tolerance = experiment.loss_tolerance
+    if tolerance and tolerance.forward and experiment.alpha is not None:
+        text = "all connections are validated, so every frame of phase 1 must arrive; give only the replies a "
+        yield Problem((*location, "loss_tolerance"), text + f"tolerance: {{reverse: {format_share(tolerance.most)}}}")

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures that a repetition results in, those of each direction included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from natxy.plan.model.units import Unit
+
+# The names of a trial's streams.
+STREAMS: Final = ("forward", "reverse")
+BACKGROUND_STREAMS: Final = tuple(f"{stream} background" for stream in STREAMS)
+
+# RFC 8219 §7.2 asks a report to state the definition of latency that applies.
+DELAY_DEFINITION: Final = {
+    "Definition of delay": "RFC 1242 §3.8, store and forward: of whole frames, from handing one to a port to fetching "
+    "it from the other"
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Describes one number that a repetition results in: its key in the results, its title in reports and its unit.
+
+    `with_headline` and `with_rate` are 1 if the figure rises with the headline or with the experiment's `rate`, -1 if
+    it falls and 0 if it does not depend on it. If the headline or the rate is only a bound, so is the figure.
+    """
+
+    name: str
+    title: str
+    unit: Unit
+    with_headline: int = 0
+    with_rate: int = 0
+
+
+def per_direction(name: str, title: str, unit: Unit) -> tuple[Figure, ...]:
+    """Returns one figure for each direction: `NAME_forward` and `NAME_reverse`."""
+    return tuple(Figure(f"{name}_{stream}", f"{title}, {stream}", unit) for stream in STREAMS)
+
+
+def applies(figure: Figure, directions: str | None) -> bool:
+    """Returns False for a figure of a direction in which nothing is sent; `directions` is the plan's setting."""
+    return directions not in STREAMS or not set(figure.name.split("_")) & (set(STREAMS) - {directions})

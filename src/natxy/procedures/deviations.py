@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways in which a plan departs from the RFCs, as sentences that `natxy check` prints and a run stores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.model.search import RFC_TRIAL_S, Goal
+from natxy.plan.model.terms import Order
+from natxy.plan.model.timing import RFC_TIMING, Timing
+from natxy.plan.model.units import format_duration, format_quantity, format_rate
+from natxy.procedures.registry import procedure_of
+
+# RFC 2544 §12.
+RFC_NETWORKS: Final = 256
+
+
+def deviations(plan: ResolvedPlan) -> list[str]:
+    """Returns every sentence once, in the order of the plan's experiments."""
+    return [*dict.fromkeys(_departures(plan)), *_absent_baselines(plan)]
+
+
+def _departures(plan: ResolvedPlan) -> Iterator[str]:
+    if not plan.testbed.has_gateway:
+        yield "There is no gateway: what is measured is the tester itself."
+        return
+    by_frames = [experiment for experiment in plan.experiments if not experiment.procedure.between_hosts]
+    if by_frames and not plan.testbed.in_virtual_time:
+        yield (
+            "Neighbours are resolved once, when a gateway is set up; RFC 2544 §23 sends learning frames before each "
+            "trial."
+        )
+    for experiment in plan.experiments:
+        if experiment.line_rate is not None and plan.testbed.nominal_line_rate:
+            line = format_rate(experiment.line_rate, "bit/s")
+            yield (
+                f"The line rate of {line} is nominal: a lab's links are software, so that more than the theoretical "
+                "maximum can pass."
+            )
+        yield from procedure_of(experiment).deviations(experiment)
+    for experiment in by_frames:
+        yield from _timing(experiment.timing, fixed_duration=experiment.procedure.timed)
+        if experiment.search and experiment.search.goal:
+            yield from _goal(experiment.search.goal, experiment.timing.trial)
+        yield from _tolerated_loss(experiment)
+        yield from _ordered_fields(experiment)
+        yield from procedure_of(experiment).repeat_deviations(experiment.repeat)
+        if experiment.uses_connections:
+            yield "Connections are UDP; results need not carry over to TCP (RFC 9693)."
+    yield from _few_networks(plan.experiments)
+    yield from _short_connection_trials(plan.experiments)
+
+
+def _timing(timing: Timing, *, fixed_duration: bool) -> Iterator[str]:
+    """`fixed_duration`: a trial lasts as long as `timing.trial`, and not as long as its connections take."""
+    asked = [
+        ("trial", "The traffic of a trial lasts", "at least", "RFC 2544 §24"),
+        ("drain", "Residual frames are waited for", "", "RFC 2544 §23"),
+        ("settle", "The rest between trials is", "at least", "RFC 2544 §23"),
+        ("learning_pause", "The pause between learning (or phase 1) and the traffic is", "", "RFC 2544 §23"),
+    ]
+    for field, words, bound, source in asked:
+        value, standard = getattr(timing, field), getattr(RFC_TIMING, field)
+        if value < standard and (field != "trial" or fixed_duration):
+            wanted = f"{bound} {format_duration(standard)}".strip()
+            yield f"{words} {format_duration(value)}; {source} asks for {wanted}."
+    if timing.overrun_floor > 0:
+        yield (
+            f"A trial whose last frame is up to {format_duration(timing.overrun_floor)} late counts as valid, also "
+            "where that is more than 0.001 % of its duration."
+        )
+    if timing.max_pause > RFC_TIMING.max_pause:
+        yield (
+            "Loss counts against the gateway although bursts after pauses of the tester's core of up to "
+            f"{format_duration(timing.max_pause)} could explain it."
+        )
+
+
+def _goal(goal: Goal, trial_s: float) -> Iterator[str]:
+    """`trial_s` is the timing's `trial`, whose own deviation is reported separately."""
+    if goal.final_trial < min(RFC_TRIAL_S, trial_s):
+        yield (
+            f"The trials that decide on a rate last {format_duration(goal.final_trial)}; RFC 2544 §24 asks for at "
+            f"least {format_duration(RFC_TRIAL_S)}."
+        )
+    if goal.exceed_ratio > 0:
+        yield (
+            f"A rate passes although trials with up to {100 * goal.exceed_ratio:g} % of its trial time lose frames "
+            "(MLRsearch's goal exceed ratio); RFC 2544 §26.1 allows no loss."
+        )
+
+
+def _tolerated_loss(experiment: Experiment) -> Iterator[str]:
+    tolerance = experiment.loss_tolerance
+    if tolerance and tolerance.most:
+        title = experiment.procedure.headline().title.lower()
+        yield (
+            f"{experiment.title} is no {title} of the RFCs: its trials pass with up to {tolerance.text} of their "
+            "frames lost, where RFC 2544 §26.1 and RFC 9693 §4.5 allow none."
+        )
+
+
+def _ordered_fields(experiment: Experiment) -> Iterator[str]:
+    addresses, ports, orders = experiment.addresses, experiment.ports, experiment.orders
+    fields = (
+        (addresses.left_hosts.size, orders.source_address, "source addresses"),
+        (addresses.right_hosts.size, orders.destination_address, "destination addresses"),
+        (ports.source.size, orders.source_port, "source ports"),
+        (ports.destination.size, orders.destination_port, "destination ports"),
+    )
+    ordered = [name for size, order, name in fields if size > 1 and order != Order.PSEUDORANDOM]
+    if ordered and not experiment.uses_connections:
+        yield f"{experiment.title}: {', '.join(ordered)} count; RFC 4814 §4 asks for pseudorandom ones."
+
+
+def _few_networks(experiments: list[Experiment]) -> Iterator[str]:
+    """The second run that RFC 2544 §12 asks for may be another experiment of the plan."""
+    of_routers = [each for each in experiments if each.gateway.is_router]
+    spread = {each.procedure.name for each in of_routers if each.addresses.destination_networks >= RFC_NETWORKS}
+    for name in dict.fromkeys(each.procedure.name for each in of_routers if each.procedure.name not in spread):
+        yield (
+            f"The {name} of a router is measured with fewer than {RFC_NETWORKS} destination networks a side; RFC 2544 "
+            f"§12 asks for a second run with random destinations in {RFC_NETWORKS} networks."
+        )
+
+
+def _short_connection_trials(experiments: list[Experiment]) -> Iterator[str]:
+    """Reports only the cell with the shortest trials of each sweep."""
+    shortest: dict[str, tuple[float, Experiment]] = {}
+    for experiment in experiments:
+        name, search, connections = experiment.sweep or experiment.name, experiment.search, experiment.connections
+        if experiment.procedure.stateful and search and connections is not None:
+            trial_s = connections / search.max_rate
+            if trial_s < min(RFC_TIMING.trial, shortest[name][0] if name in shortest else math.inf):
+                shortest[name] = trial_s, experiment
+    for trial_s, experiment in shortest.values():
+        assert experiment.search
+        floor_s = experiment.timing.overrun_floor
+        sentence = (
+            f"A connection rate trial lasts as long as its connections take: {experiment.connections:,} at the "
+            f"search's highest rate, {format_quantity(experiment.search.max_rate, experiment.unit)}, are "
+            f"{format_duration(trial_s)}"
+        )
+        if floor_s > 0:
+            share = f"{100 * floor_s / trial_s:.2g} %"
+            sentence += f", {share} of which is the {format_duration(floor_s)} that the last frame may be late"
+        yield f"{sentence}; RFC 2544 §24 asks for at least {format_duration(RFC_TIMING.trial)} of traffic."
+
+
+def _absent_baselines(plan: ResolvedPlan) -> Iterator[str]:
+    for baseline, names in plan.absent_baselines.items():
+        yield (
+            f"{', '.join(names)}: the plan compares with {baseline}, which `--only` leaves out; name it too for the "
+            "ratio."
+        )
