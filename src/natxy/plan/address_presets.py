@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The address plans a plan can name: RFC 2544 C.2.2's and RFC 5180's benchmark blocks, and private inner sides."""
+"""The default addresses and ports of test traffic.
+
+Addresses are from the benchmark blocks of RFC 2544 C.2.2 and RFC 5180. A side that the gateway hides is private.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from typing import Final
 
-from natxy.plan.experiment import Addresses
+from natxy.plan.experiment import Addresses, Ports
 from natxy.plan.model.address_ranges import Hosts
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, Translation
 from natxy.plan.model.terms import Family, TranslationKind
-from natxy.plan.written import AddressesPlan, TranslationPlan
+from natxy.plan.model.traffic import PortRange
+from natxy.plan.written import AddressesPlan, PortsPlan, TranslationPlan
 
-# Where test traffic may go: benchmark blocks (RFC 6890, RFC 5180 with its erratum), private and shared ones.
+# Test traffic may go to benchmark blocks (RFC 6890, RFC 5180 with its erratum), private blocks and shared ones.
 SAFE_NETWORKS: Final = tuple(
     ip_network(text)
     for text in (
@@ -28,8 +33,15 @@ SAFE_NETWORKS: Final = tuple(
 )
 
 
+# RFC 4814 §4. Stateful tests need smaller ranges, which would otherwise make 3.17·10⁹ connections (RFC 9693 §4.4).
+RANDOM_PORTS: Final = Ports(source=PortRange(min=1024, max=65535), destination=PortRange(min=1, max=49151))
+FIRST_SOURCE_PORT: Final = 10_000
+MOST_SOURCE_PORTS: Final = 40_000
+FIRST_DESTINATION_PORT: Final = 1000
+
+
 def is_safe(hosts: Hosts) -> bool:
-    """Whether test traffic may go there without being allowed to (RFC 6815)."""
+    """Returns whether test traffic may go to these hosts without explicit permission (RFC 6815)."""
     return all(each.within(SAFE_NETWORKS) for each in hosts.ranges)
 
 
@@ -38,7 +50,7 @@ def _link(dut: str, tester: str, behind: str) -> LinkAddresses:
 
 
 def _link_to(link: LinkAddresses, networks: int) -> LinkAddresses:
-    """With so many networks behind it: halves of the usual prefix's second half, and so on, or /64s."""
+    """Returns the link with so many networks behind it, which equally divide an IPv4 prefix or are IPv6 /64s."""
     if networks == 1:
         return link
     space = _NETWORKS[link]
@@ -48,7 +60,7 @@ def _link_to(link: LinkAddresses, networks: int) -> LinkAddresses:
 
 
 def _played_in(link: LinkAddresses, preset: AddressPreset) -> Hosts:
-    """In each of the link's networks one host, or all that its preset has."""
+    """Returns one host in each of the link's networks, or as many as the preset has."""
     first, *_, last = link.routes
     host_bits = first.max_prefixlen - first.prefixlen
     if preset == AddressPreset.SINGLE:
@@ -66,8 +78,8 @@ def _hosts(first: str, last: str, low_bit: int = 0) -> Hosts:
     return Hosts.model_validate({"first": first, "last": last, "low_bit": low_bit})
 
 
-# A varying IPv4 address keeps off the link's own /24; it lies behind the tester's link address. An IPv6 address varies
-# in bits 96 to 111.
+# Varying IPv4 addresses are outside the link's own /24, behind the tester's link address. IPv6 addresses vary in bits
+# 96 to 111.
 _PRIVATE_V4: Final = _link("10.0.0.1/24", "10.0.0.2/24", "10.0.0.0/16")
 _LEFT_V4: Final = _link("198.18.0.1/24", "198.18.0.2/24", "198.18.0.0/16")
 _RIGHT_V4: Final = _link("198.19.0.1/24", "198.19.0.2/24", "198.19.0.0/16")
@@ -85,7 +97,7 @@ _MANY: Final = {
 }
 
 
-# Where networks lie that have routes of their own: beside the links' own, which are no routes.
+# The space for networks with routes of their own, outside the networks of the links.
 _NETWORKS: Final = {
     _PRIVATE_V4: ip_network("10.0.128.0/17"),
     _LEFT_V4: ip_network("198.18.128.0/17"),
@@ -96,7 +108,7 @@ _NETWORKS: Final = {
 }
 _HOST: Final = 2
 
-# IPv6 hosts that IPv4 addresses stand for count in their last 16 bits, as those do.
+# IPv6 hosts that are mapped to IPv4 addresses vary in their last 16 bits, as these do.
 _MAPPED: Final = {
     _LEFT_V6: _hosts("2001:2:0:1::100", "2001:2:0:1::fffe"),
     _RIGHT_V6: _hosts("2001:2:0:8001::100", "2001:2:0:8001::fffe"),
@@ -116,8 +128,11 @@ _MAPPINGS: Final[Mapping[tuple[TranslationKind | None, AddressPreset], AddressMa
 def resolve_addresses(
     plan: AddressesPlan, family: Family, translation: TranslationKind | None, *, hiding: bool
 ) -> Addresses:
-    """`family`: of both sides where there is no `translation`. `hiding`: the gateway hides the left side, which then
-    has private addresses."""
+    """Returns the addresses as written, completed from the preset.
+
+    `family` is that of both sides if there is no `translation`. With `hiding`, the gateway hides the left side, which
+    then has private addresses.
+    """
     left_family, right_family = translation.families if translation else (family, family)
     private = hiding and translation is None
     if left_family == Family.IPV4:
@@ -153,4 +168,20 @@ def resolve_translation(plan: TranslationPlan, addresses: Addresses) -> Translat
         prefix=plan.prefix or PREFIX,
         pool=plan.pool or pool,
         mappings=((mapping,) if mapping else ()) if plan.mappings is None else plan.mappings,
+    )
+
+
+def resolve_ports(own: PortsPlan, flows: int | None) -> Ports:
+    """Returns the ports as written, completed to hold `flows`, which may be connections, or the ranges of RFC 4814."""
+    default = RANDOM_PORTS if flows is None else _ports_for(flows)
+    return Ports(source=own.source or default.source, destination=own.destination or default.destination)
+
+
+def _ports_for(flows: int) -> Ports:
+    """Returns the smallest ranges that hold the flows with one address on each side."""
+    destinations = math.ceil(flows / MOST_SOURCE_PORTS)
+    sources = math.ceil(flows / destinations)
+    return Ports(
+        source=PortRange(min=FIRST_SOURCE_PORT, max=FIRST_SOURCE_PORT + sources - 1),
+        destination=PortRange(min=FIRST_DESTINATION_PORT, max=min(FIRST_DESTINATION_PORT + destinations - 1, 65535)),
     )

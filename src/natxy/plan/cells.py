@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of sweeps among a plan's experiments: their coordinates as plain values, and what refers from one sweep to
-another."""
+"""The cells of sweeps: gives their coordinates plain values, and links references to the cells that they mean."""
 
 from __future__ import annotations
 
@@ -16,8 +15,11 @@ from natxy.plan.written import ExperimentPlan
 
 
 def linked(experiments: Sequence[ExperimentPlan]) -> list[ExperimentPlan]:
-    """With coordinates as plain values, and every reference to a swept experiment turned into one to the cell that is
-    meant: the one whose coordinates that both sweeps have are equal. PlanProblems where that is none or several."""
+    """Returns the experiments with plain coordinates and with references to cells instead of sweeps.
+
+    A reference to a swept experiment means the cell with equal values in the fields that both sweep. Raises
+    PlanProblems if there is no such cell, or more than one.
+    """
     settled = [each.model_copy(update={"cell": _plain_cell(each)}) for each in experiments]
     problems: list[Problem] = []
     result = []
@@ -38,7 +40,7 @@ def linked(experiments: Sequence[ExperimentPlan]) -> list[ExperimentPlan]:
 
 
 def _references(experiment: ExperimentPlan, location: Location) -> Iterator[tuple[str, str, Location]]:
-    """Fields with the name of the experiment that they refer to."""
+    """Yields each field that refers to an experiment, with that experiment's name and the field's location."""
     for field in ("phase1_rate", "rate"):
         rate: KnownRate | None = getattr(experiment, field)
         if rate and rate.experiment:
@@ -56,7 +58,7 @@ def _cell_meant(
     shared = [field for field in cells[0].cell if field in experiment.cell]
     fitting = [cell for cell in cells if all(cell.cell.get(field) == experiment.cell[field] for field in shared)]
     if len(fitting) > 1:
-        # One that isn't swept itself means the cell that is like it.
+        # An experiment that is not swept means the cell whose swept fields it shares.
         fitting = [cell for cell in fitting if _alike(experiment, cell)] or fitting
     if len(fitting) == 1:
         return fitting[0].name
@@ -79,7 +81,7 @@ def _plain_cell(experiment: ExperimentPlan) -> dict[str, CellValue]:
 
 
 def _plain(value: object, label: CellValue) -> CellValue:
-    """`label` says it where the value itself is no plain one."""
+    """Returns the value as a plain one, or else the `label` that the sweep gave it."""
     match value:
         case Enum():
             return str(value.value)

@@ -1,47 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a plan as written to one with nothing left open. Touches no machine."""
+"""Resolves a plan as written into one in which every setting has a value, and checks it. Touches no machine."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
 from natxy.errors import PlanError
-from natxy.plan.address_presets import resolve_addresses, resolve_translation
+from natxy.plan.address_presets import resolve_addresses, resolve_ports, resolve_translation
 from natxy.plan.cells import linked
 from natxy.plan.checks.plan import check_experiment
 from natxy.plan.checks.references import check_references
-from natxy.plan.experiment import Experiment, Ports, ResolvedPlan
+from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.background import resolve_background
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.problems import Location, PlanProblems, Problem
 from natxy.plan.model.search import GoalPlan, Search, SearchPlan, resolve_goal
 from natxy.plan.model.timing import Timing, resolve_timing
-from natxy.plan.model.traffic import Directions, PortRange
+from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Percent, Rate
 from natxy.plan.procedures import ProcedureConfig
-from natxy.plan.written import ExperimentPlan, Plan, PortsPlan
+from natxy.plan.written import ExperimentPlan, Plan
 
 DEFAULT_ALPHA: Final = 0.5
 DEFAULT_MIN_RATE: Final = 1000.0
 DEFAULT_ERROR: Final = Percent(1)
 
-# RFC 2544 §12.
-RFC_NETWORKS: Final = 256
-
-# RFC 4814 §4; a stateful test needs limited ranges, else there were 3.17·10⁹ connections (RFC 9693 §4.4).
-RANDOM_PORTS: Final = Ports(source=PortRange(min=1024, max=65535), destination=PortRange(min=1, max=49151))
-FIRST_SOURCE_PORT: Final = 10_000
-MOST_SOURCE_PORTS: Final = 40_000
-FIRST_DESTINATION_PORT: Final = 1000
-
 
 def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) -> ResolvedPlan:
-    """Raises PlanProblems with everything that is wrong, PlanError for a name in `only` that the plan doesn't have.
+    """Returns the resolved plan.
 
-    `repeat` overrides every experiment's own. `only` names the experiments to keep, a sweep or one of its
-    cells; those that a rate is taken from stay with them.
+    `repeat` overrides the repetitions of every experiment. `only` selects experiments, sweeps or cells by name; the
+    experiments that a selected one takes a rate from are kept as well.
+
+    Raises PlanProblems with all problems of the plan, and PlanError for a name in `only` that the plan does not have.
     """
     plan = plan.model_copy(update={"experiments": linked(plan.experiments)})
     problems: list[Problem] = [*plan.testbed.problems()]
@@ -95,7 +87,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         dont_fragment=own.dont_fragment,
         directions=(own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
         addresses=addresses,
-        ports=_resolve_ports(own.ports, flows or own.connections or own.procedure.most_connections),
+        ports=resolve_ports(own.ports, flows or own.connections or own.procedure.most_connections),
         orders=own.orders,
         flows=flows,
         cores=own.cores,
@@ -122,21 +114,6 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     if search.kind == "mlrsearch":
         search = _resolve_mlrsearch(search, own, timing, (*location, "search"))
     return experiment.model_copy(update={"search": search})
-
-
-def _resolve_ports(own: PortsPlan, flows: int | None) -> Ports:
-    default = RANDOM_PORTS if flows is None else _ports_for(flows)
-    return Ports(source=own.source or default.source, destination=own.destination or default.destination)
-
-
-def _ports_for(flows: int) -> Ports:
-    """The smallest ranges that hold the flows, such as connections, with one address a side."""
-    destinations = math.ceil(flows / MOST_SOURCE_PORTS)
-    sources = math.ceil(flows / destinations)
-    return Ports(
-        source=PortRange(min=FIRST_SOURCE_PORT, max=FIRST_SOURCE_PORT + sources - 1),
-        destination=PortRange(min=FIRST_DESTINATION_PORT, max=min(FIRST_DESTINATION_PORT + destinations - 1, 65535)),
-    )
 
 
 def _resolve_procedure(own: ProcedureConfig, line_fps: float | None, location: Location) -> ProcedureConfig:
@@ -213,7 +190,7 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
     if unknown := [name for name in only if name not in {*names, *(experiment.name for experiment in experiments)}]:
         raise PlanError(f"the plan has no experiment {unknown[0]!r}; it has {', '.join(names)}")
     wanted = {experiment.name for experiment in experiments if {experiment.name, experiment.sweep} & set(only)}
-    # A source stands before what takes a rate from it, and may itself take one.
+    # An experiment may only take rates from earlier ones, which may take rates themselves.
     for experiment in reversed(experiments):
         if experiment.name in wanted:
             wanted.update(rate.experiment for rate in experiment.known_rates.values() if rate.experiment)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a plan that need no machine."""
+"""Checks a plan without touching a machine."""

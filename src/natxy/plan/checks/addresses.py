@@ -25,7 +25,7 @@ def check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, loc
     )
     given = own.addresses
     if given.networks > 1 and experiment.translation:
-        text = "networks are for gateways that leave the family as it is, as RFC 2544 §12's are for routers; remove it"
+        text = "networks are for gateways that do not change the family, as those of RFC 2544 §12; remove it"
         yield Problem((*at, "networks"), text)
     for side, family, link, hosts in sides:
         if given.networks > 1 and getattr(given, side):

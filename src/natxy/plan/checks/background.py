@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be known to be wrong with an experiment's background traffic."""
+"""Checks an experiment's background traffic: its share, its links, and the gateway that must not translate it."""
 
 from __future__ import annotations
 

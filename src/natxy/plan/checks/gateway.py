@@ -66,8 +66,8 @@ def _check_table(experiment: Experiment, location: Location) -> Iterator[Problem
         if size < experiment.connections:
             yield Problem(
                 (*at, field),
-                f"the table of {size} entries is smaller than the {experiment.connections} connections asked; "
-                "raise it or ask for fewer",
+                f"the table of {size} entries is smaller than the {experiment.connections} connections; "
+                "raise it, or ask for fewer connections",
             )
     longest_s = longest_trial_s(experiment)
     for field, timeout_s in experiment.gateway.lifetimes_s.items():

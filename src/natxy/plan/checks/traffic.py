@@ -55,7 +55,7 @@ def _check_connections(experiment: Experiment, location: Location) -> Iterator[P
     if space < connections:
         yield Problem(
             (*location, "connections"),
-            f"addresses and ports give {space} four-tuples, fewer than the {connections} connections asked; "
+            f"addresses and ports give {space} four-tuples, fewer than the {connections} connections; "
             "widen `ports` or `addresses`, or ask for fewer",
         )
     if space > MOST_FOUR_TUPLES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be wrong with a translation between families before any machine is touched."""
+"""Checks a translation between families: the gateway's ability, its connections, and its addresses."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ def _check_addresses(plan: Plan, kind: TranslationKind, experiment: Experiment, 
     translation = experiment.translation
     assert translation is not None
     if translation.pool.version != experiment.addresses.right.dut.version:
-        yield Problem(
-            (*at, "pool"), f"{translation.pool} stands for the left's hosts on the right, whose family it needs"
-        )
+        text = f"{translation.pool} replaces the left hosts on the right, so it must be of the right side's family"
+        yield Problem((*at, "pool"), text)
     hosts = experiment.addresses
     addressed = [(hosts.right_hosts, experiment.left_destinations)]
     if kind == TranslationKind.SIIT or not experiment.makes_connections:

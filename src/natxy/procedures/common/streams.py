@@ -21,6 +21,7 @@ from natxy.engine.messages.requests import (
     TrialRequest,
     ValidateRequest,
 )
+from natxy.plan.address_presets import RANDOM_PORTS
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import Hosts
 from natxy.plan.model.addresses import LinkAddresses, LinkPair
@@ -29,7 +30,6 @@ from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import Directions
 from natxy.plan.procedures.figures import BACKGROUND_STREAMS
-from natxy.plan.resolve import RANDOM_PORTS
 
 
 def neighbors_request(experiment: Experiment) -> NeighborsResolve:
