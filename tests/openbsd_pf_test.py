@@ -295,7 +295,7 @@ def test_run_after_a_killed_one(tmp_path: Path) -> None:
         (TableNeed(100_001, 1, 2, 1), "at most 100000 states"),
         (
             TableNeed(64_513, 64_513, 1, 1),
-            "at most 64512 connections apart, .* of 1 right addresses and ports, but 64513",
+            "distinguishes at most 64512 connections, .* of 1 right addresses and ports, but the plan needs 64513",
         ),
         (TableNeed(64_512, 64_512, 1, 30), r"expire after 30 s \(udp.single\)"),
     ],

@@ -32,7 +32,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("machine")
 def test_a_table_that_is_too_small_is_told_once_for_all_that_need_more() -> None:
     ((line, names),) = small("nftables", "iptables", {"driver": "nftables", "conntrack_max": 5000}).items()
-    assert "holds at most 4999 entries (nf_conntrack_max), but 5000 connections are asked for" in line
+    assert "holds at most 4999 entries (nf_conntrack_max), but the plan needs 5000 connections" in line
     assert names == ["e0", "e1"]
 
 

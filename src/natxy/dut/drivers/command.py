@@ -113,8 +113,8 @@ class CommandGateway(Gateway[CommandConfig]):
         while entries := self.count():
             if time.monotonic() > deadline:
                 raise DutError(
-                    f"the gateway still counts {entries} connections {self.config.timeout:g} s after `clear`; do its "
-                    "commands empty the whole table, and does `count` count nothing else?"
+                    f"the gateway still counts {entries} connections {self.config.timeout:g} s after `clear`; "
+                    "check that its commands empty the whole table, and that `count` counts connections alone"
                 )
             time.sleep(0.02)
 

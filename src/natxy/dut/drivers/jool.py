@@ -100,7 +100,7 @@ class JoolGateway(JoolTranslator[JoolConfig]):
                 raise PlanError(
                     f"the pool {self.translation.pool} has {room} ports, but the left side's connections come from "
                     f"{need.endpoints} addresses and ports, each of which needs its own: give the translation a larger "
-                    "pool, or ask for fewer connections"
+                    "pool, or reduce `connections`"
                 )
         check_lifetime(need, self.config.udp_timeout_s, entries="sessions", setting="udp_timeout_s")
 
@@ -113,7 +113,7 @@ class JoolGateway(JoolTranslator[JoolConfig]):
                 return
         raise DutError(
             f"Jool still has {sessions} sessions after its instance was removed {_MOST_REMOVALS} times "
-            f"({self.transport.describe()}); is something else sending through the DUT?"
+            f"({self.transport.describe()}); check that nothing else sends through the DUT"
         )
 
     def count(self) -> int:

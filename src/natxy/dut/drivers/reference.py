@@ -43,7 +43,7 @@ _MODES: Final = {
     TranslationKind.SIIT: GatewayMode.SIIT,
 }
 
-# Not the interfaces' own addresses: the kernel drops frames to other ones at once, so it does not answer them too.
+# Different from the interfaces' own addresses, so that the kernel drops the frames at once and never answers them.
 _MACS: Final = {Side.LEFT: "02:00:00:00:00:31", Side.RIGHT: "02:00:00:00:01:31"}
 
 

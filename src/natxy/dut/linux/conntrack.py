@@ -83,7 +83,7 @@ class ConntrackTable:
                 return
         raise DutError(
             f"the connection tracking table still holds {entries} entries after {self.most_flushes} times "
-            f"`conntrack -F` ({self._transport.describe()}); is something else sending through the DUT?"
+            f"`conntrack -F` ({self._transport.describe()}); check that nothing else sends through the DUT"
         )
 
     def check(self, need: TableNeed) -> None:
@@ -99,8 +99,8 @@ class ConntrackTable:
         if maximum < connections:
             raise PlanError(
                 f"the connection tracking table holds at most {maximum} entries (nf_conntrack_max), but "
-                f"{connections} connections are asked for: set the gateway's conntrack_max to at least "
-                f"{connections}, or ask for fewer connections"
+                f"the plan needs {connections} connections: set the gateway's conntrack_max to at least "
+                f"{connections}, or reduce `connections`"
             )
 
     def _wait_empty(self, deadline: float, timeout_s: float) -> int:

@@ -76,7 +76,7 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
             while not self._is_ready(interface):
                 if time.monotonic() > deadline:
                     raise DutError(
-                        f"the DUT's interface {interface} is not active, or an address of it is still tentative after "
+                        f"the DUT's interface {interface} is not active, or has a tentative address, after "
                         f"{_LINK_UP_S:g} s ({self.transport.describe()}); see `ifconfig {interface}` and the cabling"
                     )
                 time.sleep(0.2)
@@ -98,8 +98,8 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
         limit = self._state_limit()
         if limit < need.connections:
             raise PlanError(
-                f"PF holds at most {limit} states, but {need.connections} connections are asked for: set the gateway's "
-                f"states to at least {need.connections}, or ask for fewer connections"
+                f"PF holds at most {limit} states, but the plan needs {need.connections} connections: set the "
+                f"gateway's states to at least {need.connections}, or reduce `connections`"
             )
         translation = self.addresses.translation
         own = translation.pool.num_addresses if translation else 1
@@ -107,8 +107,8 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
         if room < need.connections:
             raise PlanError(
                 f"PF distinguishes at most {room} connections, each by a port from {FIRST_PORT} to {LAST_PORT} of "
-                f"{own} addresses of its own and by one of {need.remote_endpoints} right addresses and ports, but "
-                f"{need.connections} are asked for: give the plan more `right_hosts` or destination ports, or the "
+                f"its {own} own addresses and by one of {need.remote_endpoints} right addresses and ports, but the "
+                f"plan needs {need.connections}: give the plan more `right_hosts` or destination ports, or the "
                 "translation a larger pool"
             )
         for name, timeout_s in self._udp_timeouts_s().items():
