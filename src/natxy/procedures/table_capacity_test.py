@@ -34,7 +34,7 @@ from natxy.search.outcome import Attempt
 
 
 class Notes:
-    """Observes, and keeps what it saw."""
+    """Keeps the trials that it observes."""
 
     def __init__(self) -> None:
         self.trials: list[FinishedTrial] = []
