@@ -14,7 +14,7 @@ from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
-from tests.run_test import engine_is_built
+from tests.runs.run_test import engine_is_built
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),

@@ -34,7 +34,7 @@ from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.testbeds.lab import NetnsLab
 from natxy.testbeds.namespaces import LabNamespaces, other_labs, remove_stale_labs, stale_labs
-from tests.lab_frames import INSIDE, IPV4, IPV6, OUTSIDE, namespace_of_tester, send_one, traces
+from tests.support.lab_frames import INSIDE, IPV4, IPV6, OUTSIDE, namespace_of_tester, send_one, traces
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root")
 

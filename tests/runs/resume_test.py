@@ -29,7 +29,7 @@ from natxy.run.events import RunListener
 from natxy.run.folder import PLAN_FILE, sole_owner
 from natxy.run.run import resume_plan, run_plan
 from natxy.tcp.simulated import SimulatedHosts
-from tests.trials import Kept, begun, kept_trials
+from tests.support.trials import Kept, begun, kept_trials
 
 KILLS: Final = 40
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).parents[1] / "docs/how-to/boot-with-cores.sh"
+PROGRAM = Path(__file__).parents[2] / "docs/how-to/boot-with-cores.sh"
 
 # The machine is a folder. It has eight cores; after a reboot it doesn't answer at first.
 SSH = """#!/bin/sh

@@ -13,8 +13,8 @@ import pytest
 from natxy.results.reader import RunReader
 from natxy.results.records import State
 from natxy.testbeds.lab_kernels import takes_module
-from tests.guest_test import guest_is_built
-from tests.run_test import engine_is_built
+from tests.runs.run_test import engine_is_built
+from tests.testbeds.guest_test import guest_is_built
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),

@@ -18,8 +18,8 @@ from natxy.errors import DutError
 from natxy.plan.gateways.linux import LinuxForwardConfig, NftablesConfig
 from natxy.plan.testbeds.machines import DutLocation, SshTarget
 from natxy.testbeds.cabled import CabledTestbed
-from tests.lab_frames import IPV4
-from tests.sshd import Sshd, needs_sshd, running_sshd
+from tests.support.lab_frames import IPV4
+from tests.support.sshd import Sshd, needs_sshd, running_sshd
 
 pytestmark = needs_sshd
 

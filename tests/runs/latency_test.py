@@ -20,7 +20,8 @@ from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.system.process_owner import Owner
 from natxy.testbeds.namespaces import LabNamespaces
-from tests.run_test import engine_is_built
+from tests.runs.run_test import engine_is_built
+from tests.support import hold
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
@@ -39,7 +40,7 @@ def holding(hold_s: float) -> type[LinuxForwardGateway]:
 
         def install(self) -> None:
             self._write_sysctl("net.ipv4.ip_forward", "0")
-            argv = [sys.executable, str(Path(__file__).with_name("hold.py")), "dut-left", "dut-right", str(hold_s)]
+            argv = [sys.executable, str(Path(hold.__file__)), "dut-left", "dut-right", str(hold_s)]
             namespace = LabNamespaces(Owner.current()).dut
             within = ["ip", "netns", "exec", namespace, *argv]
             self._program = subprocess.Popen(within, stdout=subprocess.PIPE, text=True)

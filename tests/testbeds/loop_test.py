@@ -35,8 +35,8 @@ from natxy.results.reader import RunReader
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.testbeds.loop import LoopTestbed
-from tests.lab_frames import namespace_of_tester, traces
-from tests.run_test import engine_is_built
+from tests.runs.run_test import engine_is_built
+from tests.support.lab_frames import namespace_of_tester, traces
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),

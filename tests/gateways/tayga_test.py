@@ -13,7 +13,7 @@ import pytest
 
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
-from tests.run_test import engine_is_built
+from tests.runs.run_test import engine_is_built
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),

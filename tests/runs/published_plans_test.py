@@ -21,7 +21,7 @@ from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 PLANS = [
-    file for file in sorted((Path(__file__).parents[1] / "plans").glob("*.yaml")) if "\npublished:" in file.read_text()
+    file for file in sorted((Path(__file__).parents[2] / "plans").glob("*.yaml")) if "\npublished:" in file.read_text()
 ]
 TESTBED = SimulatedTestbedConfig(kind="simulated", dut_cores=4)
 GATEWAY = SimulatedConfig(forwarding_fps=2e5, connection_rate_fps=1e5, table_capacity=10**6)

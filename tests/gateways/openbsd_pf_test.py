@@ -22,7 +22,7 @@ from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
 from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.yaml.loading import load_plan
-from tests.sshd import Sshd, needs_sshd, running_sshd
+from tests.support.sshd import Sshd, needs_sshd, running_sshd
 
 pytestmark = needs_sshd
 
@@ -306,7 +306,7 @@ def test_table_that_does_not_fit(tmp_path: Path, need: TableNeed, message: str) 
 
 
 def test_what_was_published_fits(tmp_path: Path) -> None:
-    plan = load_plan(Path(__file__).parents[1] / "plans" / "paper" / "pf-nat64-enumeration.yaml")
+    plan = load_plan(Path(__file__).parents[2] / "plans" / "paper" / "pf-nat64-enumeration.yaml")
     for number, experiment in enumerate(plan.experiments):
         (folder := tmp_path / str(number)).mkdir()
         assert experiment.connections

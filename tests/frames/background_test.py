@@ -22,7 +22,7 @@ from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
 from natxy.testbeds.lab import NetnsLab
-from tests.frames_test import AT_LEISURE, Bed, captured, missing, signature_of
+from tests.frames.frames_test import AT_LEISURE, Bed, captured, missing, signature_of
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 

@@ -19,7 +19,7 @@ from natxy.system.process_owner import Owner
 from natxy.testbeds.guest.files import find_guest
 from natxy.testbeds.guest.lab import GuestLab
 from natxy.testbeds.namespaces import LabNamespaces
-from tests.lab_frames import IPV4
+from tests.support.lab_frames import IPV4
 
 
 def guest_is_built() -> bool:

@@ -18,7 +18,7 @@ import pytest
 
 from natxy.results.reader import RunReader
 from natxy.testbeds.host_links import TABLE
-from tests.sshd import Sshd, needs_sshd, running_sshd
+from tests.support.sshd import Sshd, needs_sshd, running_sshd
 
 pytestmark = [
     needs_sshd,

@@ -14,8 +14,8 @@ import pytest
 
 from natxy.results.reader import RunReader
 from natxy.results.selftest import SelfTest
-from tests.lab_frames import traces
-from tests.run_test import engine_is_built
+from tests.runs.run_test import engine_is_built
+from tests.support.lab_frames import traces
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="ports need root"),

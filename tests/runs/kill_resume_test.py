@@ -19,8 +19,8 @@ import pytest
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 from natxy.system.machine_sysctls import STATE_FILE
-from tests.run_test import engine_is_built, engines_of, is_engine
-from tests.trials import Kept, begun, kept_trials
+from tests.runs.run_test import engine_is_built, engines_of, is_engine
+from tests.support.trials import Kept, begun, kept_trials
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),

@@ -15,7 +15,7 @@ import pytest
 from natxy.doctor.finding import Finding
 from natxy.doctor.remote import probe_places
 from natxy.plan.yaml.loading import load_plan
-from tests.sshd import Sshd, needs_sshd, running_sshd
+from tests.support.sshd import Sshd, needs_sshd, running_sshd
 
 HARDWARE = """
 name: hardware

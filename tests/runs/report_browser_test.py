@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from natxy.report.page.html import write_report
-from tests.sample_runs import hostile, quickstart
-from tests.sample_sweeps import sweeps
+from tests.support.sample_runs import hostile, quickstart
+from tests.support.sample_sweeps import sweeps
 
 CHROMIUM = shutil.which("chromium")
 # Time passes only while charts come alive.

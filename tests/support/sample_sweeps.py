@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from natxy.plan.model.units import line_rate_fps
 from natxy.results.records import State
-from tests.sample_runs import SampleRun, Sought, measured_latency
+from tests.support.sample_runs import SampleRun, Sought, measured_latency
 
 NAT: Final[dict[str, Any]] = {"gateway": "nftables", "repeat": 3}
 RATE: Final[dict[str, Any]] = {"procedure": "connection-rate", **NAT}

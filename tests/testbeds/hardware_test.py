@@ -17,8 +17,8 @@ import pytest
 
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
-from tests.run_test import engine_is_built
-from tests.sshd import needs_sshd, running_sshd
+from tests.runs.run_test import engine_is_built
+from tests.support.sshd import needs_sshd, running_sshd
 
 pytestmark = [needs_sshd, pytest.mark.skipif(not engine_is_built(), reason="natxy-engine is not built")]
 
