@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import select
@@ -11,8 +10,6 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -30,8 +27,11 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from natxy.engine.pipe import RefusedError, RpcPipe
-from natxy.engine.program import find_engine
+from natxy.engine.program import find_reference
 from natxy.errors import DutError
+from tests.support import needs
+from tests.support.capture import inside
+from tests.support.captured_frames import has_right_checksums
 
 NAMESPACE: Final = f"natxy-reference-{os.getpid()}"
 OURS: Final = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:01:01"}
@@ -41,34 +41,11 @@ PORTS: Final = [
     for i, side in enumerate(OURS)
 ]
 PATIENCE_S: Final = 3.0
-CLONE_NEWNET: Final = 0x40000000
 
 Params = RootModel[dict[str, Any]]
 
 
-def missing() -> str | None:
-    if os.geteuid() != 0:
-        return "network namespaces need root"
-    try:
-        program = find_engine().with_name("natxy-reference")
-    except Exception as error:
-        return str(error)
-    return None if program.exists() else f"{program} is not built"
-
-
-pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
-
-
-@contextmanager
-def inside(namespace: str) -> Iterator[None]:
-    """What this thread opens belongs to `namespace`."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with Path("/proc/self/ns/net").open() as own, Path(f"/run/netns/{namespace}").open() as there:
-        assert libc.setns(there.fileno(), CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
-        try:
-            yield
-        finally:
-            libc.setns(own.fileno(), CLONE_NEWNET)
+pytestmark = [pytest.mark.serial, needs.NAMESPACES, needs.REFERENCE]
 
 
 class Bed:
@@ -163,7 +140,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
             for side, raw in sockets.items():
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
                 raw.bind((side, 0))
-        program = [str(find_engine().with_name("natxy-reference")), "--worker-cores", "1", "--main-core", "0"]
+        program = [str(find_reference()), "--worker-cores", "1", "--main-core", "0"]
         log = tmp_path_factory.mktemp("reference") / "reference.log"
         argv = ["ip", "netns", "exec", NAMESPACE, *program]
         gateway = RpcPipe(argv, log, log_stays=True, name="natxy-reference", silence_s=20, died=DutError)
@@ -194,15 +171,6 @@ def number(frame: Packet) -> int:
 def endpoints(frame: Packet) -> tuple[str, int, str, int]:
     ip = frame[IPv6] if IPv6 in frame else frame[IP]
     return ip.src, frame[UDP].sport, ip.dst, frame[UDP].dport
-
-
-def has_right_checksums(frame: Packet) -> bool:
-    """Whether Scapy computes the same."""
-    fresh = Ether(bytes(frame))
-    if IP in fresh:
-        del fresh[IP].chksum
-    del fresh[UDP].chksum
-    return bytes(fresh) == bytes(frame)
 
 
 NAT44: Final = {"pool": "198.19.0.1/32"}

@@ -4,12 +4,10 @@ and what comes back in the other family counts."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,41 +15,28 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
-from scapy.utils import PcapReader
 
 from natxy.engine.client import EngineClient
+from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortsOpen
 from natxy.engine.messages.results import TrialResult, Verdict
-from natxy.engine.program import find_engine
 from natxy.plan.experiment import Experiment
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request, validate_request
 from natxy.testbeds.lab import NetnsLab
+from tests.support import needs
+from tests.support.capture import Direction, captured
+from tests.support.captured_frames import FCS_BYTES, has_right_checksums
 
 RATE_FPS = 2000
 CONNECTIONS = 500
 TTL = 61
-FCS_BYTES = 4
 DYNAMIC_POOL = "192.168.0.0/17"
 
 
-def missing() -> str | None:
-    if os.geteuid() != 0:
-        return "network namespaces need root"
-    if not_there := [program for program in ("tcpdump", "tayga") if shutil.which(program) is None]:
-        return f"{', '.join(not_there)} not installed"
-    if not Path("/dev/net/tun").exists():
-        return "there is no /dev/net/tun"
-    try:
-        find_engine()
-    except Exception as error:
-        return str(error)
-    return None
-
-
-pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+pytestmark = [*needs.LAB, needs.programs("tayga"), needs.TUN]
 
 
 def experiment(**fields: Any) -> Experiment:
@@ -111,40 +96,11 @@ class Bed:
         stack.callback(self.engine.close)
         self.engine.open_ports(PortsOpen(ports=self.lab.port_specs()))
         self.engine.resolve_neighbors(neighbors_request(own))
-        self.folder = folder
 
-    @contextmanager
-    def sent(self, side: str) -> Iterator[list[Packet]]:
-        """UDP frames that the tester's `side` sends, complete when the block has ended."""
-        into = self.folder / f"{side}.pcap"
+    def sent(self, side: Side) -> AbstractContextManager[list[Packet]]:
+        """Captures what the tester's port of a side sends."""
         interface = getattr(self.lab.interfaces, side)
-        command = [
-            "ip",
-            "netns",
-            "exec",
-            self.lab.description()["dut namespace"],
-            "tcpdump",
-            "-i",
-            interface,
-            "-Q",
-            "in",
-        ]
-        frames: list[Packet] = []
-        with subprocess.Popen(
-            [*command, "-Z", "root", "-U", "--immediate-mode", "-s", "0", "-B", "16384", "-w", str(into), "udp"],
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as tcpdump:
-            assert tcpdump.stderr is not None
-            while "listening on" not in tcpdump.stderr.readline():
-                assert tcpdump.poll() is None, "tcpdump ended"
-            try:
-                yield frames
-                time.sleep(0.3)
-            finally:
-                tcpdump.terminate()
-        with PcapReader(str(into)) as reader:
-            frames.extend(reader)
+        return captured(self.lab.description()["dut namespace"], interface, Direction.IN)
 
 
 @pytest.fixture
@@ -160,11 +116,7 @@ def judge(frames: list[Packet], size: int, version: int) -> None:
         assert layer in frame
         assert len(frame) == size - FCS_BYTES
         assert (frame[layer].ttl if version == 4 else frame[layer].hlim) == TTL
-        rebuilt = frame.copy()
-        del rebuilt[UDP].chksum
-        if version == 4:
-            del rebuilt[IP].chksum
-        assert bytes(rebuilt) == bytes(frame)
+        assert has_right_checksums(frame)
 
 
 def addresses(frames: list[Packet]) -> set[tuple[str, str]]:
@@ -203,7 +155,7 @@ def test_stateless_translation_both_ways(
 ) -> None:
     own = experiment(**fields)
     bed = Bed(stack, own, tmp_path)
-    with bed.sent("left") as left, bed.sent("right") as right:
+    with bed.sent(Side.LEFT) as left, bed.sent(Side.RIGHT) as right:
         result = bed.engine.run_trial(traffic_request(own, RATE_FPS, seed=3))
     passed(result)
     assert [stream.misrouted for stream in result.streams] == [0, 0]
@@ -216,13 +168,13 @@ def test_stateless_translation_both_ways(
 def test_nat64_replies_in_ipv4_to_what_it_saw(stack: ExitStack, tmp_path: Path) -> None:
     own = experiment(translation="nat64", connections=CONNECTIONS, phase1_rate="1k")
     bed = Bed(stack, own, tmp_path)
-    with bed.sent("left") as offered:
+    with bed.sent(Side.LEFT) as offered:
         established = bed.engine.establish(establish_request(own, RATE_FPS, seed=1))
     passed(established)
     judge(offered, 84, 6)
     assert addresses(offered) == {("2001:2::2", "2001:2:0:64::c613:2")}
     assert len({(frame[UDP].sport, frame[UDP].dport) for frame in offered}) == CONNECTIONS
-    with bed.sent("right") as replies:
+    with bed.sent(Side.RIGHT) as replies:
         validated = bed.engine.validate(validate_request(own, RATE_FPS, seed=2))
     passed(validated)
     judge(replies, 64, 4)
