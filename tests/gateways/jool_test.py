@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,13 +12,11 @@ import pytest
 from natxy.results.reader import RunReader
 from natxy.results.records import State
 from natxy.testbeds.lab_kernels import takes_module
-from tests.runs.run_test import engine_is_built
-from tests.testbeds.guest_test import guest_is_built
+from tests.support import needs
 
 pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
-    pytest.mark.skipif(not engine_is_built(), reason="natxy-engine is not built"),
-    pytest.mark.skipif(not (takes_module("jool") or guest_is_built()), reason="no Jool: make jool"),
+    *needs.LAB,
+    pytest.mark.skipif(not (takes_module("jool") or needs.guest_is_built()), reason="no Jool: make jool"),
 ]
 
 # Of frames from IPv4 to IPv6, Jool 4.1.9 spoils the checksum of one in 65,536.

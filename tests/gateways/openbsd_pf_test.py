@@ -22,9 +22,10 @@ from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
 from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.yaml.loading import load_plan
-from tests.support.sshd import Sshd, needs_sshd, running_sshd
+from tests.support import needs
+from tests.support.sshd import Sshd, running_sshd
 
-pytestmark = needs_sshd
+pytestmark = needs.SSHD
 
 V4_LEFT = LinkAddresses(
     dut=ip_interface("10.0.0.1/24"), tester=ip_interface("10.0.0.2/24"), behind=(ip_network("10.0.0.0/16"),)

@@ -18,10 +18,11 @@ from natxy.errors import DutError
 from natxy.plan.gateways.linux import LinuxForwardConfig, NftablesConfig
 from natxy.plan.testbeds.machines import DutLocation, SshTarget
 from natxy.testbeds.cabled import CabledTestbed
+from tests.support import needs
 from tests.support.lab_frames import IPV4
-from tests.support.sshd import Sshd, needs_sshd, running_sshd
+from tests.support.sshd import Sshd, running_sshd
 
-pytestmark = needs_sshd
+pytestmark = needs.SSHD
 
 
 @pytest.fixture

@@ -3,23 +3,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
-from tests.runs.run_test import engine_is_built
+from tests.support import needs
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
-    pytest.mark.skipif(not engine_is_built(), reason="natxy-engine is not built"),
-    pytest.mark.skipif(shutil.which("tayga") is None, reason="needs Debian's package tayga"),
-]
+pytestmark = [*needs.LAB, needs.programs("tayga"), needs.TUN]
 
 PLAN = """
 name: tayga

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -17,20 +16,12 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
-
-
-def missing() -> str | None:
-    if os.geteuid() != 0:
-        return "network namespaces need root"
-    if not_there := [program for program in ("iperf3", "nft", "tayga") if shutil.which(program) is None]:
-        return f"{', '.join(not_there)} not installed"
-    return None if Path("/dev/net/tun").exists() else "there is no /dev/net/tun"
-
+from tests.support import needs
 
 # Hosts that the gateway reaches by the links' next hops.
 BEHIND = {"left_hosts": "198.18.1.7", "right_hosts": "198.19.1.9"}
 
-pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+pytestmark = [pytest.mark.serial, needs.NAMESPACES, needs.programs("iperf3", "nft", "tayga"), needs.TUN]
 
 
 def measure(folder: Path, **fields: Any) -> tuple[int, RunRecord]:

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,26 +13,12 @@ from natxy.calibration.measure import measure
 from natxy.calibration.plan import Wiring, cases
 from natxy.calibration.scale import Scale
 from natxy.calibration.stall import StallingListener
-from natxy.engine.program import find_engine, find_reference
-from natxy.errors import NatxyError
-from natxy.plan.gateways.limits import TablePolicy
-from natxy.plan.procedures import DECLARATIONS
+from natxy.plan.gateways import TablePolicy
+from natxy.procedures.registry import PROCEDURES
+from tests.support import needs
+from tests.support.command import natxy
 
-
-def programs_are_built() -> bool:
-    try:
-        find_engine()
-        find_reference()
-    except NatxyError:
-        return False
-    return True
-
-
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="calibrating needs root"),
-    pytest.mark.skipif(not programs_are_built(), reason="natxy-engine or natxy-reference is not built"),
-    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="tester and gateway need a core each"),
-]
+pytestmark = [*needs.LAB, needs.REFERENCE, needs.cores(2)]
 
 # Counts of what the gateway does to frames and connections at rates far below what any machine manages.
 UNDISTURBED = {
@@ -52,31 +35,35 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
     return measure(chosen, SCALE, Wiring.MEMIF, tmp_path_factory.mktemp("calibration"), StallingListener(chosen))
 
 
+@pytest.mark.long
 def test_what_is_measured_is_true(found: list[Reading]) -> None:
     """A machine with something else to do may disturb some of it each time."""
     assert [reading for reading in found if reading.standing == Standing.WRONG] == []
     assert len([reading for reading in found if reading.ok]) > len(found) / 2
 
 
+@pytest.mark.long
 def test_what_no_busy_machine_disturbs_is_true(found: list[Reading]) -> None:
     core = [reading for reading in found if reading.case in UNDISTURBED]
     assert {reading.case for reading in core} == UNDISTURBED
     assert [reading for reading in core if not reading.ok] == []
 
 
+@pytest.mark.long
 def test_every_procedure_is_measured(found: list[Reading]) -> None:
     by_frames = {name for name, declaration in DECLARATIONS.items() if not declaration.between_hosts}
     assert {reading.procedure for reading in found} == by_frames
 
 
+@pytest.mark.long
 def test_a_stalled_tester_blames_itself(found: list[Reading]) -> None:
     (stalled,) = [reading for reading in found if reading.what.endswith(INVALID)]
     assert stalled.measured == 100
 
 
 def test_the_command_prints_what_it_found(tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "natxy", "calibrate", "--json", "--only", "duplicates", "--only", "wrong-checksums"]
-    done = subprocess.run([*argv, "--output", str(tmp_path / "run")], capture_output=True, text=True, check=False)
+    only = [word for case in ("duplicates", "wrong-checksums") for word in ("--only", case)]
+    done = natxy("calibrate", "--json", *only, "--output", tmp_path / "run")
     rows = json.loads(done.stdout)
     assert {"procedure", "figure", "what", "truth", "measured", "error", "ok"} <= rows[0].keys()
     assert {row["run"] for row in rows} <= {

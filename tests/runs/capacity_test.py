@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,9 @@ from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
-from tests.runs.run_test import engine_is_built
+from tests.support import needs
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
-    pytest.mark.skipif(not engine_is_built(), reason="natxy-engine is not built"),
-]
+pytestmark = [*needs.LAB, pytest.mark.long]
 
 
 @pytest.mark.parametrize("entries", [2500, 4096])

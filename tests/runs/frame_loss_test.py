@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,9 @@ from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
-from tests.runs.run_test import engine_is_built
+from tests.support import needs
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
-    pytest.mark.skipif(not engine_is_built(), reason="natxy-engine is not built"),
-]
+pytestmark = needs.LAB
 
 MAXIMUM_FPS = 33_333
 # A little above 60 % of the maximum, which then passes whole. What waited for a core arrives as a burst.

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -19,15 +17,12 @@ import pytest
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 from natxy.system.machine_sysctls import STATE_FILE
-from tests.runs.run_test import engine_is_built, engines_of, is_engine
+from tests.support import needs
+from tests.support.command import HANG_S, command
+from tests.support.processes import engines_of, is_engine
 from tests.support.trials import Kept, begun, kept_trials
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
-    pytest.mark.skipif(not engine_is_built(), reason="natxy-engine is not built"),
-]
-
-KILLS: Final = 20
+pytestmark = needs.LAB
 
 PLAN: Final = """
 name: killed
@@ -49,8 +44,11 @@ class Session:
     """One `natxy run` or `resume`."""
 
     def __init__(self, *arguments: str) -> None:
-        argv = [sys.executable, "-u", "-m", "natxy", *arguments]
-        self._process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        python, *argv = command(*arguments)
+        # -u: each line is read as soon as it is written.
+        self._process = subprocess.Popen(
+            [python, "-u", *argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         self.pid = self._process.pid
 
     def killed(self, trials: int, and_s: float) -> bool:
@@ -62,14 +60,14 @@ class Session:
         engines = engines_of(self.pid) if self._process.poll() is None else []
         self._process.kill()
         self._process.communicate()
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 20
         while any(is_engine(pid) for pid in engines) and time.monotonic() < deadline:
             time.sleep(0.02)
         assert not any(is_engine(pid) for pid in engines), "the engine outlives natxy"
         return self._process.returncode == -signal.SIGKILL
 
     def end(self) -> None:
-        output, _ = self._process.communicate(timeout=120)
+        output, _ = self._process.communicate(timeout=HANG_S)
         assert self._process.returncode == 0, output
 
 
@@ -81,20 +79,21 @@ def left_over(pids: list[int]) -> list[str]:
     return [name for name in namespaces if theirs & set(name.split("-"))] + [pid for pid in held if pid in theirs]
 
 
+@pytest.mark.parametrize("most_kills", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_a_lab_run_killed_at_random_moments_loses_and_repeats_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], most_kills: int
 ) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN)
     moments = random.Random(2544)
     pids: list[int] = []
     kills = outlived = runs = 0
-    while kills < KILLS:
+    while kills < most_kills:
         runs += 1
         folder = tmp_path / f"run{runs}"
         before: list[Kept] = []
         arguments: tuple[str, ...] = ("run", str(plan), "--output", str(folder))
-        while kills < KILLS:
+        while kills < most_kills:
             session = Session(*arguments)
             pids.append(session.pid)
             cut_short = session.killed(moments.randrange(8), moments.uniform(0, 0.6))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,13 +19,9 @@ from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.system.process_owner import Owner
 from natxy.testbeds.namespaces import LabNamespaces
-from tests.runs.run_test import engine_is_built
-from tests.support import hold
+from tests.support import hold, needs
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
-    pytest.mark.skipif(not engine_is_built(), reason="natxy-engine is not built"),
-]
+pytestmark = needs.LAB
 
 ADDED_NS = 20_000_000
 MS_NS = 1_000_000

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,28 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from natxy.engine.program import find_engine
-from natxy.errors import NatxyError
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
+from tests.support import needs
+from tests.support.command import HANG_S, command, natxy
+from tests.support.processes import engines_of, namespaces_of
 
-
-def engine_is_built() -> bool:
-    try:
-        find_engine()
-    except NatxyError:
-        return False
-    return True
-
-
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
-    pytest.mark.skipif(not engine_is_built(), reason="natxy-engine is not built"),
-]
+pytestmark = needs.LAB
 
 PLAN = """
 name: small
-timing: {preset: lab, trial: 200ms}
+timing: {preset: lab, trial: 200ms, max_pause: 20ms, overrun_floor: 20ms}
 repeat: 1
 family: FAMILY
 defaults:
@@ -56,6 +45,7 @@ experiments:
 
 LONG = """
 name: long
+timing: {preset: lab, trial: 60s}
 experiments:
   - name: forwarding
     gateway: linux-forward
@@ -64,21 +54,13 @@ experiments:
 """
 
 
-def command(plan: Path) -> list[str]:
-    return [sys.executable, "-m", "natxy", "run", str(plan), "--output", str(plan.parent / "out")]
-
-
-def namespaces_of(pid: int) -> list[str]:
-    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if f"-{pid}-" in line]
-
-
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 def test_routers_and_nats_are_measured_and_nothing_stays(tmp_path: Path, family: str) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN.replace("FAMILY", family))
-    with subprocess.Popen(command(plan), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        output, _ = process.communicate(timeout=120)
+    argv = command("run", plan, "--output", tmp_path / "out")
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        output, _ = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, output
     assert namespaces_of(process.pid) == []
     run = RunReader(tmp_path / "out").run
@@ -97,39 +79,37 @@ def test_routers_and_nats_are_measured_and_nothing_stays(tmp_path: Path, family:
 
 @contextmanager
 def trial_under_way(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A run that is in the first of its trials of a minute."""
+    """Yields a run that is in the first of its trials, which takes a minute."""
     plan = tmp_path / "plan.yaml"
     plan.write_text(LONG)
-    with subprocess.Popen(command(plan), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    argv = command("run", plan, "--output", tmp_path / "out")
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            deadline = time.monotonic() + 30
-            while not (namespaces_of(process.pid) and engines_of(process.pid)) and time.monotonic() < deadline:
+            deadline = time.monotonic() + HANG_S
+            while frames_offered(process.pid) < 500:
+                assert process.poll() is None, process.communicate()
+                assert time.monotonic() < deadline
                 time.sleep(0.1)
-            # The learning pause of 2 s and the rest of 5 s pass before the first frame.
-            time.sleep(9)
             yield process
         finally:
             process.kill()
 
 
-def engines_of(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children if is_engine(int(child))]
-
-
-def is_engine(pid: int) -> bool:
-    # A process that is listed may be gone before it is looked at.
-    try:
-        return "natxy-engine" in Path(f"/proc/{pid}/cmdline").read_text()
-    except OSError:
-        return False
+def frames_offered(pid: int) -> int:
+    """Returns how many frames the DUT's left interface has received, 0 before there is a DUT."""
+    for namespace in namespaces_of(pid):
+        argv = ["ip", "-n", namespace, "-json", "-statistics", "link", "show", "dev", "dut-left"]
+        shown = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if shown.returncode == 0:
+            return int(json.loads(shown.stdout)[0]["stats64"]["rx"]["packets"])
+    return 0
 
 
 def test_ctrl_c_in_a_trial_ends_within_two_seconds(tmp_path: Path) -> None:
     with trial_under_way(tmp_path) as process:
         process.send_signal(signal.SIGINT)
         started = time.monotonic()
-        process.communicate(timeout=20)
+        process.communicate(timeout=HANG_S)
         assert time.monotonic() - started < 2
     assert process.returncode == 130
     assert namespaces_of(process.pid) == []
@@ -140,7 +120,7 @@ def test_an_engine_that_dies_in_a_trial_is_reported(tmp_path: Path) -> None:
     with trial_under_way(tmp_path) as process:
         (engine,) = engines_of(process.pid)
         os.kill(engine, signal.SIGKILL)
-        output, _ = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=HANG_S)
     assert process.returncode == 5
     died = "natxy-engine ended during trial.run (signal 9)"
     assert died in output
@@ -177,7 +157,7 @@ experiments:
 def test_resets_interrupt_forwarding_for_as_long_as_they_take(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(RESETS)
-    done = subprocess.run(command(plan), capture_output=True, text=True, check=False, timeout=120)
+    done = natxy("run", plan, "--output", tmp_path / "out")
     assert done.returncode == 0, done.stdout + done.stderr
     run = RunReader(tmp_path / "out").run
     for experiment in run.experiments:

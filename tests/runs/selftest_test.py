@@ -14,13 +14,10 @@ import pytest
 
 from natxy.results.reader import RunReader
 from natxy.results.selftest import SelfTest
-from tests.runs.run_test import engine_is_built
+from tests.support import needs
 from tests.support.lab_frames import traces
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="ports need root"),
-    pytest.mark.skipif(not engine_is_built(), reason="natxy-engine is not built"),
-]
+pytestmark = needs.LAB
 
 
 def natxy(*arguments: str, state: Path) -> subprocess.CompletedProcess[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,16 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import asyncssh
-import pytest
 
 from natxy.dut.transport.sysctls import FOLDER
 from natxy.plan.testbeds.machines import SshTarget
-
-PROGRAM = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-needs_sshd = pytest.mark.skipif(
-    PROGRAM is None or os.geteuid() != 0, reason="needs root and sshd (Debian package openssh-server)"
-)
-
+from tests.support import needs
 
 # What natxy keeps on a remote machine is not this machine's, and gone when the daemon is.
 OWN_FOLDER = ["unshare", "--mount", "sh", "-c", f'mkdir -p {FOLDER} && mount -t tmpfs none {FOLDER} && exec "$0" "$@"']
@@ -70,7 +63,7 @@ def running_sshd(
     folder: Path, *, address: str = "127.0.0.1", inside: Sequence[str] = (), programs: Path | None = None
 ) -> Iterator[Sshd]:
     """`inside`: what the daemon is started with, e.g. `ip netns exec NAME`. `programs` come first on its PATH."""
-    assert PROGRAM is not None
+    assert needs.SSHD_PROGRAM is not None
     folder.mkdir(mode=0o700, exist_ok=True)
     # Debian's sshd insists on it; its service makes it at boot.
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
@@ -87,7 +80,7 @@ def running_sshd(
         f"Host gateway\n  HostName {address}\n  Port {port}\n  IdentityFile {folder}/user_key\n"
         f"  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile {folder}/known_hosts\n"
     )
-    argv = [*inside, *OWN_FOLDER, PROGRAM, "-D", "-e", "-f", str(folder / "sshd_config")]
+    argv = [*inside, *OWN_FOLDER, needs.SSHD_PROGRAM, "-D", "-e", "-f", str(folder / "sshd_config")]
     target = SshTarget(host="gateway", user=getpass.getuser(), config=folder / "ssh_config", connect_timeout=5)
     sshd = Sshd(target, folder, argv)
     try:

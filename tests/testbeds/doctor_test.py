@@ -15,7 +15,8 @@ import pytest
 from natxy.doctor.finding import Finding
 from natxy.doctor.remote import probe_places
 from natxy.plan.yaml.loading import load_plan
-from tests.support.sshd import Sshd, needs_sshd, running_sshd
+from tests.support import needs
+from tests.support.sshd import Sshd, running_sshd
 
 HARDWARE = """
 name: hardware
@@ -90,7 +91,7 @@ def test_this_machine_fits_a_terminal_and_ends_with_what_it_can_measure() -> Non
     assert done.returncode == (0 if " 0 missing)." in last_sentence(done.stdout) else 4), done.stdout
 
 
-@needs_sshd
+@needs.SSHD
 def test_a_dut_behind_ssh_is_looked_at(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
     plan = load_plan(written(HARDWARE, tmp_path, sshds, gateway="nftables", addresses="set"))
     ((place, findings),) = probe_places(plan).items()
@@ -105,7 +106,7 @@ def test_a_dut_behind_ssh_is_looked_at(tmp_path: Path, sshds: Mapping[str, Sshd]
     assert {"frequency scaling", "boost", "load", "connection tracking", "nft", "conntrack"} <= found.keys()
 
 
-@needs_sshd
+@needs.SSHD
 def test_what_the_user_set_up_there_need_not_be_known_to_its_kernel(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
     (findings,) = probe_places(load_plan(written(HARDWARE, tmp_path, sshds, gateway=OWN, addresses="keep"))).values()
     found = {finding.name: finding.ok for finding in findings}
@@ -120,7 +121,7 @@ def test_commands_on_this_machine_may_be_for_another_one(tmp_path: Path) -> None
     assert place == "the DUT's commands, this machine"
 
 
-@needs_sshd
+@needs.SSHD
 def test_a_machine_that_cannot_be_reached_is_missing(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
     plan = written(HOSTS, tmp_path, sshds)
     sshds["left"].process.terminate()
@@ -136,7 +137,7 @@ def test_a_machine_that_cannot_be_reached_is_missing(tmp_path: Path, sshds: Mapp
     )
 
 
-@needs_sshd
+@needs.SSHD
 def test_another_system_is_left_to_its_owner(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
     uname = tmp_path / "programs" / "uname"
     uname.write_text("#!/bin/sh\necho OpenBSD 7.4\n")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -11,29 +10,19 @@ import time
 import pytest
 
 from natxy.dut import registry
-from natxy.errors import DutError, PlanError
-from natxy.plan.gateways.linux import IptablesBackend, IptablesConfig
+from natxy.errors import DutError
+from natxy.plan.gateways import IptablesConfig
+from natxy.plan.gateways.iptables import IptablesBackend
 from natxy.plan.model.terms import Kernel
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.system.process_owner import Owner
 from natxy.testbeds.guest.files import find_guest
 from natxy.testbeds.guest.lab import GuestLab
 from natxy.testbeds.namespaces import LabNamespaces
+from tests.support import needs
 from tests.support.lab_frames import IPV4
 
-
-def guest_is_built() -> bool:
-    try:
-        find_guest()
-    except PlanError:
-        return False
-    return True
-
-
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
-    pytest.mark.skipif(not guest_is_built(), reason="user-mode Linux is not ready: make jool"),
-]
+pytestmark = [pytest.mark.serial, needs.NAMESPACES, needs.GUEST]
 
 
 def processes(namespace: str) -> list[str]:

@@ -17,10 +17,10 @@ import pytest
 
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
-from tests.runs.run_test import engine_is_built
-from tests.support.sshd import needs_sshd, running_sshd
+from tests.support import needs
+from tests.support.sshd import running_sshd
 
-pytestmark = [needs_sshd, pytest.mark.skipif(not engine_is_built(), reason="natxy-engine is not built")]
+pytestmark = [needs.SSHD, *needs.LAB]
 
 TESTER, DUT = (f"hw-{os.getpid()}-{name}" for name in ("tester", "dut"))
 MANAGEMENT = "192.0.2.1"

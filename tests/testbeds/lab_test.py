@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -34,9 +33,10 @@ from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.testbeds.lab import NetnsLab
 from natxy.testbeds.namespaces import LabNamespaces, other_labs, remove_stale_labs, stale_labs
+from tests.support import needs
 from tests.support.lab_frames import INSIDE, IPV4, IPV6, OUTSIDE, namespace_of_tester, send_one, traces
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root")
+pytestmark = [pytest.mark.serial, needs.NAMESPACES]
 
 NATS = [
     NftablesConfig(),

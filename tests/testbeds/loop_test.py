@@ -35,13 +35,10 @@ from natxy.results.reader import RunReader
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.testbeds.loop import LoopTestbed
-from tests.runs.run_test import engine_is_built
+from tests.support import needs
 from tests.support.lab_frames import namespace_of_tester, traces
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.skipif(not engine_is_built(), reason="natxy-engine is not built"),
-]
+pytestmark = needs.LAB
 
 PLAN = """
 name: loop

@@ -18,15 +18,10 @@ import pytest
 
 from natxy.results.reader import RunReader
 from natxy.testbeds.host_links import TABLE
-from tests.support.sshd import Sshd, needs_sshd, running_sshd
+from tests.support import needs
+from tests.support.sshd import Sshd, running_sshd
 
-pytestmark = [
-    needs_sshd,
-    pytest.mark.skipif(
-        not (Path("/dev/net/tun").exists() and shutil.which("iperf3") and shutil.which("tayga")),
-        reason="iperf3, tayga or /dev/net/tun is missing",
-    ),
-]
+pytestmark = [needs.SSHD, pytest.mark.serial, needs.programs("iperf3", "tayga"), needs.TUN]
 
 HERE, LEFT, DUT, RIGHT = (f"ends-{os.getpid()}-{name}" for name in ("here", "left", "dut", "right"))
 MANAGEMENT = {LEFT: "192.0.2.1", DUT: "192.0.2.5", RIGHT: "192.0.2.9"}
