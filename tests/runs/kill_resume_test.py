@@ -22,7 +22,9 @@ from tests.support.command import HANG_S, command
 from tests.support.processes import engines_of, is_engine
 from tests.support.trials import Kept, begun, kept_trials
 
-pytestmark = needs.LAB
+pytestmark = [*needs.LAB, pytest.mark.long]
+
+KILLS: Final = 20
 
 PLAN: Final = """
 name: killed
@@ -79,21 +81,20 @@ def left_over(pids: list[int]) -> list[str]:
     return [name for name in namespaces if theirs & set(name.split("-"))] + [pid for pid in held if pid in theirs]
 
 
-@pytest.mark.parametrize("most_kills", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_a_lab_run_killed_at_random_moments_loses_and_repeats_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], most_kills: int
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN)
     moments = random.Random(2544)
     pids: list[int] = []
     kills = outlived = runs = 0
-    while kills < most_kills:
+    while kills < KILLS:
         runs += 1
         folder = tmp_path / f"run{runs}"
         before: list[Kept] = []
         arguments: tuple[str, ...] = ("run", str(plan), "--output", str(folder))
-        while kills < most_kills:
+        while kills < KILLS:
             session = Session(*arguments)
             pids.append(session.pid)
             cut_short = session.killed(moments.randrange(8), moments.uniform(0, 0.6))
