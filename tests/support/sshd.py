@@ -70,9 +70,10 @@ def running_sshd(
     host_key, user_key = (_new_key(folder / name) for name in ("host_key", "user_key"))
     port = _free_port()
     path = os.pathsep.join([*([str(programs)] if programs else []), "/usr/sbin:/usr/bin:/sbin:/bin"])
+    # Debian's bash reads ~/.bashrc for a command from sshd unless it runs within another shell.
     (folder / "sshd_config").write_text(
         f"ListenAddress {address}:{port}\nHostKey {folder}/host_key\nPidFile none\nUsePAM no\nStrictModes no\n"
-        f"AuthorizedKeysFile {folder}/authorized_keys\nPasswordAuthentication no\nSetEnv PATH={path}\n"
+        f"AuthorizedKeysFile {folder}/authorized_keys\nPasswordAuthentication no\nSetEnv PATH={path} SHLVL=2\n"
     )
     (folder / "authorized_keys").write_text(user_key)
     (folder / "known_hosts").write_text(f"[{address}]:{port} {host_key}")
