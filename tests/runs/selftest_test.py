@@ -28,7 +28,10 @@ def natxy(*arguments: str, state: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     ("medium", "ports", "driver"),
-    [(["--medium", "memif"], "memif", "net_memif"), ([], "veth", "net_af_xdp")],
+    [
+        (["--medium", "memif"], "memif", "net_memif"),
+        pytest.param([], "veth", "net_af_xdp", marks=pytest.mark.long),
+    ],
     ids=["memif", "veth"],
 )
 def test_a_tester_learns_its_limits_and_later_runs_know_them(

@@ -24,6 +24,7 @@ SO_RCVBUFFORCE: Final = 33
 # The kernel accounts about 2.3 KiB for a frame of 1518 bytes: room for some thousand frames.
 BUFFER_BYTES: Final = 16 << 20
 QUIET_S: Final = 0.05
+PATIENCE_S: Final = 5.0
 
 
 class Direction(Enum):
@@ -46,11 +47,11 @@ def inside(namespace: str) -> Iterator[None]:
 
 
 @contextmanager
-def captured(namespace: str, interface: str, direction: Direction) -> Iterator[list[Packet]]:
+def captured(namespace: str, interface: str, direction: Direction, *, at_least: int = 0) -> Iterator[list[Packet]]:
     """Yields a list that holds the frames in order once the block has ended.
 
-    Until then they wait in the socket. A frame that the tester has received is there already; the capture ends when
-    none has come for 0.05 s.
+    Until then they wait in the socket. A frame that the tester has received is there already. The capture ends when
+    none has come for 0.05 s, or for 5 s before there are `at_least` so many.
     """
     frames: list[Packet] = []
     with inside(namespace):
@@ -60,7 +61,7 @@ def captured(namespace: str, interface: str, direction: Direction) -> Iterator[l
         capture.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
         capture.bind((interface, ETH_P_ALL))
         yield frames
-        while select.select([capture], [], [], QUIET_S)[0]:
+        while select.select([capture], [], [], QUIET_S if len(frames) >= at_least else PATIENCE_S)[0]:
             data, address = capture.recvfrom(65535)
             own = Direction.OUT if address[2] == socket.PACKET_OUTGOING else Direction.IN
             frame = Ether(data)
