@@ -16,6 +16,7 @@ from tests.support import needs
 
 pytestmark = [
     *needs.LAB,
+    pytest.mark.long,
     pytest.mark.skipif(not (takes_module("jool") or needs.guest_is_built()), reason="no Jool: make jool"),
 ]
 
