@@ -61,7 +61,7 @@ def test_missing_program(sshd: Sshd) -> None:
 
 def test_program_without_an_end_is_given_up(sshd: Sshd) -> None:
     with SshTransport(sshd.target) as transport:
-        with pytest.raises(DutError, match=r"gave no end within 0\.5 s"):
+        with pytest.raises(DutError, match=r"did not end within 0\.5 s"):
             transport.run(["sleep", "2"], timeout_s=0.5)
         assert transport.run(["echo", "on"]).stdout == "on\n"
 

@@ -13,8 +13,8 @@ from natxy.calibration.measure import measure
 from natxy.calibration.plan import Wiring, cases
 from natxy.calibration.scale import Scale
 from natxy.calibration.stall import StallingListener
-from natxy.plan.gateways import TablePolicy
-from natxy.procedures.registry import PROCEDURES
+from natxy.plan.gateways.limits import TablePolicy
+from natxy.plan.procedures import DECLARATIONS
 from tests.support import needs
 from tests.support.command import natxy
 

@@ -17,7 +17,7 @@ from natxy.engine.client import EngineClient
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborSide, NeighborsResolve, PortsOpen
 from natxy.engine.messages.requests import TrialLimits
-from natxy.plan.gateways import NftablesConfig
+from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import Family
 from natxy.plan.testbeds.lab import LabConfig

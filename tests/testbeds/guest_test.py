@@ -11,8 +11,7 @@ import pytest
 
 from natxy.dut import registry
 from natxy.errors import DutError
-from natxy.plan.gateways import IptablesConfig
-from natxy.plan.gateways.iptables import IptablesBackend
+from natxy.plan.gateways.linux import IptablesBackend, IptablesConfig
 from natxy.plan.model.terms import Kernel
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.system.process_owner import Owner
