@@ -33,7 +33,7 @@ cd "$work"
 # exactly the same version, which stays in the archive as long as the program does.
 quietly() { "$@" >> log 2>&1 || { tail -n 40 log >&2; exit 1; }; }
 source_version() { apt-cache madison linux-source-6.1 | awk -v "kernel=$kernel-" 'index($3, kernel) == 1 {print $3; exit}'; }
-[ -n "$(source_version)" ] || apt-get update -qq
+[ -n "$(source_version)" ] || quietly apt-get update
 [ -n "$(source_version)" ] || { echo "make jool: Debian's archive has no linux-source-6.1 with version $kernel" >&2; exit 1; }
 
 echo "building Jool $jool for user-mode Linux $kernel, about a minute"

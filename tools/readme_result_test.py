@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from natxy.results.reader import RunReader
-from tests.sample_runs import SampleRun, Sought
+from tests.support.sample_runs import SampleRun, Sought
 from tools.readme_result import PAGE, result_rows
 from tools.speed_tables import put
 

@@ -12,7 +12,7 @@ from natxy.plan.model.units import Unit
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, State, TrialKind
 from natxy.results.store import timestamp
-from tests.sample_runs import SampleRun, result
+from tests.support.sample_runs import SampleRun, result
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from natxy.cli import app
 from natxy.report.words import states
-from tests.sample_runs import SampleRun, Sought, quickstart
+from tests.support.sample_runs import SampleRun, Sought, quickstart
 
 
 def compare(*folders: Path, form: str | None = None) -> Result:

@@ -14,8 +14,8 @@ from natxy.cli import app
 from natxy.report.walk import every_trial
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from tests.sample_runs import HOSTILE, hostile, quickstart
-from tests.sample_sweeps import sweeps
+from tests.support.sample_runs import HOSTILE, hostile, quickstart
+from tests.support.sample_sweeps import sweeps
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from natxy.cli import app
-from tests.sample_runs import quickstart
+from tests.support.sample_runs import quickstart
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
 from natxy.results.selftest import Ceiling, SelfTest, Variant, save, state_folder, stored
 from natxy.results.tester import Tester
-from tests.sample_runs import quickstart
+from tests.support.sample_runs import quickstart
 
 TESTER = Tester(host="vm", processor="EPYC", ports="veth", driver="net_af_xdp", queues=1, workers=1)
 

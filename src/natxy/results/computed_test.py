@@ -13,7 +13,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Ratio, ratio, summarize
 from natxy.results.sweeps import as_number, sweep_groups, sweeps
-from tests.sample_sweeps import sweeps as sample
+from tests.support.sample_sweeps import sweeps as sample
 
 
 @pytest.fixture(scope="module")

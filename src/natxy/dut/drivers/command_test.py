@@ -54,6 +54,7 @@ def test_readiness_is_waited_for(tmp_path: Path) -> None:
     assert len(tries.read_text()) == 3
 
 
+@pytest.mark.usefixtures("virtual_time")
 def test_readiness_that_never_comes() -> None:
     dut = gateway(wait_ready=shell("echo booting; exit 7"), timeout="1s")
     with pytest.raises(DutError, match=r"not ready within 1 s: .* exit code 7; it printed: booting"):
@@ -106,6 +107,7 @@ def test_table_is_seen_to_be_empty(tmp_path: Path) -> None:
     assert dut.describe().settings["verified empty by"] == f"cat {table}"
 
 
+@pytest.mark.usefixtures("virtual_time")
 def test_table_that_stays_full() -> None:
     dut = gateway(stateful=True, clear=[["true"]], count=["echo", "3"], timeout="1s")
     with pytest.raises(DutError, match="still counts 3 connections"):

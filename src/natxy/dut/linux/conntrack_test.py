@@ -14,6 +14,8 @@ from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, PlanError
 from natxy.system.machine_sysctls import MachineSysctls
 
+pytestmark = pytest.mark.usefixtures("virtual_time")
+
 NETWORKS = (ip_network("198.18.0.0/15"),)
 OF_TEST = "udp      17 29 src=198.18.0.2 dst=198.19.0.2 sport=1 dport=2 src=198.19.0.2 dst=198.19.0.1 sport=2 dport=1\n"
 OF_ITS_OWN = "tcp      6 300 ESTABLISHED src=192.0.2.2 dst=192.0.2.1 sport=3 dport=22 src=192.0.2.1 dst=192.0.2.2\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 from natxy.report.charts.series import series_chart
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, TrialRecord
-from tests.sample_runs import SampleRun, Sought
+from tests.support.sample_runs import SampleRun, Sought
 
 
 def measured(folder: Path) -> ExperimentRecord:

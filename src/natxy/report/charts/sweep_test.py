@@ -11,7 +11,7 @@ from natxy.report.charts.still import page_svg
 from natxy.report.charts.sweep import sweep_chart
 from natxy.results.reader import RunReader
 from natxy.results.sweeps import Sweep, sweeps
-from tests.sample_sweeps import sweeps as sample
+from tests.support.sample_sweeps import sweeps as sample
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from natxy.report.page.cards import cards
 from natxy.results.reader import RunReader
-from tests.sample_runs import quickstart
-from tests.sample_sweeps import sweeps
+from tests.support.sample_runs import quickstart
+from tests.support.sample_sweeps import sweeps
 
 
 def test_an_experiment_has_a_card_with_its_spread(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from natxy.errors import PlanError
 from natxy.report.page.html import write_report
 from natxy.report.page.live_charts import source_hash
 from natxy.results.records import RunState
-from tests.sample_runs import HOSTILE, SampleRun, Sought, hostile, quickstart
-from tests.sample_sweeps import sweeps
+from tests.support.sample_runs import HOSTILE, SampleRun, Sought, hostile, quickstart
+from tests.support.sample_sweeps import sweeps
 
 VOID = {"meta", "link", "br", "img", "hr"}
 

@@ -10,7 +10,7 @@ from natxy.report.tables.foreign_frames import corrupt_frames, foreign_frames
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, State, TrialKind
 from natxy.results.store import timestamp
-from tests.sample_runs import SampleRun, Sought, quickstart, result
+from tests.support.sample_runs import SampleRun, Sought, quickstart, result
 
 
 def test_foreign_frames_are_added_up_by_port_and_kind_in_plain_words(tmp_path: Path) -> None:

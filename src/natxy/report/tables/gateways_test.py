@@ -13,7 +13,7 @@ from natxy.report.tables.table import Table
 from natxy.results.gateways import side_by_side
 from natxy.results.reader import RunReader
 from natxy.results.records import State
-from tests.sample_runs import SampleRun, Sought
+from tests.support.sample_runs import SampleRun, Sought
 
 GATEWAYS: tuple[tuple[str, dict[str, Any], float, float], ...] = (
     ("nftables", {"udp_timeout_s": 120}, 180e3, 150e3),

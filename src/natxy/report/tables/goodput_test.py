@@ -13,7 +13,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import State
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
-from tests.sample_runs import SampleRun
+from tests.support.sample_runs import SampleRun
 
 
 def tables(folder: Path, *experiments: dict[str, Any], **head: Any) -> list[Table]:

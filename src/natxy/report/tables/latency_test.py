@@ -6,8 +6,8 @@ from pathlib import Path
 from natxy.report.page.cards import cards
 from natxy.report.tables.latency import latency_tables
 from natxy.results.reader import RunReader
-from tests.sample_runs import SampleRun, Sought, measured_latency
-from tests.sample_sweeps import sweeps
+from tests.support.sample_runs import SampleRun, Sought, measured_latency
+from tests.support.sample_sweeps import sweeps
 
 
 def test_both_latencies_stand_side_by_side_for_each_direction(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from natxy.plan.written import Plan
 from natxy.report.tables.published_figures import published_figures
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from tests.sample_runs import quickstart
+from tests.support.sample_runs import quickstart
 
 PLAN = {
     "name": "compared",

@@ -9,7 +9,7 @@ from natxy.report.tables import results as results_tables
 from natxy.report.tables.table import Table
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from tests.sample_runs import SampleRun, Sought, measured_latency, quickstart
+from tests.support.sample_runs import SampleRun, Sought, measured_latency, quickstart
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
-from tests.sample_runs import SampleRun, Sought, quickstart
-from tests.sample_sweeps import sweeps
+from tests.support.sample_runs import SampleRun, Sought, quickstart
+from tests.support.sample_sweeps import sweeps
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import pytest
 
 from natxy.report.text.figure_rows import run_rows, to_csv
 from natxy.results.reader import RunReader
-from tests.sample_runs import SampleRun, Sought
-from tests.sample_sweeps import sweeps
+from tests.support.sample_runs import SampleRun, Sought
+from tests.support.sample_sweeps import sweeps
 
 
 @pytest.fixture(scope="module")

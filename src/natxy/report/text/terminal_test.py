@@ -9,7 +9,7 @@ from rich.console import Console
 
 from natxy.report.text.terminal import render
 from natxy.results.reader import RunReader
-from tests.sample_runs import HOSTILE, hostile, quickstart
+from tests.support.sample_runs import HOSTILE, hostile, quickstart
 
 
 def printed(folder: Path, width: int, *, list_deviations: bool = True) -> str:

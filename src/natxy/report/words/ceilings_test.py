@@ -19,7 +19,7 @@ from natxy.results.ceilings_test import FOUND, TESTER, ceiling
 from natxy.results.reader import RunReader
 from natxy.results.selftest import SelfTest, Variant
 from natxy.results.store import RESULTS_FILE
-from tests.sample_runs import quickstart
+from tests.support.sample_runs import quickstart
 
 
 def measured_after(folder: Path, found: SelfTest | None) -> Path:

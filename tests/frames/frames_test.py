@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every variant of test frame, captured on a real veth and judged by Scapy: each field and each checksum."""
+
+from __future__ import annotations
+
+import itertools
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+import pytest
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import (
+    AddressField,
+    EstablishRequest,
+    FlowSpace,
+    FrameFormat,
+    PortField,
+    Selection,
+    StreamKind,
+    StreamSpec,
+    TrialRequest,
+    ValidateRequest,
+)
+from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.plan.model.terms import Family
+from tests.support import needs
+from tests.support.captured_frames import FourTuple, judge, signature_of, tuple_of
+from tests.support.nat_bed import AT_LEISURE, NatBed
+
+pytestmark = needs.LAB
+
+Address = IPv4Address | IPv6Address
+
+FRAMES = 200
+TTL = 61
+
+
+def field(base: Address, varies: bool, family: Family) -> AddressField:
+    """With `varies`: 300 values, of the last 16 bits (IPv4) or of bits 96 to 111 (IPv6), behind the next hop."""
+    if not varies:
+        return AddressField(address=base)
+    if family == Family.IPV4:
+        return AddressField(address=base, min=0x0101, max=0x0101 + 299)
+    behind = ip_address(str(base).replace("2001:2::", "2001:2:0:1::").replace("2001:2:0:8000::", "2001:2:0:8001::"))
+    return AddressField(address=behind, low_bit=16, min=0xFF00, max=0xFF00 + 255)
+
+
+def values(field: AddressField) -> set[str]:
+    if field.min is None or field.max is None:
+        return {str(field.address)}
+    mask = ((1 << field.max.bit_length()) - 1) << field.low_bit
+    base = int(field.address) & ~mask
+    return {str(type(field.address)(base | v << field.low_bit)) for v in range(field.min, field.max + 1)}
+
+
+def space(bed: NatBed, varied_addresses: bool, varied_ports: bool, source: Side = Side.LEFT) -> FlowSpace:
+    near, far = (bed.links.left, bed.links.right) if source == Side.LEFT else (bed.links.right, bed.links.left)
+    return FlowSpace(
+        source_address=field(near.tester.ip, varied_addresses, bed.family),
+        destination_address=field(far.tester.ip, varied_addresses, bed.family),
+        source_port=PortField(min=1024, max=65535) if varied_ports else PortField(min=4444, max=4444),
+        destination_port=PortField(min=1, max=49151) if varied_ports else PortField(min=53, max=53),
+    )
+
+
+def frame_format(bed: NatBed, size: int | None = None, dont_fragment: bool = False) -> FrameFormat:
+    smallest = 64 if bed.family == Family.IPV4 else 84
+    return FrameFormat(size=size or smallest, ttl=TTL, dont_fragment=dont_fragment)
+
+
+def swapped(flow: FourTuple) -> FourTuple:
+    return flow[1], flow[0], flow[3], flow[2]
+
+
+def check(frames: list[Packet], result: TrialResult, flows: FlowSpace) -> None:
+    """All sent frames are there, each sequence number once, all fields within the flow space."""
+    assert result.verdict == Verdict.PASS, result.reason
+    assert sorted(signature_of(frame).sequence for frame in frames) == list(range(len(frames)))
+    assert {signature_of(frame).run_id for frame in frames} == {result.run_id}
+    sources, destinations = values(flows.source_address), values(flows.destination_address)
+    for source, destination, source_port, destination_port in map(tuple_of, frames):
+        assert source in sources
+        assert destination in destinations
+        assert flows.source_port.min <= source_port <= flows.source_port.max
+        assert flows.destination_port.min <= destination_port <= flows.destination_port.max
+
+
+VARIATION = list(itertools.product([False, True], repeat=2))
+
+
+@pytest.mark.parametrize("selection", list(Selection))
+@pytest.mark.parametrize("size", [None, 65, 128, 1280, 1518])
+def test_sizes_and_selections(bed: NatBed, size: int | None, selection: Selection) -> None:
+    if size == 65 and bed.family == Family.IPV6:
+        size = 85
+    flows = space(bed, varied_addresses=True, varied_ports=True)
+    frame = frame_format(bed, size, dont_fragment=size == 128)
+    stream = StreamSpec(
+        name="forward", source=Side.LEFT, frame=frame, rate_fps=20_000, frames=FRAMES, flows=flows, selection=selection
+    )
+    bed.gateway.clear()
+    with bed.sent(Side.LEFT) as frames:
+        result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=5, drain_s=0.2, limits=AT_LEISURE))
+    assert len(frames) == FRAMES
+    check(frames, result, flows)
+    for captured_frame in frames:
+        judge(captured_frame, bed.family, frame.size, Side.LEFT, ttl=TTL, dont_fragment=frame.dont_fragment)
+    if selection == Selection.ENUMERATE:
+        assert len(set(map(tuple_of, frames))) == FRAMES
+    assert len({tuple_of(frame)[0] for frame in frames}) > 50
+
+
+@pytest.mark.parametrize(("varied_addresses", "varied_ports"), VARIATION)
+def test_stateless_directions(bed: NatBed, varied_addresses: bool, varied_ports: bool) -> None:
+    """Forward from the initiator's side; the way back is not opened by the NAT, so only its sending is judged."""
+    for side in (Side.LEFT, Side.RIGHT):
+        flows = space(bed, varied_addresses, varied_ports, side)
+        stream = StreamSpec(
+            name="stateless", source=side, frame=frame_format(bed), rate_fps=20_000, frames=FRAMES, flows=flows
+        )
+        bed.gateway.clear()
+        with bed.sent(side) as frames:
+            result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=6, drain_s=0.2, limits=AT_LEISURE))
+        assert len(frames) == FRAMES
+        check(frames, result, flows)
+        for frame in frames:
+            judge(frame, bed.family, stream.frame.size, side, ttl=TTL)
+
+
+@pytest.mark.parametrize(("varied_addresses", "varied_ports"), VARIATION)
+def test_both_phases_in_both_directions(bed: NatBed, varied_addresses: bool, varied_ports: bool) -> None:
+    flows = space(bed, varied_addresses, varied_ports)
+    connections = FRAMES if varied_addresses or varied_ports else 1
+    initiator = StreamSpec(
+        name="phase 1",
+        source=Side.LEFT,
+        frame=frame_format(bed),
+        rate_fps=20_000,
+        frames=connections,
+        flows=flows,
+        selection=Selection.ENUMERATE,
+    )
+    size = initiator.frame.size
+    bed.gateway.clear()
+
+    with (
+        bed.sent(Side.LEFT) as offered,
+        bed.forwarded(Side.RIGHT) as translated,
+    ):
+        result = bed.engine.establish(EstablishRequest(stream=initiator, seed=7, drain_s=0.2, limits=AT_LEISURE))
+    check(offered, result, flows)
+    assert result.established == connections
+    assert bed.gateway.count() == connections
+    for frame in offered:
+        judge(frame, bed.family, size, Side.LEFT, ttl=TTL)
+    tuples = {signature_of(frame).sequence: tuple_of(frame) for frame in offered}
+    assert len(set(tuples.values())) == connections
+    outside = {signature_of(frame).sequence: tuple_of(frame) for frame in translated}
+    # The gateway really translates: the responder sees its address, not the initiator's.
+    assert {flow[0] for flow in outside.values()} == {str(bed.links.right.dut.ip)}
+
+    with bed.sent(Side.RIGHT) as replies:
+        validation = bed.engine.validate(
+            ValidateRequest(frame=frame_format(bed), rate_fps=20_000, seed=8, drain_s=0.2, limits=AT_LEISURE)
+        )
+    assert validation.verdict == Verdict.PASS, validation.reason
+    for frame in replies:
+        judge(frame, bed.family, size, Side.RIGHT, ttl=TTL)
+    assert sorted(map(tuple_of, replies)) == sorted(map(swapped, outside.values()))
+
+    forward = StreamSpec(
+        name="forward",
+        source=Side.LEFT,
+        kind=StreamKind.CONNECTIONS,
+        frame=frame_format(bed),
+        rate_fps=20_000,
+        frames=2 * connections,
+    )
+    reverse = forward.model_copy(update={"name": "reverse", "source": Side.RIGHT, "kind": StreamKind.REPLIES})
+    with (
+        bed.sent(Side.LEFT) as sent_left,
+        bed.sent(Side.RIGHT) as sent_right,
+    ):
+        result = bed.engine.run_trial(TrialRequest(streams=[forward, reverse], seed=9, drain_s=0.2, limits=AT_LEISURE))
+    assert result.verdict == Verdict.PASS, result.reason
+    assert bed.gateway.count() == connections
+    for frame in sent_left:
+        judge(frame, bed.family, size, Side.LEFT, ttl=TTL)
+    for frame in sent_right:
+        judge(frame, bed.family, size, Side.RIGHT, ttl=TTL)
+    # Round and round: every connection twice.
+    assert sorted(map(tuple_of, sent_left)) == sorted([*tuples.values()] * 2)
+    assert sorted(map(tuple_of, sent_right)) == sorted([*map(swapped, outside.values())] * 2)
+    assert all(Ether in frame for frame in sent_left)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands over ssh, against a real sshd on loopback."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.drivers.linux import LinuxForwardGateway, NftablesGateway
+from natxy.dut.transport.hotplug import HotPlug
+from natxy.dut.transport.ssh import SshTransport
+from natxy.errors import DutError
+from natxy.plan.gateways.linux import LinuxForwardConfig, NftablesConfig
+from natxy.plan.testbeds.machines import DutLocation, SshTarget
+from natxy.testbeds.cabled import CabledTestbed
+from tests.support import needs
+from tests.support.lab_frames import IPV4
+from tests.support.sshd import Sshd, running_sshd
+
+pytestmark = needs.SSHD
+
+
+@pytest.fixture
+def sshd(tmp_path: Path) -> Iterator[Sshd]:
+    with running_sshd(tmp_path / "sshd") as running:
+        yield running
+
+
+def test_arguments_input_and_output_arrive_as_they_are(sshd: Sshd) -> None:
+    odd = ["a b", "$HOME", "'", '"', "*", ";true", "", "ä\n"]
+    with SshTransport(sshd.target) as transport:
+        done = transport.run(["printf", "%s|", *odd])
+        assert done.stdout == "".join(f"{word}|" for word in odd)
+        done = transport.run(["sh", "-c", "cat; echo said >&2; exit 3"], input="given", check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (3, "given", "said\n")
+        assert transport.run(["cat"]).stdout == ""
+
+
+def test_all_commands_share_a_connection(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        ends = {transport.run(["sh", "-c", "echo $SSH_CONNECTION"]).stdout for _ in range(3)}
+        assert len(ends) == 1
+
+
+def test_failure_says_what_the_program_said(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match="exit code 3; it printed: no"):
+        transport.run(["sh", "-c", "echo no >&2; exit 3"])
+
+
+def test_missing_program(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        with pytest.raises(DutError, match="natxy-no-such-program is not installed there"):
+            transport.run(["natxy-no-such-program"], check=False)
+        assert transport.run(["echo", "on"]).stdout == "on\n"
+
+
+def test_program_without_an_end_is_given_up(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        with pytest.raises(DutError, match=r"did not end within 0\.5 s"):
+            transport.run(["sleep", "2"], timeout_s=0.5)
+        assert transport.run(["echo", "on"]).stdout == "on\n"
+
+
+def test_program_killed_by_a_signal_failed(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        assert transport.run(["sh", "-c", "kill -9 $$"], check=False).returncode == -9
+
+
+def test_prefix_for_root(sshd: Sshd) -> None:
+    target = sshd.target.model_copy(update={"as_root": ["env", "WHO=root"]})
+    with SshTransport(target) as transport:
+        assert transport.run(["sh", "-c", "echo $WHO"]).stdout == "root\n"
+
+
+def test_commands_from_two_threads(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        slow = threading.Thread(target=transport.run, args=(["sleep", "1"],))
+        started = time.monotonic()
+        slow.start()
+        transport.run(["true"])
+        assert slow.is_alive(), time.monotonic() - started
+        slow.join()
+
+
+def test_unknown_host_key(sshd: Sshd) -> None:
+    sshd.known_hosts("")
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match=r"known_hosts.*fingerprint"):
+        transport.run(["true"])
+
+
+def test_changed_host_key(sshd: Sshd) -> None:
+    host, _, _ = (sshd.folder / "known_hosts").read_text().partition(" ")
+    sshd.known_hosts(f"{host} {(sshd.folder / 'authorized_keys').read_text()}")
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match=r"known_hosts.*fingerprint"):
+        transport.run(["true"])
+
+
+def test_refused_login(sshd: Sshd) -> None:
+    sshd.authorized_keys("")
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match=r"login was refused.*BatchMode=yes"):
+        transport.run(["true"])
+
+
+def test_nobody_listens(sshd: Sshd) -> None:
+    sshd.process.terminate()
+    sshd.process.wait(timeout=10)
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match=r"refused|Connect call failed"):
+        transport.run(["true"])
+
+
+def test_no_answer() -> None:
+    # Discard-only addresses (RFC 6666) answer nothing; a machine without IPv6 says at once that they are unreachable.
+    target = SshTarget(host="100::1", connect_timeout=0.3)
+    with SshTransport(target) as transport, pytest.raises(DutError, match=r"no answer within 0\.3 s|unreachable"):
+        transport.run(["true"])
+
+
+def test_broken_configuration(sshd: Sshd) -> None:
+    (sshd.folder / "ssh_config").write_text("Port many\n")
+    with SshTransport(sshd.target) as transport, pytest.raises(DutError, match="ssh configuration"):
+        transport.run(["true"])
+
+
+def test_lost_connection_is_told_and_made_anew(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        with pytest.raises(DutError, match="connection was lost"):
+            transport.run(["sh", "-c", "kill -9 $PPID; sleep 5"])
+        assert transport.run(["echo", "back"]).stdout == "back\n"
+
+
+class DutAlone(CabledTestbed):
+    def _take_ends(self) -> None:
+        pass
+
+    def description(self) -> dict[str, str]:
+        return {}
+
+
+def test_settings_are_given_back_by_the_run_after_a_killed_one(tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    # Keeps each setting in a file, so that nothing of this machine changes.
+    settings = tmp_path / "settings"
+    settings.mkdir()
+    (programs / "sysctl").write_text(
+        f'#!/bin/sh\ncd {settings}\n[ $1 = -qw ] || exec cat "$2"\necho "${{2#*=}}" > "${{2%%=*}}"\n'
+    )
+    (programs / "nft").write_text("#!/bin/sh\n")
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    before = {
+        "net.ipv4.ip_forward": "0",
+        "net.ipv6.conf.all.forwarding": "1",
+        "net.netfilter.nf_conntrack_max": "262144",
+        "net.netfilter.nf_conntrack_buckets": "65536",
+        "net.netfilter.nf_conntrack_udp_timeout": "30",
+        "net.netfilter.nf_conntrack_udp_timeout_stream": "120",
+    }
+    for name, value in before.items():
+        (settings / name).write_text(f"{value}\n")
+
+    def in_force() -> dict[str, str]:
+        return {name: (settings / name).read_text().strip() for name in before}
+
+    config = NftablesConfig(conntrack_max=5, hash_size=6, udp_timeout_s=7, udp_stream_timeout_s=8)
+    with running_sshd(tmp_path / "second", programs=programs) as dut:
+        with SshTransport(dut.target) as killed:
+            gateway = NftablesGateway(config, killed, DutInterfaces("a", "b"), IPV4)
+            gateway.apply()
+            gateway.apply()
+            assert [*in_force().values()] == ["1", "1", "5", "6", "7", "8"]
+        with DutAlone(DutLocation(ssh=dut.target, left="a", right="b")) as testbed:
+            assert in_force() == before
+            gateway = NftablesGateway(config, testbed.transport, testbed.interfaces, IPV4)
+            gateway.apply()
+            assert [*in_force().values()] == ["1", "1", "5", "6", "7", "8"]
+            gateway.remove()
+            assert in_force() == before
+            assert testbed.transport.run(["ls", "/var/run/natxy/sysctls"]).stdout == ""
+
+
+def test_cores_leave_service_and_come_back_also_after_a_killed_run(sshd: Sshd, tmp_path: Path) -> None:
+    cpus = tmp_path / "cpu"
+    for core in range(1, 4):
+        (cpus / f"cpu{core}").mkdir(parents=True)
+        (cpus / f"cpu{core}" / "online").write_text("1")
+    (cpus / "online").write_text("0-3\n")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    # As the kernel does: the list follows the switches.
+    (programs / "tee").write_text(
+        f'#!/bin/sh\n/usr/bin/tee "$@"\ncd {cpus}\nlist=0\nfor core in 1 2 3; do\n'
+        "[ $(cat cpu$core/online) = 1 ] && list=$list,$core\ndone\necho $list > online\n"
+    )
+    (programs / "tee").chmod(0o755)
+    kept = str(tmp_path / "run" / "cores")
+    with running_sshd(tmp_path / "second", programs=programs) as second:
+        with SshTransport(second.target) as killed:
+            plug = HotPlug(killed, str(cpus), kept)
+            plug.use([0, 1])
+            assert plug.cores() == (0, 1)
+        with SshTransport(second.target) as transport:
+            plug = HotPlug(transport, str(cpus), kept)
+            plug.give_back()
+            assert plug.cores() == (0, 1, 2, 3)
+            assert transport.run(["test", "-e", kept], check=False).returncode == 1
+
+
+def test_linux_gateways_cores_are_set_by_hot_plug(sshd: Sshd, tmp_path: Path) -> None:
+    cpus = tmp_path / "cpu"
+    cpus.mkdir()
+    (cpus / "online").write_text("0-1\n")
+    with SshTransport(sshd.target) as transport:
+        transport.hot_plug = HotPlug(transport, str(cpus), str(tmp_path / "kept"))
+        gateway = LinuxForwardGateway(LinuxForwardConfig(), transport, DutInterfaces("lo", "lo"), IPV4)
+        gateway.set_cores([0, 1])
+        with pytest.raises(DutError, match="no core 2 in service, but 0, 1"):
+            gateway.set_cores([0, 1, 2])
+        assert gateway.describe().settings["cores in service"] == "0, 1"

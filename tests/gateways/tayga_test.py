@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translation between families by a real gateway: frames go through Tayga both ways, and nothing stays."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from natxy.results.reader import RunReader
+from natxy.results.records import RunState, State
+from tests.support import needs
+
+pytestmark = [*needs.LAB, needs.programs("tayga"), needs.TUN]
+
+PLAN = """
+name: tayga
+timing: {preset: lab, trial: 200ms, max_pause: 20ms, overrun_floor: 20ms}
+repeat: 1
+defaults:
+  procedure: throughput
+  search: {min_rate: 1k, max_rate: 2k, error: 1k}
+  # Tayga shares its core with the kernel here.
+  max_invalid: 20
+  loss_tolerance: 5%
+experiments:
+  - {name: missing, gateway: {driver: map646, program: no-map646}, translation: siit}
+  - {name: siit, gateway: tayga, translation: siit, cores: 1}
+  - {name: nat46, gateway: tayga, translation: nat46}
+  - {name: nat64, gateway: tayga-netfilter, translation: nat64, connections: 1k, phase1_rate: 1k}
+"""
+
+
+def left_behind() -> list[str]:
+    return sorted(path.name for path in Path("/run").glob("natxy-tayga-*"))
+
+
+def test_frames_are_translated_both_ways(tmp_path: Path) -> None:
+    before = left_behind()
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    argv = ["-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
+    done = subprocess.run([sys.executable, *argv], capture_output=True, text=True, timeout=180)
+    # One was skipped.
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert left_behind() == before
+    run = RunReader(tmp_path / "out").run
+    assert run.state == RunState.DONE
+    missing, *others = run.experiments
+    assert missing.state == State.SKIPPED
+    assert "no-map646 not found" in missing.reason
+    for experiment in others:
+        assert experiment.state == State.DONE
+        assert experiment.statistics is not None
+        assert experiment.statistics.median >= 1000
+    described = {experiment.name: experiment.dut or {} for experiment in others}
+    assert "map 198.18.0.2 2001:2::2" in described["siit"]["configuration"]
+    assert "dev natxy-tayga" in described["nat46"]["configuration"]
+    assert "snat to 198.19.0.1" in described["nat64"]["configuration"]
+    assert described["nat64"]["settings"]["net.netfilter.nf_conntrack_max"]

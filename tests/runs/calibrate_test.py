@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every procedure against the reference gateway, in trials as short as they can be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from natxy.calibration.case import INVALID, Reading, Standing
+from natxy.calibration.measure import measure
+from natxy.calibration.plan import Wiring, cases
+from natxy.calibration.scale import Scale
+from natxy.calibration.stall import StallingListener
+from natxy.plan.gateways.limits import TablePolicy
+from natxy.plan.procedures import DECLARATIONS
+from tests.support import needs
+from tests.support.command import natxy
+
+pytestmark = [*needs.LAB, needs.REFERENCE, needs.cores(2)]
+
+# Counts of what the gateway does to frames and connections at rates far below what any machine manages.
+UNDISTURBED = {
+    "duplicates", "wrong-ports", "wrong-checksums", "not-established", "stalled-tester",
+    *(f"table-capacity-{policy}" for policy in TablePolicy),
+}  # fmt: skip
+
+SCALE = Scale(rate_fps=50_000, trial_s=0.2, connections=2000, width=1 / 20)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
+    chosen = cases(Wiring.MEMIF, SCALE)
+    return measure(chosen, SCALE, Wiring.MEMIF, tmp_path_factory.mktemp("calibration"), StallingListener(chosen))
+
+
+@pytest.mark.long
+def test_what_is_measured_is_true(found: list[Reading]) -> None:
+    """A machine with something else to do may disturb some of it each time."""
+    assert [reading for reading in found if reading.standing == Standing.WRONG] == []
+    assert len([reading for reading in found if reading.ok]) > len(found) / 2
+
+
+@pytest.mark.long
+def test_what_no_busy_machine_disturbs_is_true(found: list[Reading]) -> None:
+    core = [reading for reading in found if reading.case in UNDISTURBED]
+    assert {reading.case for reading in core} == UNDISTURBED
+    assert [reading for reading in core if not reading.ok] == []
+
+
+@pytest.mark.long
+def test_every_procedure_is_measured(found: list[Reading]) -> None:
+    by_frames = {name for name, declaration in DECLARATIONS.items() if not declaration.between_hosts}
+    assert {reading.procedure for reading in found} == by_frames
+
+
+@pytest.mark.long
+def test_a_stalled_tester_blames_itself(found: list[Reading]) -> None:
+    (stalled,) = [reading for reading in found if reading.what.endswith(INVALID)]
+    assert stalled.measured == 100
+
+
+def test_the_command_prints_what_it_found(tmp_path: Path) -> None:
+    only = [word for case in ("duplicates", "wrong-checksums") for word in ("--only", case)]
+    done = natxy("calibrate", "--json", *only, "--output", tmp_path / "run")
+    rows = json.loads(done.stdout)
+    assert {"procedure", "figure", "what", "truth", "measured", "error", "ok"} <= rows[0].keys()
+    assert {row["run"] for row in rows} <= {
+        str(tmp_path / "run"),
+        *(str(tmp_path / f"run/again-{n}") for n in (2, 3, 4)),
+    }
+    assert [row["figure"] for row in rows] == ["lost", "duplicate", "corrupt", "received"]
+    assert [row["case"] for row in rows] == ["duplicates"] * 2 + ["wrong-checksums"] * 2
+    assert done.returncode == (0 if all(row["ok"] for row in rows) else 3), done.stderr

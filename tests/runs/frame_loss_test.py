@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frame loss rate of real frames: the curve of a gateway that lets a known number of them through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.results.reader import RunReader
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
+from tests.support import needs
+
+pytestmark = needs.LAB
+
+MAXIMUM_FPS = 33_333
+# A little above 60 % of the maximum, which then passes whole. What waited for a core arrives as a burst.
+LIMIT_FPS = 20_400
+BURST_FRAMES = 400
+TRIAL_S = 0.5
+# A gateway whose core has other work loses frames elsewhere.
+TOLERANCE_PERCENT = 5
+
+LIMITER: dict[str, Any] = {
+    "driver": "command",
+    "apply": [
+        ["sysctl", "-qw", "net.ipv4.ip_forward=1"],
+        ["nft", "add table ip limiter"],
+        ["nft", "add chain ip limiter through { type filter hook forward priority 0; }"],
+        [
+            "nft",
+            f"add rule ip limiter through limit rate over {LIMIT_FPS}/second burst {BURST_FRAMES} packets counter drop",
+        ],
+    ],
+    "remove": [["nft", "add table ip limiter; delete table ip limiter"]],
+}
+
+
+def test_a_limiters_curve_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    timing = {"preset": "lab", "trial": TRIAL_S, "max_pause": "20ms", "overrun_floor": "20ms"}
+    experiment = {
+        "name": "loss",
+        "gateway": LIMITER,
+        "procedure": {"name": "frame-loss-rate", "maximum_rate": MAXIMUM_FPS},
+        "directions": "forward",
+        "max_invalid": 20,
+    }
+    plan = {"name": "p", "repeat": 1, "timing": timing, "experiments": [experiment]}
+    assert run_plan(resolve(Plan.model_validate(plan)), tmp_path / "run", RunListener()) == 0
+    (loss,) = RunReader(tmp_path / "run").run.experiments[0].repetitions[0].curves
+    found = dict(loss.points)
+    passed_fps = LIMIT_FPS + BURST_FRAMES / TRIAL_S
+    expected = {percent: max(0.0, 100 - 100 * passed_fps / (MAXIMUM_FPS * percent / 100)) for percent in found}
+    assert len(found) >= 6
+    assert found == pytest.approx(expected, abs=TOLERANCE_PERCENT)
+    with capsys.disabled():
+        print(f" [{', '.join(f'{percent:.0f} %: {lost:.1f}' for percent, lost in found.items())}] ", end="")

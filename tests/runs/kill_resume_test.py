@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run in a lab, with real frames, that is killed at random moments and resumed until it is done."""
+
+from __future__ import annotations
+
+import random
+import re
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from natxy.results.reader import RunReader
+from natxy.results.records import RunState, State
+from natxy.system.machine_sysctls import STATE_FILE
+from tests.support import needs
+from tests.support.command import HANG_S, command
+from tests.support.processes import engines_of, is_engine
+from tests.support.trials import Kept, begun, kept_trials
+
+pytestmark = [*needs.LAB, pytest.mark.long]
+
+KILLS: Final = 20
+
+PLAN: Final = """
+name: killed
+timing: {preset: lab, trial: 100ms, max_pause: 20ms, overrun_floor: 20ms}
+repeat: 3
+defaults:
+  gateway: nftables
+  connections: 500
+  max_invalid: 50
+  search: {min_rate: 2k, max_rate: 4k, error: 200}
+experiments:
+  - {name: forwarding, gateway: linux-forward, procedure: throughput, connections: null}
+  - {name: rate, procedure: connection-rate}
+  - {name: phase2, procedure: throughput, phase1_rate: 2k}
+"""
+
+
+class Session:
+    """One `natxy run` or `resume`."""
+
+    def __init__(self, *arguments: str) -> None:
+        python, *argv = command(*arguments)
+        # -u: each line is read as soon as it is written.
+        self._process = subprocess.Popen(
+            [python, "-u", *argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self.pid = self._process.pid
+
+    def killed(self, trials: int, and_s: float) -> bool:
+        """Whether it was cut short, so many trials and seconds from its start."""
+        assert self._process.stdout is not None
+        while trials and (line := self._process.stdout.readline()):
+            trials -= line.lstrip().startswith("step")
+        time.sleep(and_s)
+        engines = engines_of(self.pid) if self._process.poll() is None else []
+        self._process.kill()
+        self._process.communicate()
+        deadline = time.monotonic() + 20
+        while any(is_engine(pid) for pid in engines) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not any(is_engine(pid) for pid in engines), "the engine outlives natxy"
+        return self._process.returncode == -signal.SIGKILL
+
+    def end(self) -> None:
+        output, _ = self._process.communicate(timeout=HANG_S)
+        assert self._process.returncode == 0, output
+
+
+def left_over(pids: list[int]) -> list[str]:
+    """What sessions with these process ids left on the machine."""
+    namespaces = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout.split()
+    held = re.findall(r'"(\d+)-\d+"', STATE_FILE.read_text()) if STATE_FILE.exists() else []
+    theirs = {str(pid) for pid in pids}
+    return [name for name in namespaces if theirs & set(name.split("-"))] + [pid for pid in held if pid in theirs]
+
+
+def test_a_lab_run_killed_at_random_moments_loses_and_repeats_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(PLAN)
+    moments = random.Random(2544)
+    pids: list[int] = []
+    kills = outlived = runs = 0
+    while kills < KILLS:
+        runs += 1
+        folder = tmp_path / f"run{runs}"
+        before: list[Kept] = []
+        arguments: tuple[str, ...] = ("run", str(plan), "--output", str(folder))
+        while kills < KILLS:
+            session = Session(*arguments)
+            pids.append(session.pid)
+            cut_short = session.killed(moments.randrange(8), moments.uniform(0, 0.6))
+            if not begun(folder):
+                break
+            kills += cut_short
+            after = kept_trials(folder)
+            lost = set(before) - set(after)
+            # Connections don't outlive a kill: what made them is measured again for the trial that needs them.
+            assert len({(kept.experiment, kept.repetition, kept.step, kept.attempt) for kept in lost}) <= 1
+            assert all(kept.experiment == "phase2" for kept in lost)
+            outlived += len(before) - len(lost)
+            before = after
+            arguments = ("resume", str(folder))
+            if not cut_short:
+                break
+        if not begun(folder):
+            continue
+        if RunReader(folder).run.state != RunState.DONE:
+            session = Session("resume", str(folder))
+            pids.append(session.pid)
+            session.end()
+        run = RunReader(folder).run
+        assert [experiment.state for experiment in run.experiments] == [State.DONE] * 3
+        assert [len(experiment.values) for experiment in run.experiments] == [3] * 3
+        assert set(Counter(kept._replace(started_at="") for kept in kept_trials(folder)).values()) == {1}
+    assert left_over(pids) == []
+    with capsys.disabled():
+        print(f" [{kills} kills of {runs} runs; {outlived} times a trial outlived a kill] ", end="")

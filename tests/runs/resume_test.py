@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that are killed at any moment and resumed, in virtual time: the kills are real, SIGKILL from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from natxy.errors import DutError, EngineDiedError, HostError, PlanError
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.procedures.common.repetition import FinishedTrial
+from natxy.report.words import states
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord, RunState, State
+from natxy.run.events import RunListener
+from natxy.run.folder import PLAN_FILE, sole_owner
+from natxy.run.run import resume_plan, run_plan
+from natxy.tcp.simulated import SimulatedHosts
+from tests.support.trials import Kept, begun, kept_trials
+
+KILLS: Final = 40
+
+PLAN: Final[dict[str, Any]] = {
+    "name": "p",
+    "seed": 7,
+    "repeat": 6,
+    "timing": "lab",
+    "testbed": {"kind": "simulated", "noise": 0.05, "tester_limit": "900k"},
+    "experiments": [
+        {"name": "forwarding", "procedure": "throughput"},
+        {"name": "rate", "procedure": "connection-rate", "connections": "20k"},
+        {"name": "validated", "procedure": "validated-connection-rate", "connections": "20k"},
+        {
+            "name": "phase2",
+            "procedure": "throughput",
+            "connections": "20k",
+            "phase1_rate": {"experiment": "rate", "percent": 50},
+        },
+        # Two of five phases 1 fail, and are tried again.
+        {
+            "name": "risky",
+            "procedure": "throughput",
+            "connections": "20k",
+            "phase1_rate": "198k",
+            "max_invalid": 20,
+        },
+        {"name": "beyond", "procedure": "throughput", "search": {"min_rate": "1M", "max_rate": "2M", "error": "1k"}},
+        {
+            "name": "deletion",
+            "procedure": "tear-down-rate",
+            "connections": "20k",
+            "phase1_rate": "20k",
+        },
+    ],
+}
+
+
+def plan() -> ResolvedPlan:
+    common = {"gateway": {"driver": "simulated"}, "search": {"min_rate": "1k", "max_rate": "800k", "error": 10}}
+    searching = [
+        common | experiment
+        if experiment["procedure"] != "tear-down-rate"
+        else {"gateway": common["gateway"]} | experiment
+        for experiment in PLAN["experiments"]
+    ]
+    return resolve(Plan.model_validate(PLAN | {"experiments": searching}))
+
+
+class Tells(RunListener):
+    """Writes a byte for every trial that is stored."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+
+    def trial_finished(self, trial: FinishedTrial) -> None:
+        os.write(self._pipe, b".")
+
+
+def killed(moments: random.Random, work: Callable[[RunListener], object]) -> bool:
+    """Whether `work`, done by a child process, was cut short by SIGKILL, some trials and some milliseconds on."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            work(Tells(writing))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    for _ in range(moments.randrange(80)):
+        os.read(reading, 1)
+    time.sleep(moments.uniform(0, 0.003))
+    os.kill(child, signal.SIGKILL)
+    os.close(reading)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def comparable(run: RunRecord) -> str:
+    """All but when it was, and what number the engine or the database gave it."""
+    text = re.sub(r"(started|finished)_at='[^']*'", "", repr(run.experiments))
+    return re.sub(r"\b(run_id|id)=\d+", "", text)
+
+
+def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Path) -> None:
+    run_plan(plan(), tmp_path / "unbroken", RunListener())
+    expected = comparable(RunReader(tmp_path / "unbroken").run)
+    moments = random.Random(1)
+    kills = runs = 0
+    while kills < KILLS:
+        runs += 1
+        folder = tmp_path / f"run{runs}"
+        before: list[Kept] = []
+        if killed(moments, partial(run_plan, plan(), folder)):
+            if not begun(folder):
+                continue
+            kills += 1
+            before = kept_trials(folder)
+        while RunReader(folder).run.state != RunState.DONE and kills < KILLS:
+            if killed(moments, partial(resume_plan, plan(), folder)):
+                kills += 1
+            after = kept_trials(folder)
+            lost = set(before) - set(after)
+            # Connections don't outlive a kill: what made them is measured again for the trial that needs them.
+            assert len({(kept.experiment, kept.repetition, kept.step, kept.attempt) for kept in lost}) <= 1
+            assert all(kept.experiment in {"validated", "phase2", "risky", "deletion"} for kept in lost)
+            before = after
+        if RunReader(folder).run.state != RunState.DONE:
+            resume_plan(plan(), folder, RunListener())
+        assert comparable(RunReader(folder).run) == expected
+        counted = Counter(kept._replace(started_at="") for kept in kept_trials(folder))
+        assert set(counted.values()) == {1}
+
+
+def test_a_run_killed_after_its_last_trial_is_finished(tmp_path: Path) -> None:
+    class Killed(BaseException):
+        pass
+
+    class Late(RunListener):
+        def experiment_finished(self, experiment: Experiment, *_: object) -> None:
+            if experiment.name == "deletion":
+                raise Killed
+
+    with pytest.raises(Killed):
+        run_plan(plan(), tmp_path / "run", Late())
+    assert RunReader(tmp_path / "run").run.state != RunState.DONE
+    assert resume_plan(plan(), tmp_path / "run", RunListener()) == 3
+    assert RunReader(tmp_path / "run").run.state == RunState.DONE
+
+
+class Stops(RunListener):
+    """Something goes wrong after so many trials."""
+
+    def __init__(self, error: BaseException, after: int) -> None:
+        self._error = error
+        self._after = after
+        self.trials = 0
+
+    def trial_finished(self, trial: FinishedTrial) -> None:
+        self.trials += 1
+        if self.trials == self._after:
+            raise self._error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), EngineDiedError("it ended"), DutError("unreachable")])
+def test_what_was_interrupted_or_failed_goes_on_with_the_next_trial(tmp_path: Path, error: BaseException) -> None:
+    whole = Stops(error, after=-1)
+    run_plan(plan(), tmp_path / "unbroken", whole)
+    first = Stops(error, after=25)
+    with contextlib.suppress(KeyboardInterrupt, EngineDiedError):
+        run_plan(plan(), tmp_path / "run", first)
+    second = Stops(error, after=-1)
+    resume_plan(plan(), tmp_path / "run", second)
+    assert first.trials + second.trials == whole.trials
+    assert comparable(RunReader(tmp_path / "run").run) == comparable(RunReader(tmp_path / "unbroken").run)
+
+
+def test_a_gateway_that_forwarded_nothing_is_measured_anew(tmp_path: Path) -> None:
+    def of(loss_ratio: float) -> ResolvedPlan:
+        gateway = {"driver": "simulated", "forward_loss_ratio": loss_ratio, "reverse_loss_ratio": loss_ratio}
+        search = {"min_rate": "1k", "max_rate": "800k", "error": "1k"}
+        experiment = {"name": "forwarding", "procedure": "throughput", "gateway": gateway, "search": search}
+        return resolve(Plan.model_validate(PLAN | {"repeat": 1, "experiments": [experiment]}))
+
+    deaf = of(1)
+    assert run_plan(deaf, tmp_path / "run", RunListener()) == 4
+    listener = Stops(KeyboardInterrupt(), after=-1)
+    assert resume_plan(deaf, tmp_path / "run", listener) == 4
+    assert listener.trials > 0
+    assert RunReader(tmp_path / "run").run.experiments[0].values == []
+
+
+def test_a_host_that_failed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise HostError("iperf3 failed on the left machine")
+
+    own = {"name": "tcp", "procedure": "tcp-goodput", "gateway": "simulated"}
+    goodput = resolve(Plan.model_validate(PLAN | {"repeat": 2, "experiments": [own, own | {"name": "other"}]}))
+    with monkeypatch.context() as patched:
+        patched.setattr(SimulatedHosts, "transfer", fails)
+        assert run_plan(goodput, tmp_path / "run", RunListener()) == 3
+    failed = RunReader(tmp_path / "run").run
+    assert [each.state for each in failed.experiments] == [State.HOST_FAILED] * 2
+    assert [each.state for each in failed.experiments[0].repetitions] == [State.HOST_FAILED]
+    assert states.incomplete(failed)[0][1] == "a host failed: iperf3 failed on the left machine"
+    assert resume_plan(goodput, tmp_path / "run", RunListener()) == 0
+    assert [len(each.values) for each in RunReader(tmp_path / "run").run.experiments] == [2, 2]
+
+
+def test_what_cannot_be_resumed_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(PlanError, match="is not a run folder"):
+        resume_plan(plan(), folder, RunListener())
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(plan(), folder, Stops(KeyboardInterrupt(), after=3))
+    with sole_owner(folder), pytest.raises(PlanError, match="another natxy is measuring"):
+        resume_plan(plan(), folder, RunListener())
+    with pytest.raises(PlanError, match="no longer the plan"):
+        resume_plan(plan().model_copy(update={"seed": 8}), folder, RunListener())
+    resume_plan(plan(), folder, RunListener())
+    run = RunReader(folder).run
+    assert [experiment.state for experiment in run.experiments][5] == State.TESTER_LIMIT
+    assert (folder / PLAN_FILE).read_text() == run.plan_yaml
+    with pytest.raises(PlanError, match="nothing to resume"):
+        resume_plan(plan(), folder, RunListener())

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy run` from end to end: real frames through a real gateway, at rates that any machine manages."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from natxy.results.reader import RunReader
+from natxy.results.records import RunState, State
+from tests.support import needs
+from tests.support.command import HANG_S, command, natxy
+from tests.support.processes import engines_of, namespaces_of
+
+pytestmark = needs.LAB
+
+PLAN = """
+name: small
+timing: {preset: lab, trial: 200ms, max_pause: 20ms, overrun_floor: 20ms}
+repeat: 1
+family: FAMILY
+defaults:
+  gateway: nftables
+  connections: 500
+  addresses: multiple
+  search: {min_rate: 2k, max_rate: 5k, error: 2k}
+  max_invalid: 20
+experiments:
+  - {name: forwarding, gateway: linux-forward, procedure: throughput, connections: null, addresses: single}
+  - {name: rate, procedure: connection-rate}
+  - {name: validated, procedure: validated-connection-rate}
+  - name: phase2
+    procedure: throughput
+    phase1_rate: {experiment: rate, percent: 50}
+    baseline: forwarding
+"""
+
+LONG = """
+name: long
+timing: {preset: lab, trial: 60s}
+experiments:
+  - name: forwarding
+    gateway: linux-forward
+    procedure: throughput
+    search: {min_rate: 1k, max_rate: 2k}
+"""
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_routers_and_nats_are_measured_and_nothing_stays(tmp_path: Path, family: str) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(PLAN.replace("FAMILY", family))
+    argv = command("run", plan, "--output", tmp_path / "out")
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        output, _ = process.communicate(timeout=HANG_S)
+    assert process.returncode == 0, output
+    assert namespaces_of(process.pid) == []
+    run = RunReader(tmp_path / "out").run
+    assert run.state == RunState.DONE
+    assert [experiment.state for experiment in run.experiments] == [State.DONE] * 4
+    # All far below what the kernel does: the search's highest rate passes.
+    assert [experiment.values for experiment in run.experiments] == [[5000.0]] * 4
+    phase2 = run.experiments[3]
+    # Neither limit was reached, so nothing is known of their ratio.
+    assert phase2.baseline_ratio_percent is None
+    phase1, traffic = phase2.repetitions[0].trials[-2:]
+    assert (phase1.received, traffic.received) == (500, 2000)
+    assert phase2.dut is not None
+    assert "masquerade" in phase2.dut["configuration"]
+
+
+@contextmanager
+def trial_under_way(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Yields a run that is in the first of its trials, which takes a minute."""
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(LONG)
+    argv = command("run", plan, "--output", tmp_path / "out")
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            deadline = time.monotonic() + HANG_S
+            while frames_offered(process.pid) < 500:
+                assert process.poll() is None, process.communicate()
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            yield process
+        finally:
+            process.kill()
+
+
+def frames_offered(pid: int) -> int:
+    """Returns how many frames the DUT's left interface has received, 0 before there is a DUT."""
+    for namespace in namespaces_of(pid):
+        argv = ["ip", "-n", namespace, "-json", "-statistics", "link", "show", "dev", "dut-left"]
+        shown = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if shown.returncode == 0:
+            return int(json.loads(shown.stdout)[0]["stats64"]["rx"]["packets"])
+    return 0
+
+
+def test_ctrl_c_in_a_trial_ends_within_two_seconds(tmp_path: Path) -> None:
+    with trial_under_way(tmp_path) as process:
+        process.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        process.communicate(timeout=HANG_S)
+        assert time.monotonic() - started < 2
+    assert process.returncode == 130
+    assert namespaces_of(process.pid) == []
+    assert RunReader(tmp_path / "out").run.state == RunState.INTERRUPTED
+
+
+def test_an_engine_that_dies_in_a_trial_is_reported(tmp_path: Path) -> None:
+    with trial_under_way(tmp_path) as process:
+        (engine,) = engines_of(process.pid)
+        os.kill(engine, signal.SIGKILL)
+        output, _ = process.communicate(timeout=HANG_S)
+    assert process.returncode == 5
+    died = "natxy-engine ended during trial.run (signal 9)"
+    assert died in output
+    assert namespaces_of(process.pid) == []
+    experiment = RunReader(tmp_path / "out").run.experiments[0]
+    assert (experiment.state, died in (experiment.reason or "")) == (State.FAILED, True)
+
+
+RESETS = """
+name: resets
+timing: {preset: lab, trial: 500ms, max_pause: 20ms, overrun_floor: 20ms}
+repeat: 1
+defaults:
+  max_invalid: 20
+  rate: 5k
+experiments:
+  - {name: router, gateway: linux-forward, procedure: {name: reset, recovery: 2s}}
+  - name: nat
+    gateway: nftables
+    procedure: {name: reset, recovery: 2s}
+    directions: forward
+    connections: 1k
+    phase1_rate: 5k
+  - name: command
+    gateway: linux-forward
+    procedure:
+      name: reset
+      kind: operating-system
+      command: [sh, -c, "sysctl -qw net.ipv4.ip_forward=0 && sleep 0.3 && sysctl -qw net.ipv4.ip_forward=1"]
+      recovery: 2s
+"""
+
+
+def test_resets_interrupt_forwarding_for_as_long_as_they_take(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(RESETS)
+    done = natxy("run", plan, "--output", tmp_path / "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = RunReader(tmp_path / "out").run
+    for experiment in run.experiments:
+        figures = experiment.repetitions[0].figures
+        lost_s, stamped_s = figures["loss"], figures["timestamps"]
+        assert lost_s is not None
+        assert stamped_s is not None
+        # A reset takes a few programs' time, each some milliseconds.
+        assert 0.002 < lost_s < 2, experiment.name
+        # From the last frame before to the first after; frames may also be lost apart from the interruption.
+        assert stamped_s <= lost_s + 0.05
+    by_command = run.experiments[-1].repetitions[0].figures["timestamps"]
+    assert by_command is not None
+    assert by_command > 0.3

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy selftest` on real ports, and what a later run says of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from natxy.results.reader import RunReader
+from natxy.results.selftest import SelfTest
+from tests.support import needs
+from tests.support.lab_frames import traces
+
+pytestmark = needs.LAB
+
+
+def natxy(*arguments: str, state: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "XDG_STATE_HOME": str(state)}
+    command = [sys.executable, "-m", "natxy", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("medium", "ports", "driver"),
+    [
+        (["--medium", "memif"], "memif", "net_memif"),
+        pytest.param([], "veth", "net_af_xdp", marks=pytest.mark.long),
+    ],
+    ids=["memif", "veth"],
+)
+def test_a_tester_learns_its_limits_and_later_runs_know_them(
+    tmp_path: Path, medium: list[str], ports: str, driver: str
+) -> None:
+    before = traces()
+    short = ["--repeat", "1", "--trial", "0.01", "--family", "ipv6", "--frame-size", "1518", "--json"]
+    done = natxy("selftest", *medium, *short, "--output", str(tmp_path / "run"), state=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = SelfTest.model_validate(json.loads(done.stdout))
+    assert (found.tester.ports, found.tester.driver) == (ports, driver)
+    kinds = {(each.family, each.frame_size, each.variant, each.both_ways) for each in found.ceilings}
+    tried = [(84, "fixed"), (84, "ports"), (84, "addresses"), (1518, "addresses")]
+    assert kinds == {("ipv6", *each, both_ways) for each, both_ways in product(tried, (True, False))}
+    assert all(each.rate_fps > 1000 for each in found.ceilings)
+    assert found.receive_fps > 10_000
+    assert found.least_delay_ns is not None
+    assert all(each.median_ns <= each.p99_ns <= each.p999_ns <= each.max_ns for each in found.pacing)
+    for each in found.pacing:
+        bounds = [bound_ns for bound_ns, _ in each.histogram]
+        assert bounds == sorted(bounds)
+        assert sum(frames for _, frames in each.histogram) == round(each.rate_fps)
+    assert "Without a frame lost or late" in done.stderr
+    [file] = (tmp_path / "natxy" / "selftest").iterdir()
+    assert SelfTest.model_validate_json(file.read_text()) == found
+    assert RunReader(tmp_path / "run").run.name == "selftest"
+    assert traces() == before
+
+
+def test_ports_that_nobody_joined_are_no_loop(tmp_path: Path) -> None:
+    done = natxy("selftest", "--ports", "nowhere0,nowhere1", "--output", str(tmp_path / "run"), state=tmp_path)
+    assert done.returncode == 2
+    assert "this machine has no 'nowhere0'" in done.stderr
+    assert not (tmp_path / "natxy").exists()
+
+
+@pytest.mark.parametrize("ports", ["ens1f0", "ens1f0,ens1f0", "a,b,c", "a,b/c"])
+def test_a_cable_has_two_ends(tmp_path: Path, ports: str) -> None:
+    done = natxy("selftest", "--ports", ports, state=tmp_path)
+    assert done.returncode == 2
+    assert "--ports: expected two ports" in done.stderr

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests read from a captured test frame."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from scapy.layers.inet import IP, UDP, in4_chksum
+from scapy.layers.inet6 import IPv6, in6_chksum
+from scapy.packet import Packet
+from scapy.utils import checksum
+
+from natxy.engine.messages.common import Side
+from natxy.plan.model.terms import Family
+
+# A frame's size counts the FCS, which no capture holds.
+FCS_BYTES: Final = 4
+
+FourTuple = tuple[str, str, int, int]
+
+
+class Signature(NamedTuple):
+    """The identity of a test frame: the first 12 bytes of its UDP payload."""
+
+    stream: int
+    run_id: int
+    sequence: int
+
+
+def signature_of(frame: Packet) -> Signature:
+    payload = bytes(frame[UDP].payload)
+    assert payload[:3] == b"NXY"
+    return Signature(payload[3], int.from_bytes(payload[4:6], "big"), int.from_bytes(payload[6:12], "big"))
+
+
+def tuple_of(frame: Packet) -> FourTuple:
+    network = frame[IP] if IP in frame else frame[IPv6]
+    return network.src, network.dst, frame[UDP].sport, frame[UDP].dport
+
+
+def has_right_checksums(frame: Packet) -> bool:
+    """Returns whether Scapy's sum of each header is 0 with its checksum included (RFC 1071 §1).
+
+    A UDP checksum of 0 is wrong: a sender that computes 0 writes 0xFFFF (RFC 768).
+    """
+    datagram = bytes(frame[UDP])
+    if frame[UDP].chksum == 0:
+        return False
+    if IP in frame:
+        header = bytes(frame[IP])[: 4 * frame[IP].ihl]
+        return not (checksum(header) or in4_chksum(17, frame[IP], datagram))
+    return not in6_chksum(17, frame[IPv6], datagram)
+
+
+def judge(frame: Packet, family: Family, size: int, side: Side, *, ttl: int, dont_fragment: bool = False) -> None:
+    """Asserts every field that doesn't vary within a stream, and the checksums."""
+    assert len(frame) == size - FCS_BYTES
+    ends = (
+        ("02:00:00:00:00:01", "02:00:00:00:00:11") if side == Side.LEFT else ("02:00:00:00:01:01", "02:00:00:00:01:11")
+    )
+    assert (frame.src, frame.dst) == ends
+    if family == Family.IPV4:
+        network = frame[IP]
+        assert frame.type == 0x0800
+        assert (network.version, network.ihl, network.tos, network.frag) == (4, 5, 0, 0)
+        assert (network.ttl, network.proto) == (ttl, 17)
+        assert network.flags == ("DF" if dont_fragment else 0)
+        assert network.len == size - FCS_BYTES - 14
+        header = 20
+    else:
+        network = frame[IPv6]
+        assert frame.type == 0x86DD
+        assert (network.version, network.tc, network.fl) == (6, 0, 0)
+        assert (network.hlim, network.nh) == (ttl, 17)
+        assert network.plen == size - FCS_BYTES - 14 - 40
+        header = 40
+    assert frame[UDP].len == size - FCS_BYTES - 14 - header
+    assert has_right_checksums(frame)
+    payload = bytes(frame[UDP].payload)
+    assert payload[18:] == bytes(len(payload) - 18)

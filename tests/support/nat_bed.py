@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lab with an nftables NAT and an engine whose ports are open, for tests that send single trials through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from scapy.packet import Packet
+
+from natxy.dut.base import Gateway
+from natxy.dut.registry import create
+from natxy.engine.client import EngineClient
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import NeighborSide, NeighborsResolve, PortsOpen
+from natxy.engine.messages.requests import TrialLimits
+from natxy.plan.gateways.linux import NftablesConfig
+from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.model.terms import Family
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.testbeds.lab import NetnsLab
+from tests.support.capture import Direction, captured
+
+# The tests judge what a frame holds, not when it left.
+AT_LEISURE: Final = TrialLimits(max_overrun_ratio=1, overrun_floor_s=1, max_pause_s=10)
+
+
+@dataclass(frozen=True)
+class NatBed:
+    lab: NetnsLab
+    engine: EngineClient
+    gateway: Gateway[Any]
+    links: AddressPlan
+
+    @property
+    def family(self) -> Family:
+        return Family.IPV4 if self.links.left.dut.version == 4 else Family.IPV6
+
+    def sent(self, side: Side) -> AbstractContextManager[list[Packet]]:
+        """Captures what the tester's port of a side sends, as the DUT receives it."""
+        return self._captured(side, Direction.IN)
+
+    def forwarded(self, side: Side) -> AbstractContextManager[list[Packet]]:
+        """Captures what the DUT sends to the tester's port of a side."""
+        return self._captured(side, Direction.OUT)
+
+    def _captured(self, side: Side, direction: Direction) -> AbstractContextManager[list[Packet]]:
+        interface = getattr(self.lab.interfaces, side)
+        return captured(self.lab.description()["dut namespace"], interface, direction)
+
+
+@contextmanager
+def nat_bed(links: AddressPlan, folder: Path, neighbors: NeighborsResolve | None = None) -> Iterator[NatBed]:
+    """Resolves the next hops of `links` unless `neighbors` are given."""
+    with NetnsLab(LabConfig(), links) as lab:
+        gateway = create(NftablesConfig(), lab.transport, lab.interfaces, links)
+        gateway.apply()
+        engine = EngineClient(lab.engine_argv(), folder / "engine.log")
+        try:
+            engine.open_ports(PortsOpen(ports=lab.port_specs()))
+            engine.resolve_neighbors(neighbors or _next_hops(links))
+            yield NatBed(lab, engine, gateway, links)
+        finally:
+            engine.close()
+            gateway.remove()
+
+
+def _next_hops(links: AddressPlan) -> NeighborsResolve:
+    sides = ((Side.LEFT, links.left), (Side.RIGHT, links.right))
+    return NeighborsResolve(
+        neighbors=[
+            NeighborSide(side=side, address=link.tester.ip, gateway=link.dut.ip, answers=list(link.behind))
+            for side, link in sides
+        ]
+    )

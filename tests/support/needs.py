@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marks for what a test needs of its machine. A test is skipped, with the reason, where that is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from natxy.engine.program import find_engine, find_reference
+from natxy.errors import NatxyError
+from natxy.testbeds.guest.files import find_guest
+
+
+def programs(*names: str) -> pytest.MarkDecorator:
+    """Requires programs on the PATH."""
+    missing = [name for name in names if shutil.which(name) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
+
+
+def cores(count: int) -> pytest.MarkDecorator:
+    """Requires cores that this process may use."""
+    own = len(os.sched_getaffinity(0))
+    return pytest.mark.skipif(own < count, reason=f"needs {count} cores, and this process may use {own}")
+
+
+def guest_is_built() -> bool:
+    return _error_of(find_guest) is None
+
+
+@cache
+def _namespace_error() -> str | None:
+    """Makes a network namespace, which a container may forbid even to root, and removes it."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    name = f"natxy-needs-{os.getpid()}"
+    for verb in ("add", "del"):
+        try:
+            done = subprocess.run(["ip", "netns", verb, name], capture_output=True, text=True, check=False)
+        except OSError as error:
+            return str(error)
+        if done.returncode:
+            return f"network namespaces cannot be used: {done.stderr.strip()}"
+    return None
+
+
+def _error_of(find: Callable[[], object]) -> str | None:
+    try:
+        find()
+    except NatxyError as error:
+        return str(error)
+    return None
+
+
+def _unless(error: str | None) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(error is not None, reason=error or "")
+
+
+NAMESPACES: Final = _unless(_namespace_error())
+ENGINE: Final = _unless(_error_of(find_engine))
+REFERENCE: Final = _unless(_error_of(find_reference))
+GUEST: Final = _unless(_error_of(find_guest))
+SSHD_PROGRAM: Final = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+SSHD: Final = _unless(_namespace_error() or (None if SSHD_PROGRAM else "not installed: sshd (package openssh-server)"))
+TUN: Final = pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="there is no /dev/net/tun")
+
+LAB: Final = [pytest.mark.serial, NAMESPACES, ENGINE]
+"""For a test that runs the engine in network namespaces."""

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a running natxy has on the machine: its engines and its network namespaces."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+
+def engines_of(pid: int) -> list[int]:
+    """Returns the process ids of the engines that natxy's process `pid` started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children if is_engine(int(child))]
+
+
+def is_engine(pid: int) -> bool:
+    # A process that is listed may have ended before its command line is read.
+    try:
+        return "natxy-engine" in Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return False
+
+
+def namespaces_of(pid: int) -> list[str]:
+    """Returns the names of the network namespaces that natxy's process `pid` made."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+    return [line.split()[0] for line in listed.splitlines() if f"-{pid}-" in line]

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real sshd for tests, with keys, configuration and port of its own, ended with the test."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import asyncssh
+
+from natxy.dut.transport.sysctls import FOLDER
+from natxy.plan.testbeds.machines import SshTarget
+from tests.support import needs
+
+# What natxy keeps on a remote machine is not this machine's, and gone when the daemon is.
+OWN_FOLDER = ["unshare", "--mount", "sh", "-c", f'mkdir -p {FOLDER} && mount -t tmpfs none {FOLDER} && exec "$0" "$@"']
+
+
+@dataclass
+class Sshd:
+    """`target` trusts the host's key and has the right one of its own. `argv`: what starts the daemon."""
+
+    target: SshTarget
+    folder: Path
+    argv: Sequence[str]
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def start(self) -> None:
+        """Returns when it can be connected to."""
+        with (self.folder / "log").open("wb") as log:
+            self.process = subprocess.Popen(self.argv, stderr=log)
+        _wait_until_listening(self.folder / "log", self.process)
+
+    def stop(self) -> None:
+        """Ends its connections too, as when its machine goes down. Harmless when it doesn't run."""
+        if self.process.poll() is not None:
+            return
+        number = self.process.pid
+        connections = Path(f"/proc/{number}/task/{number}/children").read_text().split()
+        self.process.terminate()
+        self.process.wait(timeout=10)
+        for connection in connections:
+            with suppress(ProcessLookupError):
+                os.kill(int(connection), signal.SIGKILL)
+
+    def known_hosts(self, text: str) -> None:
+        (self.folder / "known_hosts").write_text(text)
+
+    def authorized_keys(self, text: str) -> None:
+        (self.folder / "authorized_keys").write_text(text)
+
+
+@contextmanager
+def running_sshd(
+    folder: Path, *, address: str = "127.0.0.1", inside: Sequence[str] = (), programs: Path | None = None
+) -> Iterator[Sshd]:
+    """`inside`: what the daemon is started with, e.g. `ip netns exec NAME`. `programs` come first on its PATH."""
+    assert needs.SSHD_PROGRAM is not None
+    folder.mkdir(mode=0o700, exist_ok=True)
+    # Debian's sshd insists on it; its service makes it at boot.
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    host_key, user_key = (_new_key(folder / name) for name in ("host_key", "user_key"))
+    port = _free_port()
+    path = os.pathsep.join([*([str(programs)] if programs else []), "/usr/sbin:/usr/bin:/sbin:/bin"])
+    # Debian's bash reads ~/.bashrc for a command from sshd unless it runs within another shell.
+    (folder / "sshd_config").write_text(
+        f"ListenAddress {address}:{port}\nHostKey {folder}/host_key\nPidFile none\nUsePAM no\nStrictModes no\n"
+        f"AuthorizedKeysFile {folder}/authorized_keys\nPasswordAuthentication no\nSetEnv PATH={path} SHLVL=2\n"
+    )
+    (folder / "authorized_keys").write_text(user_key)
+    (folder / "known_hosts").write_text(f"[{address}]:{port} {host_key}")
+    (folder / "ssh_config").write_text(
+        f"Host gateway\n  HostName {address}\n  Port {port}\n  IdentityFile {folder}/user_key\n"
+        f"  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile {folder}/known_hosts\n"
+    )
+    argv = [*inside, *OWN_FOLDER, needs.SSHD_PROGRAM, "-D", "-e", "-f", str(folder / "sshd_config")]
+    target = SshTarget(host="gateway", user=getpass.getuser(), config=folder / "ssh_config", connect_timeout=5)
+    sshd = Sshd(target, folder, argv)
+    try:
+        sshd.start()
+        yield sshd
+    finally:
+        sshd.stop()
+
+
+def _new_key(file: Path) -> str:
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    key.write_private_key(str(file))
+    file.chmod(0o600)
+    return key.export_public_key().decode()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_until_listening(log: Path, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 20
+    while "Server listening" not in log.read_text():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

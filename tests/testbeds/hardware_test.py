@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kind: hardware` from end to end: the tester's own interfaces, and a DUT that is only reached by ssh.
+
+Tester and DUT are network namespaces with two test links and a management link; nothing of natxy knows that.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from natxy.results.reader import RunReader
+from natxy.results.records import RunState
+from tests.support import needs
+from tests.support.sshd import running_sshd
+
+pytestmark = [needs.SSHD, *needs.LAB]
+
+TESTER, DUT = (f"hw-{os.getpid()}-{name}" for name in ("tester", "dut"))
+MANAGEMENT = "192.0.2.1"
+
+PLAN = """
+name: remote
+timing: {{preset: lab, trial: 200ms, max_pause: 20ms, overrun_floor: 20ms}}
+repeat: 1
+testbed:
+  kind: hardware
+  left: {{interface: t-left}}
+  right: {{interface: t-right}}
+  io: af_packet
+  dut:
+    ssh: {{host: gateway, user: root, config: {config}}}
+    left: d-left
+    right: d-right
+experiments:
+  - name: nat
+    gateway: {{driver: nftables, udp_timeout_s: 77, udp_stream_timeout_s: 177}}
+    procedure: throughput
+    connections: 1k
+    phase1_rate: 2k
+    search: {{min_rate: 2k, max_rate: 3k, error: 1k}}
+    max_invalid: 20
+"""
+
+
+def ip(*arguments: str) -> str:
+    return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def inside(namespace: str, *argv: str) -> str:
+    return ip("netns", "exec", namespace, *argv)
+
+
+@pytest.fixture
+def cabled() -> Iterator[None]:
+    with ExitStack() as stack:
+        for namespace in (TESTER, DUT):
+            ip("netns", "add", namespace)
+            stack.callback(ip, "netns", "del", namespace)
+            ip("-n", namespace, "link", "set", "lo", "up")
+        for end in ("left", "right", "mgmt"):
+            ip("-n", TESTER, "link", "add", f"t-{end}", "type", "veth", "peer", "name", f"d-{end}", "netns", DUT)
+            # What a card with its offloads off would do.
+            inside(TESTER, "ethtool", "-K", f"t-{end}", "tx", "off")
+            inside(DUT, "ethtool", "-K", f"d-{end}", "tx", "off")
+        ip("-n", DUT, "address", "add", f"{MANAGEMENT}/24", "dev", "d-mgmt")
+        ip("-n", TESTER, "address", "add", "192.0.2.2/24", "dev", "t-mgmt")
+        for namespace, end in ((TESTER, "t-mgmt"), (DUT, "d-mgmt")):
+            ip("-n", namespace, "link", "set", end, "up")
+        yield
+
+
+@pytest.mark.usefixtures("cabled")
+def test_nat_is_measured_over_ssh_and_nothing_stays(tmp_path: Path) -> None:
+    in_dut = ["ip", "netns", "exec", DUT]
+    with running_sshd(tmp_path / "sshd", address=MANAGEMENT, inside=in_dut) as sshd:
+        before = (ip("-n", DUT, "-brief", "address", "show", "up"), inside(DUT, "sysctl", "net.ipv4.ip_forward"))
+        (tmp_path / "plan.yaml").write_text(PLAN.format(config=sshd.target.config))
+        argv = ["-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
+        done = subprocess.run(
+            ["ip", "netns", "exec", TESTER, sys.executable, *argv], capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        after = (ip("-n", DUT, "-brief", "address", "show", "up"), inside(DUT, "sysctl", "net.ipv4.ip_forward"))
+    assert inside(DUT, "nft", "list", "ruleset") == ""
+    assert "198.1" not in "".join(after)
+    assert before[1] == after[1]
+    assert inside(TESTER, "cat", "/proc/sys/net/ipv6/conf/t-left/disable_ipv6").strip() == "0"
+    run = RunReader(tmp_path / "out").run
+    assert run.state == RunState.DONE
+    (nat,) = run.experiments
+    assert nat.statistics is not None
+    assert nat.statistics.median >= 2000
+    settings = (nat.dut or {})["settings"]
+    assert settings["net.netfilter.nf_conntrack_udp_timeout"] == "77"
+    assert settings["machine"].startswith("ssh root@gateway")
+    assert inside(DUT, "sysctl", "-n", "net.netfilter.nf_conntrack_udp_timeout").strip() == "30"
+
+
+@pytest.mark.usefixtures("cabled")
+@pytest.mark.parametrize(
+    ("port", "message"),
+    [("t-lft", "this machine has no 't-lft'; it has lo, t-left"), ("t-mgmt", "has the address 192.0.2.2/24")],
+)
+def test_unfit_interface(tmp_path: Path, port: str, message: str) -> None:
+    plan = PLAN.format(config=tmp_path / "none").replace("interface: t-left", f"interface: {port}")
+    (tmp_path / "plan.yaml").write_text(plan)
+    argv = ["-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
+    done = subprocess.run(
+        ["ip", "netns", "exec", TESTER, sys.executable, *argv], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert message in done.stderr

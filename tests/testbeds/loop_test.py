@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tester's ports joined to each other: a run as any other, and what becomes of a port that goes down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+
+from natxy.dut.transport.local import run_program
+from natxy.engine.client import EngineClient
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import PortsOpen
+from natxy.engine.messages.requests import (
+    AddressField,
+    FlowSpace,
+    FrameFormat,
+    PortField,
+    StreamSpec,
+    TrialLimits,
+    TrialRequest,
+)
+from natxy.engine.messages.results import Cause, Verdict
+from natxy.errors import EngineDiedError
+from natxy.plan.testbeds.loop import LoopConfig
+from natxy.plan.yaml.loading import load_plan
+from natxy.results.reader import RunReader
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
+from natxy.testbeds.loop import LoopTestbed
+from tests.support import needs
+from tests.support.lab_frames import namespace_of_tester, traces
+
+pytestmark = needs.LAB
+
+PLAN = """
+name: loop
+testbed: {{kind: loop, medium: {medium}, io: {io}}}
+timing: {{preset: lab, trial: 50ms, drain: 50ms, settle: 10ms}}
+repeat: 1
+defaults: {{gateway: wire}}
+experiments:
+  - {{name: rate, procedure: throughput, search: {{min_rate: 1k, max_rate: {max_rate}, error: 30%}}, max_invalid: 4}}
+  - {{name: delays, procedure: pdv, family: ipv6, addresses: multiple, rate: 1k, max_invalid: 20}}
+"""
+RATE_FPS = 10_000
+# A test's machine is busy.
+LENIENT = TrialLimits(max_overrun_ratio=1, overrun_floor_s=1, max_pause_s=10)
+
+
+@contextmanager
+def loop(tmp_path: Path, medium: str = "veth", silence_s: float = 5) -> Iterator[EngineClient]:
+    with LoopTestbed(LoopConfig.model_validate({"kind": "loop", "medium": medium})) as testbed:
+        engine = EngineClient(testbed.engine_argv(), tmp_path / "engine.log", silence_s)
+        try:
+            engine.open_ports(PortsOpen(ports=testbed.port_specs()))
+            yield engine
+        finally:
+            engine.close()
+
+
+def trial(traffic_s: float) -> TrialRequest:
+    flows = FlowSpace(
+        source_address=AddressField(address=ip_address("198.18.0.2")),
+        destination_address=AddressField(address=ip_address("198.19.0.2")),
+        source_port=PortField(min=1024, max=65535),
+        destination_port=PortField(min=1, max=49151),
+    )
+    stream = StreamSpec(
+        name="forward",
+        source=Side.LEFT,
+        frame=FrameFormat(size=64),
+        rate_fps=RATE_FPS,
+        frames=round(RATE_FPS * traffic_s),
+        flows=flows,
+    )
+    return TrialRequest(streams=[stream], seed=1, drain_s=0.1, limits=LENIENT)
+
+
+@pytest.mark.parametrize(
+    ("medium", "io", "max_rate"), [("veth", "af_xdp", "8M"), ("veth", "af_packet", "4M"), ("memif", "af_xdp", "60M")]
+)
+def test_a_plan_measures_the_tester_itself(tmp_path: Path, medium: str, io: str, max_rate: str) -> None:
+    before = traces()
+    plan = tmp_path / "loop.yaml"
+    plan.write_text(PLAN.format(medium=medium, io=io, max_rate=max_rate))
+    assert run_plan(load_plan(plan), tmp_path / "run", RunListener()) == 0
+    run = RunReader(tmp_path / "run").run
+    rate, delays = run.experiments
+    # What the tester cannot send in time is above what it can, and no end of the search.
+    assert rate.repetitions[0].upper_bound is not None
+    assert (rate.repetitions[0].value or 0) > 10_000
+    assert {trial.verdict for trial in rate.repetitions[0].trials} >= {Verdict.PASS, Verdict.INVALID}
+    assert delays.repetitions[0].figures["min_delay_forward"] is not None
+    assert "no DUT" in run.testbed["testbed"]
+    assert traces() == before
+
+
+@pytest.mark.parametrize("ending", [["set", "left", "down"], ["del", "left"]], ids=lambda argv: argv[0])
+def test_an_interface_that_goes_away_in_mid_trial(tmp_path: Path, ending: list[str]) -> None:
+    argv = ["ip", "-n", namespace_of_tester(), "link", *ending]
+    with loop(tmp_path) as engine:
+        assert engine.run_trial(trial(0.1)).verdict == Verdict.PASS
+        threading.Timer(0.3, run_program, (argv,)).start()
+        started = time.monotonic()
+        result = engine.run_trial(trial(1.0))
+        assert time.monotonic() - started < 1.0 + 1.0 + 2.0
+    assert (result.verdict, result.cause) == (Verdict.INVALID, Cause.LINK_DOWN)
+
+
+def test_an_engine_that_is_stopped_in_mid_trial(tmp_path: Path) -> None:
+    with loop(tmp_path, "memif", silence_s=1) as engine:
+        threading.Timer(0.3, os.kill, (engine.pid, signal.SIGSTOP)).start()
+        started = time.monotonic()
+        with pytest.raises(EngineDiedError, match="was silent for"):
+            engine.run_trial(trial(5.0))
+        assert time.monotonic() - started < 0.3 + 1 + 2

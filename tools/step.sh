@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs one step of the set-up: `tools/step.sh TITLE COMMAND...`. Prints the title alone; what the command prints goes to
+# build/setup.log, whose end is shown when the command fails.
+set -uo pipefail
+log=build/setup.log
+
+title=$1
+shift
+mkdir -p "$(dirname "$log")"
+echo "$title"
+printf '\n== %s: %s\n' "$title" "$*" >> "$log"
+"$@" >> "$log" 2>&1 < /dev/null && exit
+status=$?
+{
+	tail -n 40 "$log"
+	echo "failed: $title (the whole output is in $log)"
+} >&2
+exit "$status"
