@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from natxy.cli import app
 from natxy.report.walk import every_trial
+from natxy.results.planned import settings_of
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from tests.sample_runs import HOSTILE, hostile, quickstart
@@ -64,7 +65,7 @@ def test_json_has_everything(folder: Path, run: RunRecord, tmp_path: Path) -> No
     document = json.loads((tmp_path / "run.json").read_text())
     assert (document["seed"], document["machine"], document["deviations"]) == (run.seed, run.machine, run.deviations)
     for written, experiment in zip(document["experiments"], run.experiments, strict=True):
-        assert (written["name"], written["settings"]) == (experiment.name, experiment.settings)
+        assert (written["name"], written["settings"]) == (experiment.name, settings_of(experiment.planned))
         assert [repetition["value"] for repetition in written["repetitions"]] == [
             repetition.value for repetition in experiment.repetitions
         ]

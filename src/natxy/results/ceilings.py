@@ -45,19 +45,17 @@ def ceiling_share(experiment: ExperimentRecord, found: SelfTest | None) -> Teste
 
 def _families(experiment: ExperimentRecord) -> list[Family]:
     """What the tester sends on either side."""
-    translation = experiment.settings.get("translation")
-    return [*Family] if translation else [Family(experiment.family)]
+    return list(dict.fromkeys(experiment.planned.families))
 
 
 def _nearest(ceilings: Sequence[Ceiling], experiment: ExperimentRecord, family: Family) -> float | None:
     """Of the frame sizes that were tried, the next ones below and above: the lower of their ceilings."""
-    settings = experiment.settings
-    both_ways = settings.get("directions") == Directions.BIDIRECTIONAL
+    both_ways = experiment.planned.directions == Directions.BIDIRECTIONAL
     alike = [each for each in ceilings if each.family == family and each.both_ways == both_ways]
     # Not every variant need have been tried with every size: one that varies more is slower, and bounds it from below.
     order = ("addresses", "ports", "fixed")
-    least = order.index(variant_of(settings))
-    size = settings["frame_size"]
+    least = order.index(variant_of(experiment.planned))
+    size = experiment.planned.frame_size
     by_size: dict[int, float] = {}
     for each in sorted(alike, key=lambda each: order.index(each.variant)):
         if order.index(each.variant) <= least or each.frame_size not in by_size:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from natxy.plan.model.terms import TRAFFIC_FIELDS
 from natxy.plan.procedures.base import Figure
+from natxy.results.planned import settings_of
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Summary
 
@@ -27,7 +28,7 @@ RULE: Final = (
 )
 
 # They only name what is compared.
-_NAMES: Final = {"name", "title"}
+_NAMES: Final = ("name", "title")
 
 Key = tuple[str, str]
 """An experiment's name, or its sweep's, and its cell."""
@@ -94,8 +95,7 @@ def compare(runs: Sequence[RunRecord]) -> Comparison:
             unmatched.append((same[0], tuple(number for number, _ in found)))
             continue
         figures.extend(_against_first(figure, same) for figure in same[0].declaration.figures)
-        settled = [{name: e.settings[name] for name in e.settings if name not in _NAMES} for e in same]
-        if differing := _differing(settled):
+        if differing := _differing([settings_of(experiment.planned, *_NAMES) for experiment in same]):
             settings[same[0].title] = differing
     return Comparison(figures, unmatched, settings)
 
@@ -129,8 +129,8 @@ def _difference(first: Compared, other: Compared) -> Compared:
     if len(bounds) > 1:
         return replace(other, exceeds=Exceeds.BOUND)
     bound = bounds.pop() if bounds else 0
-    settings, others = first.experiment.settings, other.experiment.settings
-    unlike = tuple(field for field in TRAFFIC_FIELDS if settings.get(field) != others.get(field))
+    one, another = first.experiment.planned, other.experiment.planned
+    unlike = tuple(field for field in TRAFFIC_FIELDS if getattr(one, field) != getattr(another, field))
     return replace(
         other,
         difference=difference,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from enum import StrEnum
 from io import TextIOWrapper
@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Final
 from natxy.engine.messages.results import StreamResult
 from natxy.results.ceilings import ceiling_share
 from natxy.results.computed import Computed, computed
+from natxy.results.planned import settings_of
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, TransferRecord, TrialRecord
 from natxy.results.selftest import SelfTest
 
@@ -103,7 +104,7 @@ def _experiment_columns(experiment: ExperimentRecord) -> Row:
         "title": experiment.title,
         "gateway": experiment.gateway,
         "procedure": experiment.procedure,
-        "family": experiment.family,
+        "family": experiment.planned.family,
         "sweep": experiment.sweep,
         **{f"cell_{name}": value for name, value in experiment.cell.items()},
         "experiment_state": experiment.state.value,
@@ -208,14 +209,32 @@ def _one_type(column: list[Any]) -> list[Any]:
 # --- the document
 
 
-def _shallow(record: RunRecord | ExperimentRecord | RepetitionRecord | TrialRecord) -> dict[str, Any]:
+def _shallow(record: RunRecord | RepetitionRecord | TrialRecord) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def _experiment(experiment: ExperimentRecord, comparison: Computed) -> dict[str, Any]:
     declared = [asdict(figure) for figure in experiment.declaration.figures]
+    planned = experiment.planned
     return (
-        _without(_shallow(experiment), "declaration", "baseline", "rate_sources")
+        {
+            "id": experiment.id,
+            "name": planned.name,
+            "title": planned.title,
+            "gateway": planned.gateway.driver,
+            "procedure": planned.procedure.name,
+            "family": planned.family,
+            "sweep": planned.sweep,
+            "cell": planned.cell,
+            "settings": settings_of(planned),
+            "unit": planned.unit,
+            "state": experiment.state,
+            "reason": experiment.reason,
+            "dut": experiment.dut,
+            "baseline_name": planned.baseline,
+            # Its place in the document; the trials are added below.
+            "repetitions": [],
+        }
         | {"figures": declared, "statistics": _statistics(experiment)}
         | {"computed": comparison.columns()}
         | {"is_only_a_lower_bound": experiment.is_only_a_lower_bound}
@@ -236,7 +255,3 @@ def _repetition(repetition: RepetitionRecord) -> dict[str, Any]:
         "trials": [_shallow(trial) | {"result": trial.result.model_dump(mode="json")} for trial in repetition.trials],
         "transfers": [asdict(transfer) for transfer in repetition.transfers],
     }
-
-
-def _without(record: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if name not in names}

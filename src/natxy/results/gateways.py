@@ -8,18 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
-
-from natxy.plan.gateways import GatewayConfig
-from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.model.terms import Kernel
+from natxy.plan.model.terms import Family, Kernel
 from natxy.results.records import ExperimentRecord, RunRecord
 
 # How much a gateway was given, not which one it is.
 _AMOUNTS: Final = {"conntrack_max", "hash_size", "udp_timeout_s", "udp_stream_timeout_s", "states", "table_capacity"}
-
-
-_CONFIG: Final[TypeAdapter[GatewayModel]] = TypeAdapter(GatewayConfig)
 
 
 @dataclass(frozen=True)
@@ -55,8 +48,8 @@ class SideBySide:
 
 def gateway_key(experiment: ExperimentRecord) -> str:
     """The same for all experiments on one gateway, whatever they ask of it."""
-    given = experiment.settings["gateway"]
-    return json.dumps({name: value for name, value in given.items() if name not in _AMOUNTS}, sort_keys=True)
+    given = experiment.planned.gateway.model_dump(mode="json", exclude_none=True, exclude=_AMOUNTS)
+    return json.dumps(given, sort_keys=True)
 
 
 def gateway_names(run: RunRecord) -> dict[str, GatewayName]:
@@ -73,16 +66,12 @@ def gateway_names(run: RunRecord) -> dict[str, GatewayName]:
 
 def traffic(experiment: ExperimentRecord) -> str:
     """`NAT64`, `NAT44`, `IPv6`: what becomes of the packets' headers on the way."""
-    if translation := experiment.settings.get("translation"):
-        return str(translation["kind"]).upper()
-    try:
-        hides_left = _CONFIG.validate_python(experiment.settings["gateway"]).hides_left
-    except ValidationError:
-        # Of another version of natxy, and so of a gateway that is not known here.
-        hides_left = False
-    if hides_left:
-        return experiment.family.replace("ipv4", "NAT44").replace("ipv6", "NAT66")
-    return experiment.family.replace("ipv", "IPv")
+    planned = experiment.planned
+    if planned.translation:
+        return planned.translation.kind.upper()
+    if planned.gateway.hides_left:
+        return "NAT44" if planned.family == Family.IPV4 else "NAT66"
+    return planned.family.replace("ipv", "IPv")
 
 
 def side_by_side(run: RunRecord) -> SideBySide | None:

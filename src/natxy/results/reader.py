@@ -14,8 +14,8 @@ from typing import Final
 
 from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.errors import PlanError
-from natxy.plan.procedures import DECLARATIONS
 from natxy.results.curves import CURVES
+from natxy.results.planned import planned_experiment
 from natxy.results.records import (
     ExperimentRecord,
     Purpose,
@@ -168,11 +168,11 @@ def _linked(experiments: list[ExperimentRecord]) -> list[ExperimentRecord]:
     return [
         replace(
             experiment,
-            baseline=by_name.get(experiment.baseline_name or ""),
+            baseline=by_name.get(experiment.planned.baseline or ""),
             rate_sources={
-                setting: by_name[name]
-                for setting in ("rate", "phase1_rate")
-                if (name := (experiment.settings.get(setting) or {}).get("experiment")) in by_name
+                setting: by_name[rate.experiment]
+                for setting, rate in experiment.planned.known_rates.items()
+                if rate.experiment in by_name
             },
         )
         for experiment in experiments
@@ -183,20 +183,10 @@ def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row) -> ExperimentReco
     repetitions = db.execute("SELECT * FROM repetition WHERE experiment_id = ? ORDER BY number", (row["id"],))
     return ExperimentRecord(
         id=row["id"],
-        name=row["name"],
-        title=row["title"],
-        gateway=row["gateway"],
-        procedure=row["procedure"],
-        declaration=DECLARATIONS[row["procedure"]],
-        family=row["family"],
-        sweep=row["sweep"],
-        cell=json.loads(row["cell_json"]),
-        settings=json.loads(row["settings_json"]),
-        unit=row["unit"],
+        planned=planned_experiment(json.loads(row["settings_json"])),
         state=State(row["state"]),
         reason=row["reason"],
         dut=json.loads(row["dut_json"]) if row["dut_json"] else None,
-        baseline_name=row["baseline"],
         repetitions=[_read_repetition(db, repetition) for repetition in repetitions.fetchall()],
     )
 

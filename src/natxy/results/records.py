@@ -12,7 +12,9 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from natxy.engine.messages.results import Cause, TrialResult, Verdict
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.traffic import CellValue
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.results.curves import Curve
 from natxy.results.selftest import SelfTest
@@ -185,32 +187,57 @@ class RepetitionRecord:
 
 @dataclass(frozen=True)
 class ExperimentRecord:
-    """`unit` is the headline's; `settings` is the resolved experiment as in the run's plan.yaml. `reason`: why it ended
-    as it did, or what its repetitions remark.
+    """Holds an experiment as it was planned, and what came of it.
 
-    Of a sweep's cell, `sweep` is the swept experiment's name and `cell` the swept fields, such as `frame_size` or
-    `gateway.conntrack_max`, with their values here, in the plan's order.
+    `reason` says why it ended as it did, or is a remark on its repetitions. `rate_sources` has the experiments whose
+    results the settings `rate` and `phase1_rate` are shares of, by these settings' names.
     """
 
     id: int
-    name: str
-    title: str
-    gateway: str
-    procedure: str
-    declaration: type[ProcedureDeclaration]
-    family: str
-    sweep: str | None
-    cell: dict[str, CellValue]
-    settings: dict[str, Any]
-    unit: str
+    planned: Experiment
     state: State
     reason: str
     dut: dict[str, Any] | None
-    baseline_name: str | None
     repetitions: list[RepetitionRecord] = field(default_factory=list)
     baseline: ExperimentRecord | None = None
     rate_sources: dict[str, ExperimentRecord] = field(default_factory=dict)
-    """By the settings `rate` and `phase1_rate`: whose result they are a share of."""
+
+    @property
+    def name(self) -> str:
+        return self.planned.name
+
+    @property
+    def title(self) -> str:
+        return self.planned.title
+
+    @property
+    def gateway(self) -> str:
+        """The name of the gateway's driver."""
+        return self.planned.gateway.driver
+
+    @property
+    def procedure(self) -> str:
+        """The procedure's name in a plan."""
+        return self.planned.procedure.name
+
+    @property
+    def declaration(self) -> ProcedureDeclaration:
+        return self.planned.procedure
+
+    @property
+    def sweep(self) -> str | None:
+        """The name of the swept experiment that this is a cell of."""
+        return self.planned.sweep
+
+    @property
+    def cell(self) -> dict[str, CellValue]:
+        """The swept fields, such as `frame_size` or `gateway.conntrack_max`, with their values in this cell."""
+        return self.planned.cell
+
+    @property
+    def unit(self) -> Unit:
+        """The headline's unit."""
+        return self.planned.unit
 
     @property
     def is_only_a_lower_bound(self) -> bool:

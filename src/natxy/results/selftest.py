@@ -6,11 +6,10 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import Family
 from natxy.results.tester import Tester
 from natxy.system.whole_file import whole_file
@@ -93,11 +92,11 @@ def stored(tester: Tester) -> SelfTest | None:
     return found if found.tester == tester else None
 
 
-def variant_of(settings: dict[str, Any]) -> Variant:
-    """Of a resolved experiment's traffic."""
-    sides = (settings["addresses"][side] for side in ("left_hosts", "right_hosts"))
-    if any(Hosts.model_validate(hosts).size > 1 for hosts in sides):
+def variant_of(experiment: Experiment) -> Variant:
+    """Returns what varies in the frames of an experiment."""
+    addresses, ports = experiment.addresses, experiment.ports
+    if addresses.left_hosts.size > 1 or addresses.right_hosts.size > 1:
         return Variant.ADDRESSES
-    if any(ports["min"] != ports["max"] for ports in settings["ports"].values()):
+    if ports.source.size > 1 or ports.destination.size > 1:
         return Variant.PORTS
     return Variant.FIXED

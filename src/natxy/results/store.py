@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from natxy.engine.messages.results import TrialResult
-from natxy.plan.model.traffic import CellValue
+from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
+from natxy.results.planned import settings_of
 from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind
 from natxy.results.selftest import SelfTest
 from natxy.results.tester import Tester
@@ -161,32 +162,20 @@ class RunStore:
 
     # --- experiments
 
-    def add_experiment(
-        self,
-        *,
-        name: str,
-        title: str,
-        gateway: str,
-        procedure: str,
-        family: str,
-        sweep: str | None = None,
-        cell: Mapping[str, CellValue] | None = None,
-        settings: Mapping[str, Any],
-        unit: str,
-        baseline: str | None,
-    ) -> int:
+    def add_experiment(self, planned: Experiment) -> int:
+        """Adds an experiment that has not begun, and returns its id."""
         return self._insert(
             "experiment",
-            name=name,
-            title=title,
-            gateway=gateway,
-            procedure=procedure,
-            family=family,
-            sweep=sweep,
-            cell_json=json.dumps(dict(cell or {})),
-            settings_json=json.dumps(dict(settings)),
-            unit=unit,
-            baseline=baseline,
+            name=planned.name,
+            title=planned.title,
+            gateway=planned.gateway.driver,
+            procedure=planned.procedure.name,
+            family=planned.family,
+            sweep=planned.sweep,
+            cell_json=json.dumps(planned.cell),
+            settings_json=json.dumps(settings_of(planned)),
+            unit=planned.unit,
+            baseline=planned.baseline,
             state=State.PENDING,
         )
 

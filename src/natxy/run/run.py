@@ -139,20 +139,4 @@ def _start_recording(store: RunStore, plan: ResolvedPlan, folder: Path) -> dict[
         # Without a gateway it is the tester that is measured: its earlier self-test says nothing about this run.
         if tester and plan.testbed.has_gateway:
             store.set_self_test(tester, stored(tester))
-        return {experiment.name: _add_experiment(store, experiment) for experiment in plan.experiments}
-
-
-def _add_experiment(store: RunStore, experiment: Experiment) -> int:
-    settings = experiment.model_dump(mode="json", exclude_none=True)
-    return store.add_experiment(
-        name=experiment.name,
-        title=experiment.title,
-        gateway=experiment.gateway.driver,
-        procedure=experiment.procedure.name,
-        family=experiment.family,
-        sweep=experiment.sweep,
-        cell=experiment.cell,
-        settings=settings,
-        unit=experiment.unit,
-        baseline=experiment.baseline,
-    )
+        return {experiment.name: store.add_experiment(experiment) for experiment in plan.experiments}

@@ -105,6 +105,6 @@ def _milliseconds(value_ns: float) -> str:
 
 def _share(experiment: ExperimentRecord, run: RunRecord) -> str:
     """A baseline itself is the whole."""
-    if any(other.baseline_name == experiment.name for other in run.experiments) and experiment.statistics:
+    if any(other.planned.baseline == experiment.name for other in run.experiments) and experiment.statistics:
         return wording.percent(100)
     return headlines.baseline_ratio(experiment) or wording.ABSENT

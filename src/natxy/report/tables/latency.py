@@ -19,7 +19,7 @@ _TITLE: Final = "Typical (TL) and worst case latency (WCL), medians, ms"
 def latency_tables(run: RunRecord) -> Iterator[Table]:
     """One, or none where no latency was measured."""
     measured = [experiment for experiment in run.experiments if _has_both(experiment)]
-    directions = {experiment.settings.get("directions") for experiment in measured}
+    directions = {experiment.planned.directions for experiment in measured}
     streams = [stream for stream in STREAMS if directions - {*STREAMS} or stream in directions]
     titles = (f"{short} {stream}" for stream in streams for short in _FIGURES.values())
     rows = tuple((experiment.title, *_cells(experiment, streams)) for experiment in measured)

@@ -64,7 +64,7 @@ def further_rows(experiments: Sequence[ExperimentRecord], *, extremes: bool = Fa
         picks += [(label.lower(), pick) for label, pick in _EXTREMES]
     for figure in dict.fromkeys(figure for experiment in experiments for figure in experiment.declaration.figures[1:]):
         summaries = [experiment.figure_statistics.get(figure.name) for experiment in experiments]
-        sent = [e for e in experiments if applies(figure, e.settings.get("directions"))]
+        sent = [e for e in experiments if applies(figure, e.planned.directions)]
         if not any(figure.name in repetition.figures for e in sent for repetition in e.repetitions):
             continue
         for label, pick in picks:

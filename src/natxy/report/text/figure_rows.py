@@ -92,13 +92,13 @@ def to_csv(rows: Iterable[Row]) -> str:
 
 
 def _named(experiment: ExperimentRecord) -> Row:
-    settings = {column: experiment.settings.get(name) for name, column in _SETTINGS.items()}
+    settings = {column: getattr(experiment.planned, name) for name, column in _SETTINGS.items()}
     return {
         "experiment": experiment.name,
         "title": experiment.title,
         "procedure": experiment.procedure,
         "gateway": experiment.gateway,
-        "family": experiment.family,
+        "family": experiment.planned.family,
         **settings,
     }
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from natxy.plan.model.line import LineTraffic
-from natxy.plan.model.loss_tolerance import loss_tolerance_of
+from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Unit, format_quantity, format_rate
 from natxy.report.words import wording
 from natxy.results.records import ExperimentRecord
@@ -20,7 +19,8 @@ def kind(experiment: ExperimentRecord) -> str:
 
 def non_rfc(experiment: ExperimentRecord) -> str:
     """Empty where no loss was tolerated."""
-    return loss_tolerance_of(experiment.settings).label
+    tolerance = experiment.planned.loss_tolerance
+    return tolerance.label if tolerance else ""
 
 
 def per_direction(experiment: ExperimentRecord) -> bool:
@@ -29,14 +29,14 @@ def per_direction(experiment: ExperimentRecord) -> bool:
 
 
 def directions(experiment: ExperimentRecord) -> int:
-    return 2 if experiment.settings.get("directions") == "bidirectional" else 1
+    return 2 if experiment.planned.directions == Directions.BIDIRECTIONAL else 1
 
 
 def theoretical_maximum_fps(experiment: ExperimentRecord) -> float | None:
     """Of one direction; None where the plan gives no line rate, or the experiment's rates aren't frames'."""
     if experiment.declaration.step_unit != Unit.FPS:
         return None
-    return LineTraffic.model_validate(experiment.settings).maximum_fps
+    return experiment.planned.maximum_fps
 
 
 def share_of_maximum(experiment: ExperimentRecord) -> str:
