@@ -46,8 +46,8 @@ def _shown(experiment: ExperimentRecord) -> str:
     summary = experiment.statistics
     if summary is None:
         return wording.ABSENT
-    lowest, highest = (summary.shown(value, _thousands) for value in (summary.minimum, summary.maximum))
-    return f"{summary.shown_median(_thousands)} ({lowest} – {highest})"
+    lowest, highest = (summary.bounded(value).text(_thousands) for value in (summary.minimum, summary.maximum))
+    return f"{summary.bounded_median.text(_thousands)} ({lowest} – {highest})"
 
 
 def _thousands(rate: float) -> str:

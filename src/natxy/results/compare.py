@@ -9,13 +9,14 @@ needs no assumption on how results are distributed, and errs on the side of "no 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
 from natxy.plan.model.terms import TRAFFIC_FIELDS
 from natxy.plan.procedures.base import Figure
+from natxy.results.bounded import Bound, Bounded
 from natxy.results.planned import settings_of
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Summary
@@ -42,9 +43,6 @@ class Exceeds(Enum):
     UNLIKE = "not alike"
 
 
-_SIGNS: Final = {1: "≥ ", -1: "≤ ", 0: ""}
-
-
 @dataclass(frozen=True)
 class Compared:
     """One figure in one run. `spread` is as in the rule, None with one repetition. `difference` and
@@ -61,14 +59,15 @@ class Compared:
     difference: float | None = None
     difference_percent: float | None = None
     exceeds: Exceeds | None = None
-    bound: str = ""
+    bound: Bound = Bound.EXACTLY
     unlike: tuple[str, ...] = ()
 
-    def shown_spread(self, show: Callable[[float], str]) -> str | None:
-        """As a bound where a search's limits cut off an end; None without a spread and where they did both."""
+    @property
+    def bounded_spread(self) -> Bounded | None:
+        """The spread with its bound; None without a spread, and when minimum and maximum are both bounds."""
         if self.summary is None or self.spread is None:
             return None
-        return self.summary.shown_spread(self.spread, show)
+        return self.summary.bounded_spread(self.spread)
 
 
 @dataclass(frozen=True)
@@ -125,10 +124,10 @@ def _difference(first: Compared, other: Compared) -> Compared:
         return other
     base = first.summary.median
     difference = other.summary.median - base
-    bounds = {_bound(other.summary), -_bound(first.summary)} - {0}
+    bounds = {_bound(other.summary), _bound(first.summary).opposite} - {Bound.EXACTLY}
     if len(bounds) > 1:
         return replace(other, exceeds=Exceeds.BOUND)
-    bound = bounds.pop() if bounds else 0
+    bound = bounds.pop() if bounds else Bound.EXACTLY
     one, another = first.experiment.planned, other.experiment.planned
     unlike = tuple(field for field in TRAFFIC_FIELDS if getattr(one, field) != getattr(another, field))
     return replace(
@@ -136,13 +135,13 @@ def _difference(first: Compared, other: Compared) -> Compared:
         difference=difference,
         difference_percent=100 * difference / base if base else None,
         exceeds=Exceeds.UNLIKE if unlike else _exceeds(first, other, difference, bound),
-        bound=_SIGNS[bound],
+        bound=bound,
         unlike=unlike,
     )
 
 
-def _exceeds(first: Compared, other: Compared, difference: float, bound: int) -> Exceeds:
-    if bound * difference < 0:
+def _exceeds(first: Compared, other: Compared, difference: float, bound: Bound) -> Exceeds:
+    if (bound == Bound.AT_LEAST and difference < 0) or (bound == Bound.AT_MOST and difference > 0):
         return Exceeds.BOUND
     if first.spread is None or other.spread is None:
         return Exceeds.ONE_REPETITION
@@ -151,11 +150,10 @@ def _exceeds(first: Compared, other: Compared, difference: float, bound: int) ->
     return Exceeds.BOUND if bound else Exceeds.NO
 
 
-def _bound(summary: Summary) -> int:
-    """1: its median is a lower bound, -1: an upper one."""
-    if summary.median_is_at_least:
-        return 1
-    return -1 if summary.at_most_to is not None and summary.median <= summary.at_most_to else 0
+def _bound(summary: Summary) -> Bound:
+    """Returns the bound of the median. A search that found nothing counts as 0, exactly."""
+    bound = summary.bounded_median.bound
+    return Bound.EXACTLY if bound == Bound.BELOW else bound
 
 
 def _differing(settings: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str | None, ...]]:

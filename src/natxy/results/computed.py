@@ -9,7 +9,7 @@ cell of a sweep over anything else. All are of medians, and of cells whose other
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from natxy.plan.model.units import Unit
@@ -22,7 +22,6 @@ _LOADS: Final = ("connections", "flows")
 _SIZES: Final = {"frame_size", "cores", *_LOADS}
 _TABLE_SIZES: Final = ("net.netfilter.nf_conntrack_max", "table_capacity")
 _HASH_SIZE: Final = "net.netfilter.nf_conntrack_buckets"
-_OPPOSITE: Final = {"≥ ": "≤ ", "≤ ": "≥ ", "< ": "> ", "": ""}
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,12 @@ class Computed:
     def columns(self) -> dict[str, float | str | None]:
         """Plain values with their units, for other programs. A bound stands in a column of its own."""
         plain: dict[str, float | str | None] = {}
-        for name, value in asdict(self).items():
+        for name in (field.name for field in fields(self)):
+            value = getattr(self, name)
             if name in _RATIOS:
                 unit = "" if name == "relative_scale_up" else "_percent"
-                plain[name + unit] = value and value[0] * (100 if unit else 1)
-                plain[name + "_bound"] = value and value[1].strip()
+                plain[name + unit] = value and value.value * (100 if unit else 1)
+                plain[name + "_bound"] = value and value.bound.value
             else:
                 plain[name] = value
         return plain
@@ -109,8 +109,8 @@ def _degradation(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
     if left is None:
         return None
     if cell.unit in (Unit.NS, Unit.SECONDS):
-        return left._replace(value=left.value - 1)
-    return left._replace(value=1 - left.value, bound=_OPPOSITE[left.bound])
+        return replace(left, value=left.value - 1)
+    return replace(left, value=1 - left.value, bound=left.bound.opposite)
 
 
 def _reference(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from natxy.results.bounded import Bound
 from natxy.results.computed import Computed, computed
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
@@ -41,7 +42,7 @@ def test_relative_scale_up_is_the_papers(run: RunRecord) -> None:
 def test_a_scale_up_to_what_the_search_did_not_reach_is_a_bound(run: RunRecord) -> None:
     reached = of(run, "forward/cores=4").relative_scale_up
     assert reached is not None
-    assert reached.bound == "≥ "
+    assert reached.bound == Bound.AT_LEAST
 
 
 def test_degradation_is_against_the_fewest_connections(run: RunRecord) -> None:

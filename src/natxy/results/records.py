@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from ruamel.yaml import YAML
 
@@ -16,6 +16,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.traffic import CellValue
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
+from natxy.results.bounded import Bound, Bounded
 from natxy.results.curves import Curve
 from natxy.results.selftest import SelfTest
 from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize_bounded, summarize_headlines
@@ -185,6 +186,9 @@ class RepetitionRecord:
         return steps
 
 
+_BOUNDS: Final = {1: Bound.AT_LEAST, 0: Bound.EXACTLY, -1: Bound.AT_MOST}
+
+
 @dataclass(frozen=True)
 class ExperimentRecord:
     """Holds an experiment as it was planned, and what came of it.
@@ -257,7 +261,7 @@ class ExperimentRecord:
         if found is None or found.bound or other is self or self.spread is None or other.spread is None:
             return found
         apart = abs(self.statistics.median - other.statistics.median)
-        return found._replace(within_spread=apart <= max(self.spread, other.spread))
+        return replace(found, within_spread=apart <= max(self.spread, other.spread))
 
     @property
     def spread(self) -> float | None:
@@ -296,8 +300,8 @@ class ExperimentRecord:
         summaries = {figure.name: summarize_bounded(self._bounded(figure)) for figure in self.declaration.figures}
         return {name: summary for name, summary in summaries.items() if summary}
 
-    def _bounded(self, figure: Figure) -> list[tuple[float, int]]:
-        """Where two bounds contradict each other, nothing can be said of a repetition."""
+    def _bounded(self, figure: Figure) -> list[Bounded]:
+        """Returns the figure of every repetition that measured it, but for those where two bounds contradict."""
         source = self.rate_sources.get("rate")
         by_rate = figure.with_rate if source and source.is_only_a_lower_bound else 0
         found = []
@@ -308,7 +312,7 @@ class ExperimentRecord:
             at_least = repetition.lower_bound is not None and repetition.upper_bound is None
             bounds = {figure.with_headline if at_least else 0, by_rate} - {0}
             if len(bounds) < 2:
-                found.append((value, bounds.pop() if bounds else 0))
+                found.append(Bounded(value, _BOUNDS[sum(bounds)]))
         return found
 
 

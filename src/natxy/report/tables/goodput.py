@@ -70,7 +70,7 @@ def _table(title: str, rows: Sequence[_Row], cell: _Cell) -> Table:
 
 def _goodput(experiment: ExperimentRecord) -> str | None:
     assert experiment.statistics is not None
-    return wording.statistic(experiment.statistics, experiment.statistics.median, Unit.BPS)
+    return wording.bounded(experiment.statistics.bounded(experiment.statistics.median), Unit.BPS)
 
 
 def _range(experiment: ExperimentRecord) -> str | None:

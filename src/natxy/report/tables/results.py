@@ -107,7 +107,7 @@ def _overview(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
         (
             name + ("" if experiment.state is State.DONE else f" ({states.state(experiment)})"),
             *shown(experiment),
-            narrow.tight(headlines.baseline_ratio(experiment)),
+            headlines.baseline_ratio(experiment, gap=""),
         )
         for name, experiment in zip(_short_titles(experiments), experiments, strict=True)
     )

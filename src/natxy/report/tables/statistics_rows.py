@@ -83,19 +83,20 @@ def _statistic(summary: Summary | None, pick: _Pick, unit: str) -> str:
     if summary is None:
         return wording.ABSENT
     if pick is _MEDIAN[1]:
-        return summary.shown_median(lambda value: wording.quantity(value, unit))
+        return wording.bounded(summary.bounded_median, unit)
     if pick is _MEAN[1]:
-        return summary.shown_mean(lambda value: wording.quantity(value, unit)) or wording.ABSENT
-    return wording.statistic(summary, pick(summary), unit)
+        return wording.bounded(summary.bounded_mean, unit)
+    return wording.bounded(summary.bounded(pick(summary)), unit)
 
 
 def _deviation(experiment: ExperimentRecord) -> str:
-    summary = experiment.statistics
-    shown = summary and summary.shown_deviation(lambda value: wording.quantity(value, experiment.unit))
-    return shown or wording.ABSENT
+    deviation = experiment.statistics.exact_deviation if experiment.statistics else None
+    return wording.ABSENT if deviation is None else wording.quantity(deviation, experiment.unit)
 
 
 def _median(experiment: ExperimentRecord, directions: int) -> str:
     if experiment.statistics is None:
         return wording.ABSENT
-    return experiment.statistics.shown_median(lambda value: wording.quantity(directions * value, experiment.unit))
+    return experiment.statistics.bounded_median.text(
+        lambda value: wording.quantity(directions * value, experiment.unit)
+    )

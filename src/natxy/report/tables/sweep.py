@@ -31,18 +31,18 @@ _CONDITIONS: Final = {
     "directions": "Directions", "connections": "Sessions (connections)", "ports.source": "Source ports",
     "ports.destination": "Destination ports", "alpha": "Validation rate",
 }  # fmt: skip
-_COMPUTED: Final[tuple[tuple[str, Callable[[Computed], str]], ...]] = (
-    ("Relative scale-up", lambda c: wording.scale_up(c.relative_scale_up)),
-    ("Relative performance", lambda c: wording.ratio(c.relative_performance)),
-    ("Degradation", lambda c: wording.ratio(c.degradation)),
-    ("Throughput ratio (to the baseline)", lambda c: wording.ratio(c.throughput_ratio)),
+_COMPUTED: Final[tuple[tuple[str, Callable[[Computed, str], str]], ...]] = (
+    ("Relative scale-up", lambda c, gap: wording.scale_up(c.relative_scale_up, gap)),
+    ("Relative performance", lambda c, gap: wording.ratio(c.relative_performance, gap)),
+    ("Degradation", lambda c, gap: wording.ratio(c.degradation, gap)),
+    ("Throughput ratio (to the baseline)", lambda c, gap: wording.ratio(c.throughput_ratio, gap)),
 )
 _NARROW_COMPUTED: Final = ("scale-up", "rel.", "degr.", "base")
-_TABLE_SIZES: Final[tuple[tuple[str, Callable[[Computed], str]], ...]] = (
-    ("Connection tracking table size", lambda c: wording.number(c.table_size)),
-    ("Hash table size", lambda c: wording.number(c.hash_size)),
-    ("Connections / table size", lambda c: wording.share(c.connections_per_table_entry)),
-    ("Connections / hash table size", lambda c: wording.share(c.connections_per_hash_bucket)),
+_TABLE_SIZES: Final[tuple[tuple[str, Callable[[Computed, str], str]], ...]] = (
+    ("Connection tracking table size", lambda c, _: wording.number(c.table_size)),
+    ("Hash table size", lambda c, _: wording.number(c.hash_size)),
+    ("Connections / table size", lambda c, _: wording.share(c.connections_per_table_entry)),
+    ("Connections / hash table size", lambda c, _: wording.share(c.connections_per_hash_bucket)),
 )
 
 
@@ -131,10 +131,10 @@ def _found(sweep: Sweep, columns: Mapping[int, Computed]) -> Iterator[Row]:
     yield from _shown(_COMPUTED, [columns[cell.id] for cell in cells])
 
 
-def _shown(rows: Sequence[tuple[str, Callable[[Computed], str]]], own: Sequence[Computed]) -> Iterator[Row]:
+def _shown(rows: Sequence[tuple[str, Callable[[Computed, str], str]]], own: Sequence[Computed]) -> Iterator[Row]:
     """Without those that apply to no cell."""
     for label, show in rows:
-        cells = [show(each) for each in own]
+        cells = [show(each, " ") for each in own]
         if set(cells) != {wording.ABSENT}:
             yield (label, *cells)
 
@@ -149,7 +149,7 @@ def _overview(sweep: Sweep, columns: Mapping[int, Computed]) -> Table:
     shown = [
         (title, cells)
         for title, (_, show) in zip(_NARROW_COMPUTED, _COMPUTED, strict=True)
-        if set(cells := [narrow.tight(show(columns[cell.id])) for cell in sweep.cells]) != {wording.ABSENT}
+        if set(cells := [show(columns[cell.id], "") for cell in sweep.cells]) != {wording.ABSENT}
     ]
     head = (
         *(Column(wording.field(field), numeric=True) for field in sweep.fields),

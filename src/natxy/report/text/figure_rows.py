@@ -8,6 +8,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from natxy.results.bounded import Bounded
 from natxy.results.compare import Comparison
 from natxy.results.computed import computed
 from natxy.results.records import ExperimentRecord, RunRecord
@@ -16,14 +17,13 @@ from natxy.results.statistics import Summary
 Cell = str | int | float | None
 Row = dict[str, Cell]
 
-# `repr` loses no digit.
-_STATISTICS: Final[dict[str, Callable[[Summary], str | None]]] = {
-    "median": lambda summary: summary.shown_median(repr),
-    "mean": lambda summary: summary.shown_mean(repr),
-    "p1": lambda summary: summary.shown(summary.p1, repr),
-    "p99": lambda summary: summary.shown(summary.p99, repr),
-    "minimum": lambda summary: summary.shown(summary.minimum, repr),
-    "maximum": lambda summary: summary.shown(summary.maximum, repr),
+_STATISTICS: Final[dict[str, Callable[[Summary], Bounded | None]]] = {
+    "median": lambda summary: summary.bounded_median,
+    "mean": lambda summary: summary.bounded_mean,
+    "p1": lambda summary: summary.bounded(summary.p1),
+    "p99": lambda summary: summary.bounded(summary.p99),
+    "minimum": lambda summary: summary.bounded(summary.minimum),
+    "maximum": lambda summary: summary.bounded(summary.maximum),
 }
 _SETTINGS: Final = {
     "frame_size": "frame_size_bytes", "directions": "directions", "cores": "cores", "connections": "connections",
@@ -59,8 +59,6 @@ def comparison_rows(comparison: Comparison) -> Iterator[Row]:
     for compared in (one for group in comparison.figures for one in group):
         experiment, figure = compared.experiment, compared.figure
         summary = compared.summary
-        bound, median = _bounded(summary.shown_median(repr) if summary else None)
-        spread_bound, spread = _bounded(compared.shown_spread(repr))
         yield {
             **_named(experiment),
             **{f"cell {field}": experiment.cell.get(field) for field in coordinates},
@@ -68,13 +66,11 @@ def comparison_rows(comparison: Comparison) -> Iterator[Row]:
             "unit": figure.unit.value,
             "run": compared.run + 1,
             "repetitions": summary.count if summary else 0,
-            "median_bound": bound,
-            "median": median,
-            "spread_bound": spread_bound,
-            "spread": spread,
+            **_bounded("median", summary.bounded_median if summary else None),
+            **_bounded("spread", compared.bounded_spread),
             "difference": compared.difference,
             "difference_percent": compared.difference_percent,
-            "difference_bound": compared.bound.strip(),
+            "difference_bound": compared.bound.value,
             "exceeds_spread": compared.exceeds.value if compared.exceeds else None,
         }
 
@@ -105,22 +101,12 @@ def _named(experiment: ExperimentRecord) -> Row:
 
 def _statistics(summary: Summary | None) -> Row:
     row: Row = {}
-    for name, shown in _STATISTICS.items():
-        row[f"{name}_bound"], row[name] = _bounded(shown(summary) if summary else None)
-    deviation = summary and summary.shown_deviation(repr)
-    row["standard_deviation"] = float(deviation) if deviation else None
-    row["dispersion_bound"], row["dispersion"] = _bounded(_dispersion(summary) if summary else None)
-    return row
+    for name, of in _STATISTICS.items():
+        row |= _bounded(name, of(summary) if summary else None)
+    row["standard_deviation"] = summary.exact_deviation if summary else None
+    return row | _bounded("dispersion", summary.bounded_dispersion if summary else None)
 
 
-def _dispersion(summary: Summary) -> str:
-    """(maximum − minimum) / median."""
-    return summary.shown_dispersion(lambda ratio: "" if ratio is None else repr(ratio))
-
-
-def _bounded(shown: str | None) -> tuple[str, float] | tuple[None, None]:
-    """The bound, empty where the value is none, and the value; of `< X` that is X. None of both where nothing is."""
-    if not shown:
-        return None, None
-    *bound, number = shown.split(" ")
-    return "".join(bound), float(number)
+def _bounded(name: str, value: Bounded | None) -> Row:
+    """Returns the columns of a value and its bound, both None without a value."""
+    return {f"{name}_bound": value.bound.value if value else None, name: float(value.value) if value else None}

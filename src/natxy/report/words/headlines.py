@@ -44,13 +44,13 @@ def share_of_maximum(experiment: ExperimentRecord) -> str:
     maximum_fps = theoretical_maximum_fps(experiment)
     if maximum_fps is None or experiment.statistics is None or experiment.unit != Unit.FPS:
         return wording.ABSENT
-    return experiment.statistics.shown_median(lambda rate_fps: wording.percent(100 * rate_fps / maximum_fps, 2))
+    return experiment.statistics.bounded_median.text(lambda rate_fps: wording.percent(100 * rate_fps / maximum_fps, 2))
 
 
 def headline(experiment: ExperimentRecord) -> str:
     if experiment.statistics is None:
         return wording.ABSENT
-    return experiment.statistics.shown_median(lambda value: format_quantity(value, experiment.unit))
+    return experiment.statistics.bounded_median.text(lambda value: format_quantity(value, experiment.unit))
 
 
 def rate_kind(experiment: ExperimentRecord) -> str:
@@ -67,13 +67,13 @@ def _counted(experiment: ExperimentRecord) -> str:
         return "in one direction"
     if experiment.statistics is None:
         return "per direction"
-    aggregate = experiment.statistics.shown_median(lambda value: format_rate(2 * value, "fps"))
+    aggregate = experiment.statistics.bounded_median.text(lambda value: format_rate(2 * value, "fps"))
     return f"per direction · {aggregate} aggregate"
 
 
-def baseline_ratio(experiment: ExperimentRecord) -> str:
+def baseline_ratio(experiment: ExperimentRecord, gap: str = " ") -> str:
     """Empty without a baseline."""
-    return "" if experiment.baseline is None else wording.ratio(experiment.baseline_ratio)
+    return "" if experiment.baseline is None else wording.ratio(experiment.baseline_ratio, gap)
 
 
 def ratios_note(experiments: Iterable[ExperimentRecord]) -> str:
