@@ -11,7 +11,6 @@ from typing import Final
 
 from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import format_duration
-from natxy.report.walk import every_trial
 from natxy.report.words import headlines, wording
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
@@ -34,7 +33,7 @@ def result_rows(run: RunRecord) -> Iterator[str]:
     if note := headlines.ratios_note(run.experiments):
         yield ""
         yield note.replace("*", r"\*")
-    verdicts = [placed.trial.verdict for placed in every_trial(run)]
+    verdicts = [placed.trial.verdict for placed in run.all_trials]
     yield ""
     yield (
         f"Measuring took {format_duration(run.active_s)}. Of {len(verdicts)} trials {verdicts.count(Verdict.INVALID)} "

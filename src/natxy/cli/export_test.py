@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from natxy.cli import app
-from natxy.report.walk import every_trial
 from natxy.results.planned import settings_of
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
@@ -35,7 +34,7 @@ def export(folder: Path, form: str, *more: str | Path) -> Result:
 
 def test_csv_has_a_row_a_trial(folder: Path, run: RunRecord) -> None:
     rows = list(csv.DictReader(export(folder, "csv").output.splitlines()))
-    trials = [*every_trial(run)]
+    trials = [*run.all_trials]
     assert len(rows) == len(trials)
     for row, (experiment, repetition, trial) in zip(rows, trials, strict=True):
         assert (row["experiment"], int(row["repetition"])) == (experiment.name, repetition.number)

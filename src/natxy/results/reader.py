@@ -12,23 +12,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.errors import PlanError
 from natxy.results.curves import CURVES
 from natxy.results.planned import planned_experiment
 from natxy.results.records import (
     ExperimentRecord,
-    Purpose,
     RepetitionRecord,
     RunRecord,
     RunState,
     State,
     TransferRecord,
-    TrialKind,
     TrialRecord,
 )
+from natxy.results.schema import SCHEMA, from_row
 from natxy.results.selftest import SelfTest
-from natxy.results.store import RESULTS_FILE, SCHEMA
+from natxy.results.store import RESULTS_FILE
 from natxy.results.tester import Tester
 from natxy.system.machine import LoadOfRun, MachineLoad
 from natxy.system.process_owner import Owner
@@ -193,11 +191,7 @@ def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row) -> ExperimentReco
 
 def _read_repetition(db: sqlite3.Connection, row: sqlite3.Row) -> RepetitionRecord:
     trials = db.execute("SELECT * FROM trial WHERE repetition_id = ? ORDER BY id", (row["id"],))
-    transfers = db.execute(
-        "SELECT number, direction, started_at, duration_s, goodput_bps, retransmits FROM transfer "
-        "WHERE repetition_id = ? ORDER BY id",
-        (row["id"],),
-    )
+    transfers = db.execute("SELECT * FROM transfer WHERE repetition_id = ? ORDER BY id", (row["id"],))
     return RepetitionRecord(
         id=row["id"],
         number=row["number"],
@@ -210,20 +204,6 @@ def _read_repetition(db: sqlite3.Connection, row: sqlite3.Row) -> RepetitionReco
         reason=row["reason"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
-        trials=[_read_trial(trial) for trial in trials],
-        transfers=[TransferRecord(**transfer) for transfer in transfers],
-    )
-
-
-def _read_trial(row: sqlite3.Row) -> TrialRecord:
-    plain = {key: row[key] for key in row.keys() if key not in {"repetition_id", "result_json"}}  # noqa: SIM118
-    return TrialRecord(
-        **plain
-        | {
-            "kind": TrialKind(row["kind"]),
-            "purpose": Purpose(row["purpose"]),
-            "verdict": Verdict(row["verdict"]),
-            "cause": Cause(row["cause"]),
-            "result": TrialResult.model_validate_json(row["result_json"]),
-        }
+        trials=[from_row(TrialRecord, trial) for trial in trials],
+        transfers=[from_row(TransferRecord, transfer) for transfer in transfers],
     )

@@ -11,7 +11,6 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,56 +19,14 @@ from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
 from natxy.results.planned import settings_of
-from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind
+from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind, TrialRecord
+from natxy.results.schema import SCHEMA, to_row
 from natxy.results.selftest import SelfTest
 from natxy.results.tester import Tester
 from natxy.system.machine import MachineLoad
 from natxy.system.process_owner import Owner
 
 RESULTS_FILE: Final = "results.sqlite"
-
-SCHEMA: Final = """
-CREATE TABLE run (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL, started_at TEXT NOT NULL, finished_at TEXT, state TEXT NOT NULL,
-    owner TEXT NOT NULL, plan_yaml TEXT NOT NULL, seed TEXT NOT NULL, natxy_version TEXT NOT NULL,
-    engine_info_json TEXT NOT NULL DEFAULT '{}', testbed_json TEXT NOT NULL DEFAULT '{}',
-    deviations_json TEXT NOT NULL DEFAULT '[]', machine_json TEXT NOT NULL DEFAULT '{}',
-    tester_json TEXT, self_test_json TEXT
-) STRICT;
-CREATE TABLE session (
-    id INTEGER PRIMARY KEY, started_at TEXT NOT NULL, ended_at TEXT NOT NULL,
-    load_before_json TEXT NOT NULL, load_after_json TEXT NOT NULL
-) STRICT;
-CREATE TABLE experiment (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, gateway TEXT NOT NULL,
-    procedure TEXT NOT NULL, family TEXT NOT NULL, sweep TEXT, cell_json TEXT NOT NULL,
-    settings_json TEXT NOT NULL, unit TEXT NOT NULL, baseline TEXT, state TEXT NOT NULL,
-    reason TEXT NOT NULL DEFAULT '', dut_json TEXT
-) STRICT;
-CREATE TABLE repetition (
-    id INTEGER PRIMARY KEY, experiment_id INTEGER NOT NULL REFERENCES experiment(id), number INTEGER NOT NULL,
-    state TEXT NOT NULL, value REAL, figures_json TEXT NOT NULL DEFAULT '{}', curves_json TEXT NOT NULL DEFAULT '[]',
-    lower_bound REAL, upper_bound REAL, reason TEXT NOT NULL DEFAULT '', started_at TEXT NOT NULL, finished_at TEXT,
-    UNIQUE (experiment_id, number)
-) STRICT;
-CREATE TABLE trial (
-    id INTEGER PRIMARY KEY, repetition_id INTEGER NOT NULL REFERENCES repetition(id), number INTEGER NOT NULL,
-    attempt INTEGER NOT NULL, kind TEXT NOT NULL, purpose TEXT NOT NULL, step_rate REAL NOT NULL,
-    rate_fps REAL NOT NULL, verdict TEXT NOT NULL, cause TEXT NOT NULL, reason TEXT NOT NULL,
-    started_at TEXT NOT NULL, duration_s REAL NOT NULL, planned INTEGER NOT NULL, sent INTEGER NOT NULL,
-    unsent INTEGER NOT NULL, received INTEGER NOT NULL, lost INTEGER NOT NULL, duplicate INTEGER NOT NULL,
-    reordered INTEGER NOT NULL, corrupt INTEGER NOT NULL, misrouted INTEGER NOT NULL, stale INTEGER NOT NULL,
-    tester_drops INTEGER NOT NULL, gateway_pause_s REAL, result_json TEXT NOT NULL
-) STRICT;
-CREATE INDEX trial_of_repetition ON trial (repetition_id);
-CREATE TABLE transfer (
-    id INTEGER PRIMARY KEY, repetition_id INTEGER NOT NULL REFERENCES repetition(id), number INTEGER NOT NULL,
-    direction TEXT NOT NULL, started_at TEXT NOT NULL, duration_s REAL NOT NULL, goodput_bps REAL NOT NULL,
-    retransmits INTEGER NOT NULL
-) STRICT;
-"""
-
-_SUMS = ("planned", "sent", "unsent", "received", "lost", "duplicate", "reordered", "corrupt", "misrouted")
 
 
 def timestamp() -> str:
@@ -238,33 +195,25 @@ class RunStore:
         result: TrialResult,
         gateway_pause_s: float | None = None,
     ) -> int:
+        """Adds a trial and returns its id. Samples of foreign frames are left out: foreign.pcap has the frames."""
         self._extend_session()
-        return self._insert(
-            "trial",
-            repetition_id=repetition_id,
+        trial = TrialRecord.of(
+            result.model_copy(update={"samples": []}),
             number=number,
             attempt=attempt,
             kind=kind,
             purpose=purpose,
             step_rate=step_rate,
             rate_fps=rate_fps,
-            verdict=result.verdict,
-            cause=result.cause,
-            reason=result.reason,
             started_at=started_at,
-            duration_s=result.duration_s,
-            **{column: sum(getattr(stream, column) for stream in result.streams) for column in _SUMS},
-            stale=result.stale,
-            tester_drops=sum(port.missed + port.no_buffer + port.kernel_drops for port in result.ports),
             gateway_pause_s=gateway_pause_s,
-            # The samples are kept as frames in foreign.pcap.
-            result_json=result.model_copy(update={"samples": []}).model_dump_json(),
         )
+        return self._insert("trial", repetition_id=repetition_id, **to_row(trial))
 
     def add_transfer(self, repetition_id: int, transfer: TransferRecord) -> None:
         """One direction of one test between hosts."""
         self._extend_session()
-        self._insert("transfer", repetition_id=repetition_id, **asdict(transfer))
+        self._insert("transfer", repetition_id=repetition_id, **to_row(transfer))
 
     def _insert(self, table: str, **values: str | float | None) -> int:
         marks = ", ".join("?" for _ in values)

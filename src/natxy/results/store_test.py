@@ -22,7 +22,8 @@ from natxy.results.pcap import PcapWriter
 from natxy.results.planned import planned_experiment
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind
-from natxy.results.store import RESULTS_FILE, SCHEMA, RunStore, timestamp
+from natxy.results.schema import SCHEMA
+from natxy.results.store import RESULTS_FILE, RunStore, timestamp
 from natxy.search.outcome import Outcome
 from natxy.system.process_owner import Owner
 from tests.sample_runs import settings

@@ -18,9 +18,8 @@ from natxy.report.tables.statistics_rows import (
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, narrow, states, wording
 from natxy.report.words.conditions import conditions
-from natxy.results.computed import Computed, computed
 from natxy.results.records import ExperimentRecord, RunRecord, State
-from natxy.results.sweeps import Sweep, SweepGroup, sweep_groups
+from natxy.results.sweeps import Computed, Sweep, SweepGroup, computed, sweep_groups
 
 # Of these few, minimum and maximum are shown too, as for the times of a tear-down.
 _FEW_FIGURES: Final = 3
@@ -74,12 +73,12 @@ def tables(group: SweepGroup, columns: Mapping[int, Computed]) -> tuple[Table, T
     note = _ratios_note(cells, columns)
     table = Table(title, head, tuple(others), medians, percentiles_note(cells)).with_note(note)
     common = Table(f"{title}: the same in all of them", (Column(""), Column("Value", numeric=True)), tuple(same))
-    return table.transposed() if group.sweeps[0].stands_in_rows else table, common
+    return table.transposed() if group.sweeps[0].has_cells_in_rows else table, common
 
 
 def _coordinates(group: SweepGroup) -> Iterator[Row]:
     for index, field in enumerate(group.fields):
-        yield (wording.field(field), *(wording.coordinate(place[index]) for place in group.places))
+        yield (wording.field(field), *(wording.coordinate(place[index]) for place in group.coordinates))
 
 
 def _conditions(group: SweepGroup) -> tuple[list[Row], list[tuple[str, str]]]:
@@ -161,7 +160,7 @@ def _overview(sweep: Sweep, columns: Mapping[int, Computed]) -> Table:
             *narrow.spread(cell),
             *(cells[index] for _, cells in shown),
         )
-        for index, (cell, place) in enumerate(zip(sweep.cells, sweep.places, strict=True))
+        for index, (cell, place) in enumerate(zip(sweep.cells, sweep.coordinates, strict=True))
     )
     title = f"{sweep.title}: {headlines.kind(sweep.cells[0])}"
     return Table(title, head, rows, note=_ratios_note(sweep.cells, columns))

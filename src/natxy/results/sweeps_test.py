@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.results.bounded import Bound
-from natxy.results.computed import Computed, computed
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Ratio, ratio, summarize
-from natxy.results.sweeps import as_number, sweep_groups, sweeps
+from natxy.results.sweeps import Computed, as_number, computed, sweep_groups, sweeps
 from tests.sample_runs import replanned
 from tests.sample_sweeps import sweeps as sample
 
@@ -117,9 +116,9 @@ def test_columns_are_plain_and_carry_units(run: RunRecord) -> None:
 
 def test_cells_of_a_sweep_are_found_together_and_know_their_numbers(run: RunRecord) -> None:
     found = {sweep.name: sweep for sweep in sweeps(run)}
-    assert [as_number(place[0]) for place in found["alpha"].places] == [0.8, 0.6, 0.5, 0.25]
+    assert [as_number(place[0]) for place in found["alpha"].coordinates] == [0.8, 0.6, 0.5, 0.25]
     assert found["alpha"].title == "Validated rate"
-    assert [as_number(place[1]) for place in found["spread"].places] == [None] * 4
+    assert [as_number(place[1]) for place in found["spread"].coordinates] == [None] * 4
     assert found["spread"].title == "Addresses and ports"
 
 
