@@ -11,8 +11,7 @@ from natxy.plan.model.traffic import Directions
 from natxy.results.ceilings import ceiling_share
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
-from natxy.results.selftest import Ceiling, SelfTest, Variant, save, state_folder, stored
-from natxy.results.tester import Tester
+from natxy.results.selftest import Ceiling, SelfTest, Tester, Variant, save, state_folder, stored
 from tests.sample_runs import quickstart, replanned
 
 TESTER = Tester(host="vm", processor="EPYC", ports="veth", driver="net_af_xdp", queues=1, workers=1)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs side by side: the same experiments of several runs, each against the first.
+"""Compares the experiments that several runs have in common, each run with the first.
 
-The rule: a difference exceeds the spread when the medians differ by more than the wider of the two runs' spreads, a
-spread being maximum − minimum of the repetitions, or the last bracket of a repetition's search where that is wider. It
-needs no assumption on how results are distributed, and errs on the side of "no difference".
+A difference exceeds the spread when the medians differ by more than the wider of the two spreads. A spread is maximum −
+minimum of the repetitions, or the last bracket of a search if that is wider. The rule assumes no distribution of the
+results, and errs towards "no difference".
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ from natxy.results.statistics import Summary
 
 RULE: Final = (
     "A run differs from the first when their medians differ by more than the wider of the two spreads: maximum − "
-    "minimum of the repetitions, or the last bracket of a search where that is wider. A difference within the spread "
-    "may be chance. One repetition has no spread: measure more, three at least, to know. Of traffic that is not alike "
-    "nothing is said."
+    "minimum of the repetitions, or the last bracket of a search if that is wider. A difference within the spread may "
+    "be chance. One repetition has no spread: measure at least three. Results of different traffic get no verdict."
 )
 
-# They only name what is compared.
+# Names are no difference in what was measured.
 _NAMES: Final = ("name", "title")
 
 Key = tuple[str, str]
-"""An experiment's name, or its sweep's, and its cell."""
+"""The name of an experiment or of its sweep, and the cell as JSON."""
 
 
 class Exceeds(Enum):
@@ -45,11 +44,13 @@ class Exceeds(Enum):
 
 @dataclass(frozen=True)
 class Compared:
-    """One figure in one run. `spread` is as in the rule, None with one repetition. `difference` and
-    `difference_percent` are against the first run, None for that itself and where one has no result; the percentage
-    also where the first median is 0. `bound` is `≥ ` or `≤ ` where a median is one: what the difference is at least or
-    at most. Two that contradict each other leave none. `unlike`: what of the traffic is not as in the first run, which
-    leaves nothing to say of the gateways."""
+    """Holds one figure of an experiment in one run, and its difference from the first run.
+
+    `spread` is None with one repetition. `difference` and `difference_percent` are None for the first run, and when a
+    result is missing or the bounds of the two medians contradict each other; the percentage also when the first median
+    is 0. `bound` is that of the difference. `unlike` names the traffic settings that differ from the first run; results
+    of different traffic are not compared.
+    """
 
     figure: Figure
     experiment: ExperimentRecord
@@ -72,9 +73,12 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`figures`: of every experiment that all runs have, a group of one `Compared` a run. `unmatched`: experiments
-    with the numbers of the runs that have them. `settings`: by experiment and field, a value a run, where they
-    differ."""
+    """Holds what runs have in common and where they differ.
+
+    `figures` has a group for each figure, with one `Compared` a run. `unmatched` has experiments that are not in all
+    runs, with the numbers of the runs that have them. `settings` has the settings that differ, a value a run, by the
+    title of the experiment and the path of the field.
+    """
 
     figures: list[tuple[Compared, ...]]
     unmatched: list[tuple[ExperimentRecord, tuple[int, ...]]]
@@ -82,7 +86,7 @@ class Comparison:
 
 
 def compare(runs: Sequence[RunRecord]) -> Comparison:
-    """Experiments are the same when name, or sweep and cell, and procedure are."""
+    """Compares experiments that have the same name, or the same sweep and cell, and the same procedure."""
     by_key = [{key(experiment): experiment for experiment in run.experiments} for run in runs]
     figures: list[tuple[Compared, ...]] = []
     unmatched: list[tuple[ExperimentRecord, tuple[int, ...]]] = []
@@ -100,7 +104,7 @@ def compare(runs: Sequence[RunRecord]) -> Comparison:
 
 
 def key(experiment: ExperimentRecord) -> Key:
-    """What makes experiments of several runs the same, but for their procedures."""
+    """Returns what an experiment has in common with the same experiment in other runs, besides the procedure."""
     return experiment.sweep or experiment.name, json.dumps(experiment.cell, sort_keys=True)
 
 
@@ -164,7 +168,7 @@ def _differing(settings: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str | N
 
 
 def _flat(settings: object, path: str = "") -> list[tuple[str, str]]:
-    """`timing.trial` and its value."""
+    """Returns paths such as `timing.trial` with their values."""
     if not isinstance(settings, Mapping):
         return [(path, _plain(settings))]
     inner = ((f"{path}.{name}" if path else name, value) for name, value in settings.items())
@@ -172,7 +176,7 @@ def _flat(settings: object, path: str = "") -> list[tuple[str, str]]:
 
 
 def _plain(value: object) -> str:
-    """As in a plan."""
+    """Writes a value as in a plan."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

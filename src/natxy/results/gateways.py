@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's gateways: what tells them apart, and side by side what was asked of several of them, once of each."""
+"""Identifies the gateways of a run, and sets those side by side that were measured with the same procedures."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from typing import Any, Final
 from natxy.plan.model.terms import Family, Kernel
 from natxy.results.records import ExperimentRecord, RunRecord
 
-# How much a gateway was given, not which one it is.
+# The resources that a gateway was given do not make it another gateway.
 _AMOUNTS: Final = {"conntrack_max", "hash_size", "udp_timeout_s", "udp_stream_timeout_s", "states", "table_capacity"}
 
 
 @dataclass(frozen=True)
 class GatewayName:
-    """`kernel`: what it said of it; empty where it didn't. `variant`: settings that tell it from others of its
-    driver."""
+    """Names a gateway.
+
+    `kernel` is what the gateway reported, empty if it did not. `variant` has the settings that distinguish it from
+    others of its driver.
+    """
 
     driver: str
     kernel: str
@@ -27,7 +30,7 @@ class GatewayName:
 
 @dataclass(frozen=True)
 class GatewayRow(GatewayName):
-    """`experiments`: by their procedures' names."""
+    """Holds the experiments on a gateway with one kind of traffic, by the names of their procedures."""
 
     traffic: str
     experiments: Mapping[str, ExperimentRecord]
@@ -35,25 +38,28 @@ class GatewayRow(GatewayName):
 
 @dataclass(frozen=True)
 class SideBySide:
-    """`procedures`: those of the columns, in the plan's order. Rows of one kernel stand together."""
+    """Holds a row for each gateway and kind of traffic, and a column for each of `procedures`, in the plan's order.
+
+    Rows with the same kernel are adjacent.
+    """
 
     procedures: tuple[str, ...]
     rows: tuple[GatewayRow, ...]
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """Those that are known. Rates of different ones cannot be compared."""
+        """The known kernels. Rates on different kernels cannot be compared."""
         return tuple(dict.fromkeys(row.kernel for row in self.rows if row.kernel))
 
 
 def gateway_key(experiment: ExperimentRecord) -> str:
-    """The same for all experiments on one gateway, whatever they ask of it."""
+    """Returns a key that all experiments on one gateway have in common."""
     given = experiment.planned.gateway.model_dump(mode="json", exclude_none=True, exclude=_AMOUNTS)
     return json.dumps(given, sort_keys=True)
 
 
 def gateway_names(run: RunRecord) -> dict[str, GatewayName]:
-    """Of all gateways of a run, by their keys."""
+    """Returns the names of all gateways of a run, by their keys."""
     found: dict[str, list[ExperimentRecord]] = {}
     for experiment in run.experiments:
         found.setdefault(gateway_key(experiment), []).append(experiment)
@@ -65,7 +71,7 @@ def gateway_names(run: RunRecord) -> dict[str, GatewayName]:
 
 
 def traffic(experiment: ExperimentRecord) -> str:
-    """`NAT64`, `NAT44`, `IPv6`: what becomes of the packets' headers on the way."""
+    """Names the translation of the packets, such as `NAT64` or `NAT44`, or the family if there is none."""
     planned = experiment.planned
     if planned.translation:
         return planned.translation.kind.upper()
@@ -75,7 +81,7 @@ def traffic(experiment: ExperimentRecord) -> str:
 
 
 def side_by_side(run: RunRecord) -> SideBySide | None:
-    """None unless two gateways or more have two procedures or more in common, each measured once on each of them."""
+    """Returns None unless two or more gateways have two or more procedures in common, each measured once on each."""
     found: dict[tuple[str, str], dict[str, list[ExperimentRecord]]] = {}
     for experiment in run.experiments:
         key = (gateway_key(experiment), traffic(experiment))
@@ -101,14 +107,14 @@ def side_by_side(run: RunRecord) -> SideBySide | None:
 
 
 def _kernel(gateway: Mapping[str, Any], experiments: Sequence[ExperimentRecord]) -> str:
-    """One that was never set up has what the plan gives it."""
-    told = (experiment.dut["settings"].get("kernel") for experiment in experiments if experiment.dut)
+    """Returns the kernel that a gateway reported, or the planned one if it was never set up."""
+    reported = (experiment.dut["settings"].get("kernel") for experiment in experiments if experiment.dut)
     planned = "user-mode Linux" if gateway.get("kernel") == Kernel.USER_MODE else ""
-    return next((kernel for kernel in told if kernel), planned)
+    return next((kernel for kernel in reported if kernel), planned)
 
 
 def several_kernels(run: RunRecord) -> bool:
-    """Among the gateways that stand side by side."""
+    """Returns whether the gateways side by side have different kernels."""
     compared = side_by_side(run)
     return compared is not None and len(compared.kernels) > 1
 
@@ -119,7 +125,7 @@ def _is_column(procedure: str, gateways: list[dict[str, list[ExperimentRecord]]]
 
 
 def _variant(gateway: Mapping[str, Any], gateways: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Where others of its driver have another value or none."""
+    """Returns the settings that another gateway of the same driver has with another value, or not at all."""
     same = [other for other in gateways if other["driver"] == gateway["driver"]]
     return tuple(
         value if isinstance(value, str) else f"{name}={value}"

@@ -18,9 +18,8 @@ from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.results.bounded import Bound, Bounded
 from natxy.results.curves import Curve
-from natxy.results.selftest import SelfTest
+from natxy.results.selftest import SelfTest, Tester
 from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize_bounded, summarize_headlines
-from natxy.results.tester import Tester
 from natxy.search.outcome import Outcome
 from natxy.system.machine import LoadOfRun
 

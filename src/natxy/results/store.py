@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a run's `results.sqlite`.
+"""Writes the results.sqlite of a run.
 
-Every statement commits at once, so that a killed run keeps all it has measured. WAL lets a report be read while
-the run goes on.
+Every statement commits at once, so that a killed run keeps all that it measured. With WAL the results can be read
+while the run goes on.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from natxy.results.curves import CURVES, Curve
 from natxy.results.planned import settings_of
 from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind, TrialRecord
 from natxy.results.schema import SCHEMA, to_row
-from natxy.results.selftest import SelfTest
-from natxy.results.tester import Tester
+from natxy.results.selftest import SelfTest, Tester
 from natxy.system.machine import MachineLoad
 from natxy.system.process_owner import Owner
 
@@ -34,7 +33,7 @@ def timestamp() -> str:
 
 
 class RunStore:
-    """The one writer of a run. `path` must not exist yet; with `resume` it is a run's that is to go on."""
+    """Writes one run. `path` must not exist; with `resume` it must be the file of the run to go on with."""
 
     def __init__(self, path: Path, *, resume: bool = False) -> None:
         if path.exists() != resume:
@@ -51,7 +50,7 @@ class RunStore:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """What is written within is there as a whole, or not at all when natxy is killed."""
+        """Commits everything that is written in the context at once."""
         self._db.execute("BEGIN")
         yield
         self._db.execute("COMMIT")
@@ -77,7 +76,7 @@ class RunStore:
     def describe_tester(
         self, *, engine: Mapping[str, Any], testbed: Mapping[str, str], deviations: Sequence[str]
     ) -> None:
-        """Adds to what was described before: a run may have experiments by the engine and others between hosts."""
+        """Adds to an earlier description: a run may have experiments with the engine and others between hosts."""
         row = self._db.execute("SELECT engine_info_json, testbed_json, deviations_json FROM run").fetchone()
         before_engine, before_testbed, before_deviations = map(json.loads, row)
         described = (
@@ -90,7 +89,7 @@ class RunStore:
         )
 
     def set_self_test(self, tester: Tester, found: SelfTest | None) -> None:
-        """What is known of the tester's own limits when the run begins."""
+        """Stores the tester, and its self-test if one was made before the run."""
         self._db.execute(
             "UPDATE run SET tester_json = ?, self_test_json = ?",
             (tester.model_dump_json(), found.model_dump_json() if found else None),
@@ -106,12 +105,12 @@ class RunStore:
         self._db.execute("UPDATE run SET state = ?, finished_at = ?", (state, timestamp()))
 
     def _start_session(self) -> None:
-        """One for each time that a run is under way; the time between two of them is none of its own."""
+        """Adds a session: a period in which the run is under way. A resumed run has several."""
         now, load = timestamp(), MachineLoad.now().model_dump_json()
         self._insert("session", started_at=now, ended_at=now, load_before_json=load, load_after_json=load)
 
     def _extend_session(self) -> None:
-        """One that is killed ends with the last trial that it stored."""
+        """Moves the end of the session to now. The session of a killed run ends with the last trial stored."""
         self._db.execute(
             "UPDATE session SET ended_at = ?, load_after_json = ? WHERE id = (SELECT max(id) FROM session)",
             (timestamp(), MachineLoad.now().model_dump_json()),
@@ -150,7 +149,7 @@ class RunStore:
         )
 
     def resume_repetition(self, repetition_id: int) -> None:
-        """Tests between hosts are measured again."""
+        """Reopens a repetition. Its tests between hosts are deleted, because they are measured again."""
         self._db.execute("DELETE FROM transfer WHERE repetition_id = ?", (repetition_id,))
         self._db.execute(
             "UPDATE repetition SET state = ?, reason = '', finished_at = NULL WHERE id = ?",
@@ -158,7 +157,7 @@ class RunStore:
         )
 
     def drop_trials(self, repetition_id: int, first_id: int) -> None:
-        """That of `first_id` and all after it, because they are measured again."""
+        """Deletes the trial `first_id` and all later ones of the repetition, because they are measured again."""
         self._db.execute("DELETE FROM trial WHERE repetition_id = ? AND id >= ?", (repetition_id, first_id))
 
     def finish_repetition(
@@ -173,7 +172,7 @@ class RunStore:
         upper_bound: float | None = None,
         reason: str = "",
     ) -> None:
-        """`value` is the headline, and one of the `figures` too."""
+        """Stores the result of a repetition. `value` is the headline, which is also one of the `figures`."""
         figures_json, curves_json = json.dumps(dict(figures or {})), CURVES.dump_json(curves).decode()
         self._db.execute(
             "UPDATE repetition SET state = ?, value = ?, figures_json = ?, curves_json = ?, lower_bound = ?, "
@@ -211,7 +210,7 @@ class RunStore:
         return self._insert("trial", repetition_id=repetition_id, **to_row(trial))
 
     def add_transfer(self, repetition_id: int, transfer: TransferRecord) -> None:
-        """One direction of one test between hosts."""
+        """Adds one direction of a test between hosts."""
         self._extend_session()
         self._insert("transfer", repetition_id=repetition_id, **to_row(transfer))
 

@@ -306,7 +306,7 @@ def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_what_is_no_run_is_a_plan_error(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="is no run folder"):
+    with pytest.raises(PlanError, match="is not a run folder"):
         RunReader(tmp_path)
     (tmp_path / RESULTS_FILE).write_text("no database, but long enough to be taken for one " * 100)
     with pytest.raises(PlanError, match="is no natxy run"):

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from natxy import __version__
 from natxy.errors import PlanError
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import ResolvedPlan
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
-from natxy.results.selftest import stored
+from natxy.results.selftest import stored, which_tester
 from natxy.results.store import RESULTS_FILE, RunStore
-from natxy.results.tester import which_tester
 from natxy.run.events import RunListener
 from natxy.run.experiment import ExperimentRun
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE, make_folder, remove_folder, sole_owner

@@ -7,8 +7,7 @@ from natxy.engine.messages.results import Pacing
 from natxy.errors import PlanError
 from natxy.plan.model.traffic import Directions
 from natxy.results.records import ExperimentRecord, RunRecord, State
-from natxy.results.selftest import Ceiling, PacingError, SelfTest, variant_of
-from natxy.results.tester import Tester
+from natxy.results.selftest import Ceiling, PacingError, SelfTest, Tester, variant_of
 
 
 def self_test_of(run: RunRecord, tester: Tester) -> SelfTest:
