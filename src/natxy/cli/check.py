@@ -16,7 +16,7 @@ from natxy.doctor.programs import looks_here, missing_programs
 from natxy.doctor.tables import small_tables
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.rates import KnownRate
 from natxy.plan.model.search import Search
@@ -170,7 +170,7 @@ def _known(rate: KnownRate, unit: Unit) -> str:
     return format_rate(rate.rate, unit) if rate.rate else f"{rate.percent:g} % of the median of {rate.experiment}"
 
 
-def _hosts(hosts: Hosts, link: LinkAddresses) -> str:
+def _hosts(hosts: AddressRanges, link: LinkAddresses) -> str:
     networks = len(link.networks_behind)
     where = f" in {networks:,} networks" if networks > 1 else ""
     return str(hosts.first) if hosts.size == 1 else f"{hosts.size:,} addresses from {hosts.first}{where}"

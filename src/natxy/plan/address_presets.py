@@ -8,7 +8,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from typing import Final
 
 from natxy.plan.experiment import Addresses
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, Translation
 from natxy.plan.model.terms import Family, TranslationKind
 from natxy.plan.written import AddressesPlan, TranslationPlan
@@ -28,7 +28,7 @@ SAFE_NETWORKS: Final = tuple(
 )
 
 
-def is_safe(hosts: Hosts) -> bool:
+def is_safe(hosts: AddressRanges) -> bool:
     """Whether test traffic may go there without being allowed to (RFC 6815)."""
     return all(each.within(SAFE_NETWORKS) for each in hosts.ranges)
 
@@ -47,7 +47,7 @@ def _link_to(link: LinkAddresses, networks: int) -> LinkAddresses:
     return link.model_copy(update={"behind": (space,), "networks": networks})
 
 
-def _played_in(link: LinkAddresses, preset: AddressPreset) -> Hosts:
+def _played_in(link: LinkAddresses, preset: AddressPreset) -> AddressRanges:
     """In each of the link's networks one host, or all that its preset has."""
     first, *_, last = link.routes
     host_bits = first.max_prefixlen - first.prefixlen
@@ -62,8 +62,8 @@ def _mapping(ipv4: str, ipv6: str) -> AddressMapping:
     return AddressMapping(ipv4=IPv4Network(ipv4), ipv6=IPv6Network(ipv6))
 
 
-def _hosts(first: str, last: str, low_bit: int = 0) -> Hosts:
-    return Hosts.model_validate({"first": first, "last": last, "low_bit": low_bit})
+def _hosts(first: str, last: str, low_bit: int = 0) -> AddressRanges:
+    return AddressRanges.model_validate({"first": first, "last": last, "low_bit": low_bit})
 
 
 # A varying IPv4 address keeps off the link's own /24; it lies behind the tester's link address. An IPv6 address varies
@@ -128,12 +128,12 @@ def resolve_addresses(
     many = _MANY | _MAPPED if (translation, AddressPreset.MULTIPLE) in _MAPPINGS else _MANY
     left, right = (plan.left or _link_to(left, plan.networks)), (plan.right or _link_to(right, plan.networks))
 
-    def played(link: LinkAddresses) -> Hosts:
+    def played(link: LinkAddresses) -> AddressRanges:
         if plan.networks > 1 and link.networks == plan.networks:
             return _played_in(link, plan.preset)
         if plan.preset == AddressPreset.MULTIPLE and link in many:
             return many[link]
-        return Hosts.model_validate(link.tester.ip)
+        return AddressRanges.model_validate(link.tester.ip)
 
     return Addresses(
         preset=plan.preset,

@@ -13,7 +13,7 @@ from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
 
 from natxy.plan.gateways import GatewayConfig
-from natxy.plan.model.address_ranges import AddressRange, Hosts
+from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import USUAL_MTU, AddressPlan, AddressPreset, LinkAddresses, Translation
 from natxy.plan.model.background import Background
 from natxy.plan.model.base import PlanModel
@@ -34,8 +34,8 @@ class Addresses(PlanModel):
     preset: AddressPreset
     left: LinkAddresses
     right: LinkAddresses
-    left_hosts: Hosts
-    right_hosts: Hosts
+    left_hosts: AddressRanges
+    right_hosts: AddressRanges
 
     @property
     def destination_networks(self) -> int:
@@ -109,20 +109,20 @@ class Experiment(PlanModel):
         return self.translation.kind.families if self.translation else (self.family, self.family)
 
     @property
-    def left_destinations(self) -> Hosts | None:
+    def left_destinations(self) -> AddressRanges | None:
         """The right hosts as the left side addresses them."""
         return self._addressed(self.addresses.right_hosts)
 
     @property
-    def right_destinations(self) -> Hosts | None:
+    def right_destinations(self) -> AddressRanges | None:
         """The left hosts as the right side addresses them; None where it can only reply."""
         return self._addressed(self.addresses.left_hosts)
 
-    def _addressed(self, hosts: Hosts) -> Hosts | None:
+    def _addressed(self, hosts: AddressRanges) -> AddressRanges | None:
         if self.translation is None:
             return hosts
         addressed = [_across(self.translation, each) for each in hosts.ranges]
-        return Hosts(tuple(each for each in addressed if each)) if all(addressed) else None
+        return AddressRanges(tuple(each for each in addressed if each)) if all(addressed) else None
 
     def sent_frame_size(self, family: Family) -> int:
         """Bytes, FCS counted, of the frames that a side of this family sends."""

@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from natxy.plan.gateways import GatewayConfig
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, power_of_two
 from natxy.plan.model.background import BackgroundPlan
 from natxy.plan.model.base import PlanModel, Shorthand
@@ -53,8 +53,8 @@ class AddressesPlan(PlanModel):
     )
     left: LinkAddresses | None = None
     right: LinkAddresses | None = None
-    left_hosts: Hosts | None = None
-    right_hosts: Hosts | None = None
+    left_hosts: AddressRanges | None = None
+    right_hosts: AddressRanges | None = None
 
 
 class TranslationPlan(PlanModel):

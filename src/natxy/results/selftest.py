@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.terms import Family
 from natxy.results.tester import Tester
 from natxy.system.whole_file import whole_file
@@ -96,7 +96,7 @@ def stored(tester: Tester) -> SelfTest | None:
 def variant_of(settings: dict[str, Any]) -> Variant:
     """Of a resolved experiment's traffic."""
     sides = (settings["addresses"][side] for side in ("left_hosts", "right_hosts"))
-    if any(Hosts.model_validate(hosts).size > 1 for hosts in sides):
+    if any(AddressRanges.model_validate(hosts).size > 1 for hosts in sides):
         return Variant.ADDRESSES
     if any(ports["min"] != ports["max"] for ports in settings["ports"].values()):
         return Variant.PORTS

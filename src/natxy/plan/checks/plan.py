@@ -12,7 +12,7 @@ from natxy.plan.checks.background import check_background
 from natxy.plan.checks.hosts import check_hosts
 from natxy.plan.checks.translation import check_translation
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressPreset, LinkAddresses
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import TRAFFIC_FIELDS, Family, Kernel
@@ -199,7 +199,7 @@ def _check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
     at = (*location, "addresses")
     addresses = experiment.addresses
     left_family, right_family = experiment.families
-    sides: tuple[tuple[str, Family, LinkAddresses, Hosts], ...] = (
+    sides: tuple[tuple[str, Family, LinkAddresses, AddressRanges], ...] = (
         ("left", left_family, addresses.left, addresses.left_hosts),
         ("right", right_family, addresses.right, addresses.right_hosts),
     )

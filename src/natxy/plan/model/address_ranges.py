@@ -111,7 +111,9 @@ def _hosts_of(network: IPNetwork) -> dict[str, IPAddress]:
     return {"first": first, "last": last}
 
 
-class Hosts(RootModel[Annotated[tuple[AddressRange, ...], Field(min_length=1, max_length=MOST_ADDRESSES_LISTED)]]):
+class AddressRanges(
+    RootModel[Annotated[tuple[AddressRange, ...], Field(min_length=1, max_length=MOST_ADDRESSES_LISTED)]]
+):
     """One range, or a list of ranges with the same values in the same bits: addresses, or prefixes of one length."""
 
     model_config = ConfigDict(frozen=True)
@@ -127,7 +129,7 @@ class Hosts(RootModel[Annotated[tuple[AddressRange, ...], Field(min_length=1, ma
         return given if isinstance(given, list | tuple) else (given,)
 
     @model_validator(mode="after")
-    def _alike(self) -> Hosts:
+    def _alike(self) -> AddressRanges:
         first = self.ranges[0]
         for other in self.ranges[1:]:
             if other.first.version != first.first.version:
@@ -165,8 +167,8 @@ class Hosts(RootModel[Annotated[tuple[AddressRange, ...], Field(min_length=1, ma
         return sum(each.size for each in self.ranges)
 
     @property
-    def first_alone(self) -> Hosts:
-        return Hosts.model_validate(self.first)
+    def first_alone(self) -> AddressRanges:
+        return AddressRanges.model_validate(self.first)
 
     def __contains__(self, address: IPAddress) -> bool:
         return any(address in each for each in self.ranges)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from natxy.plan.address_presets import is_safe, resolve_addresses
 from natxy.plan.experiment import Addresses
-from natxy.plan.model.address_ranges import AddressRange, Hosts
+from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import AddressPreset
 from natxy.plan.model.terms import Family
 from natxy.plan.written import AddressesPlan
@@ -32,9 +32,9 @@ from natxy.plan.written import AddressesPlan
     ],
 )
 def test_what_a_plan_may_write(written: object, first: str, last: str, size: int) -> None:
-    hosts = Hosts.model_validate(written)
+    hosts = AddressRanges.model_validate(written)
     assert (str(hosts.first), str(hosts.last), hosts.size) == (first, last, size)
-    assert Hosts.model_validate(hosts.model_dump(mode="json")) == hosts
+    assert AddressRanges.model_validate(hosts.model_dump(mode="json")) == hosts
     assert hosts.first in hosts
     assert hosts.first_alone.size == 1
 
@@ -53,7 +53,7 @@ def test_what_a_plan_may_write(written: object, first: str, last: str, size: int
 )
 def test_what_it_may_not(written: object, complaint: str) -> None:
     with pytest.raises(ValidationError, match=complaint.replace("^", r"\^")):
-        Hosts.model_validate(written)
+        AddressRanges.model_validate(written)
 
 
 @given(st.data())

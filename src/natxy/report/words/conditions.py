@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.background import Background
 from natxy.plan.model.loss_tolerance import loss_tolerance_of
@@ -132,7 +132,7 @@ def _ttl(settings: Mapping[str, Any]) -> str:
 
 
 def _addresses(addresses: Mapping[str, Any], side: str) -> str:
-    hosts = Hosts.model_validate(addresses[f"{side}_hosts"])
+    hosts = AddressRanges.model_validate(addresses[f"{side}_hosts"])
     if hosts.size == 1:
         return f"1 ({hosts.first})"
     networks = len(LinkAddresses.model_validate(addresses[side]).networks_behind)
