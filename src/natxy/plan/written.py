@@ -7,7 +7,7 @@ What is not given stays None here; `resolve` fills it in. Every model forbids un
 from __future__ import annotations
 
 from ipaddress import IPv6Network
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
@@ -15,7 +15,7 @@ from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, power_of_two
 from natxy.plan.model.background import BackgroundPlan
-from natxy.plan.model.base import PlanModel, Shorthand
+from natxy.plan.model.base import Pattern, PlanModel, Shorthand
 from natxy.plan.model.frame_sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.rates import KnownRate
@@ -29,9 +29,10 @@ from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.published import published_names
 
-NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
+NAME_PATTERN: Final = r"[a-z0-9][a-z0-9._-]*"
+_NAME: Final = "small letters, digits, '.', '_' and '-', beginning with a letter or a digit"
 # A cell of a sweep has the swept experiment's name and its coordinates.
-CELL_NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*(/[A-Za-z0-9._=,:%+-]+)?$"
+_CELL_NAME_PATTERN: Final = NAME_PATTERN + r"(/[A-Za-z0-9._=,:%+-]+)?"
 
 
 class PortsPlan(PlanModel):
@@ -79,14 +80,14 @@ def _known_table(name: str) -> str:
 
 
 class ExperimentPlan(PlanModel):
-    name: Annotated[str, Field(pattern=CELL_NAME_PATTERN, max_length=200)]
+    name: Annotated[str, Pattern(_CELL_NAME_PATTERN, _NAME), Field(max_length=200)]
     title: str | None = None
     sweep: str | None = Field(default=None, description="of a cell: the swept experiment's name; in a plan, rows")
     cell: dict[str, CellValue] = Field(default={}, description="of a cell: what is swept, and the value here")
-    gateway: Annotated[GatewayConfig, Shorthand("driver")]
-    procedure: Annotated[ProcedureConfig, Shorthand("name")]
+    gateway: Annotated[GatewayConfig, Shorthand("driver", "Gateway")]
+    procedure: Annotated[ProcedureConfig, Shorthand("name", "Procedure")]
     family: Family | None = None
-    translation: Annotated[TranslationPlan, Shorthand("kind")] | None = Field(
+    translation: Annotated[TranslationPlan, Shorthand("kind", "Translation")] | None = Field(
         default=None, description="left and right are of different families"
     )
     frame_size: Annotated[int, Field(ge=64, le=LONGEST_FRAME)] | None = Field(
@@ -99,7 +100,7 @@ class ExperimentPlan(PlanModel):
     ttl: Annotated[int, Field(ge=2, le=255)] = Field(default=64, description="TTL or hop limit of a test frame")
     dont_fragment: bool = Field(default=False, description="sets IPv4's DF bit")
     directions: Directions | None = None
-    addresses: Annotated[AddressesPlan, Shorthand("preset")] = AddressesPlan()
+    addresses: Annotated[AddressesPlan, Shorthand("preset", "Addresses")] = AddressesPlan()
     ports: PortsPlan = PortsPlan()
     orders: Orders = Orders()
     flows: Count | None = Field(default=None, description="four-tuples of traffic without connections")
@@ -107,15 +108,15 @@ class ExperimentPlan(PlanModel):
         default=None, description="of the gateway's, that do packet work; all it has when not given"
     )
     connections: Count | None = Field(default=None, description="connections of phase 1")
-    phase1_rate: Annotated[KnownRate, Shorthand("rate", "string", "number")] | None = None
-    rate: Annotated[KnownRate, Shorthand("rate", "string", "number")] | None = Field(
+    phase1_rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = None
+    rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = Field(
         default=None, description="at which a procedure without a search measures; frames per second per direction"
     )
     alpha: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None, description="validation rate as a share of the connection rate (RFC 9693 §4.6)"
     )
     search: SearchPlan = SearchPlan()
-    background: Annotated[BackgroundPlan, Shorthand("share")] | None = Field(
+    background: Annotated[BackgroundPlan, Shorthand("share", "Background")] | None = Field(
         default=None, description="native IPv6 traffic, interleaved with the experiment's own (RFC 8219 §5.3)"
     )
     loss_tolerance: LossTolerance | None = Field(
@@ -128,7 +129,7 @@ class ExperimentPlan(PlanModel):
         description="tries of one step that decide nothing: half of them or more invalid, they end the experiment as "
         "`tester limit reached`; else, where phase 1 failed, they end the repetition without a result",
     )
-    timing: Annotated[TimingPlan, Shorthand("preset")] = TimingPlan()
+    timing: Annotated[TimingPlan, Shorthand("preset", "Timing")] = TimingPlan()
 
     def families(self, usual: Family) -> tuple[Family, Family]:
         """Of the left and the right side; `usual` is the plan's."""
@@ -142,13 +143,13 @@ class ExperimentPlan(PlanModel):
 
 
 class Plan(PlanModel):
-    name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
+    name: Annotated[str, Pattern(NAME_PATTERN, _NAME), Field(max_length=64)]
     description: str = ""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
     repeat: Annotated[int, Field(ge=1, le=10_000)] = Field(default=20, description="repetitions of every experiment")
     family: Family = Family.IPV4
     line_rate: BitRate | None = Field(default=None, description="of one direction; what percentages are shares of")
-    timing: Annotated[TimingPlan, Shorthand("preset")] = TimingPlan()
+    timing: Annotated[TimingPlan, Shorthand("preset", "Timing")] = TimingPlan()
     testbed: TestbedConfig = LabConfig()
     allow_public_destinations: bool = Field(
         default=False, description="let test traffic leave the benchmark and private ranges (RFC 6815)"

@@ -92,7 +92,7 @@ class SearchPlan(PlanModel):
     error: Rate | None = Field(
         default=None, description="the search ends when its bracket is this narrow; a percentage is of the result"
     )
-    goal: Annotated[GoalPlan, Shorthand("preset")] | None = Field(
+    goal: Annotated[GoalPlan, Shorthand("preset", "Goal")] | None = Field(
         default=None, description="of an mlrsearch: which trials make a rate pass"
     )
 

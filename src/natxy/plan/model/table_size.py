@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from natxy.plan.model.json_schema import named
 from natxy.plan.model.units import COUNT_SCHEMA, parse_count
 
 # The kernel's own counts of entries and buckets end there.
@@ -25,22 +26,16 @@ def _parse(given: object) -> int:
     raise ValueError("it follows `connections`, and there are none; give these, or a count here")
 
 
+_PER_CONNECTION: Final = {
+    "type": "object",
+    "properties": {"per_connection": {"type": "number", "exclusiveMinimum": 0}},
+    "required": ["per_connection"],
+    "additionalProperties": False,
+}
 TableSize = Annotated[
     int,
     BeforeValidator(_parse),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                *COUNT_SCHEMA["anyOf"],
-                {
-                    "type": "object",
-                    "properties": {"per_connection": {"type": "number", "exclusiveMinimum": 0}},
-                    "required": ["per_connection"],
-                    "additionalProperties": False,
-                },
-            ]
-        }
-    ),
+    WithJsonSchema(named("TableSize", {"anyOf": [COUNT_SCHEMA, _PER_CONNECTION]})),
 ]
 """Entries. Plans are loaded with `sized`, which leaves no `per_connection` that makes sense."""
 

@@ -15,6 +15,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
+from natxy.plan.model.json_schema import named
+
 ETHERNET_BYTES = 18  # header and FCS: in a frame size, but in no MTU
 ETHERNET_OVERHEAD_BYTES = 20  # preamble, start delimiter and inter-frame gap: on the wire, in no frame size
 
@@ -198,50 +200,46 @@ def _plain(value: float | Percent) -> float | str:
     return str(value) if isinstance(value, Percent) else value
 
 
-def _schema(description: str, pattern: str) -> WithJsonSchema:
-    return WithJsonSchema(
-        {"anyOf": [{"type": "number"}, {"type": "string", "pattern": pattern}], "description": description}
-    )
+def _number_or_text(name: str, number: str, text: str, pattern: str) -> dict[str, Any]:
+    """Describes in JSON Schema what a plan may give: a number that means `number`, or text that looks like `text`."""
+    written = rf"^\d[\d_.eE+-]*\s*{pattern}$"
+    forms = [{"type": "number", "description": number}, {"type": "string", "pattern": written, "description": text}]
+    return named(name, {"anyOf": forms})
 
-
-_RATE_PATTERN = r"^\d[\d_.eE+-]*\s*([kKMG]?\s*(fps|pps|cps)?|%)$"
 
 Rate = Annotated[
     float | Percent,
     BeforeValidator(parse_rate),
     PlainSerializer(_plain),
-    _schema("frames or connections per second, or a percentage", _RATE_PATTERN),
+    WithJsonSchema(
+        _number_or_text("Rate", "per second", "such as 1.5M, 812 kfps or 50%", r"([kKMG]?\s*(fps|pps|cps)?|%)")
+    ),
 ]
 AbsoluteRate = Annotated[
     float,
     BeforeValidator(parse_absolute_rate),
     Unit.FPS,
-    _schema("frames or connections per second", r"^\d[\d_.eE+-]*\s*[kKMG]?\s*(fps|pps|cps)?$"),
+    WithJsonSchema(
+        _number_or_text("AbsoluteRate", "per second", "such as 1.5M or 812 kfps", r"[kKMG]?\s*(fps|pps|cps)?")
+    ),
 ]
 Duration = Annotated[
     float,
     BeforeValidator(parse_duration),
     Unit.SECONDS,
-    _schema("a duration; a bare number is seconds", r"^\d[\d_.eE+-]*\s*(ns|us|µs|ms|s|min|h)?$"),
+    WithJsonSchema(_number_or_text("Duration", "seconds", "such as 60s, 500ms or 2 min", "(ns|us|µs|ms|s|min|h)?")),
 ]
-COUNT_SCHEMA: Final[dict[str, Any]] = {
-    "anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^\d[\d_.eE+-]*\s*[kKMG]?$"}],
-    "description": "a count",
-}
+COUNT_SCHEMA: Final = _number_or_text("Count", "at least 1", "such as 50_000, 100k or 1.5M", "[kKMG]?")
 Count = Annotated[int, BeforeValidator(parse_count), WithJsonSchema(COUNT_SCHEMA)]
+_PERCENTAGE: Final = {"type": "string", "pattern": r"^\d[\d_.eE+-]*\s*%$", "description": "below 100%, such as 0.01%"}
 Share = Annotated[
     float,
     BeforeValidator(parse_share),
     PlainSerializer(format_share),
-    WithJsonSchema(
-        {
-            "anyOf": [{"const": 0}, {"type": "string", "pattern": r"^\d[\d_.eE+-]*\s*%$"}],
-            "description": "a percentage below 100 %",
-        }
-    ),
+    WithJsonSchema(named("Share", {"anyOf": [{"const": 0}, _PERCENTAGE]})),
 ]
 BitRate = Annotated[
     float,
     BeforeValidator(parse_bit_rate),
-    _schema("bits per second", r"^\d[\d_.eE+-]*\s*[kKMG]?\s*(bps|bit/s)?$"),
+    WithJsonSchema(_number_or_text("BitRate", "bits per second", "such as 10Gbps", r"[kKMG]?\s*(bps|bit/s)?")),
 ]

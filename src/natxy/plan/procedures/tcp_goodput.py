@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from natxy.plan.model.base import Pattern
 from natxy.plan.model.units import ETHERNET_BYTES, ETHERNET_OVERHEAD_BYTES, Duration, Unit
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.plan.procedures.per_direction import per_direction
@@ -27,9 +28,9 @@ class TcpGoodputConfig(ProcedureDeclaration):
     duration: Annotated[Duration, Field(ge=1, multiple_of=1)] = Field(
         default=10.0, description="of a test, in whole seconds"
     )
-    congestion_control: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] | None = Field(
-        default=None, description="of the hosts' TCP, e.g. cubic; what the hosts use anyway"
-    )
+    congestion_control: (
+        Annotated[str, Pattern(r"[a-z0-9_]+", "the name of a congestion control, such as cubic")] | None
+    ) = Field(default=None, description="of the hosts' TCP, e.g. cubic; what the hosts use anyway")
 
     summary: ClassVar = "TCP goodput by iperf3: of the hosts and the DUT together, no figure of an RFC"
     figures: ClassVar = (

@@ -12,9 +12,7 @@ from typing import Any, Final
 from pydantic_core import ErrorDetails
 from ruamel.yaml.comments import TaggedScalar
 
-from natxy.plan.gateways.openbsd_pf import MAC_PATTERN
 from natxy.plan.model.problems import Location, Problem
-from natxy.plan.testbeds.ports import INTERFACE_PATTERN, PCI_PATTERN
 from natxy.plan.yaml.schema import field_names, plan_schema
 
 # What was expected, by pydantic's names of what is wrong.
@@ -27,11 +25,6 @@ _EXPECTED: Final = {
     "less_than_equal": "at most {le:g}", "less_than": "less than {lt:g}",
     "multiple_of": "a multiple of {multiple_of}", "too_short": "at least {min_length} of them",
 }  # fmt: skip
-_PATTERNS: Final = {
-    INTERFACE_PATTERN: "the name of an interface, such as ens1f0, of at most 15 characters",
-    PCI_PATTERN: "a PCI address in small letters, such as 0000:41:00.0",
-    MAC_PATTERN: "a MAC address in small letters, such as 02:00:00:00:00:01",
-}
 # Of fields: more are no help.
 _MOST_NAMED: Final = 12
 _MAPPINGS: Final = {"model_type", "model_attributes_type", "dict_type"}
@@ -64,9 +57,6 @@ def explained(details: ErrorDetails) -> Problem:
             message = f"expected {expected}, got {given!r}{guess}"
         case "union_tag_not_found":
             message = f"missing {context['discriminator']}"
-        case "string_pattern_mismatch":
-            expected = _PATTERNS.get(context["pattern"], "small letters, digits, '.', '_' or '-'")
-            message = f"expected {expected}, got {given!r}"
         case "invalid_key":
             message = "unknown field; a field's name is a word, and a number has no commas, as 1_000"
         case "value_error":
