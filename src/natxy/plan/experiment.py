@@ -17,7 +17,7 @@ from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import USUAL_MTU, AddressPlan, AddressPreset, LinkAddresses, Translation
 from natxy.plan.model.background import Background
 from natxy.plan.model.base import PlanModel
-from natxy.plan.model.frame_sizes import SMALLEST_FRAME
+from natxy.plan.model.frame_sizes import ETHERNET_BYTES, SMALLEST_FRAME
 from natxy.plan.model.line import LineTraffic
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.rates import KnownRate
@@ -25,7 +25,7 @@ from natxy.plan.model.search import Search
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention
 from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import CellValue, Directions, Orders, PortRange
-from natxy.plan.model.units import ETHERNET_BYTES, BitRate, Unit
+from natxy.plan.model.units import BitRate, Unit
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rate that a plan gives, or takes from an earlier experiment."""
+"""A rate that a plan gives as a number or as a share of an earlier experiment's result."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class KnownRate(PlanModel):
     def _one_form(self) -> KnownRate:
         share = self.experiment is not None and self.percent is not None
         if (self.rate is not None) == share or (self.experiment is None) != (self.percent is None):
-            raise ValueError("expected either a rate such as 50k or {experiment: NAME, percent: 50}")
+            raise ValueError("expected a rate such as 50k, or {experiment: NAME, percent: 50}")
         return self
 
     def given_by(self, medians: Mapping[str, float]) -> float | None:
-        """The rate, with the `medians` of experiments by their names; None where the one needed is missing or 0."""
+        """Returns the rate. `medians` are by experiment's name; if the one needed is missing or 0, returns None."""
         if self.experiment is None or self.percent is None:
             return self.rate
         return medians.get(self.experiment, 0.0) * self.percent / 100 or None

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from natxy.plan.model.base import Pattern
-from natxy.plan.model.units import ETHERNET_BYTES, ETHERNET_OVERHEAD_BYTES, Duration, Unit
+from natxy.plan.model.frame_sizes import ETHERNET_BYTES, ETHERNET_OVERHEAD_BYTES
+from natxy.plan.model.units import Duration, Unit
 from natxy.plan.procedures.base import Figure, ProcedureDeclaration
 from natxy.plan.procedures.per_direction import per_direction
 

@@ -16,13 +16,13 @@ from ruamel.yaml.error import YAMLError
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.model.frame_sizes import with_listed_sizes
 from natxy.plan.model.problems import Location, PlanProblems, Problem, field_path
 from natxy.plan.model.table_size import sized
 from natxy.plan.procedures import takers
 from natxy.plan.resolve import resolve
 from natxy.plan.written import ExperimentPlan, Plan
 from natxy.plan.yaml.field_errors import explained_all, unknown
+from natxy.plan.yaml.frame_size_lists import with_listed_sizes
 from natxy.plan.yaml.schema import OWN_FIELDS
 from natxy.plan.yaml.sweep import Cell
 from natxy.plan.yaml.sweep import cells as cells_of

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from natxy.plan.model.frame_sizes import FRAME_SIZE_LISTS
 from natxy.plan.model.json_schema import Schema, schema_text, simplified, without_null
 from natxy.plan.model.problems import Location
 from natxy.plan.written import Plan
+from natxy.plan.yaml.frame_size_lists import FRAME_SIZE_LISTS
 
 Path = tuple[str, ...]
 
