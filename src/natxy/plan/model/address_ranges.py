@@ -120,7 +120,7 @@ def _hosts_of(network: IPNetwork) -> dict[str, IPAddress]:
 class AddressRanges(
     RootModel[Annotated[tuple[AddressRange, ...], Field(min_length=1, max_length=MOST_ADDRESSES_LISTED)]]
 ):
-    """One range, or a list of ranges that have the same values in the same bits: addresses, or prefixes of one length."""
+    """A range, or a list of ranges that have the same values in the same bits: addresses, or prefixes of one length."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.problems import Problem
 
-Core = Annotated[int, Field(ge=0)]
+Cores = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 # The kernel's rule, and no dots: they would separate words in the names of sysctls.
 InterfaceName = Annotated[
     str, Pattern(r"[^\s/.]{1,15}", "the name of an interface, such as ens1f0, of at most 15 characters")
@@ -34,7 +34,7 @@ class TesterPort(PlanModel):
     @model_validator(mode="after")
     def _one_of_both(self) -> TesterPort:
         if (self.pci is None) == (self.interface is None):
-            raise ValueError("expected either pci, e.g. 0000:41:00.0, or interface, e.g. ens1f0")
+            raise ValueError("expected pci, e.g. 0000:41:00.0, or interface, e.g. ens1f0, and not both")
         return self
 
 
