@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pydantic finds wrong, in the words of who writes a plan."""
+"""Explains pydantic's errors to a plan's author: the field, what was expected, and what to do."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ruamel.yaml.comments import TaggedScalar
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.yaml.schema import field_names, plan_schema
 
-# What was expected, by pydantic's names of what is wrong.
+# The expected values, by pydantic's type of the error.
 _EXPECTED: Final = {
-    "list_type": "a list", "string_type": "a word or text",
+    "list_type": "a list", "string_type": "text",
     "int_type": "a whole number", "int_parsing": "a whole number", "int_from_float": "a whole number",
     "float_type": "a number", "float_parsing": "a number",
     "bool_type": "true or false", "bool_parsing": "true or false",
     "greater_than_equal": "at least {ge:g}", "greater_than": "more than {gt:g}",
     "less_than_equal": "at most {le:g}", "less_than": "less than {lt:g}",
-    "multiple_of": "a multiple of {multiple_of}", "too_short": "at least {min_length} of them",
+    "multiple_of": "a multiple of {multiple_of}", "too_short": "a list of at least {min_length}",
 }  # fmt: skip
-# Of fields: more are no help.
+# More names of fields would not help.
 _MOST_NAMED: Final = 12
 _MAPPINGS: Final = {"model_type", "model_attributes_type", "dict_type"}
 
 
 def explained_all(errors: Sequence[ErrorDetails]) -> list[Problem]:
-    """Without lists that are too short only for what is wrong in them."""
+    """Explains the errors, without those of lists that are too short only because some of their items are wrong."""
     items = {location[:-1] for error in errors for location in _prefixes(error["loc"]) if isinstance(location[-1], int)}
     return [explained(error) for error in errors if error["type"] != "too_short" or error["loc"] not in items]
 
@@ -41,6 +41,7 @@ def _prefixes(location: Location) -> Iterator[Location]:
 
 
 def explained(details: ErrorDetails) -> Problem:
+    """Explains one error."""
     location, given = details["loc"], details["input"]
     context = details.get("ctx", {})
     match details["type"]:
@@ -58,7 +59,7 @@ def explained(details: ErrorDetails) -> Problem:
         case "union_tag_not_found":
             message = f"missing {context['discriminator']}"
         case "invalid_key":
-            message = "unknown field; a field's name is a word, and a number has no commas, as 1_000"
+            message = "unknown field; expected a word (a number has no commas: write 1_000)"
         case "value_error":
             message = str(context["error"])
         case kind if kind in _MAPPINGS:
@@ -72,6 +73,7 @@ def explained(details: ErrorDetails) -> Problem:
 
 
 def unknown(name: str, known: Sequence[str]) -> str:
+    """Returns the message for an unknown field, with the `known` field that was probably meant."""
     guess = _guess(name, known)
     if guess and len(known) > _MOST_NAMED:
         return f"unknown field{guess}"
@@ -84,12 +86,9 @@ def _mapping(location: Location) -> str:
 
 
 def _as_kind(location: Location, given: Any) -> str:
-    """How a name alone that stands for a mapping is written."""
-    return (
-        f"; write {{kind: {given}}}"
-        if isinstance(given, str) and "kind" in field_names(plan_schema(), location)
-        else ""
-    )
+    """Returns the mapping to write, if a name was given for a mapping that is selected by its `kind`."""
+    has_kind = isinstance(given, str) and "kind" in field_names(plan_schema(), location)
+    return f"; write {{kind: {given}}}" if has_kind else ""
 
 
 def _got(given: Any) -> str:
