@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from natxy.calibration.case import Case, Reading, Standing
-from natxy.calibration.measure import measure
-from natxy.calibration.plan import SCALES, WHY_NOT, Wiring, calibration_plan, cases
+from natxy.calibration.calibration import WHY_NOT, Calibration, Wiring
+from natxy.calibration.case import Case
+from natxy.calibration.reading import Reading, Standing
 from natxy.calibration.stall import StallingListener
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
@@ -50,15 +50,14 @@ def calibrate(
     """
     console = LastingConsole(stderr=as_json, highlight=False, soft_wrap=True)
     with reported_errors(), one_interrupt():
-        scale = SCALES[wiring]
-        chosen = cases(wiring, scale, only or ())
-        plan = calibration_plan(chosen, scale, wiring)
+        calibration = Calibration.choose(wiring, only=only or ())
+        plan = calibration.plan
         prepare(plan)
         folder = output or Path("runs") / f"{plan.name}-{datetime.now():%Y%m%d-%H%M%S}"
         was_there = (folder / RESULTS_FILE).exists()
-        watch = _Watch(chosen, console, folder)
+        watch = _Watch(calibration.cases, console, folder)
         try:
-            found = measure(chosen, scale, wiring, folder, watch)
+            found = calibration.measure(folder, watch)
         except BaseException:
             if not was_there and (watch.folder / RESULTS_FILE).exists():
                 say_how_to_go_on(watch.folder, console)
@@ -76,10 +75,10 @@ def calibrate(
 class _Watch(StallingListener):
     """A line an experiment. `folder`: of the run that is under way."""
 
-    def __init__(self, chosen: Sequence[Case], console: LastingConsole, folder: Path) -> None:
-        super().__init__(chosen)
+    def __init__(self, cases: Sequence[Case], console: LastingConsole, folder: Path) -> None:
+        super().__init__(cases)
         self._console = console
-        self._count = len(chosen)
+        self._count = len(cases)
         self._number = 0
         self._again = False
         self.folder = folder
