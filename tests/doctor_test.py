@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from natxy.doctor.finding import Finding
-from natxy.doctor.remote import probe_places
+from natxy.doctor.testbed import probe_testbed
 from natxy.plan.yaml.loading import load_plan
 from tests.sshd import Sshd, needs_sshd, running_sshd
 
@@ -93,7 +93,7 @@ def test_this_machine_fits_a_terminal_and_ends_with_what_it_can_measure() -> Non
 @needs_sshd
 def test_a_dut_behind_ssh_is_looked_at(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
     plan = load_plan(written(HARDWARE, tmp_path, sshds, gateway="nftables", addresses="set"))
-    ((place, findings),) = probe_places(plan).items()
+    ((place, findings),) = probe_testbed(plan).items()
     found: dict[str, Finding] = {finding.name: finding for finding in findings}
     assert place == "DUT, ssh root@gateway"
     assert all((finding.remedy is None) == (finding.ok is True) for finding in findings)
@@ -107,7 +107,7 @@ def test_a_dut_behind_ssh_is_looked_at(tmp_path: Path, sshds: Mapping[str, Sshd]
 
 @needs_sshd
 def test_what_the_user_set_up_there_need_not_be_known_to_its_kernel(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
-    (findings,) = probe_places(load_plan(written(HARDWARE, tmp_path, sshds, gateway=OWN, addresses="keep"))).values()
+    (findings,) = probe_testbed(load_plan(written(HARDWARE, tmp_path, sshds, gateway=OWN, addresses="keep"))).values()
     found = {finding.name: finding.ok for finding in findings}
     assert found["nowhere0"] is None
     assert found["natxy-no-such-program"] is False
@@ -116,7 +116,7 @@ def test_what_the_user_set_up_there_need_not_be_known_to_its_kernel(tmp_path: Pa
 
 def test_commands_on_this_machine_may_be_for_another_one(tmp_path: Path) -> None:
     here = HARDWARE.replace("ssh: {{host: gateway, user: root, config: {dut}/ssh_config}}, ", "")
-    (place,) = probe_places(load_plan(written(here, tmp_path, {}, gateway=OWN, addresses="keep")))
+    (place,) = probe_testbed(load_plan(written(here, tmp_path, {}, gateway=OWN, addresses="keep")))
     assert place == "the DUT's commands, this machine"
 
 
@@ -141,8 +141,8 @@ def test_another_system_is_left_to_its_owner(tmp_path: Path, sshds: Mapping[str,
     uname = tmp_path / "programs" / "uname"
     uname.write_text("#!/bin/sh\necho OpenBSD 7.4\n")
     uname.chmod(0o755)
-    (findings,) = probe_places(
+    (findings,) = probe_testbed(
         load_plan(written(HARDWARE, tmp_path, sshds, gateway="nftables", addresses="set"))
     ).values()
     assert [(finding.name, finding.ok) for finding in findings] == [("system", None)]
-    assert findings[0].value == "OpenBSD 7.4; only Linux is looked at"
+    assert findings[0].value == "OpenBSD 7.4; only Linux is examined"

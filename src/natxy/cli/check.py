@@ -12,8 +12,7 @@ import typer
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
-from natxy.doctor.programs import looks_here, missing_programs
-from natxy.doctor.tables import small_tables
+from natxy.doctor.experiments import missing_programs, small_tables
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
@@ -73,7 +72,7 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
         # Tables of any other kind natxy knows nothing about.
         tracked = any(experiment.gateway.keeps_conntrack for experiment in plan.experiments)
         looked_at, left = ["the cores"], ["root"]
-        if here := looks_here(plan):
+        if here := plan.testbed.gateway_is_local:
             looked_at.append("the gateways' programs")
         if tracked:
             (looked_at if here else left).append("nf_conntrack_max")

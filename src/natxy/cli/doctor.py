@@ -14,9 +14,9 @@ from rich.text import Text
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
+from natxy.doctor.experiments import missing_programs
 from natxy.doctor.finding import Finding
 from natxy.doctor.machine import THIS_MACHINE, probe_machines
-from natxy.doctor.programs import missing_programs
 from natxy.errors import DutError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan
