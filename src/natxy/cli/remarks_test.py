@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from natxy.cli.watch import LiveWatch, PlainWatch
+from natxy.cli.watch.live import LiveWatch
+from natxy.cli.watch.plain import PlainWatch
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve

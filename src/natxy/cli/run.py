@@ -14,7 +14,8 @@ import typer
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors, warn
 from natxy.cli.report import show
-from natxy.cli.watch import LiveWatch, PlainWatch
+from natxy.cli.watch.live import LiveWatch
+from natxy.cli.watch.plain import PlainWatch
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run shows while it measures: a live view on a terminal, a line a step elsewhere."""
+"""Shows the progress of a run on a terminal: a live view below the lines of finished experiments."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from natxy.cli.watch.time_left import TimeLeft
+from natxy.cli.watch.wording import ending_text, quantity_text, transfers_text
 from natxy.engine.messages.results import Progress, Verdict
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.model.units import Unit, format_duration, format_quantity
-from natxy.plan.procedures.base import Figure
-from natxy.plan.procedures.per_direction import applies
-from natxy.procedures.common.base import ProcedureResult
+from natxy.plan.model.units import format_duration, format_quantity
 from natxy.procedures.common.repetition import KIND_WORDS, FinishedTrial
-from natxy.report.words.states import STATE_WORDS
 from natxy.results.records import State, TrialKind
 from natxy.results.statistics import Summary
-from natxy.run.estimate import expected_steps, experiment_s
+from natxy.run.estimate import expected_steps
 from natxy.run.events import RunListener
 from natxy.search.outcome import Attempt
 from natxy.system.interrupts import interrupts_held_back
@@ -40,78 +38,6 @@ _STATE_STYLE: Final = {
     State.HOST_FAILED: "yellow",
     State.SKIPPED: "yellow",
 }
-
-
-class TimeLeft:
-    """From the estimate of the whole, corrected by how long what was measured until now has taken.
-
-    What a resumed run had measured before, and experiments that end early, only make the rest less.
-    """
-
-    def __init__(self, plan: ResolvedPlan) -> None:
-        self._started = time.monotonic()
-        self._expected_s = {experiment.name: experiment_s(plan, experiment) for experiment in plan.experiments}
-        self._left_s = sum(self._expected_s.values())
-        self._measured_s = 0.0
-        self._measured: tuple[str, int, int] | None = None
-
-    def step_finished(self, experiment: Experiment, repetition: int, step: int) -> None:
-        """A trial of it, or a test between hosts."""
-        if self._measured != (measured := (experiment.name, repetition, step)):
-            self._measured = measured
-            self._measured_s += self._expected_s[experiment.name] / (experiment.repeat * expected_steps(experiment))
-
-    def experiment_finished(self, experiment: Experiment) -> None:
-        self._left_s -= self._expected_s[experiment.name]
-
-    def seconds(self, experiment: Experiment, repetition: int, step: int) -> float:
-        """`repetition` and `step` under way, from 1."""
-        within = min(1.0, (step - 1) / expected_steps(experiment))
-        done_s = self._expected_s[experiment.name] * (repetition - 1 + within) / experiment.repeat
-        # The first seconds say little about the pace.
-        pace = (time.monotonic() - self._started) / self._measured_s if self._measured_s > 5 else 1.0
-        return max(0.0, (self._left_s - done_s) * pace)
-
-
-class PlainWatch(RunListener):
-    """Lines that make sense in a log."""
-
-    def __init__(self, plan: ResolvedPlan, console: Console) -> None:
-        self._total = len(plan.experiments)
-        self._console = console
-        self._number = 0
-        self._experiment: Experiment | None = None
-
-    def run_started(self, folder: Path) -> None:
-        self._say(f"results: {folder}")
-
-    def experiment_started(self, experiment: Experiment) -> None:
-        self._number += 1
-        self._experiment = experiment
-        self._say(f"experiment {self._number}/{self._total}: {experiment.title}")
-
-    def trial_finished(self, trial: FinishedTrial) -> None:
-        streams = trial.result.streams
-        sent, received = sum(s.sent for s in streams), sum(s.received for s in streams)
-        attempt = trial.attempt
-        again = f", try {attempt.number}" if attempt.number > 1 else ""
-        self._say(
-            f"  step {attempt.step}{again}: {trial.title}: "
-            f"{trial.result.verdict} ({trial.result.reason}); sent {sent:,}, received {received:,}"
-        )
-
-    def test_finished(self, number: int, found: Mapping[str, Transfer]) -> None:
-        self._say(f"  test {number}: {_transfers(found)}")
-
-    def repetition_finished(self, number: int, result: ProcedureResult) -> None:
-        assert self._experiment is not None
-        self._say(f"  repetition {number}: {_result(result, self._experiment)}")
-
-    def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
-        self._say(f"  {_ending(experiment, state, reason, summary)}")
-
-    def _say(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 class LiveWatch(RunListener):
@@ -174,13 +100,13 @@ class LiveWatch(RunListener):
         assert self._experiment
         self._time_left.step_finished(self._experiment, self._repetition, number)
         self._tests += 1
-        self._last = Text(_transfers(found))
+        self._last = Text(transfers_text(found))
         self._show()
 
     def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
         self._time_left.experiment_finished(experiment)
         line = Text(f"{self._number}/{self._total} {experiment.title}: ")
-        line.append(_ending(experiment, state, reason, summary), style=_STATE_STYLE.get(state, "red"))
+        line.append(ending_text(experiment, state, reason, summary), style=_STATE_STYLE.get(state, "red"))
         self._print(line)
 
     def _print(self, line: Text) -> None:
@@ -219,7 +145,7 @@ class LiveWatch(RunListener):
             rows.add_row(
                 "search" if bracket else "", f"step {attempt.step}/~{expected_steps(experiment)}{again}{bracket}"
             )
-            rows.add_row("rate", _quantity(attempt.rate, unit))
+            rows.add_row("rate", quantity_text(attempt.rate, unit))
         if progress:
             # The two are not counted at the same instant, and what arrived was sent.
             sent = max(progress.sent, progress.received)
@@ -234,51 +160,3 @@ class LiveWatch(RunListener):
         left_s = self._time_left.seconds(experiment, self._repetition, attempt.step)
         rows.add_row("time left", f"about {format_duration(max(1, round(left_s)))}")
         return rows
-
-
-def _transfers(found: Mapping[str, Transfer]) -> str:
-    return ", ".join(
-        f"{direction} {format_quantity(transfer.goodput_bps, Unit.BPS)} ({transfer.retransmits:,} retransmissions)"
-        for direction, transfer in found.items()
-    )
-
-
-def _quantity(value: float, unit: Unit) -> str:
-    return format_quantity(value, unit) + (" per direction" if unit == Unit.FPS else "")
-
-
-def _result(result: ProcedureResult, experiment: Experiment) -> str:
-    """The headline alone where it is the only figure; with the procedure's remark. A figure that does not apply is
-    missing, one without a value is `none`."""
-    remark = f" ({result.remark})" if result.remark else ""
-    if result.figures[experiment.procedure.headline().name] is None:
-        return f"no result{remark}"
-    if result.lower_bound is None and result.upper_bound is not None:
-        return f"less than {_quantity(result.upper_bound, experiment.unit)}{remark}"
-    figures: tuple[Figure, ...] = experiment.procedure.figures
-    at_least = "at least " if result.lower_bound is not None and result.upper_bound is None else ""
-    shown = []
-    for figure in figures:
-        if figure.name not in result.figures or not applies(figure, experiment.directions):
-            continue
-        value = result.figures[figure.name]
-        name = f"{figure.title} " if len(figures) > 1 else ""
-        bound = at_least if figure == figures[0] else ""
-        shown.append(f"{name}{bound}{'none' if value is None else _quantity(value, figure.unit)}")
-    return ", ".join(shown) + remark
-
-
-def _ending(experiment: Experiment, state: State, reason: str, summary: Summary | None) -> str:
-    words = []
-    if summary is not None:
-        median = summary.shown_median(lambda value: _quantity(value, experiment.unit))
-        median += experiment.loss_tolerance.label if experiment.loss_tolerance else ""
-        words.append(f"median of {summary.count}: {median}" if summary.count > 1 else median)
-    if state == State.NO_RESULT and summary is not None:
-        without = experiment.repeat - summary.count
-        words.append(f"{without} of {experiment.repeat} repetitions without result: {reason}")
-    elif state not in (State.DONE, State.TESTER_LIMIT):
-        words.append(f"{STATE_WORDS[state]}: {reason}")
-    elif reason:
-        words.append(reason)
-    return "; ".join(words)
