@@ -132,7 +132,7 @@ def test_a_machine_that_cannot_be_reached_is_missing(tmp_path: Path, sshds: Mapp
     assert right.startswith("right host, ssh root@gateway\nok ")
     assert "missing  nowhere0" in dut
     assert " ".join(summary.split()).startswith(
-        "These machines can measure: nothing yet, for want of access (left host), nowhere0 (DUT) ("
+        "These machines can measure: nothing yet; missing: access (left host), nowhere0 (DUT) ("
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a procedure has to say of its result, or of having none, is read in the terminal, the report and the CSV."""
+"""A procedure's remark on its result, or on a missing result, is shown in the terminal, the report and the CSV."""
 
 from __future__ import annotations
 

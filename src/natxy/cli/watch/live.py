@@ -28,7 +28,7 @@ from natxy.search.outcome import Attempt
 from natxy.system.interrupts import interrupts_held_back
 from natxy.tcp.hosts import Transfer
 
-# Drawing costs time on a machine that measures at the same moment.
+# Drawing takes CPU time from the measurement.
 REFRESH_S: Final = 0.4
 
 _VERDICT_STYLE: Final = {"pass": "green", "fail": "red", "invalid": "yellow"}
@@ -41,12 +41,15 @@ _STATE_STYLE: Final = {
 
 
 class LiveWatch(RunListener):
-    """Finished experiments scroll by as lines; below them the one under way. Use it as a context manager."""
+    """Prints a line for each finished experiment, and below them a live view of the current one.
+
+    It is a context manager.
+    """
 
     def __init__(self, plan: ResolvedPlan, console: Console) -> None:
         self._total = len(plan.experiments)
         self._time_left = TimeLeft(plan)
-        # No thread of its own: that would run at normal priority on any core.
+        # A thread that refreshes would run at normal priority, on any core.
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._shown_at = 0.0
         self._number = 0
@@ -117,8 +120,8 @@ class LiveWatch(RunListener):
         now = time.monotonic()
         if at_once or now - self._shown_at >= REFRESH_S:
             self._shown_at = now
-            # Half drawn, or with an echoed ^C that begins a line of its own, it could not be cleared: its height would
-            # not be what is on the terminal.
+            # A half-drawn view could not be cleared, nor one whose last line is broken by an echoed ^C: its height on
+            # the terminal would be unknown.
             with interrupts_held_back():
                 self._live.update(Constrain(self._view(), self._live.console.width - len("^C")), refresh=True)
 
@@ -134,20 +137,20 @@ class LiveWatch(RunListener):
             rows.add_row("", "setting up")
             return rows
         unit = experiment.procedure.step_unit
-        bracket = ""
+        interval = ""
         if attempt.lower is not None and attempt.upper is not None:
-            bracket = f", between {format_quantity(attempt.lower, unit)} and {format_quantity(attempt.upper, unit)}"
-        again = f", try {attempt.number}" if attempt.number > 1 else ""
+            interval = f", between {format_quantity(attempt.lower, unit)} and {format_quantity(attempt.upper, unit)}"
+        again = f", attempt {attempt.number}" if attempt.number > 1 else ""
         rows.add_row("repetition", f"{self._repetition}/{experiment.repeat}")
         if experiment.procedure.between_hosts:
             rows.add_row("test", f"{attempt.step}/{expected_steps(experiment)}")
         else:
             rows.add_row(
-                "search" if bracket else "", f"step {attempt.step}/~{expected_steps(experiment)}{again}{bracket}"
+                "search" if interval else "", f"step {attempt.step}/~{expected_steps(experiment)}{again}{interval}"
             )
             rows.add_row("rate", quantity_text(attempt.rate, unit))
         if progress:
-            # The two are not counted at the same instant, and what arrived was sent.
+            # The two counters are read at different instants, and every received frame was sent.
             sent = max(progress.sent, progress.received)
             lost = sent - progress.received
             counted = f"sent {sent:,} of {progress.planned:,}, received {progress.received:,}, missing {lost:,}"

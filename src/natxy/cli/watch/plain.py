@@ -19,7 +19,7 @@ from natxy.tcp.hosts import Transfer
 
 
 class PlainWatch(RunListener):
-    """Lines that make sense in a log."""
+    """Prints a line for each event."""
 
     def __init__(self, plan: ResolvedPlan, console: Console) -> None:
         self._total = len(plan.experiments)
@@ -28,32 +28,32 @@ class PlainWatch(RunListener):
         self._experiment: Experiment | None = None
 
     def run_started(self, folder: Path) -> None:
-        self._say(f"results: {folder}")
+        self._print(f"results: {folder}")
 
     def experiment_started(self, experiment: Experiment) -> None:
         self._number += 1
         self._experiment = experiment
-        self._say(f"experiment {self._number}/{self._total}: {experiment.title}")
+        self._print(f"experiment {self._number}/{self._total}: {experiment.title}")
 
     def trial_finished(self, trial: FinishedTrial) -> None:
         streams = trial.result.streams
         sent, received = sum(s.sent for s in streams), sum(s.received for s in streams)
         attempt = trial.attempt
-        again = f", try {attempt.number}" if attempt.number > 1 else ""
-        self._say(
+        again = f", attempt {attempt.number}" if attempt.number > 1 else ""
+        self._print(
             f"  step {attempt.step}{again}: {trial.title}: "
             f"{trial.result.verdict} ({trial.result.reason}); sent {sent:,}, received {received:,}"
         )
 
     def test_finished(self, number: int, found: Mapping[str, Transfer]) -> None:
-        self._say(f"  test {number}: {transfers_text(found)}")
+        self._print(f"  test {number}: {transfers_text(found)}")
 
     def repetition_finished(self, number: int, result: ProcedureResult) -> None:
         assert self._experiment is not None
-        self._say(f"  repetition {number}: {result_text(result, self._experiment)}")
+        self._print(f"  repetition {number}: {result_text(result, self._experiment)}")
 
     def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
-        self._say(f"  {ending_text(experiment, state, reason, summary)}")
+        self._print(f"  {ending_text(experiment, state, reason, summary)}")
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -10,9 +10,9 @@ from natxy.run.estimate import expected_steps, experiment_s
 
 
 class TimeLeft:
-    """From the estimate of the whole, corrected by how long what was measured until now has taken.
+    """Corrects the estimate for the whole run by the time that the finished steps took.
 
-    What a resumed run had measured before, and experiments that end early, only make the rest less.
+    Experiments that were measured before a resume, or end early, shorten the rest without changing the pace.
     """
 
     def __init__(self, plan: ResolvedPlan) -> None:
@@ -23,7 +23,7 @@ class TimeLeft:
         self._measured: tuple[str, int, int] | None = None
 
     def step_finished(self, experiment: Experiment, repetition: int, step: int) -> None:
-        """A trial of it, or a test between hosts."""
+        """Counts a step: a trial, or a test between hosts."""
         if self._measured != (measured := (experiment.name, repetition, step)):
             self._measured = measured
             self._measured_s += self._expected_s[experiment.name] / (experiment.repeat * expected_steps(experiment))
@@ -32,9 +32,9 @@ class TimeLeft:
         self._left_s -= self._expected_s[experiment.name]
 
     def seconds(self, experiment: Experiment, repetition: int, step: int) -> float:
-        """`repetition` and `step` under way, from 1."""
+        """Returns the seconds left while this repetition and step, counted from 1, are in progress."""
         within = min(1.0, (step - 1) / expected_steps(experiment))
         done_s = self._expected_s[experiment.name] * (repetition - 1 + within) / experiment.repeat
-        # The first seconds say little about the pace.
+        # The first seconds do not show the pace.
         pace = (time.monotonic() - self._started) / self._measured_s if self._measured_s > 5 else 1.0
         return max(0.0, (self._left_s - done_s) * pace)

@@ -17,6 +17,7 @@ from natxy.tcp.hosts import Transfer
 
 
 def transfers_text(found: Mapping[str, Transfer]) -> str:
+    """Returns the goodput and the retransmissions of each direction."""
     return ", ".join(
         f"{direction} {format_quantity(transfer.goodput_bps, Unit.BPS)} ({transfer.retransmits:,} retransmissions)"
         for direction, transfer in found.items()
@@ -24,12 +25,15 @@ def transfers_text(found: Mapping[str, Transfer]) -> str:
 
 
 def quantity_text(value: float, unit: Unit) -> str:
+    """Returns a value with its unit; frame rates are per direction."""
     return format_quantity(value, unit) + (" per direction" if unit == Unit.FPS else "")
 
 
 def result_text(result: ProcedureResult, experiment: Experiment) -> str:
-    """The headline alone where it is the only figure; with the procedure's remark. A figure that does not apply is
-    missing, one without a value is `none`."""
+    """Returns the figures of a repetition, with their names if there are several, and the procedure's remark.
+
+    Figures that do not apply are left out. A figure without a value is `none`.
+    """
     remark = f" ({result.remark})" if result.remark else ""
     if result.figures[experiment.procedure.headline().name] is None:
         return f"no result{remark}"
@@ -49,6 +53,7 @@ def result_text(result: ProcedureResult, experiment: Experiment) -> str:
 
 
 def ending_text(experiment: Experiment, state: State, reason: str, summary: Summary | None) -> str:
+    """Returns the result of an experiment, or the reason why it has none."""
     words = []
     if summary is not None:
         median = summary.shown_median(lambda value: quantity_text(value, experiment.unit))
