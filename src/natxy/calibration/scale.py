@@ -17,7 +17,9 @@ _SPARE_FRAMES: Final = 64
 
 @dataclass(frozen=True)
 class Scale:
-    """`rate_fps` is the rate that the gateway forwards, per direction. Connections are established at half of it, and
+    """The rates and lengths of trials.
+
+    `rate_fps` is the rate that the gateway forwards, per direction. Connections are established at half of it, and
     delays measured at a fifth. A search ends with an interval of `width`, a share of the truth. `high_fps` is the rate
     of a second gateway, for errors that occur only at high rates: with full bursts, full rings and wide windows.
     """
@@ -64,5 +66,6 @@ class Scale:
         return {"min_rate": 0.3 * rate_fps, "max_rate": 2 * rate_fps, "error": rate_fps * self.width}
 
     def why_rate(self, unit: Unit, width: float) -> str:
+        """Returns the reason for the tolerance of a rate."""
         late = format_duration(self.late_s)
         return f"the search ends within {format_quantity(width, unit)}; the last frame may be {late} late"

@@ -17,8 +17,7 @@ from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
-from natxy.plan.model.rates import KnownRate
-from natxy.plan.model.search import Search
+from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.traffic import PortRange
 from natxy.plan.model.units import Percent, Unit, format_duration, format_quantity, format_rate, times
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the experiments of a plan that this machine cannot measure: for want of programs, or of table size."""
+"""Finds the experiments of a plan that this machine cannot measure, and the programs or table sizes they lack."""
 
 from __future__ import annotations
 

@@ -20,8 +20,7 @@ from natxy.plan.model.base import PlanModel
 from natxy.plan.model.frame_sizes import ETHERNET_BYTES, SMALLEST_FRAME
 from natxy.plan.model.line import LineTraffic
 from natxy.plan.model.loss_tolerance import LossTolerance
-from natxy.plan.model.rates import KnownRate
-from natxy.plan.model.search import Search
+from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention
 from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import CellValue, Directions, Orders, PortRange

@@ -18,8 +18,7 @@ from natxy.plan.model.background import BackgroundPlan
 from natxy.plan.model.base import Pattern, PlanModel, Shorthand
 from natxy.plan.model.frame_sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.model.loss_tolerance import LossTolerance
-from natxy.plan.model.rates import KnownRate
-from natxy.plan.model.search import SearchPlan
+from natxy.plan.model.search import KnownRate, SearchPlan
 from natxy.plan.model.terms import Family, SizeConvention, TranslationKind
 from natxy.plan.model.timing import TimingPlan
 from natxy.plan.model.traffic import CellValue, Directions, Orders, PortRange

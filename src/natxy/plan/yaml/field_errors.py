@@ -62,6 +62,7 @@ def explained(details: ErrorDetails) -> Problem:
             message = "unknown field; expected a word (a number has no commas: write 1_000)"
         case "value_error":
             message = str(context["error"])
+            location = _without_model(location)
         case kind if kind in _MAPPINGS:
             message = f"expected {_mapping(location)}{_got(given)}{_as_kind(location, given)}"
         case kind if kind in _EXPECTED:
@@ -70,6 +71,12 @@ def explained(details: ErrorDetails) -> Problem:
             text = details["msg"].removeprefix("Value error, ").replace("Input should be", "expected", 1)
             message = text[0].lower() + text[1:] + _got(given)
     return Problem(location, message)
+
+
+def _without_model(location: Location) -> Location:
+    """Removes the last part if it is the name that selects a model of a union, and not a field or an item."""
+    is_name = bool(location) and isinstance(location[-1], str)
+    return location[:-1] if is_name and location[-1] not in field_names(plan_schema(), location[:-1]) else location
 
 
 def unknown(name: str, known: Sequence[str]) -> str:

@@ -232,6 +232,10 @@ def test_a_sufficient_table_is_accepted(tmp_path: Path) -> None:
         ),
         ("name: x\ntestbed: lab\nexperiments: []", "got 'lab'; write {kind: lab}"),
         (
+            "name: x\ntestbed: {kind: loop, medium: cable}\nexperiments: []",
+            "plan.yaml:2:1: testbed: left and right are the ports that a cable joins",
+        ),
+        (
             "name: x\ntestbed: {kind: loop, left: {interface: a/b}, right: {pci: AA}}\nexperiments: []",
             "expected the name of an interface, such as ens1f0, of at most 15 characters, got 'a/b'",
         ),
