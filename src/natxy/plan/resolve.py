@@ -132,7 +132,8 @@ def _resolve_search(own: SearchPlan, line_fps: float | None, location: Location)
         if not isinstance(given, Percent):
             return given
         if line_fps is None:
-            problems.append(Problem((*location, field), f"{given} of what? Give the plan's `line_rate`, e.g. 10Gbps"))
+            text = f"{given} is a share of the line rate; give the plan's `line_rate`, e.g. 10Gbps"
+            problems.append(Problem((*location, field), text))
             return 1.0
         return line_fps * given.value / 100
 
@@ -156,13 +157,13 @@ def _resolve_mlrsearch(search: Search, own: ExperimentPlan, timing: Timing, loca
     procedure, goal = own.procedure, None
     problem: tuple[str, str] | None = None
     if not procedure.takes_mlrsearch:
-        problem = ("kind", f"{procedure.name} searches by halving only; remove it")
+        problem = ("kind", f"{procedure.name} supports only a binary search; remove it")
     elif search.min_rate >= search.max_rate:
         problem = ("max_rate", "must be above min_rate for an mlrsearch")
     elif (search.relative_error or 0) >= 1:
         problem = ("error", "must be below 100 % for an mlrsearch")
     elif procedure.stateful and own.search.goal is not None:
-        problem = ("goal", f"a trial of {procedure.name} is as long as its connections take; remove it")
+        problem = ("goal", f"the trials of {procedure.name} last as long as their connections take; remove it")
     elif not procedure.stateful:
         try:
             goal = resolve_goal(own.search.goal or GoalPlan(), timing.trial)

@@ -58,7 +58,7 @@ def _timing(timing: Timing, *, fixed_duration: bool) -> Iterator[str]:
     """`fixed_duration`: a trial lasts as long as `timing.trial`, and not as long as its connections take."""
     asked = [
         ("trial", "The traffic of a trial lasts", "at least", "RFC 2544 §24"),
-        ("drain", "Residual frames are waited for", "", "RFC 2544 §23"),
+        ("drain", "The wait for residual frames is", "", "RFC 2544 §23"),
         ("settle", "The rest between trials is", "at least", "RFC 2544 §23"),
         ("learning_pause", "The pause between learning (or phase 1) and the traffic is", "", "RFC 2544 §23"),
     ]
@@ -69,8 +69,8 @@ def _timing(timing: Timing, *, fixed_duration: bool) -> Iterator[str]:
             yield f"{words} {format_duration(value)}; {source} asks for {wanted}."
     if timing.overrun_floor > 0:
         yield (
-            f"A trial whose last frame is up to {format_duration(timing.overrun_floor)} late counts as valid, also "
-            "where that is more than 0.001 % of its duration."
+            f"A trial whose last frame is up to {format_duration(timing.overrun_floor)} late counts as valid, even "
+            "if that is more than 0.001 % of its duration."
         )
     if timing.max_pause > RFC_TIMING.max_pause:
         yield (
@@ -98,8 +98,8 @@ def _tolerated_loss(experiment: Experiment) -> Iterator[str]:
     if tolerance and tolerance.most:
         title = experiment.procedure.headline().title.lower()
         yield (
-            f"{experiment.title} is no {title} of the RFCs: its trials pass with up to {tolerance.text} of their "
-            "frames lost, where RFC 2544 §26.1 and RFC 9693 §4.5 allow none."
+            f"{experiment.title} is not a {title} as the RFCs define it: trials pass with up to {tolerance.text} of "
+            "their frames lost; RFC 2544 §26.1 and RFC 9693 §4.5 allow none."
         )
 
 
@@ -111,9 +111,9 @@ def _ordered_fields(experiment: Experiment) -> Iterator[str]:
         (ports.source.size, orders.source_port, "source ports"),
         (ports.destination.size, orders.destination_port, "destination ports"),
     )
-    ordered = [name for size, order, name in fields if size > 1 and order != Order.PSEUDORANDOM]
+    ordered = ", ".join(name for size, order, name in fields if size > 1 and order != Order.PSEUDORANDOM)
     if ordered and not experiment.uses_connections:
-        yield f"{experiment.title}: {', '.join(ordered)} count; RFC 4814 §4 asks for pseudorandom ones."
+        yield f"{experiment.title}: {ordered} are in counting order; RFC 4814 §4 asks for pseudorandom order."
 
 
 def _few_networks(experiments: list[Experiment]) -> Iterator[str]:

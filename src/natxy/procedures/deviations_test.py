@@ -23,7 +23,10 @@ def test_a_router_in_a_lab_deviates_in_neighbours_and_networks() -> None:
 
 def test_fields_that_count_in_stateless_traffic_are_deviations() -> None:
     counting = FORWARDING | {"orders": {"source_port": "increasing", "source_address": "decreasing"}}
-    assert any("source ports count; RFC 4814 §4" in sentence for sentence in deviations(resolve(plan_of(counting))))
+    assert any(
+        "source ports are in counting order; RFC 4814 §4" in sentence
+        for sentence in deviations(resolve(plan_of(counting)))
+    )
 
 
 def test_short_trials_of_connection_rates_are_deviations() -> None:

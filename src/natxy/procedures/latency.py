@@ -104,7 +104,7 @@ class Latency(_TaggedStream[LatencyConfig]):
     def deviations(self, experiment: Experiment) -> list[str]:
         sentences = super().deviations(experiment)
         if self.config.tagged_frames < LEAST_TAGGED:
-            text = f"Latency is that of {self.config.tagged_frames} tagged frames a stream; "
+            text = f"Latency is measured with {self.config.tagged_frames} tagged frames a stream; "
             sentences.append(f"{text}{self.source} asks for at least {LEAST_TAGGED}.")
         return sentences
 

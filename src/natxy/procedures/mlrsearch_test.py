@@ -147,8 +147,8 @@ def test_departures_are_told() -> None:
         (THROUGHPUT, {"min_rate": "1M"}, "must be above min_rate"),
         (THROUGHPUT, {"error": "100%"}, "must be below 100 %"),
         (THROUGHPUT, {"goal": {"final_trial": "2s", "initial_trial": "3s"}}, "none below the one before, got 3 s, 2 s"),
-        (RATE, {"goal": "fast"}, "as long as its connections take"),
-        ({"name": "c", "procedure": "table-capacity"}, {}, "searches by halving only"),
+        (RATE, {"goal": "fast"}, "as long as their connections take"),
+        ({"name": "c", "procedure": "table-capacity"}, {}, "supports only a binary search"),
     ],
 )
 def test_what_contradicts_itself_is_refused(experiment: dict[str, Any], search: dict[str, Any], wrong: str) -> None:

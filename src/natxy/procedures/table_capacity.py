@@ -79,8 +79,10 @@ class TableCapacity(Procedure[TableCapacityConfig]):
     def deviations(self, experiment: Experiment) -> list[str]:
         if self.config.shortcut is None:
             return []
-        text = "The capacity was looked for around the number of connections, out of too many, that answered when "
-        return [f"{text}validated, and confirmed there; RFC 9693 §4.8 bisects."]
+        return [
+            "The capacity was searched for around the number of connections that answered when too many were "
+            "validated, and confirmed there; RFC 9693 §4.8 bisects."
+        ]
 
 
 def _middle(config: TableCapacityConfig) -> float:

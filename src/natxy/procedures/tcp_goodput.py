@@ -53,7 +53,7 @@ class TcpGoodput(Procedure[TcpGoodputConfig]):
     def deviations(self, experiment: Experiment) -> list[str]:
         return [
             "TCP goodput is measured by iperf3 between two hosts. It is a figure of the hosts' TCP and the gateway "
-            "together, and none of RFC 2544 or RFC 8219, which measure the gateway alone with UDP."
+            "together, not one of RFC 2544 or RFC 8219, which measure the gateway alone with UDP."
         ]
 
     def repeat_deviations(self, repeat: int) -> list[str]:

@@ -15,7 +15,7 @@ from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.machines import LinkSetUp
-from natxy.procedures.common.repetition import GatewayInHand, Tester
+from natxy.procedures.common.repetition import GatewayContext, Tester
 from natxy.procedures.common.streams import neighbors_request
 from natxy.run.cores import most_cores
 from natxy.system.interrupts import interrupts_held_back
@@ -33,7 +33,7 @@ class Setup:
     """
 
     tester: Tester
-    gateway: GatewayInHand
+    gateway: GatewayContext
     sleep: Callable[[float], None]
     dut_cores: Sequence[int]
     engine_info: dict[str, Any]
@@ -150,7 +150,7 @@ class Setups:
             deviations=[*testbed.deviations(), *testbed.host_deviations()],
         )
 
-    def _in_hand(self, gateway: Gateway[Any]) -> GatewayInHand:
+    def _in_hand(self, gateway: Gateway[Any]) -> GatewayContext:
         """Returns a function whose context gives programs that the gateway's driver starts the right priority."""
 
         @contextmanager

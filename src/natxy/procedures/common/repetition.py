@@ -23,7 +23,7 @@ from natxy.tcp.hosts import TcpHosts, TcpTest, Transfer
 Tester = Engine | TcpHosts
 """The engine with the tester's ports, or the hosts that replace them."""
 
-GatewayInHand = Callable[[], AbstractContextManager[Gateway[Any]]]
+GatewayContext = Callable[[], AbstractContextManager[Gateway[Any]]]
 """Returns a context that gives access to the gateway. Programs started within it have the priority of the gateway, and
 times taken within it count as the gateway's own."""
 
@@ -80,7 +80,7 @@ class Repetition:
 
     experiment: Experiment
     tester: Tester
-    gateway: GatewayInHand
+    gateway: GatewayContext
     observer: TrialObserver
     sleep: Callable[[float], None]
     plan_seed: int
