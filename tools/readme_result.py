@@ -15,7 +15,7 @@ from natxy.report.walk import every_trial
 from natxy.report.words import headlines, wording
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
-from tools.speed_tables import put
+from tools.bench.speed_tables import put
 
 PAGE: Final = Path("README.md")
 _TRAFFIC: Final = {"": "", "-addresses": ", many addresses"}

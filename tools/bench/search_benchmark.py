@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each search costs for the same truth and the same width, on the simulated engine.
+"""Compares what the kinds of search cost, for the same throughputs and the same width, on the simulated engine.
 
-`python -m tools.search_benchmark` prints a Markdown table: means over random throughputs, RFC 2544's trials of 60 s.
-The model loses exactly what is above its limit, which no real gateway does: the loss is the best of hints.
+`python -m tools.bench.search_benchmark` prints a Markdown table: means over random throughputs, with RFC 2544's trials
+of 60 s. The simulated gateway loses exactly the frames above its limit, so that the loss is a perfect hint of it. No real
+gateway gives that hint.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Final
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.testbeds.loop import LoopTestbed
 from natxy.testbeds.namespaces import prepare_machine
-from tools.testpmd import NOWHERE, Testpmd, Wiring
+from tools.bench.testpmd import NOWHERE, Testpmd, Wiring
 
 DRAIN: Final = Path("build/engine/drain.so")
 

@@ -20,9 +20,9 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import track
 
-from tools.bench_programs import printed, task_argv
-from tools.hugepages import reserved
-from tools.speed_tables import MEASURED
+from tools.bench.hugepages import reserved
+from tools.bench.programs import printed, task_argv
+from tools.bench.speed_tables import MEASURED
 
 SECONDS: Final = 2.0
 TASKS: Final = (

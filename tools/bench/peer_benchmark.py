@@ -25,11 +25,11 @@ from rich.progress import track
 from rich.table import Table
 
 from natxy.system.machine import describe_machine
-from tools.bench_programs import PHASE1, printed, task
-from tools.hugepages import reserved
-from tools.speed_tables import MEASURED, below_goal
-from tools.testpmd import Testpmd
-from tools.wirings import Way, endless, net_memif, net_ring, nowhere, veth
+from tools.bench.hugepages import reserved
+from tools.bench.programs import PHASE1, printed, task
+from tools.bench.speed_tables import MEASURED, below_goal
+from tools.bench.testpmd import Testpmd
+from tools.bench.wirings import Way, endless, net_memif, net_ring, nowhere, veth
 
 SECONDS: Final = 0.5
 ROUNDS: Final = 5

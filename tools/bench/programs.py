@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tools.testpmd import FIRST, NOWHERE, Wiring
+from tools.bench.testpmd import FIRST, NOWHERE, Wiring
 
 TASKS: Final = Path("build/engine/task_bench")
 PHASE1: Final = Path("build/engine/phase1_bench")
