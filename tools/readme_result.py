@@ -11,7 +11,6 @@ from typing import Final
 
 from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import format_duration
-from natxy.report.walk import every_trial
 from natxy.report.words import headlines, wording
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
@@ -34,7 +33,7 @@ def result_rows(run: RunRecord) -> Iterator[str]:
     if note := headlines.ratios_note(run.experiments):
         yield ""
         yield note.replace("*", r"\*")
-    verdicts = [placed.trial.verdict for placed in every_trial(run)]
+    verdicts = [placed.trial.verdict for placed in run.all_trials]
     yield ""
     yield (
         f"Measuring took {format_duration(run.active_s)}. Of {len(verdicts)} trials {verdicts.count(Verdict.INVALID)} "
@@ -46,8 +45,8 @@ def _shown(experiment: ExperimentRecord) -> str:
     summary = experiment.statistics
     if summary is None:
         return wording.ABSENT
-    lowest, highest = (summary.shown(value, _thousands) for value in (summary.minimum, summary.maximum))
-    return f"{summary.shown_median(_thousands)} ({lowest} – {highest})"
+    lowest, highest = (summary.bounded(value).text(_thousands) for value in (summary.minimum, summary.maximum))
+    return f"{summary.bounded_median.text(_thousands)} ({lowest} – {highest})"
 
 
 def _thousands(rate: float) -> str:

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.results import Cause, Pacing, PortResult, StreamResult, TrialResult, Verdict
-from natxy.plan.model.traffic import CellValue
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.timing import LAB_TIMING
+from natxy.plan.model.traffic import CellValue, Orders
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures import DECLARATIONS
 from natxy.results.curves import Axis, Curve
-from natxy.results.records import Purpose, RunState, State, TrialKind
+from natxy.results.planned import planned_experiment, settings_of
+from natxy.results.records import ExperimentRecord, Purpose, RunState, State, TrialKind
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp
 
 TRIAL_S = 4.5
@@ -37,17 +40,21 @@ def settings(**overrides: Any) -> dict[str, Any]:
         "title": "x",
         "procedure": "throughput",
         "family": "ipv4",
+        "gateway": {"driver": "linux-forward"},
         "frame_size": 64,
+        "size_convention": "paired",
         "ttl": 64,
         "dont_fragment": False,
         "directions": "bidirectional",
         "addresses": {
             "preset": "single",
+            "left": _link(18),
+            "right": _link(19),
             "left_hosts": {"first": host_left, "last": host_left, "low_bit": 0},
             "right_hosts": {"first": host_right, "last": host_right, "low_bit": 0},
         },
         "ports": {"source": {"min": 1024, "max": 65535}, "destination": {"min": 1, "max": 49151}},
-        "orders": {"source_port": "pseudorandom", "destination_port": "pseudorandom"},
+        "orders": dict.fromkeys(Orders.model_fields, "pseudorandom"),
         "connections": None,
         "phase1_rate": None,
         "alpha": None,
@@ -55,9 +62,23 @@ def settings(**overrides: Any) -> dict[str, Any]:
         "baseline": None,
         "repeat": 3,
         "max_invalid": 3,
-        "timing": {"preset": "lab", "trial": TRIAL_S, "drain": 0.1},
+        "timing": LAB_TIMING.model_dump(mode="json") | {"trial": TRIAL_S},
     }
-    return {field: value for field, value in (resolved | overrides).items() if value is not None}
+    given = resolved | overrides
+    procedure = given["procedure"]
+    if "directions" not in DECLARATIONS[procedure if isinstance(procedure, str) else procedure["name"]].takes:
+        del given["directions"]
+    return {field: given[field] for field in Experiment.model_fields if given.get(field) is not None}
+
+
+def replanned(experiment: ExperimentRecord, **settings: Any) -> ExperimentRecord:
+    """Returns the record as if these settings had been planned."""
+    return replace(experiment, planned=planned_experiment(settings_of(experiment.planned) | settings))
+
+
+def _link(network: int) -> dict[str, Any]:
+    base = f"198.{network}.0"
+    return {"dut": f"{base}.1/24", "tester": f"{base}.2/24", "behind": [f"{base}.0/16"]}
 
 
 def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = "", corrupt: int = 0) -> TrialResult:
@@ -146,13 +167,8 @@ class SampleRun:
         cell: Mapping[str, CellValue] | None = None, variant: Mapping[str, Any] | None = None, **over: Any,
     ) -> int:  # fmt: skip
         stored = settings(name=name, title=title, repeat=repeat, gateway={"driver": gateway, **(variant or {})}, **over)
-        planned = stored["procedure"]
-        procedure = planned if isinstance(planned, str) else planned["name"]
-        return self.store.add_experiment(
-            name=name, title=title, gateway=gateway, procedure=procedure, family=stored["family"],
-            settings=stored, unit=DECLARATIONS[procedure].headline().unit, baseline=stored.get("baseline"),
-            sweep=name.partition("/")[0] if cell else None, cell=cell,
-        )  # fmt: skip
+        swept = {"sweep": name.partition("/")[0], "cell": cell} if cell else {}
+        return self.store.add_experiment(planned_experiment(stored | swept))
 
     def give_up(self, experiment: int, rate: float, reason: str) -> None:
         """The tester's limit, in the first step of the first repetition."""
@@ -207,7 +223,8 @@ class SampleRun:
 
 def measured_latency(run: SampleRun, name: str, typical_ns: float, *, title: str, **over: Any) -> None:
     """Figures and a curve a direction, three times."""
-    number = run.declare(name, title=title, procedure="latency", rate={"rate": 100e3}, search=None, **over)
+    procedure = {"name": "latency", "tagged_frames": 500}
+    number = run.declare(name, title=title, procedure=procedure, rate={"rate": 100e3}, search=None, **over)
     run.store.set_experiment_state(number, State.RUNNING)
     for repetition in (1, 2, 3):
         row = run.store.start_repetition(number, repetition)

@@ -139,7 +139,7 @@ def test_a_results_folder_that_cannot_be_made_is_exit_2_with_a_line(plan: Path, 
     done = natxy("run", plan, "--output", output, cwd=tmp_path)
     assert done.returncode == 2
     assert f"{output} " in done.stderr
-    assert "give another --output" in done.stderr
+    assert "choose another --output" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -14,10 +14,10 @@ from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 from natxy.report.tables import comparison
 from natxy.report.tables.table import to_rich
-from natxy.report.text.figure_rows import comparison_rows
 from natxy.report.words import states
 from natxy.results.compare import RULE, compare
 from natxy.results.reader import RunReader
+from natxy.results.rows import comparison_rows
 
 
 def compare_runs(

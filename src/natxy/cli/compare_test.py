@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from natxy.cli import app
+from natxy.plan.model.timing import LAB_TIMING
 from natxy.report.words import states
 from tests.support.sample_runs import SampleRun, Sought, quickstart
 
@@ -79,7 +80,7 @@ def test_a_spread_is_a_bound_where_a_search_cut_an_end_off(tmp_path: Path) -> No
 
 
 def test_what_differs_and_what_is_missing_is_said(tmp_path: Path) -> None:
-    longer = {"preset": "lab", "trial": 60.0, "drain": 0.1}
+    longer = LAB_TIMING.model_dump(mode="json") | {"trial": 60.0}
     done = compare(quickstart(tmp_path / "a"), run(tmp_path / "b", 231e3, timing=longer))
     assert done.exit_code == 0, done.output
     assert "timing.trial" in done.output
@@ -95,8 +96,8 @@ def test_other_traffic_is_not_alike_whatever_the_rates(tmp_path: Path) -> None:
 
 
 def test_settings_read_as_in_a_plan(tmp_path: Path) -> None:
-    hosts = {"networks": ["2001:2::/64", "2001:2:1::/64"], "rate": 10000.0, "share": 0.25, "deep": [{"a": True}]}
-    done = compare(run(tmp_path / "a", 231e3), run(tmp_path / "b", 231e3, hosts=hosts), form="markdown")
+    gateway = {"networks": ["2001:2::/64", "2001:2:1::/64"], "rate": 10000.0, "share": 0.25, "deep": [{"a": True}]}
+    done = compare(run(tmp_path / "a", 231e3), run(tmp_path / "b", 231e3, variant=gateway), form="markdown")
     for told in ("2001:2::/64, 2001:2:1::/64 |", "| 10000 |", "| 0.25 |", "| {a: true} |"):
         assert told in done.output, told
 

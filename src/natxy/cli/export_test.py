@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from natxy.cli import app
-from natxy.report.walk import every_trial
+from natxy.results.planned import settings_of
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from tests.support.sample_runs import HOSTILE, hostile, quickstart
@@ -34,7 +34,7 @@ def export(folder: Path, form: str, *more: str | Path) -> Result:
 
 def test_csv_has_a_row_a_trial(folder: Path, run: RunRecord) -> None:
     rows = list(csv.DictReader(export(folder, "csv").output.splitlines()))
-    trials = [*every_trial(run)]
+    trials = [*run.all_trials]
     assert len(rows) == len(trials)
     for row, (experiment, repetition, trial) in zip(rows, trials, strict=True):
         assert (row["experiment"], int(row["repetition"])) == (experiment.name, repetition.number)
@@ -64,7 +64,7 @@ def test_json_has_everything(folder: Path, run: RunRecord, tmp_path: Path) -> No
     document = json.loads((tmp_path / "run.json").read_text())
     assert (document["seed"], document["machine"], document["deviations"]) == (run.seed, run.machine, run.deviations)
     for written, experiment in zip(document["experiments"], run.experiments, strict=True):
-        assert (written["name"], written["settings"]) == (experiment.name, experiment.settings)
+        assert (written["name"], written["settings"]) == (experiment.name, settings_of(experiment.planned))
         assert [repetition["value"] for repetition in written["repetitions"]] == [
             repetition.value for repetition in experiment.repetitions
         ]

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from natxy.report.tables.table import Table
-from natxy.report.text.figure_rows import Row, to_csv
 from natxy.report.text.formats import TableFormat, render
+from natxy.results.rows import Row, to_csv
 
 
 class PrintedFormat(StrEnum):

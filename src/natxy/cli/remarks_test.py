@@ -24,9 +24,9 @@ from natxy.procedures.latency import SingleTagLatency
 from natxy.report.page.html import write_report
 from natxy.report.text import terminal
 from natxy.report.words import states
-from natxy.results.export import trial_rows
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
+from natxy.results.rows import trial_rows
 from natxy.run.events import RunListener
 from natxy.run.run import resume_plan, run_plan
 

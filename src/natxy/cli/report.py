@@ -19,8 +19,8 @@ from natxy.report.page.html import REPORT_FILE, write_report
 from natxy.report.tables.gateways import gateways_table
 from natxy.report.tables.results import rfc_form
 from natxy.report.text import terminal
-from natxy.report.text.figure_rows import run_rows
 from natxy.results.reader import RunReader
+from natxy.results.rows import figure_rows
 
 CHARTS_FOLDER: Final = "charts"
 
@@ -53,7 +53,7 @@ def report(
             run = RunReader(folder).run
             compared = gateways_table(run)
             tables = [*([compared] if compared else []), *rfc_form(run)]
-            typer.echo(printed(form, tables, run_rows(run)), nl=False)
+            typer.echo(printed(form, tables, figure_rows(run)), nl=False)
         elif charts:
             _write_charts(RunReader(folder), charts, output)
         else:

@@ -24,8 +24,7 @@ from natxy.report.page.html import write_report
 from natxy.report.tables import selftest as selftest_table
 from natxy.report.tables.table import to_rich
 from natxy.results.reader import RunReader
-from natxy.results.selftest import SelfTest, save
-from natxy.results.tester import which_tester
+from natxy.results.selftest import SelfTest, save, which_tester
 from natxy.run.run import run_plan
 from natxy.selftest.flood import fastest_fps
 from natxy.selftest.outcome import self_test_of

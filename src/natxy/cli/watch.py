@@ -270,7 +270,7 @@ def _result(result: ProcedureResult, experiment: Experiment) -> str:
 def _ending(experiment: Experiment, state: State, reason: str, summary: Summary | None) -> str:
     words = []
     if summary is not None:
-        median = summary.shown_median(lambda value: _quantity(value, experiment.unit))
+        median = summary.bounded_median.text(lambda value: _quantity(value, experiment.unit))
         median += experiment.loss_tolerance.label if experiment.loss_tolerance else ""
         words.append(f"median of {summary.count}: {median}" if summary.count > 1 else median)
     if state == State.NO_RESULT and summary is not None:

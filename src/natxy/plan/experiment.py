@@ -171,12 +171,12 @@ class Experiment(PlanModel):
 
     @property
     def uses_connections(self) -> bool:
-        """Whether the gateway's table is emptied before every step."""
+        """True if the gateway's table is emptied before every step."""
         return self.procedure.stateful or self.connections is not None
 
     @property
     def makes_connections(self) -> bool:
-        """Whether the left side opens connections; the right side then only replies, as a stateful gateway demands."""
+        """True if the left side opens connections and the right side only replies, as a stateful gateway demands."""
         return self.uses_connections or self.procedure.between_hosts
 
     @property

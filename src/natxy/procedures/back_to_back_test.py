@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Back-to-back frames in virtual time: the buffer found is the model's."""
+"""Back-to-back frames in virtual time: the measured buffer is the model's."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_delays_are_those_of_the_foreground(procedure: str) -> None:
 
 
 def in_ratio(run: RunRecord, permille: int) -> None:
-    """Of each trial, and each half of it, as the engine asks for it."""
+    """Asserts that every pair of foreground and background streams has its frames in the exact ratio."""
     for repetition in run.experiments[0].repetitions:
         for trial in repetition.trials:
             planned = {stream.name: stream.planned for stream in trial.result.streams}
@@ -169,7 +169,7 @@ def test_bursts_of_both_classes_that_do_not_fit_in_pass_at_no_rate() -> None:
 
 @pytest.mark.parametrize("share", ["10%", "50%", "90%"])
 def test_an_overload_costs_what_the_translated_flows_do(share: str) -> None:
-    """One flow and many have the same background, whose flows are as many in both."""
+    """The background has the same flows beside one foreground flow as beside many."""
     own = THROUGHPUT | {"procedure": "overload", "flows": 100, "background": share}
     run = measure(own, forwarding_fps=200_000, flow_cost=0.01)
     found = run.experiments[0].repetitions[0].figures
@@ -191,7 +191,7 @@ def test_system_recovery_is_that_of_both(permille: int, recovery_s: float, direc
     run = measure(own, forwarding_fps=100_000 * senders, recovery_time=recovery_s)
     in_ratio(run, permille)
     found = run.experiments[0].repetitions[0].figures
-    # The class with more frames is the one that tells.
+    # The class with more frames decides.
     assert found["recovery"] == pytest.approx(recovery_s, abs=2.1 / 55_000)
     for stream in ("forward", "reverse"):
         sent = directions in ("bidirectional", stream)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One tagged frame a stream, in virtual time: its delay is the model's for that very frame."""
+"""Latency by one tagged frame in virtual time: its delay is the model's for that frame."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates that may go with lost frames, in virtual time: the model loses whatever is above its limit."""
+"""Searches that tolerate loss, in virtual time: the model loses all frames above its limit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bursts, system recovery and reset in virtual time: gaps and outages found are the model's."""
+"""Bursts, system recovery and reset in virtual time: measured gaps and outages are the model's."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def bursts(frames: int, **own: Any) -> dict[str, Any]:
 def test_bursts_may_follow_as_soon_as_the_one_before_is_forwarded(
     limit: int, frames: int, room: float, directions: str
 ) -> None:
-    """What the buffer has room for besides one burst lets a short trial be a little faster."""
+    """Buffer space beyond one burst allows a short trial a slightly higher rate."""
     together = frames * streams(directions)
     buffer = int(together * room)
     timing = {"preset": "lab", "trial": 60}
@@ -171,7 +171,7 @@ CONNECTIONS = {"connections": 100, "phase1_rate": "10k"}
 def test_a_gateway_that_comes_back_without_its_connections_has_no_reset_time(
     after: str, restart_s: float, directions: str
 ) -> None:
-    """However short the outage was beside what came before and after."""
+    """The outage may be short compared with the traffic before and after it."""
     plan = reset(10_000, steady="5s") | CONNECTIONS | {"directions": directions}
     run = measure(plan, code=4, restart_time=restart_s, after_restart=after)
     assert set(figures(run, "reset").values()) == {None}

@@ -19,6 +19,7 @@ from natxy.errors import DutError, PlanError
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.model.problems import PlanProblems
+from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.base import ProcedureResult
@@ -34,7 +35,7 @@ from natxy.search.outcome import Attempt
 
 
 class Notes:
-    """Observes, and keeps what it saw."""
+    """Keeps the trials that it observes."""
 
     def __init__(self) -> None:
         self.trials: list[FinishedTrial] = []
@@ -178,7 +179,8 @@ def test_a_collapsed_gateway_is_set_up_for_what_follows(tmp_path: Path, initial:
     assert run_plan(resolve(both), tmp_path / "run", RunListener()) == (0 if found else 4)
     capacity, rate = RunReader(tmp_path / "run").run.experiments
     assert (capacity.unit, capacity.values) == ("connections", found)
-    assert capacity.settings["procedure"]["max_connections"] == 4_000_000
+    assert isinstance(capacity.declaration, TableCapacityConfig)
+    assert capacity.declaration.max_connections == 4_000_000
     assert rate.values == [pytest.approx(200_000, rel=0.05)]
 
 

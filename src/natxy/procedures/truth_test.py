@@ -55,9 +55,12 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Truth:
-    """`figures`: every figure that the procedure declares, as the gateway's model says. `experiment`: the plan's, but
-    for its name, gateway and search. `gateway`: fields that other procedures would only be disturbed by. `curve`: what
-    every curve of the procedure has at x, where the model says that too."""
+    """The results that a procedure must have against a gateway model.
+
+    `figures` returns the value of every figure that the procedure declares. `experiment` is the experiment of the plan,
+    without its name, gateway and search. `gateway` has settings that would disturb other procedures. `curve`, if given,
+    returns the value of every curve at x.
+    """
 
     figures: Callable[[SimulatedConfig], Figures]
     experiment: dict[str, Any] = field(default_factory=dict)
@@ -78,7 +81,7 @@ def frame_loss_rate(gateway: SimulatedConfig) -> Figures:
 
 
 def loss_percent(gateway: SimulatedConfig, offered_percent: float) -> object:
-    """Of a trial whose frames are counted whole."""
+    """Returns the loss of a trial, which counts whole frames."""
     offered_fps = MAXIMUM * offered_percent / 100
     truth = max(0.0, 1 - gateway.forwarding_fps / 2 / offered_fps)
     return pytest.approx(100 * truth, abs=100 * 1.001 / (offered_fps * TRIAL_S))
@@ -131,7 +134,7 @@ def overload(gateway: SimulatedConfig) -> Figures:
 
 
 def back_to_back(gateway: SimulatedConfig) -> Figures:
-    """Half of the buffer is each direction's, and fills with what is not forwarded at once."""
+    """Each direction has half of the buffer, which fills with the frames that are not forwarded at once."""
     burst = gateway.buffer_frames / 2 / (1 - gateway.forwarding_fps / 2 / MAXIMUM)
     not_forwarded = 1 - KNOWN_RATE / MAXIMUM
     return {
@@ -142,7 +145,7 @@ def back_to_back(gateway: SimulatedConfig) -> Figures:
 
 
 def burst(gateway: SimulatedConfig) -> Figures:
-    """The buffer holds a burst of both directions: the next may follow when it is forwarded."""
+    """The buffer holds one burst of both directions; the next may follow once that is forwarded."""
     limit_fps = gateway.forwarding_fps / 2
     # The last burst of a trial need not be forwarded within it.
     error = ERROR + 3 * BURST
@@ -231,7 +234,7 @@ TRUTHS: Final[dict[str, Truth]] = {
 
 
 def cases() -> Iterator[Any]:
-    """Every procedure; those over traffic without and with established connections."""
+    """Yields every procedure, and each that can run over established connections a second time with them."""
     for name, declaration in DECLARATIONS.items():
         yield pytest.param(name, False, id=name)
         if not declaration.stateful and "phase1_rate" in declaration.takes:
@@ -260,7 +263,7 @@ def test_finds_the_models_truth(procedure: str, phase2: bool, data: st.DataObjec
 
 
 def plan_of(procedure: str, gateway: dict[str, Any], *, phase2: bool, **others: Any) -> ResolvedPlan:
-    """The procedure's experiment once, as its Truth has it, and with `others` of an experiment's fields."""
+    """Returns a plan that runs the procedure once, as its Truth describes, with `others` of an experiment's fields."""
     experiment = {"procedure": procedure} | TRUTHS[procedure].experiment
     if phase2:
         experiment |= {"connections": experiment.pop("flows", 5000), "phase1_rate": 1000}
@@ -273,7 +276,7 @@ def plan_of(procedure: str, gateway: dict[str, Any], *, phase2: bool, **others: 
 
 
 def found(rate: float) -> object:
-    """By a search; whole frames are counted, in half a second or of 20,000 connections."""
+    """Returns the rate that a search finds: whole frames are counted, in half a second or of 20,000 connections."""
     return pytest.approx(min(rate, 1e6), abs=ERROR + max(2.1, rate / 20_000))
 
 
@@ -282,17 +285,17 @@ def both(name: str, forward: object, reverse: object) -> Figures:
 
 
 def every_delay(gateway: SimulatedConfig) -> list[list[int]]:
-    """Of all frames of a trial at the known rate, forward and reverse, in sending order."""
+    """Returns the delays of all frames of a trial at the known rate, forward and reverse, in sending order."""
     return [[model.of(frame) for frame in range(round(KNOWN_RATE * TRIAL_S))] for model in delay_models(gateway)]
 
 
 def delay_models(gateway: SimulatedConfig) -> list[SimulatedDelays]:
-    """Forward and reverse."""
+    """Returns the models of the forward and the reverse direction."""
     least = (gateway.forward_delay_ns, gateway.reverse_delay_ns)
     return [SimulatedDelays(delay_ns, gateway.delay_spread_ns) for delay_ns in least]
 
 
 def smallest_with_share(values: list[int], share: float) -> int:
-    """A percentile as RFC 2330 §11.3 has it, by trying them all."""
+    """Returns a percentile as RFC 2330 §11.3 defines it, by trying all values."""
     ordered = sorted(values)
     return next(x for number, x in enumerate(ordered, 1) if number >= share * len(ordered) - 1e-9)

@@ -71,4 +71,4 @@ def medians(experiment: ExperimentRecord) -> dict[str, str]:
     headline = experiment.declaration.headline().name
     assert experiment.statistics is not None
     found = experiment.figure_statistics | {headline: experiment.statistics}
-    return {name: summary.shown_median(str)[:2] for name, summary in found.items()}
+    return {name: summary.bounded_median.text(str)[:2] for name, summary in found.items()}

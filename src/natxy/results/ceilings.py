@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How near a result came to what its tester can do at all."""
+"""Compares a result with the highest rate that the tester itself can do."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Unit
 from natxy.results.records import ExperimentRecord
-from natxy.results.selftest import Ceiling, SelfTest, variant_of
+from natxy.results.selftest import Ceiling, SelfTest, Variant, variant_of
 
-# Above this share of the tester's own ceiling, a result may be the tester's as much as the gateway's.
+# A result above this share of the tester's own ceiling may be the tester's limit, not the gateway's.
 DOUBTFUL_SHARE: Final = 0.8
 
 
 @dataclass(frozen=True)
 class TesterShare:
-    """`ceiling_fps`: what the tester does without a gateway, in frames per second per direction, with the most alike
-    traffic that was tried. `share`: of the experiment's median."""
+    """Holds the tester's ceiling and the share of it that the median of an experiment reached.
+
+    `ceiling_fps` is the rate without a gateway, per direction, with the most similar traffic that was tried.
+    """
 
     ceiling_fps: float
     share: float
@@ -30,12 +33,13 @@ class TesterShare:
         return self.share > DOUBTFUL_SHARE
 
 
-def ceiling_share(experiment: ExperimentRecord, found: SelfTest | None) -> TesterShare | None:
-    """None where the headline is no rate, or no ceiling is known for such traffic."""
+def ceiling_share(experiment: ExperimentRecord, self_test: SelfTest | None) -> TesterShare | None:
+    """Returns None when the headline is not a rate, or no ceiling is known for the traffic of the experiment."""
     summary = experiment.statistics
-    if found is None or summary is None or experiment.unit not in (Unit.FPS, Unit.CPS):
+    if self_test is None or summary is None or experiment.unit not in (Unit.FPS, Unit.CPS):
         return None
-    ceilings = [_nearest(found.ceilings, experiment, family) for family in _families(experiment)]
+    # With a translation the tester sends both families.
+    ceilings = [_nearest(self_test.ceilings, experiment.planned, family) for family in set(experiment.planned.families)]
     known = [ceiling for ceiling in ceilings if ceiling is not None]
     if not known:
         return None
@@ -43,21 +47,14 @@ def ceiling_share(experiment: ExperimentRecord, found: SelfTest | None) -> Teste
     return TesterShare(ceiling_fps, summary.median / ceiling_fps)
 
 
-def _families(experiment: ExperimentRecord) -> list[Family]:
-    """What the tester sends on either side."""
-    translation = experiment.settings.get("translation")
-    return [*Family] if translation else [Family(experiment.family)]
-
-
-def _nearest(ceilings: Sequence[Ceiling], experiment: ExperimentRecord, family: Family) -> float | None:
-    """Of the frame sizes that were tried, the next ones below and above: the lower of their ceilings."""
-    settings = experiment.settings
-    both_ways = settings.get("directions") == Directions.BIDIRECTIONAL
+def _nearest(ceilings: Sequence[Ceiling], planned: Experiment, family: Family) -> float | None:
+    """Returns the lower of the ceilings for the next smaller and the next larger frame size that were tried."""
+    both_ways = planned.directions == Directions.BIDIRECTIONAL
     alike = [each for each in ceilings if each.family == family and each.both_ways == both_ways]
-    # Not every variant need have been tried with every size: one that varies more is slower, and bounds it from below.
-    order = ("addresses", "ports", "fixed")
-    least = order.index(variant_of(settings))
-    size = settings["frame_size"]
+    # Not every variant was tried with every size. One with more variation is slower, so it is a lower bound.
+    order = (Variant.ADDRESSES, Variant.PORTS, Variant.FIXED)
+    least = order.index(variant_of(planned))
+    size = planned.frame_size
     by_size: dict[int, float] = {}
     for each in sorted(alike, key=lambda each: order.index(each.variant)):
         if order.index(each.variant) <= least or each.frame_size not in by_size:

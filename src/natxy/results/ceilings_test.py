@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from natxy.plan.model.terms import Family
+from natxy.plan.model.traffic import Directions
 from natxy.results.ceilings import ceiling_share
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
-from natxy.results.selftest import Ceiling, SelfTest, Variant, save, state_folder, stored
-from natxy.results.tester import Tester
-from tests.support.sample_runs import quickstart
+from natxy.results.selftest import Ceiling, SelfTest, Tester, Variant, save, state_folder, stored
+from tests.support.sample_runs import quickstart, replanned
 
 TESTER = Tester(host="vm", processor="EPYC", ports="veth", driver="net_af_xdp", queues=1, workers=1)
 
@@ -48,23 +47,12 @@ FOUND = SelfTest(
 def experiment(tmp_path: Path) -> ExperimentRecord:
     """Throughput of about 400 k both ways, 64 bytes of IPv4, random ports."""
     found = RunReader(quickstart(tmp_path)).run.experiments[0]
-    return replace(found, settings=settings(found))
-
-
-def settings(found: ExperimentRecord, **over: Any) -> dict[str, Any]:
-    address = {"first": "198.18.0.2", "last": "198.18.0.2", "low_bit": 0}
-    return {
-        **found.settings,
-        "frame_size": 64,
-        "directions": "bidirectional",
-        "addresses": {"left_hosts": address, "right_hosts": address},
-        "ports": {"source": {"min": 1024, "max": 65535}, "destination": {"min": 1, "max": 49151}},
-        **over,
-    }
+    assert found.planned.directions == Directions.BIDIRECTIONAL
+    return found
 
 
 def of(experiment: ExperimentRecord, **over: Any) -> float | None:
-    share = ceiling_share(replace(experiment, settings=settings(experiment, **over)), FOUND)
+    share = ceiling_share(replanned(experiment, **over), FOUND)
     return share.ceiling_fps if share else None
 
 
@@ -73,7 +61,8 @@ def test_a_ceiling_is_that_of_such_traffic(experiment: ExperimentRecord) -> None
     hosts = {"first": "10.0.1.0", "last": "10.0.255.254", "low_bit": 0}
     assert of(experiment) == 550_000
     assert of(experiment, ports=one_port) == 600_000
-    assert of(experiment, addresses={"left_hosts": hosts, "right_hosts": hosts}) == 500_000
+    addresses = experiment.planned.addresses.model_dump(mode="json")
+    assert of(experiment, addresses=addresses | {"left_hosts": hosts, "right_hosts": hosts}) == 500_000
 
 
 def test_between_two_sizes_the_lower_ceiling_counts(experiment: ExperimentRecord) -> None:
@@ -84,7 +73,7 @@ def test_between_two_sizes_the_lower_ceiling_counts(experiment: ExperimentRecord
 
 
 def test_a_translation_needs_the_frames_of_both_families(experiment: ExperimentRecord) -> None:
-    assert of(experiment, translation={"kind": "nat64"}) == 520_000
+    assert of(experiment, translation={"kind": "nat64", "prefix": "64:ff9b::/96", "pool": "198.19.0.0/24"}) == 520_000
 
 
 def test_traffic_that_was_not_tried_has_no_ceiling(experiment: ExperimentRecord) -> None:

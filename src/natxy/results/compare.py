@@ -1,36 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs side by side: the same experiments of several runs, each against the first.
+"""Compares the experiments that several runs have in common, each run with the first.
 
-The rule: a difference exceeds the spread when the medians differ by more than the wider of the two runs' spreads, a
-spread being maximum − minimum of the repetitions, or the last bracket of a repetition's search where that is wider. It
-needs no assumption on how results are distributed, and errs on the side of "no difference".
+A difference exceeds the spread when the medians differ by more than the wider of the two spreads. A spread is maximum −
+minimum of the repetitions, or the last bracket of a search if that is wider. The rule assumes no distribution of the
+results, and errs towards "no difference".
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
 from natxy.plan.model.terms import TRAFFIC_FIELDS
 from natxy.plan.procedures.figures import Figure
+from natxy.results.bounded import Bound, Bounded
+from natxy.results.planned import settings_of
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Summary
 
 RULE: Final = (
     "A run differs from the first when their medians differ by more than the wider of the two spreads: maximum − "
-    "minimum of the repetitions, or the last bracket of a search where that is wider. A difference within the spread "
-    "may be chance. One repetition has no spread: measure more, three at least, to know. Of traffic that is not alike "
-    "nothing is said."
+    "minimum of the repetitions, or the last bracket of a search if that is wider. A difference within the spread may "
+    "be chance. One repetition has no spread: measure at least three. Results of different traffic get no verdict."
 )
 
-# They only name what is compared.
-_NAMES: Final = {"name", "title"}
+# Names are no difference in what was measured.
+_NAMES: Final = ("name", "title")
 
 Key = tuple[str, str]
-"""An experiment's name, or its sweep's, and its cell."""
+"""The name of an experiment or of its sweep, and the cell as JSON."""
 
 
 class Exceeds(Enum):
@@ -41,16 +42,15 @@ class Exceeds(Enum):
     UNLIKE = "not alike"
 
 
-_SIGNS: Final = {1: "≥ ", -1: "≤ ", 0: ""}
-
-
 @dataclass(frozen=True)
 class Compared:
-    """One figure in one run. `spread` is as in the rule, None with one repetition. `difference` and
-    `difference_percent` are against the first run, None for that itself and where one has no result; the percentage
-    also where the first median is 0. `bound` is `≥ ` or `≤ ` where a median is one: what the difference is at least or
-    at most. Two that contradict each other leave none. `unlike`: what of the traffic is not as in the first run, which
-    leaves nothing to say of the gateways."""
+    """Holds one figure of an experiment in one run, and its difference from the first run.
+
+    `spread` is None with one repetition. `difference` and `difference_percent` are None for the first run, and when a
+    result is missing or the bounds of the two medians contradict each other; the percentage also when the first median
+    is 0. `bound` is that of the difference. `unlike` names the traffic settings that differ from the first run; results
+    of different traffic are not compared.
+    """
 
     figure: Figure
     experiment: ExperimentRecord
@@ -60,21 +60,25 @@ class Compared:
     difference: float | None = None
     difference_percent: float | None = None
     exceeds: Exceeds | None = None
-    bound: str = ""
+    bound: Bound = Bound.EXACTLY
     unlike: tuple[str, ...] = ()
 
-    def shown_spread(self, show: Callable[[float], str]) -> str | None:
-        """As a bound where a search's limits cut off an end; None without a spread and where they did both."""
+    @property
+    def bounded_spread(self) -> Bounded | None:
+        """The spread with its bound; None without a spread, and when minimum and maximum are both bounds."""
         if self.summary is None or self.spread is None:
             return None
-        return self.summary.shown_spread(self.spread, show)
+        return self.summary.bounded_spread(self.spread)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`figures`: of every experiment that all runs have, a group of one `Compared` a run. `unmatched`: experiments
-    with the numbers of the runs that have them. `settings`: by experiment and field, a value a run, where they
-    differ."""
+    """Holds what runs have in common and where they differ.
+
+    `figures` has a group for each figure, with one `Compared` a run. `unmatched` has experiments that are not in all
+    runs, with the numbers of the runs that have them. `settings` has the settings that differ, a value a run, by the
+    title of the experiment and the path of the field.
+    """
 
     figures: list[tuple[Compared, ...]]
     unmatched: list[tuple[ExperimentRecord, tuple[int, ...]]]
@@ -82,7 +86,7 @@ class Comparison:
 
 
 def compare(runs: Sequence[RunRecord]) -> Comparison:
-    """Experiments are the same when name, or sweep and cell, and procedure are."""
+    """Compares experiments that have the same name, or the same sweep and cell, and the same procedure."""
     by_key = [{key(experiment): experiment for experiment in run.experiments} for run in runs]
     figures: list[tuple[Compared, ...]] = []
     unmatched: list[tuple[ExperimentRecord, tuple[int, ...]]] = []
@@ -94,14 +98,13 @@ def compare(runs: Sequence[RunRecord]) -> Comparison:
             unmatched.append((same[0], tuple(number for number, _ in found)))
             continue
         figures.extend(_against_first(figure, same) for figure in same[0].declaration.figures)
-        settled = [{name: e.settings[name] for name in e.settings if name not in _NAMES} for e in same]
-        if differing := _differing(settled):
+        if differing := _differing([settings_of(experiment.planned, *_NAMES) for experiment in same]):
             settings[same[0].title] = differing
     return Comparison(figures, unmatched, settings)
 
 
 def key(experiment: ExperimentRecord) -> Key:
-    """What makes experiments of several runs the same, but for their procedures."""
+    """Returns what an experiment has in common with the same experiment in other runs, besides the procedure."""
     return experiment.sweep or experiment.name, json.dumps(experiment.cell, sort_keys=True)
 
 
@@ -125,24 +128,24 @@ def _difference(first: Compared, other: Compared) -> Compared:
         return other
     base = first.summary.median
     difference = other.summary.median - base
-    bounds = {_bound(other.summary), -_bound(first.summary)} - {0}
+    bounds = {_bound(other.summary), _bound(first.summary).opposite} - {Bound.EXACTLY}
     if len(bounds) > 1:
         return replace(other, exceeds=Exceeds.BOUND)
-    bound = bounds.pop() if bounds else 0
-    settings, others = first.experiment.settings, other.experiment.settings
-    unlike = tuple(field for field in TRAFFIC_FIELDS if settings.get(field) != others.get(field))
+    bound = bounds.pop() if bounds else Bound.EXACTLY
+    one, another = first.experiment.planned, other.experiment.planned
+    unlike = tuple(field for field in TRAFFIC_FIELDS if getattr(one, field) != getattr(another, field))
     return replace(
         other,
         difference=difference,
         difference_percent=100 * difference / base if base else None,
         exceeds=Exceeds.UNLIKE if unlike else _exceeds(first, other, difference, bound),
-        bound=_SIGNS[bound],
+        bound=bound,
         unlike=unlike,
     )
 
 
-def _exceeds(first: Compared, other: Compared, difference: float, bound: int) -> Exceeds:
-    if bound * difference < 0:
+def _exceeds(first: Compared, other: Compared, difference: float, bound: Bound) -> Exceeds:
+    if (bound == Bound.AT_LEAST and difference < 0) or (bound == Bound.AT_MOST and difference > 0):
         return Exceeds.BOUND
     if first.spread is None or other.spread is None:
         return Exceeds.ONE_REPETITION
@@ -151,11 +154,10 @@ def _exceeds(first: Compared, other: Compared, difference: float, bound: int) ->
     return Exceeds.BOUND if bound else Exceeds.NO
 
 
-def _bound(summary: Summary) -> int:
-    """1: its median is a lower bound, -1: an upper one."""
-    if summary.median_is_at_least:
-        return 1
-    return -1 if summary.at_most_to is not None and summary.median <= summary.at_most_to else 0
+def _bound(summary: Summary) -> Bound:
+    """Returns the bound of the median. A search that found nothing counts as 0, exactly."""
+    bound = summary.bounded_median.bound
+    return Bound.EXACTLY if bound == Bound.BELOW else bound
 
 
 def _differing(settings: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str | None, ...]]:
@@ -166,7 +168,7 @@ def _differing(settings: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str | N
 
 
 def _flat(settings: object, path: str = "") -> list[tuple[str, str]]:
-    """`timing.trial` and its value."""
+    """Returns paths such as `timing.trial` with their values."""
     if not isinstance(settings, Mapping):
         return [(path, _plain(settings))]
     inner = ((f"{path}.{name}" if path else name, value) for name, value in settings.items())
@@ -174,7 +176,7 @@ def _flat(settings: object, path: str = "") -> list[tuple[str, str]]:
 
 
 def _plain(value: object) -> str:
-    """As in a plan."""
+    """Writes a value as in a plan."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a repetition is more than a few numbers, for charts."""
+"""Curves that a repetition measures besides its figures, such as the distribution of delays, for charts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Curve:
-    """Points in the order they are joined. `name` tells a repetition's curves apart, `title` stands in reports."""
+    """Holds points in the order in which they are joined.
+
+    `name` distinguishes the curves of a repetition, `title` is shown in reports.
+    """
 
     name: str
     title: str

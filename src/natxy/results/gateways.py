@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's gateways: what tells them apart, and side by side what was asked of several of them, once of each."""
+"""Identifies the gateways of a run, and sets those side by side that were measured with the same procedures."""
 
 from __future__ import annotations
 
@@ -8,24 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
-
-from natxy.plan.gateways import GatewayConfig
-from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.model.terms import Kernel
+from natxy.plan.model.terms import Family, Kernel
 from natxy.results.records import ExperimentRecord, RunRecord
 
-# How much a gateway was given, not which one it is.
+# The resources that a gateway was given do not make it another gateway.
 _AMOUNTS: Final = {"conntrack_max", "hash_size", "udp_timeout_s", "udp_stream_timeout_s", "states", "table_capacity"}
-
-
-_CONFIG: Final[TypeAdapter[GatewayModel]] = TypeAdapter(GatewayConfig)
 
 
 @dataclass(frozen=True)
 class GatewayName:
-    """`kernel`: what it said of it; empty where it didn't. `variant`: settings that tell it from others of its
-    driver."""
+    """Names a gateway.
+
+    `kernel` is what the gateway reported, empty if it did not. `variant` has the settings that distinguish it from
+    others of its driver.
+    """
 
     driver: str
     kernel: str
@@ -34,7 +30,7 @@ class GatewayName:
 
 @dataclass(frozen=True)
 class GatewayRow(GatewayName):
-    """`experiments`: by their procedures' names."""
+    """Holds the experiments on a gateway with one kind of traffic, by the names of their procedures."""
 
     traffic: str
     experiments: Mapping[str, ExperimentRecord]
@@ -42,25 +38,28 @@ class GatewayRow(GatewayName):
 
 @dataclass(frozen=True)
 class SideBySide:
-    """`procedures`: those of the columns, in the plan's order. Rows of one kernel stand together."""
+    """Holds a row for each gateway and kind of traffic, and a column for each of `procedures`, in the plan's order.
+
+    Rows with the same kernel are adjacent.
+    """
 
     procedures: tuple[str, ...]
     rows: tuple[GatewayRow, ...]
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """Those that are known. Rates of different ones cannot be compared."""
+        """The known kernels. Rates on different kernels cannot be compared."""
         return tuple(dict.fromkeys(row.kernel for row in self.rows if row.kernel))
 
 
 def gateway_key(experiment: ExperimentRecord) -> str:
-    """The same for all experiments on one gateway, whatever they ask of it."""
-    given = experiment.settings["gateway"]
-    return json.dumps({name: value for name, value in given.items() if name not in _AMOUNTS}, sort_keys=True)
+    """Returns a key that all experiments on one gateway have in common."""
+    given = experiment.planned.gateway.model_dump(mode="json", exclude_none=True, exclude=_AMOUNTS)
+    return json.dumps(given, sort_keys=True)
 
 
 def gateway_names(run: RunRecord) -> dict[str, GatewayName]:
-    """Of all gateways of a run, by their keys."""
+    """Returns the names of all gateways of a run, by their keys."""
     found: dict[str, list[ExperimentRecord]] = {}
     for experiment in run.experiments:
         found.setdefault(gateway_key(experiment), []).append(experiment)
@@ -72,21 +71,17 @@ def gateway_names(run: RunRecord) -> dict[str, GatewayName]:
 
 
 def traffic(experiment: ExperimentRecord) -> str:
-    """`NAT64`, `NAT44`, `IPv6`: what becomes of the packets' headers on the way."""
-    if translation := experiment.settings.get("translation"):
-        return str(translation["kind"]).upper()
-    try:
-        hides_left = _CONFIG.validate_python(experiment.settings["gateway"]).hides_left
-    except ValidationError:
-        # Of another version of natxy, and so of a gateway that is not known here.
-        hides_left = False
-    if hides_left:
-        return experiment.family.replace("ipv4", "NAT44").replace("ipv6", "NAT66")
-    return experiment.family.replace("ipv", "IPv")
+    """Names the translation of the packets, such as `NAT64` or `NAT44`, or the family if there is none."""
+    planned = experiment.planned
+    if planned.translation:
+        return planned.translation.kind.upper()
+    if planned.gateway.hides_left:
+        return "NAT44" if planned.family == Family.IPV4 else "NAT66"
+    return planned.family.replace("ipv", "IPv")
 
 
 def side_by_side(run: RunRecord) -> SideBySide | None:
-    """None unless two gateways or more have two procedures or more in common, each measured once on each of them."""
+    """Returns None unless two or more gateways have two or more procedures in common, each measured once on each."""
     found: dict[tuple[str, str], dict[str, list[ExperimentRecord]]] = {}
     for experiment in run.experiments:
         key = (gateway_key(experiment), traffic(experiment))
@@ -112,14 +107,14 @@ def side_by_side(run: RunRecord) -> SideBySide | None:
 
 
 def _kernel(gateway: Mapping[str, Any], experiments: Sequence[ExperimentRecord]) -> str:
-    """One that was never set up has what the plan gives it."""
-    told = (experiment.dut["settings"].get("kernel") for experiment in experiments if experiment.dut)
+    """Returns the kernel that a gateway reported, or the planned one if it was never set up."""
+    reported = (experiment.dut["settings"].get("kernel") for experiment in experiments if experiment.dut)
     planned = "user-mode Linux" if gateway.get("kernel") == Kernel.USER_MODE else ""
-    return next((kernel for kernel in told if kernel), planned)
+    return next((kernel for kernel in reported if kernel), planned)
 
 
 def several_kernels(run: RunRecord) -> bool:
-    """Among the gateways that stand side by side."""
+    """Returns whether the gateways side by side have different kernels."""
     compared = side_by_side(run)
     return compared is not None and len(compared.kernels) > 1
 
@@ -130,7 +125,7 @@ def _is_column(procedure: str, gateways: list[dict[str, list[ExperimentRecord]]]
 
 
 def _variant(gateway: Mapping[str, Any], gateways: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Where others of its driver have another value or none."""
+    """Returns the settings that another gateway of the same driver has with another value, or not at all."""
     same = [other for other in gateways if other["driver"] == gateway["driver"]]
     return tuple(
         value if isinstance(value, str) else f"{name}={value}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few unexpected frames of a run, as a capture that Wireshark opens."""
+"""Writes the first foreign frames of a run as a pcap capture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FRAME: Final = struct.Struct("<IIII")
 
 
 class PcapWriter:
-    """Every frame is with the kernel when `add` returns. A capture that is there already is continued."""
+    """Appends frames to a capture. The kernel has every frame when `add` returns."""
 
     def __init__(self, path: Path) -> None:
         written = path.read_bytes() if path.exists() else b""
@@ -43,7 +43,7 @@ class PcapWriter:
 
 
 def _whole(capture: bytes) -> int:
-    """How many bytes of it are whole frames, the header counted."""
+    """Returns the number of bytes up to the end of the last whole frame, the header included."""
     if len(capture) < _HEADER.size:
         return 0
     end = _HEADER.size

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a run folder; the only way from a store to a report."""
+"""Reads the records of a run from its folder."""
 
 from __future__ import annotations
 
@@ -12,24 +12,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.errors import PlanError
-from natxy.plan.procedures import DECLARATIONS
 from natxy.results.curves import CURVES
+from natxy.results.planned import planned_experiment
 from natxy.results.records import (
     ExperimentRecord,
-    Purpose,
     RepetitionRecord,
     RunRecord,
     RunState,
     State,
     TransferRecord,
-    TrialKind,
     TrialRecord,
 )
-from natxy.results.selftest import SelfTest
-from natxy.results.store import RESULTS_FILE, SCHEMA
-from natxy.results.tester import Tester
+from natxy.results.schema import SCHEMA, from_row
+from natxy.results.selftest import SelfTest, Tester
+from natxy.results.store import RESULTS_FILE
 from natxy.system.machine import LoadOfRun, MachineLoad
 from natxy.system.process_owner import Owner
 
@@ -37,18 +34,18 @@ _DIED: Final = "natxy was killed"
 
 
 class RunReader:
-    """`path` is a run folder or its results.sqlite. PlanError when there is no readable run.
+    """Reads a run from its folder or its results.sqlite. PlanError when there is no readable run.
 
-    Everything is read at once; `run` doesn't change when the run goes on.
+    Everything is read at once: `run` does not change when the run goes on.
     """
 
     def __init__(self, path: Path) -> None:
-        # Unlike pathlib's, these say no where a folder may not be entered.
+        # Unlike pathlib's methods, these return False for a folder that may not be entered.
         file = path / RESULTS_FILE if os.path.isdir(path) else path
         self.folder = file.parent
         if not os.path.isfile(file):
             raise PlanError(
-                f"{path} is no run folder: expected {RESULTS_FILE} in it. Give the folder `natxy run` named."
+                f"{path} is not a run folder: it has no {RESULTS_FILE}. Give the folder that `natxy run` printed."
             )
         try:
             with closing(_connect(file)) as db:
@@ -62,7 +59,7 @@ class RunReader:
             ) from error
 
     def experiment(self, name: str) -> ExperimentRecord:
-        """KeyError when the run has none of that name."""
+        """Returns the experiment of this name. KeyError when the run has none."""
         for experiment in self.run.experiments:
             if experiment.name == name:
                 return experiment
@@ -70,10 +67,10 @@ class RunReader:
 
 
 def _connect(file: Path) -> sqlite3.Connection:
-    """Changes nothing in the folder where it can be helped, so that somebody else's run can be read."""
+    """Opens the database without writing to its folder if possible, so that another user's run can be read."""
     options = "mode=ro"
     if not file.with_name(file.name + "-wal").exists():
-        # Nobody writes, so SQLite needs none of the files that it would make beside the database.
+        # Without a writer SQLite does not need the files that it would create beside the database.
         options += "&immutable=1"
     db = sqlite3.connect(f"{file.resolve().as_uri()}?{options}", uri=True)
     db.row_factory = sqlite3.Row
@@ -81,7 +78,7 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 
 def _check_begun(db: sqlite3.Connection, file: Path) -> None:
-    """PlanError where `RunStore` made the tables, or some of them, and no run."""
+    """Raises PlanError when `RunStore` created tables, but no run."""
     tables = _tables(db)
     if not tables or ("run" in tables and db.execute("SELECT 1 FROM run").fetchone() is None):
         raise PlanError(
@@ -91,7 +88,7 @@ def _check_begun(db: sqlite3.Connection, file: Path) -> None:
 
 
 def _check_columns(db: sqlite3.Connection) -> None:
-    """LookupError unless they are those that `RunStore` writes; sqlite3.DatabaseError where there is no run at all."""
+    """Raises LookupError unless the columns are those of the schema, sqlite3.DatabaseError without a table of runs."""
     (written_by,) = db.execute("SELECT max(natxy_version) FROM run").fetchone()
     with closing(sqlite3.connect(":memory:")) as written_now:
         written_now.executescript(SCHEMA)
@@ -152,7 +149,7 @@ def _load(db: sqlite3.Connection) -> LoadOfRun:
 
 
 def _ended(experiment: ExperimentRecord) -> ExperimentRecord:
-    """What a run that died had under way, as interrupted."""
+    """Returns an experiment of a run that died, with what was running as interrupted."""
     repetitions = [
         replace(repetition, state=State.INTERRUPTED, reason=_DIED) if repetition.state == State.RUNNING else repetition
         for repetition in experiment.repetitions
@@ -163,16 +160,16 @@ def _ended(experiment: ExperimentRecord) -> ExperimentRecord:
 
 
 def _linked(experiments: list[ExperimentRecord]) -> list[ExperimentRecord]:
-    """With those that they refer to."""
+    """Returns the experiments with references to the experiments that they name."""
     by_name = {experiment.name: experiment for experiment in experiments}
     return [
         replace(
             experiment,
-            baseline=by_name.get(experiment.baseline_name or ""),
+            baseline=by_name.get(experiment.planned.baseline or ""),
             rate_sources={
-                setting: by_name[name]
-                for setting in ("rate", "phase1_rate")
-                if (name := (experiment.settings.get(setting) or {}).get("experiment")) in by_name
+                setting: by_name[rate.experiment]
+                for setting, rate in experiment.planned.known_rates.items()
+                if rate.experiment in by_name
             },
         )
         for experiment in experiments
@@ -183,31 +180,17 @@ def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row) -> ExperimentReco
     repetitions = db.execute("SELECT * FROM repetition WHERE experiment_id = ? ORDER BY number", (row["id"],))
     return ExperimentRecord(
         id=row["id"],
-        name=row["name"],
-        title=row["title"],
-        gateway=row["gateway"],
-        procedure=row["procedure"],
-        declaration=DECLARATIONS[row["procedure"]],
-        family=row["family"],
-        sweep=row["sweep"],
-        cell=json.loads(row["cell_json"]),
-        settings=json.loads(row["settings_json"]),
-        unit=row["unit"],
+        planned=planned_experiment(json.loads(row["settings_json"])),
         state=State(row["state"]),
         reason=row["reason"],
         dut=json.loads(row["dut_json"]) if row["dut_json"] else None,
-        baseline_name=row["baseline"],
         repetitions=[_read_repetition(db, repetition) for repetition in repetitions.fetchall()],
     )
 
 
 def _read_repetition(db: sqlite3.Connection, row: sqlite3.Row) -> RepetitionRecord:
     trials = db.execute("SELECT * FROM trial WHERE repetition_id = ? ORDER BY id", (row["id"],))
-    transfers = db.execute(
-        "SELECT number, direction, started_at, duration_s, goodput_bps, retransmits FROM transfer "
-        "WHERE repetition_id = ? ORDER BY id",
-        (row["id"],),
-    )
+    transfers = db.execute("SELECT * FROM transfer WHERE repetition_id = ? ORDER BY id", (row["id"],))
     return RepetitionRecord(
         id=row["id"],
         number=row["number"],
@@ -220,20 +203,6 @@ def _read_repetition(db: sqlite3.Connection, row: sqlite3.Row) -> RepetitionReco
         reason=row["reason"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
-        trials=[_read_trial(trial) for trial in trials],
-        transfers=[TransferRecord(**transfer) for transfer in transfers],
-    )
-
-
-def _read_trial(row: sqlite3.Row) -> TrialRecord:
-    plain = {key: row[key] for key in row.keys() if key not in {"repetition_id", "result_json"}}  # noqa: SIM118
-    return TrialRecord(
-        **plain
-        | {
-            "kind": TrialKind(row["kind"]),
-            "purpose": Purpose(row["purpose"]),
-            "verdict": Verdict(row["verdict"]),
-            "cause": Cause(row["cause"]),
-            "result": TrialResult.model_validate_json(row["result_json"]),
-        }
+        trials=[from_row(TrialRecord, trial) for trial in trials],
+        transfers=[from_row(TransferRecord, transfer) for transfer in transfers],
     )

@@ -1,30 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run as its readers see it."""
+"""The records of a run, its experiments, repetitions and trials, as the reader returns them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Final, NamedTuple, Self
 
 from ruamel.yaml import YAML
 
-from natxy.engine.messages.results import Cause, TrialResult, Verdict
+from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.traffic import CellValue
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.figures import Figure
+from natxy.results.bounded import Bound, Bounded
 from natxy.results.curves import Curve
-from natxy.results.selftest import SelfTest
+from natxy.results.selftest import SelfTest, Tester
 from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize_bounded, summarize_headlines
-from natxy.results.tester import Tester
 from natxy.search.outcome import Outcome
 from natxy.system.machine import LoadOfRun
 
 
 class RunState(StrEnum):
-    """`died`: the process is gone without having said how the run ended."""
+    """The state of a run. `died`: the process is gone and did not record how the run ended."""
 
     RUNNING = "running"
     DONE = "done"
@@ -34,10 +36,13 @@ class RunState(StrEnum):
 
 
 class State(StrEnum):
-    """Of an experiment or a repetition. `no_result`: measured to the end, but there is no headline, of an experiment
-    not in all its repetitions. `tester_limit` and `host_failed`, a host in the tester's place, say nothing of the DUT;
-    `failed` is the DUT that could not be reached, set up or reset, or forwards nothing; `skipped` needed a result that
-    is missing."""
+    """The state of an experiment or a repetition.
+
+    `no_result`: measured to the end without a headline; for an experiment, in some repetitions at least.
+    `tester_limit` and `host_failed`: the tester, or a host that replaces it, fell short; the DUT was not measured.
+    `failed`: the DUT could not be reached, set up or reset, or it forwards nothing.
+    `skipped`: the experiment needs a result that is missing.
+    """
 
     PENDING = "pending"
     RUNNING = "running"
@@ -57,7 +62,7 @@ class TrialKind(StrEnum):
 
 
 class Purpose(StrEnum):
-    """`prepare` only brings about a condition, such as established connections; `measure` is what is searched."""
+    """`prepare`: the trial establishes a condition, such as connections; `measure`: the search decides by it."""
 
     PREPARE = "prepare"
     MEASURE = "measure"
@@ -65,9 +70,12 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """One engine trial. `number` is the step of the search, `attempt` counts its retries from 1, `step_rate` is
-    the rate searched; `rate_fps` is the rate of this trial's streams, each. `gateway_pause_s`: for how long the
-    gateway's core was taken from it; None where nobody knows."""
+    """Holds one trial of the engine; its fields are the columns of the table `trial`.
+
+    `number` is the step of the search, `attempt` counts the tries at it from 1. `step_rate` is the rate of the step,
+    `rate_fps` the rate of each stream of this trial. The counts are sums over all streams. `gateway_pause_s` is how
+    long the gateway's core was taken from it, None when that is unknown.
+    """
 
     id: int
     number: int
@@ -95,15 +103,39 @@ class TrialRecord:
     result: TrialResult
     gateway_pause_s: float | None = None
 
+    @classmethod
+    def of(cls, result: TrialResult, **setting: Any) -> Self:
+        """Returns the record of a result that is not stored yet; `setting` has the fields that a result has not."""
+        return cls(
+            id=0,
+            verdict=result.verdict,
+            cause=result.cause,
+            reason=result.reason,
+            duration_s=result.duration_s,
+            stale=result.stale,
+            tester_drops=sum(port.missed + port.no_buffer + port.kernel_drops for port in result.ports),
+            result=result,
+            **{name: sum(getattr(stream, name) for stream in result.streams) for name in _STREAM_COUNTS},
+            **setting,
+        )
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts of frames, by name."""
+        return {name: getattr(self, name) for name in (*_STREAM_COUNTS, "stale", "tester_drops")}
+
     @property
     def failed_to_prepare(self) -> bool:
-        """Nothing was measured after it: it decides nothing, and its step is tried again."""
+        """True when the condition was not established: the trial decides nothing, and its step is tried again."""
         return self.purpose == Purpose.PREPARE and self.verdict == Verdict.FAIL
+
+
+_STREAM_COUNTS: Final = [field.name for field in fields(TrialRecord) if field.name in StreamResult.model_fields]
 
 
 @dataclass(frozen=True)
 class TransferRecord:
-    """One direction of test `number` between hosts."""
+    """Holds one direction of test `number` between hosts; its fields are the columns of the table `transfer`."""
 
     number: int
     direction: str
@@ -115,7 +147,7 @@ class TransferRecord:
 
 @dataclass(frozen=True)
 class StepRecord:
-    """All trials of one attempt at one rate: the point of a search's chart. It passes when each of them does."""
+    """Holds all trials of one attempt at one rate; the step passes when every trial does."""
 
     number: int
     attempt: int
@@ -128,11 +160,12 @@ class StepRecord:
 
 @dataclass(frozen=True)
 class RepetitionRecord:
-    """`value`: the headline, such as the highest rate that passed; `figures`: all that the procedure declares, by name.
+    """Holds one repetition of an experiment.
 
-    Of a search, `lower_bound` passed and `upper_bound` failed, None when none did; both are the line's theoretical
-    maximum where that passed. Without a search both are None. `reason`: why it ended without a result, or a remark on
-    the one it has.
+    `value` is the headline, such as the highest rate that passed; `figures` has all figures that the procedure
+    declares, by name. `lower_bound` is the highest rate of the search that passed, `upper_bound` the lowest that
+    failed, None when none did; both are the line's theoretical maximum when that passed, and None without a search.
+    `reason` says why there is no result, or is a remark on the result.
     """
 
     id: int
@@ -151,14 +184,14 @@ class RepetitionRecord:
 
     @property
     def bracket(self) -> float:
-        """What a search left open; 0 without one."""
+        """The width of the bracket that the search ended with; 0 without a search."""
         if self.lower_bound is None or self.upper_bound is None:
             return 0.0
         return self.upper_bound - self.lower_bound
 
     @property
     def measured(self) -> bool:
-        """To the end, if only to find that there is no headline."""
+        """True when the repetition was measured to the end, even if it has no headline."""
         return self.state in (State.DONE, State.NO_RESULT)
 
     @cached_property
@@ -166,77 +199,119 @@ class RepetitionRecord:
         groups: dict[tuple[int, int], list[TrialRecord]] = {}
         for trial in self.trials:
             groups.setdefault((trial.number, trial.attempt), []).append(trial)
-        steps = []
-        for (number, attempt), trials in groups.items():
-            # What doesn't pass ends the attempt.
-            decisive = trials[-1]
-            steps.append(
-                StepRecord(
-                    number=number,
-                    attempt=attempt,
-                    rate=decisive.step_rate,
-                    outcome=Outcome.UNPREPARED if decisive.failed_to_prepare else Outcome(decisive.verdict.value),
-                    cause=decisive.cause,
-                    reason=decisive.reason,
-                    trials=tuple(trials),
-                )
-            )
-        return steps
+        return [_step(number, attempt, trials) for (number, attempt), trials in groups.items()]
+
+
+def _step(number: int, attempt: int, trials: list[TrialRecord]) -> StepRecord:
+    # A trial that does not pass ends the attempt.
+    decisive = trials[-1]
+    return StepRecord(
+        number=number,
+        attempt=attempt,
+        rate=decisive.step_rate,
+        outcome=Outcome.UNPREPARED if decisive.failed_to_prepare else Outcome(decisive.verdict.value),
+        cause=decisive.cause,
+        reason=decisive.reason,
+        trials=tuple(trials),
+    )
+
+
+class PlacedTrial(NamedTuple):
+    """A trial with the experiment and the repetition that it belongs to."""
+
+    experiment: ExperimentRecord
+    repetition: RepetitionRecord
+    trial: TrialRecord
+
+
+_BOUNDS: Final = {1: Bound.AT_LEAST, 0: Bound.EXACTLY, -1: Bound.AT_MOST}
 
 
 @dataclass(frozen=True)
 class ExperimentRecord:
-    """`unit` is the headline's; `settings` is the resolved experiment as in the run's plan.yaml. `reason`: why it ended
-    as it did, or what its repetitions remark.
+    """Holds an experiment as it was planned, and what came of it.
 
-    Of a sweep's cell, `sweep` is the swept experiment's name and `cell` the swept fields, such as `frame_size` or
-    `gateway.conntrack_max`, with their values here, in the plan's order.
+    `reason` says why it ended as it did, or is a remark on its repetitions. `rate_sources` has the experiments whose
+    results the settings `rate` and `phase1_rate` are shares of, by these settings' names.
     """
 
     id: int
-    name: str
-    title: str
-    gateway: str
-    procedure: str
-    declaration: type[ProcedureDeclaration]
-    family: str
-    sweep: str | None
-    cell: dict[str, CellValue]
-    settings: dict[str, Any]
-    unit: str
+    planned: Experiment
     state: State
     reason: str
     dut: dict[str, Any] | None
-    baseline_name: str | None
     repetitions: list[RepetitionRecord] = field(default_factory=list)
     baseline: ExperimentRecord | None = None
     rate_sources: dict[str, ExperimentRecord] = field(default_factory=dict)
-    """By the settings `rate` and `phase1_rate`: whose result they are a share of."""
+
+    @property
+    def name(self) -> str:
+        return self.planned.name
+
+    @property
+    def title(self) -> str:
+        return self.planned.title
+
+    @property
+    def gateway(self) -> str:
+        """The name of the gateway's driver."""
+        return self.planned.gateway.driver
+
+    @property
+    def procedure(self) -> str:
+        """The procedure's name in a plan."""
+        return self.planned.procedure.name
+
+    @property
+    def declaration(self) -> ProcedureDeclaration:
+        return self.planned.procedure
+
+    @property
+    def sweep(self) -> str | None:
+        """The name of the swept experiment that this is a cell of."""
+        return self.planned.sweep
+
+    @property
+    def cell(self) -> dict[str, CellValue]:
+        """The swept fields, such as `frame_size` or `gateway.conntrack_max`, with their values in this cell."""
+        return self.planned.cell
+
+    @property
+    def unit(self) -> Unit:
+        """The headline's unit."""
+        return self.planned.unit
+
+    @property
+    def all_trials(self) -> Iterator[PlacedTrial]:
+        """The engine's trials in all repetitions."""
+        return (PlacedTrial(self, each, trial) for each in self.repetitions for trial in each.trials)
 
     @property
     def is_only_a_lower_bound(self) -> bool:
-        """The median counts searches of which no rate failed, or one of two without any that passed."""
+        """True when the true median may be higher, because a search that it counts was cut off by its limits."""
         return self.statistics is not None and self.statistics.median_is_at_least
 
     @property
     def baseline_ratio(self) -> Ratio | None:
-        """The source papers' throughput ratio."""
+        """The ratio of the median to the baseline's: the throughput ratio of the source papers."""
         return self.ratio_to(self.baseline) if self.baseline else None
 
     def ratio_to(self, other: ExperimentRecord) -> Ratio | None:
-        """Median to median. What is compared with itself is within no spread."""
+        """Returns the ratio of the medians. An experiment and itself are never marked as within the spread."""
         if self.statistics is None or other.statistics is None:
             return None
         found = ratio(self.statistics, other.statistics)
         if found is None or found.bound or other is self or self.spread is None or other.spread is None:
             return found
         apart = abs(self.statistics.median - other.statistics.median)
-        return found._replace(within_spread=apart <= max(self.spread, other.spread))
+        return replace(found, within_spread=apart <= max(self.spread, other.spread))
 
     @property
     def spread(self) -> float | None:
-        """Maximum − minimum of the repetitions, or the last bracket of a search where that is wider; None where fewer
-        than two have a result."""
+        """Maximum − minimum of the repetitions, or the widest bracket of a search if that is wider.
+
+        None when fewer than two repetitions have a result.
+        """
         summary = self.statistics
         if summary is None or summary.count < 2:
             return None
@@ -249,7 +324,7 @@ class ExperimentRecord:
 
     @property
     def values(self) -> list[float]:
-        """The result of every repetition that has one."""
+        """The results of the repetitions that have one."""
         return [headline.value for headline in self._headlines]
 
     @cached_property
@@ -266,12 +341,12 @@ class ExperimentRecord:
 
     @cached_property
     def figure_statistics(self) -> dict[str, Summary]:
-        """Of every figure that any repetition has, by name, in the order they are declared."""
+        """The summaries of the figures that any repetition has, by name, in the order of their declaration."""
         summaries = {figure.name: summarize_bounded(self._bounded(figure)) for figure in self.declaration.figures}
         return {name: summary for name, summary in summaries.items() if summary}
 
-    def _bounded(self, figure: Figure) -> list[tuple[float, int]]:
-        """Where two bounds contradict each other, nothing can be said of a repetition."""
+    def _bounded(self, figure: Figure) -> list[Bounded]:
+        """Returns the figure of every repetition that measured it, but for those where two bounds contradict."""
         source = self.rate_sources.get("rate")
         by_rate = figure.with_rate if source and source.is_only_a_lower_bound else 0
         found = []
@@ -282,14 +357,18 @@ class ExperimentRecord:
             at_least = repetition.lower_bound is not None and repetition.upper_bound is None
             bounds = {figure.with_headline if at_least else 0, by_rate} - {0}
             if len(bounds) < 2:
-                found.append((value, bounds.pop() if bounds else 0))
+                found.append(Bounded(value, _BOUNDS[sum(bounds)]))
         return found
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """`active_s`: how long it was under way, without the time between being cut short and being resumed. `tester`: None
-    where there was none, or the run was the tester's own test. `self_test`: what was known then of its limits."""
+    """Holds a run.
+
+    `active_s` is the time that it was under way, without pauses between an interruption and a resumption. `tester` is
+    None when no real tester sent, or when the run was the tester's self-test. `self_test` is the self-test that was
+    known when the run began.
+    """
 
     id: int
     name: str
@@ -309,8 +388,19 @@ class RunRecord:
     self_test: SelfTest | None = None
     experiments: list[ExperimentRecord] = field(default_factory=list)
 
+    @property
+    def all_trials(self) -> Iterator[PlacedTrial]:
+        """The engine's trials in all experiments."""
+        return (placed for experiment in self.experiments for placed in experiment.all_trials)
+
+    @property
+    def host_test_count(self) -> int:
+        """The number of tests between hosts, each of which has a transfer for each direction."""
+        repetitions = (repetition for experiment in self.experiments for repetition in experiment.repetitions)
+        return sum(len({transfer.number for transfer in repetition.transfers}) for repetition in repetitions)
+
     @cached_property
     def plan(self) -> Mapping[str, Any]:
-        """As it was resolved; fields may be missing of a run of another version."""
+        """The resolved plan; a run of another version of natxy may lack fields."""
         plan: Mapping[str, Any] = YAML(typ="safe").load(self.plan_yaml)
         return plan

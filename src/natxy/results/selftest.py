@@ -1,36 +1,97 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tester found out about itself, and where that is kept: a JSON file for each tester, in XDG's state folder."""
+"""Identifies a tester, and holds and keeps the limits that its self-test found.
+
+A self-test is a JSON file for each tester, in the XDG state folder.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import Family
-from natxy.results.tester import Tester
+from natxy.plan.testbeds import TestbedConfig
+from natxy.system.machine import describe_machine
 from natxy.system.whole_file import whole_file
-
-
-class Variant(StrEnum):
-    """What differs from frame to frame: nothing, the ports (RFC 4814), or addresses and ports."""
-
-    FIXED = "fixed"
-    PORTS = "ports"
-    ADDRESSES = "addresses"
 
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Tester(_Model):
+    """Identifies a tester: the machine, the two ports and their driver.
+
+    `ports` has the names of the ports, or their kind where each run makes them anew. `workers` is the number of cores
+    that send and receive.
+    """
+
+    host: str
+    processor: str
+    ports: str
+    driver: str
+    queues: int
+    workers: int
+
+    @property
+    def file_name(self) -> str:
+        words = (self.host, self.ports, self.driver, f"{self.queues}q", f"{self.workers}w")
+        return re.sub(r"[^A-Za-z0-9.+-]+", "_", "_".join(words)) + ".json"
+
+    def __str__(self) -> str:
+        cores = f"{self.workers} core{'s' if self.workers > 1 else ''}"
+        queues = f", {self.queues} queues a port" if self.queues > 1 else ""
+        return f"{self.ports} by {self.driver}{queues}, {cores} of {self.host}"
+
+
+def which_tester(testbed: TestbedConfig) -> Tester | None:
+    """Returns the tester of a testbed; None for a testbed without an engine of this machine."""
+    ports = testbed.engine_ports
+    if ports is None:
+        return None
+    machine = describe_machine()
+    return Tester(
+        host=machine["host"],
+        processor=machine["processor"],
+        ports=ports.name,
+        driver=ports.driver,
+        queues=ports.queues,
+        workers=len(ports.tester_cores or (0,)),
+    )
+
+
+# --- the limits of a tester
+
+
+class Variant(StrEnum):
+    """The fields that differ from frame to frame: none, the ports (RFC 4814), or addresses and ports."""
+
+    FIXED = "fixed"
+    PORTS = "ports"
+    ADDRESSES = "addresses"
+
+
+def variant_of(experiment: Experiment) -> Variant:
+    """Returns what varies in the frames of an experiment."""
+    addresses, ports = experiment.addresses, experiment.ports
+    if addresses.left_hosts.size > 1 or addresses.right_hosts.size > 1:
+        return Variant.ADDRESSES
+    if ports.source.size > 1 or ports.destination.size > 1:
+        return Variant.PORTS
+    return Variant.FIXED
+
+
 class Ceiling(_Model):
-    """`rate_fps`: per direction, what passed without loss and in time in every one of `repeats`. `open`: the highest
-    rate tried passed, so that the ceiling may be higher."""
+    """Holds the highest rate that the tester sends and receives itself with one kind of frames.
+
+    `rate_fps` is per direction; it passed without loss and in time in each of `repeats` repetitions. `open`: the
+    highest rate tried passed, so the ceiling may be higher.
+    """
 
     family: Family
     frame_size: int
@@ -42,7 +103,10 @@ class Ceiling(_Model):
 
 
 class PacingError(_Model):
-    """Of every frame's actual minus due time. `histogram`: (upper bound in ns, frames); none of an older natxy."""
+    """Holds how late frames were sent at one rate: the actual minus the due time of every frame.
+
+    `histogram` has (upper bound in ns, frames); older versions of natxy left it empty.
+    """
 
     rate_fps: float
     median_ns: int
@@ -53,8 +117,11 @@ class PacingError(_Model):
 
 
 class SelfTest(_Model):
-    """`receive_fps`: the most frames per second that came in at one port; `receive_limited`: and the port lost some
-    then, so that it takes no more. `least_delay_ns`: from sending to reception, with nothing in between."""
+    """Holds what a tester found out about itself.
+
+    `receive_fps` is the highest rate received at one port; with `receive_limited` the port lost frames at that rate,
+    so it is the port's limit. `least_delay_ns` is the delay from sending to reception without a gateway.
+    """
 
     tester: Tester
     measured_at: str
@@ -67,8 +134,11 @@ class SelfTest(_Model):
     pacing: list[PacingError]
 
 
+# --- files
+
+
 def state_folder() -> Path:
-    """XDG's, for natxy's self-tests."""
+    """Returns the folder of self-tests below XDG's state folder."""
     given = os.environ.get("XDG_STATE_HOME", "")
     # Relative paths are to be ignored (XDG Base Directory Specification).
     base = Path(given) if given.startswith("/") else Path.home() / ".local" / "state"
@@ -76,7 +146,7 @@ def state_folder() -> Path:
 
 
 def save(found: SelfTest) -> Path:
-    """OSError where the state folder cannot be written."""
+    """Writes the self-test of a tester and returns the file. OSError when the state folder cannot be written."""
     file = state_folder() / found.tester.file_name
     file.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(file) as out:
@@ -85,19 +155,9 @@ def save(found: SelfTest) -> Path:
 
 
 def stored(tester: Tester) -> SelfTest | None:
-    """Of this very tester; None where none was made, or by a natxy that wrote it another way."""
+    """Reads the self-test of a tester; None when it made none, or a version of natxy with another format made it."""
     try:
         found = SelfTest.model_validate_json((state_folder() / tester.file_name).read_text(encoding="utf-8"))
     except (OSError, ValidationError):
         return None
     return found if found.tester == tester else None
-
-
-def variant_of(settings: dict[str, Any]) -> Variant:
-    """Of a resolved experiment's traffic."""
-    sides = (settings["addresses"][side] for side in ("left_hosts", "right_hosts"))
-    if any(Hosts.model_validate(hosts).size > 1 for hosts in sides):
-        return Variant.ADDRESSES
-    if any(ports["min"] != ports["max"] for ports in settings["ports"].values()):
-        return Variant.PORTS
-    return Variant.FIXED

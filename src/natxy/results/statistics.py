@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What repeated experiments are summed up in."""
+"""Summarizes the results of repetitions: medians, percentiles, spreads and ratios, with their bounds."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-# Below it the 1st percentile is the minimum and the 99th the maximum.
+from natxy.results.bounded import Bound, Bounded
+
+# With fewer repetitions the 1st percentile is the minimum and the 99th the maximum.
 LEAST_FOR_PERCENTILES: Final = 100
 
 
 class Headline(NamedTuple):
-    """A repetition's result. Of a search, `lower_bound` passed and `upper_bound` failed, None when none did; without a
-    search both are None."""
+    """Holds the result of a repetition and the bracket that its search ended with.
+
+    `lower_bound` is the highest rate that passed and `upper_bound` the lowest that failed; either is None when there
+    was no such rate. Without a search both are None.
+    """
 
     value: float
     lower_bound: float | None = None
@@ -23,22 +28,24 @@ class Headline(NamedTuple):
 
     @property
     def is_at_least(self) -> bool:
-        """The search's highest rate passed: the truth may be higher."""
+        """True when the highest rate of the search passed, so that the truth may be higher."""
         return self.lower_bound is not None and self.upper_bound is None
 
     @property
     def is_below_the_search(self) -> bool:
-        """Not even the search's lowest rate passed: the truth lies between 0 and that."""
+        """True when the lowest rate of the search failed, so that the truth lies between 0 and that rate."""
         return self.lower_bound is None and self.upper_bound is not None
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Of `count` repetitions. `dispersion` is (maximum − minimum) / |median|; None where the median is 0.
-    `standard_deviation` is the sample's. Of a single value both are None.
+    """Summarizes `count` repetitions.
 
-    `at_least_from`: statistics from this value on are lower bounds. `at_most_to`: up to this value, upper bounds.
-    `below`: where a search found nothing, which counts as 0, the lowest rate it tried.
+    `dispersion` is (maximum − minimum) / |median|, None when the median is 0. `standard_deviation` is the sample's.
+    Both are None for a single value.
+
+    Statistics from `at_least_from` on are lower bounds, those up to `at_most_to` upper bounds. A search that found
+    nothing counts as 0; `below` is then the lowest rate that it tried.
     """
 
     median: float
@@ -59,91 +66,81 @@ class Summary:
     def percentiles_are_extremes(self) -> bool:
         return self.count < LEAST_FOR_PERCENTILES
 
-    def shown(self, value: float, show: Callable[[float], str]) -> str:
-        """`value`, one of these statistics, as a bound where the search's limits cut it off."""
+    def bounded(self, value: float) -> Bounded:
+        """Returns one of the statistics with its bound."""
         if value == 0 and self.below is not None:
-            return f"< {show(self.below)}"
-        is_at_least = self.at_least_from is not None and value >= self.at_least_from
+            return Bounded(self.below, Bound.BELOW)
         if self.at_most_to is not None and value <= self.at_most_to:
-            return f"≤ {show(value)}"
-        return f"≥ {show(value)}" if is_at_least else show(value)
-
-    def shown_median(self, show: Callable[[float], str]) -> str:
-        """The median of an even count is a bound where one of its two values is, also without being one of them."""
-        return f"≥ {show(self.median)}" if self.median_is_at_least else self.shown(self.median, show)
-
-    def shown_mean(self, show: Callable[[float], str]) -> str | None:
-        """Any value that is a bound makes the mean one; None where they are bounds of both kinds. What a search did not
-        find counts as 0, so that the truth is not lower."""
-        if not self.mean and self.below is not None:
-            return f"< {show(self.below)}"
-        is_at_least = self.at_least_from is not None or self.below is not None
-        if self.at_most_to is not None:
-            return None if is_at_least else f"≤ {show(self.mean)}"
-        return f"≥ {show(self.mean)}" if is_at_least else show(self.mean)
-
-    def shown_deviation(self, show: Callable[[float], str]) -> str | None:
-        """None where nothing can be said of it: of a single value, or where any is a bound."""
-        bounds = (self.at_least_from, self.at_most_to, self.below)
-        if self.standard_deviation is None or any(bound is not None for bound in bounds):
-            return None
-        return show(self.standard_deviation)
-
-    def shown_dispersion(self, show: Callable[[float | None], str]) -> str:
-        """Nothing can be said of it where both ends are bounds."""
-        bound = self._spread_bound
-        return show(None) if self.dispersion is None or bound is None else bound + show(self.dispersion)
-
-    def shown_spread(self, spread: float, show: Callable[[float], str]) -> str | None:
-        """`spread`, maximum − minimum or more; None where both ends are bounds."""
-        bound = self._spread_bound
-        return None if bound is None else bound + show(spread)
+            return Bounded(value, Bound.AT_MOST)
+        is_at_least = self.at_least_from is not None and value >= self.at_least_from
+        return Bounded(value, Bound.AT_LEAST if is_at_least else Bound.EXACTLY)
 
     @property
-    def _spread_bound(self) -> str | None:
+    def bounded_median(self) -> Bounded:
+        """The median of an even count is a bound when one of the middle two values is."""
+        return Bounded(self.median, Bound.AT_LEAST) if self.median_is_at_least else self.bounded(self.median)
+
+    @property
+    def bounded_mean(self) -> Bounded | None:
+        """The mean is a bound when any value is; it is None when values are bounds of both kinds.
+
+        A search that found nothing counts as 0, so the true mean is not lower.
+        """
+        if not self.mean and self.below is not None:
+            return Bounded(self.below, Bound.BELOW)
+        is_at_least = self.at_least_from is not None or self.below is not None
+        if self.at_most_to is not None:
+            return None if is_at_least else Bounded(self.mean, Bound.AT_MOST)
+        return Bounded(self.mean, Bound.AT_LEAST if is_at_least else Bound.EXACTLY)
+
+    @property
+    def exact_deviation(self) -> float | None:
+        """The standard deviation; None for a single value, and when any value is a bound."""
+        bounds = (self.at_least_from, self.at_most_to, self.below)
+        return self.standard_deviation if all(bound is None for bound in bounds) else None
+
+    @property
+    def bounded_dispersion(self) -> Bounded | None:
+        """The dispersion; None when it is unknown, or when minimum and maximum are both bounds."""
+        return None if self.dispersion is None else self.bounded_spread(self.dispersion)
+
+    def bounded_spread(self, spread: float) -> Bounded | None:
+        """Returns a spread, maximum − minimum or wider, with its bound; None when both ends are bounds."""
         if self.at_least_from is not None:
-            return "≥ " if self.below is None else None
-        return "" if self.below is None else "≤ "
+            return Bounded(spread, Bound.AT_LEAST) if self.below is None else None
+        return Bounded(spread, Bound.EXACTLY if self.below is None else Bound.AT_MOST)
 
 
-class Ratio(NamedTuple):
-    """A median over another. `bound`: `≤ ` where the other may be higher than measured, `≥ ` where the one may be, `< `
-    where its search found nothing. `within_spread`: the two medians are no further apart than their wider spread."""
+@dataclass(frozen=True)
+class Ratio(Bounded):
+    """Holds one median over another; within the spread, the difference between the two may be chance."""
 
-    value: float
-    bound: str = ""
     within_spread: bool = False
 
 
 def ratio(own: Summary | None, other: Summary | None) -> Ratio | None:
-    """None where one of the two is missing, the other is 0 or both are only lower bounds."""
+    """Returns the ratio of the medians; None when one is missing, `other` is 0 or both are lower bounds."""
     if own is None or other is None or not other.median or (own.median_is_at_least and other.median_is_at_least):
         return None
     if not own.median and own.below:
-        return Ratio(own.below / other.median, "< ")
-    bound = "≥ " if own.median_is_at_least else "≤ " if other.median_is_at_least else ""
-    return Ratio(own.median / other.median, bound)
-
-
-def summarize_bounded(values: Sequence[tuple[float, int]]) -> Summary | None:
-    """Each with 1 where it is a lower bound, -1 where an upper one, 0 where neither."""
-    summary = summarize_headlines([Headline(value, value if bound > 0 else None) for value, bound in values])
-    at_most_to = max((value for value, bound in values if bound < 0), default=None)
-    return summary and replace(summary, at_most_to=at_most_to)
+        return Ratio(own.below / other.median, Bound.BELOW)
+    if own.median_is_at_least:
+        return Ratio(own.median / other.median, Bound.AT_LEAST)
+    return Ratio(own.median / other.median, Bound.AT_MOST if other.median_is_at_least else Bound.EXACTLY)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value x with F(x) >= `percent`/100 (RFC 2330 §11.3); never interpolated."""
+    """Returns the smallest value x with F(x) >= `percent`/100, never interpolated (RFC 2330 §11.3)."""
     if not values or not 0 < percent <= 100:
         raise ValueError("a percentile needs values and a percentage above 0 and up to 100")
     ordered = sorted(values)
-    # Tolerates the rounding of percent/100: 99 % of 100 values is exactly the 99th.
+    # The tolerance absorbs the rounding of percent/100: 99 % of 100 values is exactly the 99th.
     rank = math.ceil(percent * len(ordered) / 100 - 1e-9)
     return ordered[max(rank, 1) - 1]
 
 
 def summarize(values: Sequence[float]) -> Summary | None:
-    """None when there is nothing to sum up."""
+    """Summarizes exact values; returns None when there are none."""
     if not values:
         return None
     # The median of an even count is the mean of the middle two (RFC 2330 §11.3).
@@ -161,8 +158,17 @@ def summarize(values: Sequence[float]) -> Summary | None:
     )
 
 
+def summarize_bounded(values: Sequence[Bounded]) -> Summary | None:
+    """Summarizes values that may be lower or upper bounds; returns None when there are none."""
+    summary = summarize_headlines(
+        [Headline(each.value, each.value if each.bound == Bound.AT_LEAST else None) for each in values]
+    )
+    at_most_to = max((each.value for each in values if each.bound == Bound.AT_MOST), default=None)
+    return summary and replace(summary, at_most_to=at_most_to)
+
+
 def summarize_headlines(headlines: Sequence[Headline]) -> Summary | None:
-    """None when there is nothing to sum up."""
+    """Summarizes the results of repetitions; returns None when there are none."""
     summary = summarize([headline.value for headline in headlines])
     if summary is None:
         return None

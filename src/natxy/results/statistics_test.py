@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from natxy.results.bounded import Bound, Bounded
 from natxy.results.statistics import Headline, percentile, summarize, summarize_bounded, summarize_headlines
 
 
@@ -67,24 +68,24 @@ NOTHING = Headline(0, None, 10)
 def test_what_a_search_cut_off_is_shown_as_a_bound(
     headlines: list[Headline], minimum: str, median: str, maximum: str, dispersion: str
 ) -> None:
-    def show(value: float | None) -> str:
-        return "–" if value is None else f"{value:.2g}" if value < 10 else f"{value:g}"
+    def show(value: Bounded | None) -> str:
+        return "–" if value is None else value.text(lambda plain: f"{plain:.2g}" if plain < 10 else f"{plain:g}")
 
     summary = summarize_headlines(headlines)
     assert summary is not None
-    assert summary.shown(summary.minimum, show) == minimum
-    assert summary.shown_median(show) == median
-    assert summary.shown(summary.p99, show) == summary.shown(summary.maximum, show) == maximum
-    assert summary.shown_dispersion(show) == dispersion
+    assert show(summary.bounded(summary.minimum)) == minimum
+    assert show(summary.bounded_median) == median
+    assert show(summary.bounded(summary.p99)) == show(summary.bounded(summary.maximum)) == maximum
+    assert show(summary.bounded_dispersion) == dispersion
 
 
 def test_the_standard_deviation_is_the_samples_and_none_of_bounds() -> None:
-    def deviation(*headlines: Headline) -> str | None:
+    def deviation(*headlines: Headline) -> float | None:
         summary = summarize_headlines(headlines)
         assert summary is not None
-        return summary.shown_deviation(lambda value: f"{value:g}")
+        return summary.exact_deviation
 
-    assert deviation(Headline(2), Headline(4), Headline(6)) == "2"
+    assert deviation(Headline(2), Headline(4), Headline(6)) == 2
     assert deviation(Headline(2, 2, 3)) is None
     assert deviation(Headline(2, 2, 3), Headline(6, 6, None)) is None
     assert deviation(Headline(0, None, 1), Headline(6, 6, 7)) is None
@@ -104,18 +105,20 @@ def test_the_standard_deviation_is_the_samples_and_none_of_bounds() -> None:
 def test_a_bound_makes_mean_and_spread_one(headlines: list[Headline], mean: str, spread: str | None) -> None:
     summary = summarize_headlines(headlines)
     assert summary is not None
-    assert summary.shown_mean(lambda value: f"{value:g}") == mean
-    assert summary.shown_spread(summary.maximum - summary.minimum, lambda value: f"{value:g}") == spread
+    assert summary.bounded_mean is not None
+    assert summary.bounded_mean.text(lambda value: f"{value:g}") == mean
+    found = summary.bounded_spread(summary.maximum - summary.minimum)
+    assert (found and found.text(lambda value: f"{value:g}")) == spread
 
 
 def test_a_mean_of_upper_bounds_is_one_and_none_of_both_kinds() -> None:
-    def mean(*values: tuple[float, int]) -> str | None:
+    def mean(*values: Bounded) -> Bounded | None:
         summary = summarize_bounded(values)
         assert summary is not None
-        return summary.shown_mean(lambda value: f"{value:g}")
+        return summary.bounded_mean
 
-    assert mean((2, -1), (4, 0)) == "≤ 3"
-    assert mean((2, -1), (4, 1)) is None
+    assert mean(Bounded(2, Bound.AT_MOST), Bounded(4)) == Bounded(3, Bound.AT_MOST)
+    assert mean(Bounded(2, Bound.AT_MOST), Bounded(4, Bound.AT_LEAST)) is None
 
 
 def test_a_single_value_has_no_dispersion() -> None:

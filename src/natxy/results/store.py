@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a run's `results.sqlite`.
+"""Writes the results.sqlite of a run.
 
-Every statement commits at once, so that a killed run keeps all it has measured. WAL lets a report be read while
-the run goes on.
+Every statement commits at once, so that a killed run keeps all that it measured. With WAL the results can be read
+while the run goes on.
 """
 
 from __future__ import annotations
@@ -11,64 +11,21 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from natxy.engine.messages.results import TrialResult
-from natxy.plan.model.traffic import CellValue
+from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
-from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind
-from natxy.results.selftest import SelfTest
-from natxy.results.tester import Tester
+from natxy.results.planned import settings_of
+from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind, TrialRecord
+from natxy.results.schema import SCHEMA, to_row
+from natxy.results.selftest import SelfTest, Tester
 from natxy.system.machine import MachineLoad
 from natxy.system.process_owner import Owner
 
 RESULTS_FILE: Final = "results.sqlite"
-
-SCHEMA: Final = """
-CREATE TABLE run (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL, started_at TEXT NOT NULL, finished_at TEXT, state TEXT NOT NULL,
-    owner TEXT NOT NULL, plan_yaml TEXT NOT NULL, seed TEXT NOT NULL, natxy_version TEXT NOT NULL,
-    engine_info_json TEXT NOT NULL DEFAULT '{}', testbed_json TEXT NOT NULL DEFAULT '{}',
-    deviations_json TEXT NOT NULL DEFAULT '[]', machine_json TEXT NOT NULL DEFAULT '{}',
-    tester_json TEXT, self_test_json TEXT
-) STRICT;
-CREATE TABLE session (
-    id INTEGER PRIMARY KEY, started_at TEXT NOT NULL, ended_at TEXT NOT NULL,
-    load_before_json TEXT NOT NULL, load_after_json TEXT NOT NULL
-) STRICT;
-CREATE TABLE experiment (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, gateway TEXT NOT NULL,
-    procedure TEXT NOT NULL, family TEXT NOT NULL, sweep TEXT, cell_json TEXT NOT NULL,
-    settings_json TEXT NOT NULL, unit TEXT NOT NULL, baseline TEXT, state TEXT NOT NULL,
-    reason TEXT NOT NULL DEFAULT '', dut_json TEXT
-) STRICT;
-CREATE TABLE repetition (
-    id INTEGER PRIMARY KEY, experiment_id INTEGER NOT NULL REFERENCES experiment(id), number INTEGER NOT NULL,
-    state TEXT NOT NULL, value REAL, figures_json TEXT NOT NULL DEFAULT '{}', curves_json TEXT NOT NULL DEFAULT '[]',
-    lower_bound REAL, upper_bound REAL, reason TEXT NOT NULL DEFAULT '', started_at TEXT NOT NULL, finished_at TEXT,
-    UNIQUE (experiment_id, number)
-) STRICT;
-CREATE TABLE trial (
-    id INTEGER PRIMARY KEY, repetition_id INTEGER NOT NULL REFERENCES repetition(id), number INTEGER NOT NULL,
-    attempt INTEGER NOT NULL, kind TEXT NOT NULL, purpose TEXT NOT NULL, step_rate REAL NOT NULL,
-    rate_fps REAL NOT NULL, verdict TEXT NOT NULL, cause TEXT NOT NULL, reason TEXT NOT NULL,
-    started_at TEXT NOT NULL, duration_s REAL NOT NULL, planned INTEGER NOT NULL, sent INTEGER NOT NULL,
-    unsent INTEGER NOT NULL, received INTEGER NOT NULL, lost INTEGER NOT NULL, duplicate INTEGER NOT NULL,
-    reordered INTEGER NOT NULL, corrupt INTEGER NOT NULL, misrouted INTEGER NOT NULL, stale INTEGER NOT NULL,
-    tester_drops INTEGER NOT NULL, gateway_pause_s REAL, result_json TEXT NOT NULL
-) STRICT;
-CREATE INDEX trial_of_repetition ON trial (repetition_id);
-CREATE TABLE transfer (
-    id INTEGER PRIMARY KEY, repetition_id INTEGER NOT NULL REFERENCES repetition(id), number INTEGER NOT NULL,
-    direction TEXT NOT NULL, started_at TEXT NOT NULL, duration_s REAL NOT NULL, goodput_bps REAL NOT NULL,
-    retransmits INTEGER NOT NULL
-) STRICT;
-"""
-
-_SUMS = ("planned", "sent", "unsent", "received", "lost", "duplicate", "reordered", "corrupt", "misrouted")
 
 
 def timestamp() -> str:
@@ -76,7 +33,7 @@ def timestamp() -> str:
 
 
 class RunStore:
-    """The one writer of a run. `path` must not exist yet; with `resume` it is a run's that is to go on."""
+    """Writes one run. `path` must not exist; with `resume` it must be the file of the run to go on with."""
 
     def __init__(self, path: Path, *, resume: bool = False) -> None:
         if path.exists() != resume:
@@ -93,7 +50,7 @@ class RunStore:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """What is written within is there as a whole, or not at all when natxy is killed."""
+        """Commits everything that is written in the context at once."""
         self._db.execute("BEGIN")
         yield
         self._db.execute("COMMIT")
@@ -119,7 +76,7 @@ class RunStore:
     def describe_tester(
         self, *, engine: Mapping[str, Any], testbed: Mapping[str, str], deviations: Sequence[str]
     ) -> None:
-        """Adds to what was described before: a run may have experiments by the engine and others between hosts."""
+        """Adds to an earlier description: a run may have experiments with the engine and others between hosts."""
         row = self._db.execute("SELECT engine_info_json, testbed_json, deviations_json FROM run").fetchone()
         before_engine, before_testbed, before_deviations = map(json.loads, row)
         described = (
@@ -132,7 +89,7 @@ class RunStore:
         )
 
     def set_self_test(self, tester: Tester, found: SelfTest | None) -> None:
-        """What is known of the tester's own limits when the run begins."""
+        """Stores the tester, and its self-test if one was made before the run."""
         self._db.execute(
             "UPDATE run SET tester_json = ?, self_test_json = ?",
             (tester.model_dump_json(), found.model_dump_json() if found else None),
@@ -148,12 +105,12 @@ class RunStore:
         self._db.execute("UPDATE run SET state = ?, finished_at = ?", (state, timestamp()))
 
     def _start_session(self) -> None:
-        """One for each time that a run is under way; the time between two of them is none of its own."""
+        """Adds a session: a period in which the run is under way. A resumed run has several."""
         now, load = timestamp(), MachineLoad.now().model_dump_json()
         self._insert("session", started_at=now, ended_at=now, load_before_json=load, load_after_json=load)
 
     def _extend_session(self) -> None:
-        """One that is killed ends with the last trial that it stored."""
+        """Moves the end of the session to now. The session of a killed run ends with the last trial stored."""
         self._db.execute(
             "UPDATE session SET ended_at = ?, load_after_json = ? WHERE id = (SELECT max(id) FROM session)",
             (timestamp(), MachineLoad.now().model_dump_json()),
@@ -161,32 +118,20 @@ class RunStore:
 
     # --- experiments
 
-    def add_experiment(
-        self,
-        *,
-        name: str,
-        title: str,
-        gateway: str,
-        procedure: str,
-        family: str,
-        sweep: str | None = None,
-        cell: Mapping[str, CellValue] | None = None,
-        settings: Mapping[str, Any],
-        unit: str,
-        baseline: str | None,
-    ) -> int:
+    def add_experiment(self, planned: Experiment) -> int:
+        """Adds an experiment that has not begun, and returns its id."""
         return self._insert(
             "experiment",
-            name=name,
-            title=title,
-            gateway=gateway,
-            procedure=procedure,
-            family=family,
-            sweep=sweep,
-            cell_json=json.dumps(dict(cell or {})),
-            settings_json=json.dumps(dict(settings)),
-            unit=unit,
-            baseline=baseline,
+            name=planned.name,
+            title=planned.title,
+            gateway=planned.gateway.driver,
+            procedure=planned.procedure.name,
+            family=planned.family,
+            sweep=planned.sweep,
+            cell_json=json.dumps(planned.cell),
+            settings_json=json.dumps(settings_of(planned)),
+            unit=planned.unit,
+            baseline=planned.baseline,
             state=State.PENDING,
         )
 
@@ -204,7 +149,7 @@ class RunStore:
         )
 
     def resume_repetition(self, repetition_id: int) -> None:
-        """Tests between hosts are measured again."""
+        """Reopens a repetition. Its tests between hosts are deleted, because they are measured again."""
         self._db.execute("DELETE FROM transfer WHERE repetition_id = ?", (repetition_id,))
         self._db.execute(
             "UPDATE repetition SET state = ?, reason = '', finished_at = NULL WHERE id = ?",
@@ -212,7 +157,7 @@ class RunStore:
         )
 
     def drop_trials(self, repetition_id: int, first_id: int) -> None:
-        """That of `first_id` and all after it, because they are measured again."""
+        """Deletes the trial `first_id` and all later ones of the repetition, because they are measured again."""
         self._db.execute("DELETE FROM trial WHERE repetition_id = ? AND id >= ?", (repetition_id, first_id))
 
     def finish_repetition(
@@ -227,7 +172,7 @@ class RunStore:
         upper_bound: float | None = None,
         reason: str = "",
     ) -> None:
-        """`value` is the headline, and one of the `figures` too."""
+        """Stores the result of a repetition. `value` is the headline, which is also one of the `figures`."""
         figures_json, curves_json = json.dumps(dict(figures or {})), CURVES.dump_json(curves).decode()
         self._db.execute(
             "UPDATE repetition SET state = ?, value = ?, figures_json = ?, curves_json = ?, lower_bound = ?, "
@@ -249,33 +194,25 @@ class RunStore:
         result: TrialResult,
         gateway_pause_s: float | None = None,
     ) -> int:
+        """Adds a trial and returns its id. Samples of foreign frames are left out: foreign.pcap has the frames."""
         self._extend_session()
-        return self._insert(
-            "trial",
-            repetition_id=repetition_id,
+        trial = TrialRecord.of(
+            result.model_copy(update={"samples": []}),
             number=number,
             attempt=attempt,
             kind=kind,
             purpose=purpose,
             step_rate=step_rate,
             rate_fps=rate_fps,
-            verdict=result.verdict,
-            cause=result.cause,
-            reason=result.reason,
             started_at=started_at,
-            duration_s=result.duration_s,
-            **{column: sum(getattr(stream, column) for stream in result.streams) for column in _SUMS},
-            stale=result.stale,
-            tester_drops=sum(port.missed + port.no_buffer + port.kernel_drops for port in result.ports),
             gateway_pause_s=gateway_pause_s,
-            # The samples are kept as frames in foreign.pcap.
-            result_json=result.model_copy(update={"samples": []}).model_dump_json(),
         )
+        return self._insert("trial", repetition_id=repetition_id, **to_row(trial))
 
     def add_transfer(self, repetition_id: int, transfer: TransferRecord) -> None:
-        """One direction of one test between hosts."""
+        """Adds one direction of a test between hosts."""
         self._extend_session()
-        self._insert("transfer", repetition_id=repetition_id, **asdict(transfer))
+        self._insert("transfer", repetition_id=repetition_id, **to_row(transfer))
 
     def _insert(self, table: str, **values: str | float | None) -> int:
         marks = ", ".join("?" for _ in values)

@@ -19,11 +19,14 @@ from natxy.plan.model.traffic import CellValue
 from natxy.plan.model.units import Unit
 from natxy.results.curves import Axis, Curve
 from natxy.results.pcap import PcapWriter
+from natxy.results.planned import planned_experiment
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind
-from natxy.results.store import RESULTS_FILE, SCHEMA, RunStore, timestamp
+from natxy.results.schema import SCHEMA
+from natxy.results.store import RESULTS_FILE, RunStore, timestamp
 from natxy.search.outcome import Outcome
 from natxy.system.process_owner import Owner
+from tests.support.sample_runs import settings
 
 SAMPLE = ForeignSample(side=Side.LEFT, kind="arp", time_ns=1_700_000_000_123_456_789, data_base64="AAECAwQ=")
 
@@ -65,16 +68,8 @@ def new_store(tmp_path: Path) -> RunStore:
 def add_experiment(
     store: RunStore, name: str, values: list[float], baseline: str | None = None, procedure: str = "throughput"
 ) -> int:
-    experiment = store.add_experiment(
-        name=name,
-        title=name,
-        gateway="simulated",
-        procedure=procedure,
-        family="ipv4",
-        settings={"name": name},
-        unit="fps",
-        baseline=baseline,
-    )
+    given = settings(name=name, title=name, gateway={"driver": "simulated"}, procedure=procedure, baseline=baseline)
+    experiment = store.add_experiment(planned_experiment(given))
     for number, value in enumerate(values, 1):
         repetition = store.start_repetition(experiment, number)
         store.finish_repetition(repetition, State.DONE, value=value, lower_bound=value, upper_bound=value + 1)
@@ -108,10 +103,7 @@ def test_what_is_stored_is_read(tmp_path: Path) -> None:
 def test_a_cell_keeps_its_sweep_and_the_order_of_its_coordinates(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     cell: dict[str, CellValue] = {"frame_size": 64, "connections": 400_000, "alpha": 0.5, "addresses": "multiple"}
-    store.add_experiment(
-        name="nat/64", title="NAT", gateway="simulated", procedure="throughput", family="ipv4", sweep="nat", cell=cell,
-        settings={}, unit="fps", baseline=None,
-    )  # fmt: skip
+    store.add_experiment(planned_experiment(settings(name="nat/64", sweep="nat", cell=cell)))
     add_experiment(store, "plain", [])
     store.close()
     swept, plain = RunReader(tmp_path).run.experiments
@@ -240,8 +232,10 @@ def test_what_was_not_searched_is_no_bound(tmp_path: Path) -> None:
 
 def test_a_procedure_of_another_version_is_a_plan_error(tmp_path: Path) -> None:
     store = new_store(tmp_path)
-    add_experiment(store, "forwarding", [], procedure="forgotten")
+    add_experiment(store, "forwarding", [])
     store.close()
+    with closing(sqlite3.connect(tmp_path / RESULTS_FILE, isolation_level=None)) as db:
+        db.execute("UPDATE experiment SET settings_json = json_set(settings_json, '$.procedure', 'forgotten')")
     with pytest.raises(PlanError, match=r"another version of natxy .*'forgotten'"):
         RunReader(tmp_path)
 
@@ -312,7 +306,7 @@ def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_what_is_no_run_is_a_plan_error(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="is no run folder"):
+    with pytest.raises(PlanError, match="is not a run folder"):
         RunReader(tmp_path)
     (tmp_path / RESULTS_FILE).write_text("no database, but long enough to be taken for one " * 100)
     with pytest.raises(PlanError, match="is no natxy run"):

@@ -1,23 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of a swept experiment, found together again."""
+"""Groups the cells of a swept experiment, and computes the columns that sweeps are made for.
+
+All computed values are of medians, and of cells whose other coordinates are the same:
+
+`relative_scale_up`: Xₙ/(n·X₁) over `cores`.
+`degradation`: 1 − Xₙ/X₁ against the cell with the fewest `connections` or `flows`; Xₙ/X₁ − 1 for times, so that worse
+is always above 0 (RFC 8219 §10).
+`relative_performance`: the ratio to the first cell of a sweep over anything else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import takewhile
 from typing import Final
 
 from natxy.plan.model.traffic import CellValue
+from natxy.plan.model.units import Unit
 from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.results.statistics import Ratio, ratio
 
 _MOST_COLUMNS: Final = 8
+# These say how large the task is; a share of the result for another size is no performance.
+_LOADS: Final = ("connections", "flows")
+_SIZES: Final = {"frame_size", "cores", *_LOADS}
+_TABLE_SIZES: Final = ("net.netfilter.nf_conntrack_max", "table_capacity")
+_HASH_SIZE: Final = "net.netfilter.nf_conntrack_buckets"
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Cells with one headline, in the plan's order; `fields` are the plan's paths, such as `gateway.conntrack_max`, but
-    not of what only changes together with those before it."""
+    """Holds cells with one headline, in the plan's order.
+
+    `fields` are the swept fields' paths in the plan, such as `gateway.conntrack_max`, without those that only change
+    together with the fields before them.
+    """
 
     name: str
     title: str
@@ -25,19 +43,19 @@ class Sweep:
     cells: tuple[ExperimentRecord, ...]
 
     @property
-    def places(self) -> tuple[tuple[CellValue, ...], ...]:
-        """Every cell's coordinates, in the fields' order."""
+    def coordinates(self) -> tuple[tuple[CellValue, ...], ...]:
+        """The coordinates of every cell, in the order of the fields."""
         return tuple(tuple(cell.cell[field] for field in self.fields) for cell in self.cells)
 
     @property
-    def stands_in_rows(self) -> bool:
-        """RFC 2544 §26 wants a row for every frame size, and more columns nobody sees at once."""
+    def has_cells_in_rows(self) -> bool:
+        """True when a table has a row for each cell: RFC 2544 §26 asks for it by frame size, and many need the room."""
         return "frame_size" in self.fields or len(self.cells) > _MOST_COLUMNS
 
 
 @dataclass(frozen=True)
 class SweepGroup:
-    """Sweeps over the very same coordinates, whose cells are columns of one table; or a single sweep."""
+    """Holds sweeps over the same coordinates, whose cells are columns of one table; or a single sweep."""
 
     sweeps: tuple[Sweep, ...]
 
@@ -46,12 +64,12 @@ class SweepGroup:
         return self.sweeps[0].fields
 
     @property
-    def places(self) -> tuple[tuple[CellValue, ...], ...]:
-        return self.sweeps[0].places
+    def coordinates(self) -> tuple[tuple[CellValue, ...], ...]:
+        return self.sweeps[0].coordinates
 
 
 def sweeps(run: RunRecord) -> list[Sweep]:
-    """In the plan's order. Cells of different procedures with different headlines are sweeps of their own."""
+    """Returns the sweeps in the plan's order. Cells with different headlines are sweeps of their own."""
     found: dict[object, list[ExperimentRecord]] = {}
     for experiment in run.experiments:
         if experiment.sweep is not None:
@@ -62,33 +80,134 @@ def sweeps(run: RunRecord) -> list[Sweep]:
 def sweep_groups(run: RunRecord) -> list[SweepGroup]:
     groups: dict[object, list[Sweep]] = {}
     for sweep in sweeps(run):
-        alone = (sweep.name, sweep.cells[0].procedure) if sweep.stands_in_rows else None
-        groups.setdefault((sweep.fields, sweep.places, alone), []).append(sweep)
+        alone = (sweep.name, sweep.cells[0].procedure) if sweep.has_cells_in_rows else None
+        groups.setdefault((sweep.fields, sweep.coordinates, alone), []).append(sweep)
     return [SweepGroup(tuple(group)) for group in groups.values()]
 
 
 def as_number(coordinate: CellValue) -> int | float | None:
-    """None where it is a word, or yes or no."""
+    """Returns a numeric coordinate, None for text and truth values."""
     return None if isinstance(coordinate, bool | str) else coordinate
 
 
 def shared_fields(cells: Sequence[ExperimentRecord]) -> list[str]:
-    """Those that all of them have: rows of a sweep may each give others besides."""
+    """Returns the swept fields that all cells have; rows of a sweep may each give further ones."""
     return [field for field in cells[0].cell if all(field in cell.cell for cell in cells)]
 
 
 def _fields(cells: Sequence[ExperimentRecord]) -> tuple[str, ...]:
-    fields: list[str] = []
+    chosen: list[str] = []
     for field in shared_fields(cells):
-        before = [tuple(cell.cell[each] for each in fields) for cell in cells]
-        after = {(*place, cell.cell[field]) for place, cell in zip(before, cells, strict=True)}
-        if not fields or len(after) > len(set(before)):
-            fields.append(field)
-    return tuple(fields)
+        before = [tuple(cell.cell[each] for each in chosen) for cell in cells]
+        after = {(*others, cell.cell[field]) for others, cell in zip(before, cells, strict=True)}
+        if not chosen or len(after) > len(set(before)):
+            chosen.append(field)
+    return tuple(chosen)
 
 
 def _title(cells: Sequence[ExperimentRecord]) -> str:
-    """What the cells' titles, `NAT44, 2 cores`, begin with alike."""
+    """Returns the words that the titles of all cells, such as `NAT44, 2 cores`, begin with."""
     titles = (cell.title.split(", ") for cell in cells)
     shared = takewhile(lambda words: len(set(words)) == 1, zip(*titles, strict=False))
     return ", ".join(words[0] for words in shared) or str(cells[0].sweep)
+
+
+# --- computed columns
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Holds the computed values of an experiment; None for those that do not apply, or without a median."""
+
+    relative_scale_up: Ratio | None = None
+    relative_performance: Ratio | None = None
+    degradation: Ratio | None = None
+    throughput_ratio: Ratio | None = None
+    table_size: int | None = None
+    hash_size: int | None = None
+    connections_per_table_entry: float | None = None
+    connections_per_hash_bucket: float | None = None
+
+    @property
+    def ratios(self) -> tuple[Ratio | None, ...]:
+        return (self.relative_scale_up, self.relative_performance, self.degradation, self.throughput_ratio)
+
+    def columns(self) -> dict[str, float | str | None]:
+        """Returns plain values for other programs, with units in the names and bounds in columns of their own."""
+        plain: dict[str, float | str | None] = {}
+        for name in (field.name for field in fields(self)):
+            value = getattr(self, name)
+            if name in _RATIOS:
+                unit = "" if name == "relative_scale_up" else "_percent"
+                plain[name + unit] = value and value.value * (100 if unit else 1)
+                plain[name + "_bound"] = value and value.bound.value
+            else:
+                plain[name] = value
+        return plain
+
+
+_RATIOS: Final = ("relative_scale_up", "relative_performance", "degradation", "throughput_ratio")
+
+
+def computed(run: RunRecord) -> dict[int, Computed]:
+    """Returns the computed values by the ids of the experiments."""
+    # A single cell has nothing to be compared with.
+    swept = {cell.id: sweep for sweep in sweeps(run) for cell in sweep.cells if len(sweep.cells) > 1}
+    return {experiment.id: _computed(experiment, swept.get(experiment.id)) for experiment in run.experiments}
+
+
+def _computed(experiment: ExperimentRecord, sweep: Sweep | None) -> Computed:
+    settings = experiment.dut["settings"] if experiment.dut else {}
+    connections = experiment.planned.connections
+    table = next((int(settings[name]) for name in _TABLE_SIZES if name in settings), None)
+    buckets = int(settings[_HASH_SIZE]) if _HASH_SIZE in settings else None
+    return Computed(
+        relative_scale_up=_relative_scale_up(experiment, sweep) if sweep else None,
+        relative_performance=_relative_performance(experiment, sweep) if sweep else None,
+        degradation=_degradation(experiment, sweep) if sweep else None,
+        throughput_ratio=experiment.baseline_ratio,
+        table_size=table,
+        hash_size=buckets,
+        connections_per_table_entry=connections / table if connections and table else None,
+        connections_per_hash_bucket=connections / buckets if connections and buckets else None,
+    )
+
+
+def _relative_scale_up(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
+    if "cores" not in sweep.fields:
+        return None
+    cores = as_number(cell.cell["cores"])
+    alone = _reference(cell, sweep, {"cores"}, lambda other: other.cell["cores"] == 1)
+    scale_up = ratio(cell.statistics, alone.statistics) if alone else None
+    return Ratio(scale_up.value / cores, scale_up.bound) if scale_up and cores else None
+
+
+def _relative_performance(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
+    if cell.unit not in (Unit.FPS, Unit.CPS):
+        return None
+    others = set(sweep.fields) - _SIZES
+    first = _reference(cell, sweep, others, lambda _: True) if others else None
+    return cell.ratio_to(first) if first else None
+
+
+def _degradation(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
+    load = next((field for field in _LOADS if field in sweep.fields), None)
+    if load is None:
+        return None
+    fewest = min(as_number(other.cell[load]) or 0 for other in sweep.cells)
+    least = _reference(cell, sweep, {load}, lambda other: other.cell[load] == fewest)
+    found = cell.ratio_to(least) if least else None
+    if found is None:
+        return None
+    if cell.unit in (Unit.NS, Unit.SECONDS):
+        return replace(found, value=found.value - 1)
+    return replace(found, value=1 - found.value, bound=found.bound.opposite)
+
+
+def _reference(
+    cell: ExperimentRecord, sweep: Sweep, varied: set[str], is_reference: Callable[[ExperimentRecord], bool]
+) -> ExperimentRecord | None:
+    """Returns the first reference among the cells that differ from `cell` in the `varied` fields only."""
+    kept = [field for field in sweep.fields if field not in varied]
+    same = (other for other in sweep.cells if all(other.cell[field] == cell.cell[field] for field in kept))
+    return next((other for other in same if is_reference(other)), None)

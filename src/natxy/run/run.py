@@ -8,13 +8,12 @@ from pathlib import Path
 
 from natxy import __version__
 from natxy.errors import PlanError
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import ResolvedPlan
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
-from natxy.results.selftest import stored
+from natxy.results.selftest import stored, which_tester
 from natxy.results.store import RESULTS_FILE, RunStore
-from natxy.results.tester import which_tester
 from natxy.run.events import RunListener
 from natxy.run.experiment import ExperimentRun
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE, make_folder, remove_folder, sole_owner
@@ -139,20 +138,4 @@ def _start_recording(store: RunStore, plan: ResolvedPlan, folder: Path) -> dict[
         # Without a gateway it is the tester that is measured: its earlier self-test says nothing about this run.
         if tester and plan.testbed.has_gateway:
             store.set_self_test(tester, stored(tester))
-        return {experiment.name: _add_experiment(store, experiment) for experiment in plan.experiments}
-
-
-def _add_experiment(store: RunStore, experiment: Experiment) -> int:
-    settings = experiment.model_dump(mode="json", exclude_none=True)
-    return store.add_experiment(
-        name=experiment.name,
-        title=experiment.title,
-        gateway=experiment.gateway.driver,
-        procedure=experiment.procedure.name,
-        family=experiment.family,
-        sweep=experiment.sweep,
-        cell=experiment.cell,
-        settings=settings,
-        unit=experiment.unit,
-        baseline=experiment.baseline,
-    )
+        return {experiment.name: store.add_experiment(experiment) for experiment in plan.experiments}

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from natxy.engine.messages.results import Pacing
 from natxy.errors import PlanError
-from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
 from natxy.results.records import ExperimentRecord, RunRecord, State
-from natxy.results.selftest import Ceiling, PacingError, SelfTest, variant_of
-from natxy.results.tester import Tester
+from natxy.results.selftest import Ceiling, PacingError, SelfTest, Tester, variant_of
 
 
 def self_test_of(run: RunRecord, tester: Tester) -> SelfTest:
@@ -41,12 +39,12 @@ def self_test_of(run: RunRecord, tester: Tester) -> SelfTest:
 
 
 def _ceiling(experiment: ExperimentRecord) -> Ceiling:
-    settings = experiment.settings
+    planned = experiment.planned
     return Ceiling(
-        family=Family(experiment.family),
-        frame_size=settings["frame_size"],
-        variant=variant_of(settings),
-        both_ways=settings["directions"] == Directions.BIDIRECTIONAL,
+        family=planned.family,
+        frame_size=planned.frame_size,
+        variant=variant_of(planned),
+        both_ways=planned.directions == Directions.BIDIRECTIONAL,
         rate_fps=min(experiment.values),
         open=all(repetition.upper_bound is None for repetition in experiment.repetitions),
         repeats=len(experiment.values),

@@ -4,10 +4,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from natxy.plan.model.addresses import IPAddress
 from natxy.plan.model.traffic import Directions
+
+Foreground = Callable[[], AbstractContextManager[None]]
+"""Returns a context; programs started within it have the priority and the cores to be measured with."""
 
 
 @dataclass(frozen=True)

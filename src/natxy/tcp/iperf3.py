@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from natxy.errors import DutError, HostError
 from natxy.plan.model.addresses import IPAddress
 from natxy.plan.model.traffic import Directions
 from natxy.system.process_owner import Owner
-from natxy.tcp.hosts import TcpHosts, TcpTest, Transfer
+from natxy.tcp.hosts import Foreground, TcpHosts, TcpTest, Transfer
 
 CONNECT_TIMEOUT_S: Final = 5
 # A server ends by itself after this time, should natxy be killed.
@@ -69,9 +69,9 @@ class Host:
 
 
 class Iperf3Hosts(TcpHosts):
-    """Runs iperf3 on two hosts. `foreground` gives programs started within it the priority to be measured at."""
+    """Runs iperf3 on two hosts; it starts them within `foreground`."""
 
-    def __init__(self, client: Host, server: Host, foreground: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, client: Host, server: Host, foreground: Foreground) -> None:
         self._client = client
         self._server = server
         self._foreground = foreground

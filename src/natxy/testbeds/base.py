@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +21,7 @@ from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.cores import CoreAssignment
 from natxy.system.interrupts import interrupts_held_back
-from natxy.tcp.hosts import TcpHosts
+from natxy.tcp.hosts import Foreground, TcpHosts
 
 
 class Testbed(ABC):
@@ -74,9 +74,7 @@ class Testbed(ABC):
         """Returns the engine with its ports open for as long as the context lasts; its stderr goes to `log`."""
         raise AssertionError("the plan's checks refuse procedures that need an engine here")
 
-    def hosts(
-        self, addresses: Addresses, foreground: Callable[[], AbstractContextManager[None]]
-    ) -> AbstractContextManager[TcpHosts]:
+    def hosts(self, addresses: Addresses, foreground: Foreground) -> AbstractContextManager[TcpHosts]:
         """Returns hosts with these addresses at the ends of the DUT's links for as long as the context lasts; no
         engine may have its ports open meanwhile. Programs that measure start within `foreground`."""
         raise AssertionError("the plan's checks refuse procedures that need hosts here")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.common import Side
@@ -16,7 +16,7 @@ from natxy.plan.model.addresses import USUAL_MTU
 from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.system.process_owner import Owner
-from natxy.tcp.hosts import TcpHosts
+from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.tcp.iperf3 import Iperf3Hosts
 from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.cabled import CabledTestbed
@@ -74,7 +74,7 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
         return self._ports.deviations()
 
     @contextmanager
-    def hosts(self, addresses: Addresses, foreground: Callable[[], AbstractContextManager[None]]) -> Iterator[TcpHosts]:
+    def hosts(self, addresses: Addresses, foreground: Foreground) -> Iterator[TcpHosts]:
         with host_namespaces(
             self._ports.interfaces,
             LocalTransport(self._machine),

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from natxy.dut import registry
@@ -31,7 +31,7 @@ from natxy.plan.testbeds.lab import LabConfig
 from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
-from natxy.tcp.hosts import TcpHosts
+from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.tcp.iperf3 import Iperf3Hosts
 from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.host_links import host_namespaces
@@ -181,7 +181,7 @@ class NetnsLab(EngineTestbed):
         return sentences
 
     @contextmanager
-    def hosts(self, addresses: Addresses, foreground: Callable[[], AbstractContextManager[None]]) -> Iterator[TcpHosts]:
+    def hosts(self, addresses: Addresses, foreground: Foreground) -> Iterator[TcpHosts]:
         with host_namespaces(
             {side: side.value for side in Side},
             self._tester,

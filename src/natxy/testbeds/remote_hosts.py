@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from ipaddress import ip_interface
 
 from natxy.dut.transport.base import Transport
@@ -15,7 +15,7 @@ from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import USUAL_MTU, IPAddress, LinkAddresses
 from natxy.plan.testbeds.hosts import HostsConfig
 from natxy.plan.testbeds.machines import HostLocation
-from natxy.tcp.hosts import TcpHosts
+from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.tcp.iperf3 import Host, Iperf3Hosts
 from natxy.testbeds.cabled import CabledTestbed
 from natxy.testbeds.host_links import link_addresses, linked_host
@@ -38,7 +38,7 @@ class HostsTestbed(CabledTestbed):
         return {"testbed": "two hosts, cabled to the DUT"} | interfaces
 
     @contextmanager
-    def hosts(self, addresses: Addresses, foreground: Callable[[], AbstractContextManager[None]]) -> Iterator[TcpHosts]:
+    def hosts(self, addresses: Addresses, foreground: Foreground) -> Iterator[TcpHosts]:
         with ExitStack() as stack:
             hosts = {}
             for side, transport in self._transports.items():

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
-from natxy.tcp.hosts import TcpHosts
+from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.tcp.simulated import SimulatedHosts
 from natxy.testbeds.base import Testbed
 
@@ -47,7 +47,7 @@ class SimulatedTestbed(Testbed):
         yield SimulatedEngine(self._dut, self._config.tester_limit)
 
     @contextmanager
-    def hosts(self, addresses: Addresses, foreground: Callable[[], AbstractContextManager[None]]) -> Iterator[TcpHosts]:
+    def hosts(self, addresses: Addresses, foreground: Foreground) -> Iterator[TcpHosts]:
         del addresses, foreground
         yield SimulatedHosts(self._dut)
 

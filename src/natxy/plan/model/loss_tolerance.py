@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -44,8 +43,3 @@ class LossTolerance(PlanModel):
     def label(self) -> str:
         """What stands wherever a rate does that lost frames went with: it is not what the RFCs call by its name."""
         return f" (non-RFC: up to {self.text} loss)" if self.most else ""
-
-
-def loss_tolerance_of(settings: Mapping[str, Any]) -> LossTolerance:
-    """Of an experiment as a run's plan.yaml has it."""
-    return LossTolerance.model_validate(settings.get("loss_tolerance") or 0)

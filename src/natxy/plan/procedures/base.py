@@ -32,7 +32,7 @@ class ProcedureDeclaration(PlanModel):
     step_unit: ClassVar[Unit]
     """The unit of the value that is varied from step to step, such as a search's rate."""
     stateful: ClassVar[bool]
-    """Whether the procedure measures how connections are made or kept; others may run over established connections."""
+    """True if the procedure measures how connections are made or kept; others may run over established connections."""
     takes: ClassVar[frozenset[str]]
     """The fields of an experiment that apply to this procedure, among those that do not apply to all."""
 
@@ -47,13 +47,13 @@ class ProcedureDeclaration(PlanModel):
     rate, which is then reported too."""
 
     reports_mean: ClassVar[bool] = False
-    """Whether the RFC asks for the mean of the repetitions, which is then reported beside their median."""
+    """True if the RFC asks for the mean of the repetitions, which is then reported beside their median."""
 
     takes_mlrsearch: ClassVar[bool] = False
-    """Whether the search may be an MLRsearch; otherwise it is always a binary search."""
+    """True if the search may be an MLRsearch; otherwise it is always a binary search."""
 
     between_hosts: ClassVar[bool] = False
-    """Whether hosts with their own TCP/IP stack replace the tester's ports."""
+    """True if hosts with their own TCP/IP stack replace the tester's ports."""
 
     usual_frame_size: ClassVar[int | None] = None
     """The default frame size in bytes; None selects the smallest size that can hold a test frame."""
@@ -68,7 +68,7 @@ class ProcedureDeclaration(PlanModel):
     """The largest number of flows; None for no limit."""
 
     timed: ClassVar[bool] = True
-    """Whether a trial lasts as long as the timing's `trial`, rather than as long as its frames or connections take."""
+    """True if a trial lasts as long as the timing's `trial`, False if as long as its frames or connections take."""
 
     def with_line_rate(self, line_fps: float) -> Self:
         """Returns a copy with the defaults that follow from the line's theoretical maximum, in frames per second."""
@@ -76,7 +76,7 @@ class ProcedureDeclaration(PlanModel):
 
     @property
     def lacks_maximum_rate(self) -> bool:
-        """Whether the procedure needs a `maximum_rate` that neither the plan nor its line rate gives."""
+        """True if the procedure needs a `maximum_rate` that neither the plan nor its line rate gives."""
         return False
 
     @property
@@ -118,7 +118,7 @@ class MaximumRate(ProcedureDeclaration):
     )
 
     needs_maximum_rate: ClassVar[bool] = True
-    """Whether the procedure cannot do without the rate; otherwise the rate is a limit that may be unknown."""
+    """True if the procedure needs the rate; otherwise the rate is a limit that may be unknown."""
 
     def with_line_rate(self, line_fps: float) -> Self:
         return self if self.maximum_rate is not None else self.model_copy(update={"maximum_rate": line_fps})

@@ -69,10 +69,11 @@ class TestbedModel(PlanModel):
     def dut_core_count(self, usable: Iterable[int], wanted: int) -> int | None:
         """Returns how many cores an experiment's `cores` can give the gateway, at most `wanted` in a lab.
 
-        None: only the DUT knows. 0: the testbed cannot steer frames to cores. Raises PlanError as `assign_cores` does.
+        None: only the DUT behind ssh knows. 0: frames cannot be steered to cores of the gateway's own. Raises PlanError
+        as `assign_cores` does.
         """
         del usable, wanted
-        return 0
+        return None if self.dut_location and self.dut_location.ssh else 0
 
     def problems(self) -> Iterator[Problem]:
         """Yields what is wrong with the settings beyond what the fields' types say."""

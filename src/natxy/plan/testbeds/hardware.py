@@ -44,7 +44,3 @@ class HardwareConfig(TestbedModel):
     def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment:
         del dut_count
         return assign_cores(usable, self.tester_cores, ())
-
-    def dut_core_count(self, usable: Iterable[int], wanted: int) -> int | None:
-        del usable, wanted
-        return self.dut.core_count

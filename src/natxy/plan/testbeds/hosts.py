@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import model_validator
@@ -42,7 +42,3 @@ class HostsConfig(TestbedModel):
     @property
     def remote_hosts(self) -> Mapping[str, HostLocation]:
         return {"left": self.left, "right": self.right}
-
-    def dut_core_count(self, usable: Iterable[int], wanted: int) -> int | None:
-        del usable, wanted
-        return self.dut.core_count

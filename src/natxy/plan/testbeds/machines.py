@@ -74,12 +74,6 @@ class DutLocation(PlanModel):
         """Returns True when the user's commands run on this machine but may control a DUT on another one."""
         return self.ssh is None and self.namespace is None and self.addresses == LinkSetUp.KEEP
 
-    @property
-    def core_count(self) -> int | None:
-        """Returns None behind ssh, where the cores are counted when the DUT is set up, and 0 on this machine: its
-        cores are not the gateway's alone."""
-        return None if self.ssh else 0
-
 
 class HostLocation(PlanModel):
     """A host that is reached by ssh, and its interface on the cable to the DUT."""

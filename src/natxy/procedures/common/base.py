@@ -42,7 +42,7 @@ class Procedure(ABC, Generic[Config]):
 
     declaration: ClassVar[type[ProcedureDeclaration]]
     replayable: ClassVar[bool] = True
-    """Whether the result follows from the trials alone; if not, a repetition that was cut short starts over."""
+    """True if the result follows from the trials alone; if not, a repetition that was cut short starts over."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

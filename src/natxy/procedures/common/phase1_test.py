@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A phase 1 that fails only prepares nothing: whatever was to be measured is neither found nor missed by it."""
+"""A phase 1 that fails does not count as a failure of what is to be measured."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TRIES: Final = 3
 
 
 def cases() -> Iterator[Any]:
-    """Every procedure that has a phase 1 before what it measures, by each search that it can have."""
+    """Yields every procedure that has a phase 1 before its measurement, with each kind of search it can have."""
     for name, declaration in DECLARATIONS.items():
         takes = declaration.takes
         if "phase1_rate" in takes:
@@ -60,7 +60,7 @@ def experiment(folder: Path) -> ExperimentRecord:
 
 
 class Phase1:
-    """A frame is spoilt where `fails(seed)` says so; `seeds` are those of all, `failed` of those with such a frame."""
+    """Spoils a frame of each phase 1 for which `fails(seed)` is true; records all seeds, and the `failed` ones."""
 
     def __init__(self, patch: pytest.MonkeyPatch, fails: Callable[[int], bool]) -> None:
         self.seeds: list[int] = []

@@ -66,18 +66,18 @@ def _axis(sweep: Sweep) -> int:
     numeric = [
         field
         for index, field in enumerate(sweep.fields)
-        if len({place[index] for place in sweep.places}) > 1 and _is_number(sweep, index)
+        if len({place[index] for place in sweep.coordinates}) > 1 and _is_number(sweep, index)
     ]
     chosen = next((field for field in _AXES if field in numeric), (*numeric, sweep.fields[0])[0])
     return sweep.fields.index(chosen)
 
 
 def _is_number(sweep: Sweep, index: int) -> bool:
-    return all(as_number(place[index]) is not None for place in sweep.places)
+    return all(as_number(place[index]) is not None for place in sweep.coordinates)
 
 
 def _rows(sweep: Sweep, index: int, unit: Unit) -> Iterator[Row]:
-    for cell, place in zip(sweep.cells, sweep.places, strict=True):
+    for cell, place in zip(sweep.cells, sweep.coordinates, strict=True):
         summary = cell.statistics
         if summary is None:
             continue
@@ -162,10 +162,10 @@ def _references(sweep: Sweep, index: int, unit: Unit, x: Spec) -> Iterator[Spec]
     if field == "cores":
         alone = [
             cell.statistics.median
-            for cell, place in zip(sweep.cells, sweep.places, strict=True)
+            for cell, place in zip(sweep.cells, sweep.coordinates, strict=True)
             if cell.statistics and place[index] == 1
         ]
-        cores = sorted({as_number(place[index]) or 0 for place in sweep.places})
+        cores = sorted({as_number(place[index]) or 0 for place in sweep.coordinates})
         for median in alone:
             yield from _reference([{"x": n, "y": chart.base(n * median, unit)} for n in cores], "ideal", x)
 
@@ -174,7 +174,7 @@ def _maxima(sweep: Sweep, index: int) -> dict[_Points, list[str]]:
     """By frame size, and the series that have them: another coordinate, such as a size convention, may change what the
     line carries."""
     found: dict[str, list[tuple[float, float]]] = {}
-    for cell, place in zip(sweep.cells, sweep.places, strict=True):
+    for cell, place in zip(sweep.cells, sweep.coordinates, strict=True):
         size, maximum = as_number(place[index]), headlines.theoretical_maximum_fps(cell)
         if size is not None and maximum is not None:
             found.setdefault(_series(place, index), []).append((size, maximum))

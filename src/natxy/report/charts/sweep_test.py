@@ -11,6 +11,7 @@ from natxy.report.charts.still import page_svg
 from natxy.report.charts.sweep import sweep_chart
 from natxy.results.reader import RunReader
 from natxy.results.sweeps import Sweep, sweeps
+from tests.support.sample_runs import replanned
 from tests.support.sample_sweeps import sweeps as sample
 
 
@@ -54,7 +55,7 @@ def test_frame_sizes_stand_against_the_theoretical_maximum(found: dict[str, Swee
 def test_where_what_the_line_carries_differs_each_series_has_its_own_maximum(found: dict[str, Sweep]) -> None:
     sizes = found["sizes"]
     both = [
-        replace(cell, cell={**cell.cell, "line": line}, settings={**cell.settings, "line_rate": rate})
+        replanned(cell, cell={**cell.cell, "line": line}, line_rate=rate)
         for line, rate in (("slow", 1e9), ("fast", 1e10))
         for cell in sizes.cells
     ]
@@ -74,12 +75,12 @@ def test_connections_stand_on_a_logarithmic_axis_and_what_failed_nowhere(found: 
 def test_jumbo_frames_don_t_crowd_the_others(found: dict[str, Sweep]) -> None:
     sizes = found["sizes"]
     assert x(drawn(sizes))["scale"].get("type") is None
-    jumbo = replace(sizes.cells[-1], cell={"frame_size": 9216})
+    jumbo = replanned(sizes.cells[-1], cell={"frame_size": 9216})
     assert x(drawn(replace(sizes, cells=(*sizes.cells, jumbo))))["scale"]["type"] == "log"
 
 
 def test_flows_stand_on_a_logarithmic_axis_too(found: dict[str, Sweep]) -> None:
-    flows = [replace(cell, cell={"flows": cell.cell["connections"]}) for cell in found["many"].cells]
+    flows = [replanned(cell, cell={"flows": cell.cell["connections"]}) for cell in found["many"].cells]
     chart = drawn(replace(found["many"], fields=("flows",), cells=tuple(flows)))
     assert x(chart)["scale"]["type"] == "log"
 
@@ -91,7 +92,7 @@ def test_every_coordinate_stands_on_the_axis_as_it_is(found: dict[str, Sweep]) -
 
 def test_every_frame_size_of_rfc_2544_stands_on_the_axis(found: dict[str, Sweep]) -> None:
     listed = FRAME_SIZE_LISTS["rfc2544"]
-    cells = [replace(found["sizes"].cells[0], cell={"frame_size": size}) for size in listed]
+    cells = [replanned(found["sizes"].cells[0], cell={"frame_size": size}) for size in listed]
     svg = page_svg(drawn(replace(found["sizes"], cells=tuple(cells))))
     assert [size for size in listed if f">{size}<" not in svg] == []
 

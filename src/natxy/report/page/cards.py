@@ -47,7 +47,9 @@ def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
     summary = experiment.statistics
     spread = ""
     if summary is not None:
-        lowest, highest = (wording.statistic(summary, v, experiment.unit) for v in (summary.minimum, summary.maximum))
+        lowest, highest = (
+            wording.bounded(summary.bounded(v), experiment.unit) for v in (summary.minimum, summary.maximum)
+        )
         # The headline may be in another power of ten.
         unit = f" {wording.unit(experiment.unit)}" if experiment.unit == Unit.NS else ""
         spread = "1 repetition" if summary.count == 1 else f"median of {summary.count} ({lowest} to {highest}{unit})"

@@ -35,15 +35,13 @@ from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.selftest import ceilings, pacing
 from natxy.report.tables.table import Table
-from natxy.report.walk import every_trial, host_tests
 from natxy.report.words import headlines, states, wording
 from natxy.report.words.ceilings import self_test_sentence, tester_limits
-from natxy.results.computed import computed
 from natxy.results.gateways import several_kernels
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState
-from natxy.results.sweeps import sweep_groups, sweeps
+from natxy.results.sweeps import computed, sweep_groups, sweeps
 from natxy.system.whole_file import whole_file
 
 REPORT_FILE: Final = "report.html"
@@ -115,7 +113,7 @@ def render(reader: RunReader) -> str:
     )
     environment.filters["coded"] = _coded
     style = resources.files("natxy.report.page").joinpath("templates/report.css").read_text(encoding="utf-8")
-    verdicts = [placed.trial.verdict for placed in every_trial(run)]
+    verdicts = [placed.trial.verdict for placed in run.all_trials]
     compared = list(gateways_charts(run))
     swept = _sweep_results(run)
     chapters = _chapters(run)
@@ -129,9 +127,9 @@ def render(reader: RunReader) -> str:
         started=_moment(run.started_at),
         active_time=None if run.state is RunState.RUNNING else format_duration(run.active_s),
         trial_count=len(verdicts),
-        test_count=host_tests(run),
+        test_count=run.host_test_count,
         invalid_count=verdicts.count(Verdict.INVALID),
-        phase1_count=sum(placed.trial.failed_to_prepare for placed in every_trial(run)),
+        phase1_count=sum(placed.trial.failed_to_prepare for placed in run.all_trials),
         cards=cards(run),
         incomplete=states.incomplete(run),
         gateways=gateways_table(run),

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from natxy.engine.messages.results import StreamResult, Verdict
 from natxy.plan.procedures.figures import BACKGROUND_STREAMS
 from natxy.report.tables.table import Column, Table
-from natxy.report.walk import trials_of
 from natxy.report.words import wording
 from natxy.results.records import ExperimentRecord, RunRecord, TrialKind
 
@@ -30,7 +29,7 @@ def background_tables(run: RunRecord) -> Iterator[Table]:
 
 def _rows(experiment: ExperimentRecord) -> Iterator[tuple[str, ...]]:
     streams: dict[str, list[StreamResult]] = {}
-    for _, _, trial in trials_of(experiment):
+    for _, _, trial in experiment.all_trials:
         if trial.kind == TrialKind.TRAFFIC and trial.verdict != Verdict.INVALID:
             for stream in trial.result.streams:
                 streams.setdefault(stream.name, []).append(stream)

@@ -29,8 +29,8 @@ def capacity_table(experiment: ExperimentRecord) -> Table | None:
         if summary is None or summary.count < found["capacity"].count:
             return wording.ABSENT
         if pick == "median":
-            return summary.shown_median(lambda value: wording.quantity(value, units[name]))
-        return wording.statistic(summary, getattr(summary, pick), units[name])
+            return wording.bounded(summary.bounded_median, units[name])
+        return wording.bounded(summary.bounded(getattr(summary, pick)), units[name])
 
     rows = tuple((label, *(shown(name, pick) for name in _FIGURES)) for label, pick in picks)
     head = (Column(""), *(Column(title, numeric=True) for title in _FIGURES.values()))

@@ -8,6 +8,7 @@ from typing import Final
 
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, wording
+from natxy.results.bounded import Bounded
 from natxy.results.compare import Compared, Comparison, Exceeds, Key, key
 from natxy.results.records import ExperimentRecord
 from natxy.results.sweeps import shared_fields
@@ -85,14 +86,12 @@ def unmatched(comparison: Comparison) -> Iterator[str]:
 
 def _row(compared: Compared, names: Mapping[Key, str]) -> tuple[str, ...]:
     unit, summary = compared.figure.unit, compared.summary
-    median = wording.ABSENT
-    if summary:
-        median = summary.shown_median(lambda value: wording.quantity(value, unit))
+    median = wording.bounded(summary.bounded_median, unit) if summary else wording.ABSENT
     return (
         names[key(compared.experiment)] + headlines.non_rfc(compared.experiment),
         str(compared.run + 1),
         median,
-        compared.shown_spread(lambda value: wording.quantity(value, unit)) or wording.ABSENT,
+        wording.bounded(compared.bounded_spread, unit),
         str(summary.count if summary else 0),
         _difference(compared),
         _verdict(compared),
@@ -109,8 +108,9 @@ def _difference(compared: Compared) -> str:
     if compared.run == 0:
         return ""
     if compared.difference_percent is not None:
-        return f"{compared.bound}{compared.difference_percent:+.1f} %"
+        return Bounded(compared.difference_percent, compared.bound).text(lambda value: f"{value:+.1f} %")
     if compared.difference is not None:
         sign = "" if compared.difference < 0 else "+"
-        return compared.bound + sign + wording.quantity(compared.difference, compared.figure.unit)
+        unit = compared.figure.unit
+        return Bounded(compared.difference, compared.bound).text(lambda value: sign + wording.quantity(value, unit))
     return wording.ABSENT

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from natxy.report.tables.table import Column, Table
-from natxy.report.walk import every_trial
 from natxy.results.records import RunRecord
 
 # The engine's names of kinds; its others are told as they are.
@@ -37,7 +36,7 @@ _WORDS: Final = {
 
 def foreign_frames(run: RunRecord) -> Table:
     total: Counter[tuple[str, str]] = Counter()
-    for _, _, trial in every_trial(run):
+    for _, _, trial in run.all_trials:
         for port in trial.result.ports:
             for kind, frames in port.foreign.items():
                 total[port.side.value, kind] += frames
@@ -48,7 +47,7 @@ def foreign_frames(run: RunRecord) -> Table:
 def corrupt_frames(run: RunRecord) -> Mapping[str, int]:
     """Test frames that arrived with a wrong checksum or length, by the titles of the experiments that met any."""
     total: Counter[str] = Counter()
-    for experiment, _, trial in every_trial(run):
+    for experiment, _, trial in run.all_trials:
         total[experiment.title] += trial.corrupt
     return +total
 

@@ -10,7 +10,6 @@ from natxy.plan.model.units import Unit
 from natxy.plan.procedures import DECLARATIONS
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, states, wording
-from natxy.report.words.narrow import tight
 from natxy.results.gateways import GatewayName, GatewayRow, SideBySide, side_by_side
 from natxy.results.records import ExperimentRecord, RunRecord, State
 from natxy.results.statistics import Summary
@@ -94,9 +93,9 @@ def _headline(experiment: ExperimentRecord, *, narrow: bool) -> str:
 
 def _shown(summary: Summary, unit: str, *, narrow: bool) -> str:
     if not narrow:
-        return summary.shown_median(lambda value: wording.quantity(value, unit))
+        return wording.bounded(summary.bounded_median, unit)
     show: Callable[[float], str] = _milliseconds if unit == Unit.NS else lambda value: wording.short(value, unit)
-    return tight(summary.shown_median(show))
+    return summary.bounded_median.text(show, gap="")
 
 
 def _milliseconds(value_ns: float) -> str:
@@ -105,6 +104,6 @@ def _milliseconds(value_ns: float) -> str:
 
 def _share(experiment: ExperimentRecord, run: RunRecord) -> str:
     """A baseline itself is the whole."""
-    if any(other.baseline_name == experiment.name for other in run.experiments) and experiment.statistics:
+    if any(other.planned.baseline == experiment.name for other in run.experiments) and experiment.statistics:
         return wording.percent(100)
     return headlines.baseline_ratio(experiment) or wording.ABSENT

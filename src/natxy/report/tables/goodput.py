@@ -38,10 +38,11 @@ def goodput_tables(run: RunRecord) -> list[Table]:
 
 
 def _asked(experiment: ExperimentRecord) -> str:
-    directions, flows = experiment.settings["directions"], experiment.settings["flows"]
-    shown = "both directions added" if directions == Directions.BIDIRECTIONAL else directions
-    config = TcpGoodputConfig.model_validate(experiment.settings["procedure"])
-    return f"{shown}, {flows} flow{'s' if flows > 1 else ''}, best of {config.best_of}"
+    planned, procedure = experiment.planned, experiment.declaration
+    assert isinstance(procedure, TcpGoodputConfig)
+    shown = "both directions added" if planned.directions == Directions.BIDIRECTIONAL else planned.directions
+    flows = "1 flow" if planned.flows == 1 else f"{planned.flows} flows"
+    return f"{shown}, {flows}, best of {procedure.best_of}"
 
 
 def _rows(experiments: Sequence[ExperimentRecord], names: Mapping[str, GatewayName]) -> list[_Row]:
@@ -69,7 +70,7 @@ def _table(title: str, rows: Sequence[_Row], cell: _Cell) -> Table:
 
 def _goodput(experiment: ExperimentRecord) -> str | None:
     assert experiment.statistics is not None
-    return wording.statistic(experiment.statistics, experiment.statistics.median, Unit.BPS)
+    return wording.bounded(experiment.statistics.bounded(experiment.statistics.median), Unit.BPS)
 
 
 def _range(experiment: ExperimentRecord) -> str | None:

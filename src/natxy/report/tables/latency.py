@@ -19,7 +19,7 @@ _TITLE: Final = "Typical (TL) and worst case latency (WCL), medians, ms"
 def latency_tables(run: RunRecord) -> Iterator[Table]:
     """One, or none where no latency was measured."""
     measured = [experiment for experiment in run.experiments if _has_both(experiment)]
-    directions = {experiment.settings.get("directions") for experiment in measured}
+    directions = {experiment.planned.directions for experiment in measured}
     streams = [stream for stream in STREAMS if directions - {*STREAMS} or stream in directions]
     titles = (f"{short} {stream}" for stream in streams for short in _FIGURES.values())
     rows = tuple((experiment.title, *_cells(experiment, streams)) for experiment in measured)
@@ -32,10 +32,16 @@ def latency_lines(experiment: ExperimentRecord) -> tuple[str, ...]:
     lines = []
     for stream in STREAMS:
         found = {short: experiment.figure_statistics.get(f"{name}_{stream}") for name, short in _FIGURES.items()}
-        told = [f"{short} {s.shown_median(lambda v: format_quantity(v, Unit.NS))}" for short, s in found.items() if s]
+        told = [
+            f"{short} {s.bounded_median.text(lambda v: format_quantity(v, Unit.NS))}" for short, s in found.items() if s
+        ]
         if _has_both(experiment) and told:
             lines.append(f"{stream}: {', '.join(told)}")
     return tuple(lines)
+
+
+def _in_unit(value_ns: float) -> str:
+    return format_quantity(value_ns, Unit.NS)
 
 
 def _has_both(experiment: ExperimentRecord) -> bool:
@@ -46,4 +52,4 @@ def _cells(experiment: ExperimentRecord, streams: Sequence[str]) -> Iterator[str
     for stream in streams:
         for name in _FIGURES:
             summary = experiment.figure_statistics.get(f"{name}_{stream}")
-            yield summary.shown_median(lambda v: wording.quantity(v, Unit.NS)) if summary else wording.ABSENT
+            yield wording.bounded(summary.bounded_median, Unit.NS) if summary else wording.ABSENT

@@ -15,7 +15,6 @@ from natxy.report.tables.goodput import goodput_tables
 from natxy.report.tables.latency import latency_tables
 from natxy.report.tables.statistics_rows import MEDIAN, aggregate_rows, further_rows, percentiles_note, statistics_rows
 from natxy.report.tables.table import Column, Table
-from natxy.report.walk import every_trial, trials_of
 from natxy.report.words import headlines, narrow, states, wording
 from natxy.report.words.conditions import conditions
 from natxy.results.records import ExperimentRecord, RunRecord, State
@@ -49,7 +48,7 @@ def undecided_trials(run: RunRecord) -> Table:
             experiment.name, str(repetition.number), str(trial.number), str(trial.attempt), trial.kind.value,
             wording.number(trial.rate_fps), trial.cause.value, trial.reason,
         )
-        for experiment, repetition, trial in every_trial(run)
+        for experiment, repetition, trial in run.all_trials
         if trial.verdict is Verdict.INVALID or trial.failed_to_prepare
     )  # fmt: skip
     return Table("Trials that decided nothing", tuple(Column(title, title in numeric) for title in columns), rows)
@@ -64,7 +63,7 @@ def trials(experiment: ExperimentRecord) -> Table:
             wording.number(trial.rate_fps), format_duration(trial.duration_s), f"{trial.sent:,}",
             f"{trial.received:,}", f"{trial.lost:,}", trial.verdict.value, trial.reason,
         )
-        for _, repetition, trial in trials_of(experiment)
+        for _, repetition, trial in experiment.all_trials
     )  # fmt: skip
     return Table("Every trial", tuple(Column(title, title in numeric) for title in columns), rows)
 
@@ -107,7 +106,7 @@ def _overview(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
         (
             name + ("" if experiment.state is State.DONE else f" ({states.state(experiment)})"),
             *shown(experiment),
-            narrow.tight(headlines.baseline_ratio(experiment)),
+            headlines.baseline_ratio(experiment, gap=""),
         )
         for name, experiment in zip(_short_titles(experiments), experiments, strict=True)
     )

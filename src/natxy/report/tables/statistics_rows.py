@@ -64,7 +64,7 @@ def further_rows(experiments: Sequence[ExperimentRecord], *, extremes: bool = Fa
         picks += [(label.lower(), pick) for label, pick in _EXTREMES]
     for figure in dict.fromkeys(figure for experiment in experiments for figure in experiment.declaration.figures[1:]):
         summaries = [experiment.figure_statistics.get(figure.name) for experiment in experiments]
-        sent = [e for e in experiments if applies(figure, e.settings.get("directions"))]
+        sent = [e for e in experiments if applies(figure, e.planned.directions)]
         if not any(figure.name in repetition.figures for e in sent for repetition in e.repetitions):
             continue
         for label, pick in picks:
@@ -83,19 +83,20 @@ def _statistic(summary: Summary | None, pick: _Pick, unit: str) -> str:
     if summary is None:
         return wording.ABSENT
     if pick is _MEDIAN[1]:
-        return summary.shown_median(lambda value: wording.quantity(value, unit))
+        return wording.bounded(summary.bounded_median, unit)
     if pick is _MEAN[1]:
-        return summary.shown_mean(lambda value: wording.quantity(value, unit)) or wording.ABSENT
-    return wording.statistic(summary, pick(summary), unit)
+        return wording.bounded(summary.bounded_mean, unit)
+    return wording.bounded(summary.bounded(pick(summary)), unit)
 
 
 def _deviation(experiment: ExperimentRecord) -> str:
-    summary = experiment.statistics
-    shown = summary and summary.shown_deviation(lambda value: wording.quantity(value, experiment.unit))
-    return shown or wording.ABSENT
+    deviation = experiment.statistics.exact_deviation if experiment.statistics else None
+    return wording.ABSENT if deviation is None else wording.quantity(deviation, experiment.unit)
 
 
 def _median(experiment: ExperimentRecord, directions: int) -> str:
     if experiment.statistics is None:
         return wording.ABSENT
-    return experiment.statistics.shown_median(lambda value: wording.quantity(directions * value, experiment.unit))
+    return experiment.statistics.bounded_median.text(
+        lambda value: wording.quantity(directions * value, experiment.unit)
+    )

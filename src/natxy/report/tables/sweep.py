@@ -18,9 +18,8 @@ from natxy.report.tables.statistics_rows import (
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, narrow, states, wording
 from natxy.report.words.conditions import conditions
-from natxy.results.computed import Computed, computed
 from natxy.results.records import ExperimentRecord, RunRecord, State
-from natxy.results.sweeps import Sweep, SweepGroup, sweep_groups
+from natxy.results.sweeps import Computed, Sweep, SweepGroup, computed, sweep_groups
 
 # Of these few, minimum and maximum are shown too, as for the times of a tear-down.
 _FEW_FIGURES: Final = 3
@@ -31,18 +30,18 @@ _CONDITIONS: Final = {
     "directions": "Directions", "connections": "Sessions (connections)", "ports.source": "Source ports",
     "ports.destination": "Destination ports", "alpha": "Validation rate",
 }  # fmt: skip
-_COMPUTED: Final[tuple[tuple[str, Callable[[Computed], str]], ...]] = (
-    ("Relative scale-up", lambda c: wording.scale_up(c.relative_scale_up)),
-    ("Relative performance", lambda c: wording.ratio(c.relative_performance)),
-    ("Degradation", lambda c: wording.ratio(c.degradation)),
-    ("Throughput ratio (to the baseline)", lambda c: wording.ratio(c.throughput_ratio)),
+_COMPUTED: Final[tuple[tuple[str, Callable[[Computed, str], str]], ...]] = (
+    ("Relative scale-up", lambda c, gap: wording.scale_up(c.relative_scale_up, gap)),
+    ("Relative performance", lambda c, gap: wording.ratio(c.relative_performance, gap)),
+    ("Degradation", lambda c, gap: wording.ratio(c.degradation, gap)),
+    ("Throughput ratio (to the baseline)", lambda c, gap: wording.ratio(c.throughput_ratio, gap)),
 )
 _NARROW_COMPUTED: Final = ("scale-up", "rel.", "degr.", "base")
-_TABLE_SIZES: Final[tuple[tuple[str, Callable[[Computed], str]], ...]] = (
-    ("Connection tracking table size", lambda c: wording.number(c.table_size)),
-    ("Hash table size", lambda c: wording.number(c.hash_size)),
-    ("Connections / table size", lambda c: wording.share(c.connections_per_table_entry)),
-    ("Connections / hash table size", lambda c: wording.share(c.connections_per_hash_bucket)),
+_TABLE_SIZES: Final[tuple[tuple[str, Callable[[Computed, str], str]], ...]] = (
+    ("Connection tracking table size", lambda c, _: wording.number(c.table_size)),
+    ("Hash table size", lambda c, _: wording.number(c.hash_size)),
+    ("Connections / table size", lambda c, _: wording.share(c.connections_per_table_entry)),
+    ("Connections / hash table size", lambda c, _: wording.share(c.connections_per_hash_bucket)),
 )
 
 
@@ -74,12 +73,12 @@ def tables(group: SweepGroup, columns: Mapping[int, Computed]) -> tuple[Table, T
     note = _ratios_note(cells, columns)
     table = Table(title, head, tuple(others), medians, percentiles_note(cells)).with_note(note)
     common = Table(f"{title}: the same in all of them", (Column(""), Column("Value", numeric=True)), tuple(same))
-    return table.transposed() if group.sweeps[0].stands_in_rows else table, common
+    return table.transposed() if group.sweeps[0].has_cells_in_rows else table, common
 
 
 def _coordinates(group: SweepGroup) -> Iterator[Row]:
     for index, field in enumerate(group.fields):
-        yield (wording.field(field), *(wording.coordinate(place[index]) for place in group.places))
+        yield (wording.field(field), *(wording.coordinate(place[index]) for place in group.coordinates))
 
 
 def _conditions(group: SweepGroup) -> tuple[list[Row], list[tuple[str, str]]]:
@@ -131,10 +130,10 @@ def _found(sweep: Sweep, columns: Mapping[int, Computed]) -> Iterator[Row]:
     yield from _shown(_COMPUTED, [columns[cell.id] for cell in cells])
 
 
-def _shown(rows: Sequence[tuple[str, Callable[[Computed], str]]], own: Sequence[Computed]) -> Iterator[Row]:
+def _shown(rows: Sequence[tuple[str, Callable[[Computed, str], str]]], own: Sequence[Computed]) -> Iterator[Row]:
     """Without those that apply to no cell."""
     for label, show in rows:
-        cells = [show(each) for each in own]
+        cells = [show(each, " ") for each in own]
         if set(cells) != {wording.ABSENT}:
             yield (label, *cells)
 
@@ -149,7 +148,7 @@ def _overview(sweep: Sweep, columns: Mapping[int, Computed]) -> Table:
     shown = [
         (title, cells)
         for title, (_, show) in zip(_NARROW_COMPUTED, _COMPUTED, strict=True)
-        if set(cells := [narrow.tight(show(columns[cell.id])) for cell in sweep.cells]) != {wording.ABSENT}
+        if set(cells := [show(columns[cell.id], "") for cell in sweep.cells]) != {wording.ABSENT}
     ]
     head = (
         *(Column(wording.field(field), numeric=True) for field in sweep.fields),
@@ -161,7 +160,7 @@ def _overview(sweep: Sweep, columns: Mapping[int, Computed]) -> Table:
             *narrow.spread(cell),
             *(cells[index] for _, cells in shown),
         )
-        for index, (cell, place) in enumerate(zip(sweep.cells, sweep.places, strict=True))
+        for index, (cell, place) in enumerate(zip(sweep.cells, sweep.coordinates, strict=True))
     )
     title = f"{sweep.title}: {headlines.kind(sweep.cells[0])}"
     return Table(title, head, rows, note=_ratios_note(sweep.cells, columns))

@@ -12,7 +12,6 @@ from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.latency import latency_tables
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.table import to_rich
-from natxy.report.walk import every_trial, host_tests
 from natxy.report.words import states
 from natxy.report.words.ceilings import self_test_sentence, tester_limits
 from natxy.results.gateways import several_kernels
@@ -55,14 +54,14 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
 
 
 def count(run: RunRecord) -> str:
-    trials = [placed.trial for placed in every_trial(run)]
+    trials = [placed.trial for placed in run.all_trials]
     invalid = sum(trial.verdict is Verdict.INVALID for trial in trials)
     unprepared = sum(trial.failed_to_prepare for trial in trials)
     repeated = (
         f", {invalid} of them invalid (the tester fell short) and never counted against a gateway" if invalid else ""
     )
     repeated += f", {unprepared} decided nothing because phase 1 failed" if unprepared else ""
-    tests = host_tests(run)
+    tests = run.host_test_count
     counted = [f"{len(trials)} trials{repeated}"] if trials or not tests else []
     counted += [f"{tests} tests between hosts"] if tests else []
     return f"{'; '.join(counted)}. Seed {run.seed}."

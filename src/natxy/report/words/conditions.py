@@ -1,91 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an experiment was measured with, in the words of the RFCs."""
+"""States what an experiment was measured with, in the words of the RFCs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import Hosts
 from natxy.plan.model.addresses import LinkAddresses
-from natxy.plan.model.background import Background
-from natxy.plan.model.loss_tolerance import loss_tolerance_of
-from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Order, SizeConvention, TranslationKind
-from natxy.plan.model.traffic import PortRange
-from natxy.plan.model.units import Unit, format_duration, format_quantity, format_rate
+from natxy.plan.model.search import Search
+from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family, Order, SizeConvention
+from natxy.plan.model.traffic import Directions, Orders, PortRange
+from natxy.plan.model.units import Percent, Unit, format_duration, format_quantity, format_rate
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.report.words import headlines, wording
 from natxy.results.records import ExperimentRecord, TrialKind
 
 _DIRECTIONS: Final = {
-    "bidirectional": "bidirectional, equal rates",
-    "forward": "one: initiator to responder",
-    "reverse": "one: responder to initiator",
+    Directions.BIDIRECTIONAL: "bidirectional, equal rates",
+    Directions.FORWARD: "one: initiator to responder",
+    Directions.REVERSE: "one: responder to initiator",
 }
 
 
 def conditions(experiment: ExperimentRecord) -> dict[str, str]:
-    """What RFC 9693 §4.10 and RFC 2544 §26.1 ask a table of results to state; what does not apply is absent."""
-    settings = experiment.settings
-    addresses, ports, search = settings["addresses"], settings["ports"], settings.get("search")
-    connections, alpha = settings.get("connections"), settings.get("alpha")
-    enumerated = connections is not None or experiment.declaration.stateful
-    tuples = _orders(settings["orders"], enumerated=enumerated)
-    between_hosts = experiment.declaration.between_hosts
-    trial = format_duration(_procedure(experiment).traffic_s(settings["timing"]["trial"]))
-    return {
+    """Returns what RFC 9693 §4.10 and RFC 2544 §26.1 ask a table of results to state, by label.
+
+    Conditions that do not apply have the value `wording.ABSENT`.
+    """
+    planned, declaration = experiment.planned, experiment.declaration
+    stated = {
         "Gateway": experiment.gateway,
-        "Gateway's cores": wording.number(settings.get("cores")),
-        "IP version": _ip_version(experiment),
-        "Frame size, FCS counted": _frame_size(settings),
+        "Gateway's cores": wording.number(planned.cores),
+        "IP version": _ip_version(planned),
+        "Frame size, FCS counted": _frame_size(planned),
         "Theoretical maximum": _theoretical_maximum(experiment),
-        "TTL or hop limit": wording.ABSENT if between_hosts else _ttl(settings),
-        "Directions": _directions(experiment),
-        "Flows": wording.number(settings.get("flows")),
-        "Sessions (connections)": wording.number(connections),
-        "Source addresses": _addresses(addresses, "left"),
-        "Destination addresses": _addresses(addresses, "right"),
-        "Source ports": wording.ABSENT if between_hosts else _ports(ports["source"]),
-        "Destination ports": _ports(ports["destination"]),
-        "Four-tuples": wording.ABSENT if between_hosts else tuples,
+        "TTL or hop limit": f"{planned.ttl}, DF set" if planned.dont_fragment else str(planned.ttl),
+        "Directions": _directions(planned),
+        "Flows": wording.number(planned.flows),
+        "Sessions (connections)": wording.number(planned.connections),
+        "Source addresses": _addresses(planned.addresses.left_hosts, planned.addresses.left),
+        "Destination addresses": _addresses(planned.addresses.right_hosts, planned.addresses.right),
+        "Source ports": _ports(planned.ports.source),
+        "Destination ports": _ports(planned.ports.destination),
+        "Four-tuples": _orders(planned.orders, enumerated=planned.uses_connections),
         "Phase 1 rate": _known_rate(experiment, "phase1_rate", Unit.CPS),
-        experiment.declaration.rate_title: _known_rate(experiment, "rate", Unit.FPS),
+        declaration.rate_title: _known_rate(experiment, "rate", Unit.FPS),
         "Rate sent": _rate_sent(experiment),
-        "Validation rate": wording.ABSENT if alpha is None else f"α = {alpha:g} of the rate",
-        # Of a test between hosts it stands among the procedure's own settings.
-        "Duration of a trial's traffic": wording.ABSENT
-        if between_hosts
-        else "one frame a connection"
-        if experiment.declaration.stateful
-        else trial,
-        "Rates searched": _searched(experiment, search) if search else wording.ABSENT,
-        "Background traffic": _background(settings),
-        "Loss tolerated (non-RFC)": _loss(settings),
-        "Search": _mlrsearch(settings, search) if search and search.get("kind") == "mlrsearch" else wording.ABSENT,
-        "Error of the search": _step(search["error"], experiment) if search else wording.ABSENT,
-        **_own_settings(experiment),
-        **experiment.declaration.stated,
+        "Validation rate": wording.ABSENT if planned.alpha is None else f"α = {planned.alpha:g} of the rate",
+        "Duration of a trial's traffic": _trial_duration(planned),
+        "Rates searched": _searched(planned.search, declaration.step_unit),
+        "Background traffic": _background(planned),
+        "Loss tolerated (non-RFC)": _loss(planned),
+        "Search": _mlrsearch(planned),
+        "Error of the search": _error(planned.search, declaration.step_unit),
+        **_own_settings(declaration),
+        **declaration.stated,
     }
+    return stated | dict.fromkeys(_NOT_BETWEEN_HOSTS, wording.ABSENT) if declaration.between_hosts else stated
 
 
-def _directions(experiment: ExperimentRecord) -> str:
-    declaration = experiment.declaration
-    planned = experiment.settings["directions"] if "directions" in declaration.takes else "forward"
-    return "both at once" if declaration.between_hosts and planned == "bidirectional" else _DIRECTIONS[planned]
+# The hosts' own TCP chooses these; the duration is among the procedure's own settings.
+_NOT_BETWEEN_HOSTS: Final = ("TTL or hop limit", "Source ports", "Four-tuples", "Duration of a trial's traffic")
 
 
-def _procedure(experiment: ExperimentRecord) -> ProcedureDeclaration:
-    """With its own settings, as the plan has it."""
-    planned = experiment.settings["procedure"]
-    return experiment.declaration.model_validate({"name": planned} if isinstance(planned, str) else planned)
+def _directions(planned: Experiment) -> str:
+    directions = planned.directions or Directions.FORWARD
+    both_at_once = planned.procedure.between_hosts and directions == Directions.BIDIRECTIONAL
+    return "both at once" if both_at_once else _DIRECTIONS[directions]
 
 
-def _own_settings(experiment: ExperimentRecord) -> dict[str, str]:
-    """What only this procedure takes, under the plan's names."""
-    planned = experiment.settings["procedure"]
-    own = {} if isinstance(planned, str) else {name: value for name, value in planned.items() if name != "name"}
+def _trial_duration(planned: Experiment) -> str:
+    return "one frame a connection" if planned.procedure.stateful else format_duration(planned.traffic_s)
+
+
+def _own_settings(procedure: ProcedureDeclaration) -> dict[str, str]:
+    """Returns the settings that only this procedure takes, under the plan's names."""
+    own = procedure.model_dump(mode="json", exclude_none=True, exclude={"name"})
+    known = type(procedure).model_fields
     return {
-        name.replace("_", " ").capitalize(): _in_unit(value, experiment.declaration.unit_of(name))
+        name.replace("_", " ").capitalize(): _in_unit(value, procedure.unit_of(name) if name in known else None)
         for name, value in own.items()
     }
 
@@ -96,58 +90,50 @@ def _in_unit(value: object, unit: Unit | None) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _ip_version(experiment: ExperimentRecord) -> str:
-    translation = experiment.settings.get("translation")
-    if not translation:
-        return _shown_family(experiment.family)
-    kind = TranslationKind(translation["kind"])
-    left, right = map(_shown_family, kind.families)
-    return f"{left} on the left, {right} on the right ({kind.upper()}, prefix {translation['prefix']})"
+def _ip_version(planned: Experiment) -> str:
+    if planned.translation is None:
+        return _family(planned.family)
+    left, right = map(_family, planned.families)
+    kind, prefix = planned.translation.kind.upper(), planned.translation.prefix
+    return f"{left} on the left, {right} on the right ({kind}, prefix {prefix})"
 
 
-def _shown_family(family: str) -> str:
+def _family(family: Family) -> str:
     return family.replace("ipv", "IPv")
 
 
-def _frame_size(settings: Mapping[str, Any]) -> str:
-    """With the convention where a translation changes it."""
-    size = f"{settings['frame_size']} bytes"
-    if not settings.get("translation"):
+def _frame_size(planned: Experiment) -> str:
+    """Adds the size convention where a translation changes the size."""
+    size = f"{planned.frame_size} bytes"
+    if planned.translation is None:
         return size
-    if settings["size_convention"] == SizeConvention.NOMINAL:
+    if planned.size_convention == SizeConvention.NOMINAL:
         return f"{size} sent from both sides (nominal)"
-    return f"{size} in IPv6, {settings['frame_size'] - IP_HEADER_DIFFERENCE_BYTES} bytes in IPv4 (paired)"
+    return f"{size} in IPv6, {planned.frame_size - IP_HEADER_DIFFERENCE_BYTES} bytes in IPv4 (paired)"
 
 
 def _theoretical_maximum(experiment: ExperimentRecord) -> str:
-    maximum_fps = headlines.theoretical_maximum_fps(experiment)
-    if maximum_fps is None:
+    maximum_fps, line_rate = headlines.theoretical_maximum_fps(experiment), experiment.planned.line_rate
+    if maximum_fps is None or line_rate is None:
         return wording.ABSENT
-    line = format_rate(experiment.settings["line_rate"], "bit/s")
-    return f"{wording.number(maximum_fps)} frames/s per direction at {line}"
+    return f"{wording.number(maximum_fps)} frames/s per direction at {format_rate(line_rate, 'bit/s')}"
 
 
-def _ttl(settings: Mapping[str, Any]) -> str:
-    return f"{settings['ttl']}, DF set" if settings["dont_fragment"] else str(settings["ttl"])
-
-
-def _addresses(addresses: Mapping[str, Any], side: str) -> str:
-    hosts = Hosts.model_validate(addresses[f"{side}_hosts"])
+def _addresses(hosts: Hosts, link: LinkAddresses) -> str:
     if hosts.size == 1:
         return f"1 ({hosts.first})"
-    networks = len(LinkAddresses.model_validate(addresses[side]).networks_behind)
+    networks = len(link.networks_behind)
     where = f", {networks:,} networks" if networks > 1 else ""
     listed = f", a list of {len(hosts.ranges):,}" if len(hosts.ranges) > 1 else ""
     return f"{hosts.size:,} ({hosts.first} – {hosts.last}{listed}{where})"
 
 
-def _ports(ports: Mapping[str, Any]) -> str:
-    span = PortRange.model_validate(ports)
-    return f"{span.size:,} ({span.min}–{span.max})" if span.size > 1 else f"1 ({span.min})"
+def _ports(ports: PortRange) -> str:
+    return f"{ports.size:,} ({ports.min}–{ports.max})" if ports.size > 1 else f"1 ({ports.min})"
 
 
-def _orders(orders: Mapping[str, str], *, enumerated: bool) -> str:
-    own = {field: order for field, order in orders.items() if enumerated or field != "state_table"}
+def _orders(orders: Orders, *, enumerated: bool) -> str:
+    own = orders.model_dump(mode="json", exclude=None if enumerated else {"state_table"})
     if not enumerated and set(own.values()) == {Order.PSEUDORANDOM}:
         return "picked at random (RFC 4814)"
     taken = "each once" if enumerated else "each field on its own"
@@ -157,23 +143,24 @@ def _orders(orders: Mapping[str, str], *, enumerated: bool) -> str:
 
 
 def _known_rate(experiment: ExperimentRecord, field: str, measured: Unit) -> str:
-    """With the result that it is a share of, which may be only a bound."""
-    planned = experiment.settings.get(field)
-    if not planned:
+    """Names the result that the rate is a share of, and its bound where that result is only one."""
+    known = experiment.planned.known_rates.get(field)
+    if known is None:
         return wording.ABSENT
-    if planned.get("rate") is not None:
-        return format_rate(planned["rate"], measured)
-    share = f"{planned['percent']:g} % of {planned['experiment']}"
+    if known.rate is not None:
+        return format_rate(known.rate, measured)
+    assert known.percent is not None  # KnownRate has either form
+    share = f"{known.percent:g} % of {known.experiment}"
     source = experiment.rate_sources.get(field)
     if source is None or source.statistics is None:
         return share
-    rate = format_rate(source.statistics.median * planned["percent"] / 100, measured)
+    rate = format_rate(source.statistics.median * known.percent / 100, measured)
     bound = f", which is {headlines.headline(source)}" if source.is_only_a_lower_bound else ""
     return f"{rate} ({share}{bound})"
 
 
 def _rate_sent(experiment: ExperimentRecord) -> str:
-    """Absent where it is the experiment's `rate`."""
+    """Returns the rate of the trials where the experiment's `rate` is not that of its trials."""
     if experiment.declaration.rate_title == ProcedureDeclaration.rate_title:
         return wording.ABSENT
     trials = (trial for repetition in experiment.repetitions for trial in repetition.trials)
@@ -182,37 +169,41 @@ def _rate_sent(experiment: ExperimentRecord) -> str:
     )
 
 
-def _background(settings: Mapping[str, Any]) -> str:
-    given = settings.get("background")
-    if not given:
+def _background(planned: Experiment) -> str:
+    background = planned.background
+    if background is None:
         return wording.ABSENT
-    background = Background.model_validate(given)
     few, of = background.turns
     taken = f", {few} of every {of} frames" if few else ""
     return f"{100 * background.share:.10g} % native IPv6{taken}, {background.frame_size} bytes"
 
 
-def _loss(settings: Mapping[str, Any]) -> str:
-    tolerance = loss_tolerance_of(settings)
-    return tolerance.text if tolerance.most else wording.ABSENT
+def _loss(planned: Experiment) -> str:
+    tolerance = planned.loss_tolerance
+    return tolerance.text if tolerance and tolerance.most else wording.ABSENT
 
 
-def _mlrsearch(settings: Mapping[str, Any], search: Mapping[str, Any]) -> str:
-    """With every attribute of its goal (RFC 9971 §4)."""
-    goal = search.get("goal")
-    loss_ratio = f"MLRsearch, goal loss ratio {loss_tolerance_of(settings).most:g}"
-    if not goal:
+def _mlrsearch(planned: Experiment) -> str:
+    """States every attribute of an MLRsearch's goal (RFC 9971 §4)."""
+    if planned.search is None or planned.search.kind != "mlrsearch":
+        return wording.ABSENT
+    goal = planned.search.goal
+    loss_ratio = f"MLRsearch, goal loss ratio {planned.loss_tolerance.most if planned.loss_tolerance else 0:g}"
+    if goal is None:
         return f"{loss_ratio}, one trial a rate"
-    durations = (format_duration(goal[name]) for name in ("initial_trial", "final_trial", "duration_sum"))
-    initial, final, total = durations
-    return f"{loss_ratio}, goal exceed ratio {goal['exceed_ratio']:g}, trials of {initial} to {final}, {total} a rate"
+    initial, final, total = map(format_duration, (goal.initial_trial, goal.final_trial, goal.duration_sum))
+    return f"{loss_ratio}, goal exceed ratio {goal.exceed_ratio:g}, trials of {initial} to {final}, {total} a rate"
 
 
-def _searched(experiment: ExperimentRecord, search: Mapping[str, Any]) -> str:
-    return f"{_step(search['min_rate'], experiment)} to {_step(search['max_rate'], experiment)}"
+def _searched(search: Search | None, unit: Unit) -> str:
+    if search is None:
+        return wording.ABSENT
+    return f"{format_quantity(search.min_rate, unit)} to {format_quantity(search.max_rate, unit)}"
 
 
-def _step(value: float | str, experiment: ExperimentRecord) -> str:
-    if isinstance(value, str):
-        return f"{value.removesuffix('%')} %"
-    return format_quantity(value, experiment.declaration.step_unit)
+def _error(search: Search | None, unit: Unit) -> str:
+    if search is None:
+        return wording.ABSENT
+    if isinstance(search.error, Percent):
+        return f"{search.error.value:g} %"
+    return format_quantity(search.error, unit)

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from natxy.plan.model.line import LineTraffic
-from natxy.plan.model.loss_tolerance import loss_tolerance_of
+from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Unit, format_quantity, format_rate
 from natxy.report.words import wording
 from natxy.results.records import ExperimentRecord
@@ -20,7 +19,8 @@ def kind(experiment: ExperimentRecord) -> str:
 
 def non_rfc(experiment: ExperimentRecord) -> str:
     """Empty where no loss was tolerated."""
-    return loss_tolerance_of(experiment.settings).label
+    tolerance = experiment.planned.loss_tolerance
+    return tolerance.label if tolerance else ""
 
 
 def per_direction(experiment: ExperimentRecord) -> bool:
@@ -29,14 +29,14 @@ def per_direction(experiment: ExperimentRecord) -> bool:
 
 
 def directions(experiment: ExperimentRecord) -> int:
-    return 2 if experiment.settings.get("directions") == "bidirectional" else 1
+    return 2 if experiment.planned.directions == Directions.BIDIRECTIONAL else 1
 
 
 def theoretical_maximum_fps(experiment: ExperimentRecord) -> float | None:
     """Of one direction; None where the plan gives no line rate, or the experiment's rates aren't frames'."""
     if experiment.declaration.step_unit != Unit.FPS:
         return None
-    return LineTraffic.model_validate(experiment.settings).maximum_fps
+    return experiment.planned.maximum_fps
 
 
 def share_of_maximum(experiment: ExperimentRecord) -> str:
@@ -44,13 +44,13 @@ def share_of_maximum(experiment: ExperimentRecord) -> str:
     maximum_fps = theoretical_maximum_fps(experiment)
     if maximum_fps is None or experiment.statistics is None or experiment.unit != Unit.FPS:
         return wording.ABSENT
-    return experiment.statistics.shown_median(lambda rate_fps: wording.percent(100 * rate_fps / maximum_fps, 2))
+    return experiment.statistics.bounded_median.text(lambda rate_fps: wording.percent(100 * rate_fps / maximum_fps, 2))
 
 
 def headline(experiment: ExperimentRecord) -> str:
     if experiment.statistics is None:
         return wording.ABSENT
-    return experiment.statistics.shown_median(lambda value: format_quantity(value, experiment.unit))
+    return experiment.statistics.bounded_median.text(lambda value: format_quantity(value, experiment.unit))
 
 
 def rate_kind(experiment: ExperimentRecord) -> str:
@@ -67,13 +67,13 @@ def _counted(experiment: ExperimentRecord) -> str:
         return "in one direction"
     if experiment.statistics is None:
         return "per direction"
-    aggregate = experiment.statistics.shown_median(lambda value: format_rate(2 * value, "fps"))
+    aggregate = experiment.statistics.bounded_median.text(lambda value: format_rate(2 * value, "fps"))
     return f"per direction · {aggregate} aggregate"
 
 
-def baseline_ratio(experiment: ExperimentRecord) -> str:
+def baseline_ratio(experiment: ExperimentRecord, gap: str = " ") -> str:
     """Empty without a baseline."""
-    return "" if experiment.baseline is None else wording.ratio(experiment.baseline_ratio)
+    return "" if experiment.baseline is None else wording.ratio(experiment.baseline_ratio, gap)
 
 
 def ratios_note(experiments: Iterable[ExperimentRecord]) -> str:

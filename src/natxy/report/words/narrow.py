@@ -6,15 +6,11 @@ from __future__ import annotations
 from typing import Final
 
 from natxy.report.words import states, wording
+from natxy.results.bounded import Bounded
 from natxy.results.records import ExperimentRecord
 
 STATISTICS: Final = ("Median", "p1", "p99", "Min", "Max", "Disp.", "N")
 SPREAD: Final = ("Median", "Min", "Max", "Disp.", "N")
-
-
-def tight(cell: str) -> str:
-    """A bound close to its number."""
-    return cell[0] + cell[2:] if cell.startswith(("≥ ", "≤ ", "< ", "> ")) else cell
 
 
 def statistics(experiment: ExperimentRecord) -> tuple[str, ...]:
@@ -23,10 +19,8 @@ def statistics(experiment: ExperimentRecord) -> tuple[str, ...]:
     summary = experiment.statistics
     if summary is None:
         return (median, wording.ABSENT, wording.ABSENT, *others)
-    percentiles = (
-        summary.shown(value, lambda v: wording.short(v, experiment.unit)) for value in (summary.p1, summary.p99)
-    )
-    return (median, *map(tight, percentiles), *others)
+    percentiles = (_short(summary.bounded(value), experiment.unit) for value in (summary.p1, summary.p99))
+    return (median, *percentiles, *others)
 
 
 def spread(experiment: ExperimentRecord) -> tuple[str, ...]:
@@ -34,10 +28,10 @@ def spread(experiment: ExperimentRecord) -> tuple[str, ...]:
     summary = experiment.statistics
     shown = [wording.ABSENT] * 4
     if summary is not None:
+        values = (summary.bounded_median, summary.bounded(summary.minimum), summary.bounded(summary.maximum))
+        shown = [*(_short(value, experiment.unit) for value in values), wording.dispersion(summary, gap="")]
+    return (*shown, states.repetitions(experiment))
 
-        def abbreviated(value: float) -> str:
-            return wording.short(value, experiment.unit)
 
-        extremes = (summary.shown(value, abbreviated) for value in (summary.minimum, summary.maximum))
-        shown = [summary.shown_median(abbreviated), *extremes, wording.dispersion(summary)]
-    return (*map(tight, shown), states.repetitions(experiment))
+def _short(value: Bounded, unit: str) -> str:
+    return value.text(lambda plain: wording.short(plain, unit), gap="")

@@ -48,7 +48,7 @@ def state_and_reason(experiment: ExperimentRecord) -> str:
 
 
 def repetitions(experiment: ExperimentRecord) -> str:
-    asked, done = experiment.settings["repeat"], len(experiment.values)
+    asked, done = experiment.planned.repeat, len(experiment.values)
     return str(done) if done == asked else f"{done}/{asked}"
 
 

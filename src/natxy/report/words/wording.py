@@ -8,6 +8,7 @@ from typing import Final
 
 from natxy.plan.model.traffic import CellValue
 from natxy.plan.model.units import Unit, format_rate
+from natxy.results.bounded import Bounded
 from natxy.results.statistics import Ratio, Summary
 
 ABSENT: Final = "–"
@@ -52,13 +53,14 @@ def quantity(value: float, measured: str) -> str:
     return f"{value:,.6g}" if measured in (Unit.PERCENT, Unit.SECONDS) else number(value)
 
 
-def statistic(summary: Summary, value: float, measured: str) -> str:
-    """One of the summary's statistics in full."""
-    return summary.shown(value, lambda value: quantity(value, measured))
+def bounded(value: Bounded | None, measured: str) -> str:
+    """Writes a value in full, with its bound."""
+    return ABSENT if value is None else value.text(lambda plain: quantity(plain, measured))
 
 
-def dispersion(summary: Summary) -> str:
-    return summary.shown_dispersion(lambda ratio: percent(None if ratio is None else 100 * ratio))
+def dispersion(summary: Summary, gap: str = " ") -> str:
+    found = summary.bounded_dispersion
+    return ABSENT if found is None else found.text(lambda ratio: percent(100 * ratio), gap)
 
 
 def short(value: float, measured: str) -> str:
@@ -68,15 +70,13 @@ def short(value: float, measured: str) -> str:
     return format_rate(value, "").replace(" ", "")
 
 
-def percent(value: float | None, digits: int = 1) -> str:
-    return ABSENT if value is None else f"{value:.{digits}f} %"
+def percent(value: float, digits: int = 1) -> str:
+    return f"{value:.{digits}f} %"
 
 
-def ratio(value: Ratio | None) -> str:
-    """In percent."""
-    if value is None:
-        return ABSENT
-    return value.bound + percent(100 * value.value) + ratio_mark(value)
+def ratio(value: Ratio | None, gap: str = " ") -> str:
+    """Writes a ratio in percent, with its bound and the mark of a difference within the spread."""
+    return ABSENT if value is None else value.text(lambda plain: percent(100 * plain), gap) + ratio_mark(value)
 
 
 def ratio_mark(value: Ratio) -> str:
@@ -89,9 +89,9 @@ def ratios_note(ratios: Iterable[Ratio | None]) -> str:
     return _WITHIN_SPREAD_NOTE if any(each and each.within_spread for each in ratios) else ""
 
 
-def scale_up(value: Ratio | None) -> str:
-    """Three decimals, as in the source papers."""
-    return ABSENT if value is None else f"{value.bound}{value.value:.3f}"
+def scale_up(value: Ratio | None, gap: str = " ") -> str:
+    """Writes a ratio with three decimals, as the source papers do."""
+    return ABSENT if value is None else value.text(share, gap)
 
 
 def share(value: float | None) -> str:

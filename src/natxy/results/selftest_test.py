@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from natxy.errors import PlanError
 from natxy.plan.testbeds import TestbedConfig
 from natxy.procedures.deviations import deviations
-from natxy.results.tester import which_tester
+from natxy.results.selftest import which_tester
 from natxy.selftest.plan import loop_of, selftest_plan
 
 TESTBED: TypeAdapter[TestbedConfig] = TypeAdapter(TestbedConfig)

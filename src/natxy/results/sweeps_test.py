@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.plan.model.units import Unit
-from natxy.results.computed import Computed, computed
+from natxy.results.bounded import Bound
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Ratio, ratio, summarize
-from natxy.results.sweeps import as_number, sweep_groups, sweeps
+from natxy.results.sweeps import Computed, as_number, computed, sweep_groups, sweeps
+from tests.support.sample_runs import replanned
 from tests.support.sample_sweeps import sweeps as sample
 
 
@@ -41,7 +41,7 @@ def test_relative_scale_up_is_the_papers(run: RunRecord) -> None:
 def test_a_scale_up_to_what_the_search_did_not_reach_is_a_bound(run: RunRecord) -> None:
     reached = of(run, "forward/cores=4").relative_scale_up
     assert reached is not None
-    assert reached.bound == "≥ "
+    assert reached.bound == Bound.AT_LEAST
 
 
 def test_degradation_is_against_the_fewest_connections(run: RunRecord) -> None:
@@ -55,7 +55,9 @@ def test_degradation_is_against_the_fewest_connections(run: RunRecord) -> None:
 
 def test_times_degrade_upwards(run: RunRecord) -> None:
     slow = [
-        replace(cell, unit=Unit.NS) for cell in run.experiments if cell.name.startswith("many/") and cell.statistics
+        replanned(cell, procedure="latency")
+        for cell in run.experiments
+        if cell.name.startswith("many/") and cell.statistics
     ]
     found = computed(replace(run, experiments=slow))
     last = found[slow[-1].id].degradation
@@ -72,7 +74,7 @@ def test_what_is_compared_with_itself_is_within_no_spread(run: RunRecord) -> Non
 
 def test_flows_degrade_as_connections_do(run: RunRecord) -> None:
     many = [cell for cell in run.experiments if cell.name.startswith("many/")]
-    flows = [replace(cell, cell={"flows": cell.cell["connections"]}) for cell in many]
+    flows = [replanned(cell, cell={"flows": cell.cell["connections"]}) for cell in many]
     found = computed(replace(run, experiments=flows))
     degradations = [found[cell.id].degradation for cell in many]
     assert degradations == [of(run, cell.name).degradation for cell in many]
@@ -114,9 +116,9 @@ def test_columns_are_plain_and_carry_units(run: RunRecord) -> None:
 
 def test_cells_of_a_sweep_are_found_together_and_know_their_numbers(run: RunRecord) -> None:
     found = {sweep.name: sweep for sweep in sweeps(run)}
-    assert [as_number(place[0]) for place in found["alpha"].places] == [0.8, 0.6, 0.5, 0.25]
+    assert [as_number(place[0]) for place in found["alpha"].coordinates] == [0.8, 0.6, 0.5, 0.25]
     assert found["alpha"].title == "Validated rate"
-    assert [as_number(place[1]) for place in found["spread"].places] == [None] * 4
+    assert [as_number(place[1]) for place in found["spread"].coordinates] == [None] * 4
     assert found["spread"].title == "Addresses and ports"
 
 
@@ -128,7 +130,7 @@ def test_sweeps_over_the_same_coordinates_are_a_group(run: RunRecord) -> None:
 def test_what_changes_together_is_one_coordinate(run: RunRecord) -> None:
     (many,) = (sweep for sweep in sweeps(run) if sweep.name == "many")
     together = [
-        replace(cell, cell={**cell.cell, "gateway.hash_size": 7 * number}) for number, cell in enumerate(many.cells)
+        replanned(cell, cell={**cell.cell, "gateway.hash_size": 7 * number}) for number, cell in enumerate(many.cells)
     ]
     (found,) = sweeps(replace(run, experiments=together))
     assert found.fields == ("connections",)
@@ -140,7 +142,9 @@ def test_what_changes_together_is_one_coordinate(run: RunRecord) -> None:
 
 def test_frame_sizes_are_rows_of_tables_of_their_own(run: RunRecord) -> None:
     (sizes,) = (sweep for sweep in sweeps(run) if sweep.name == "sizes")
-    doubled = [replace(cell, id=100 + cell.id, name=cell.name + "-2", sweep="sizes-2") for cell in sizes.cells]
+    doubled = [
+        replace(replanned(cell, name=cell.name + "-2", sweep="sizes-2"), id=100 + cell.id) for cell in sizes.cells
+    ]
     groups = sweep_groups(replace(run, experiments=[*sizes.cells, *doubled]))
     assert [len(group.sweeps) for group in groups] == [1, 1]
 
@@ -154,7 +158,7 @@ def test_a_ratio_is_that_of_the_medians(own: float, other: float) -> None:
 
 def test_what_is_alone_has_nothing_to_compare(run: RunRecord) -> None:
     alone: list[ExperimentRecord] = [
-        replace(experiment, sweep=None, cell={}, baseline=None) for experiment in run.experiments
+        replace(replanned(experiment, sweep=None, cell={}), baseline=None) for experiment in run.experiments
     ]
     for found in computed(replace(run, experiments=alone)).values():
         assert (found.relative_scale_up, found.relative_performance, found.degradation) == (None, None, None)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from natxy.report.text.figure_rows import run_rows, to_csv
 from natxy.results.reader import RunReader
+from natxy.results.rows import figure_rows, to_csv
 from tests.support.sample_runs import SampleRun, Sought
 from tests.support.sample_sweeps import sweeps
 
@@ -15,7 +15,7 @@ from tests.support.sample_sweeps import sweeps
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     run = RunReader(sweeps(tmp_path_factory.mktemp("run"))).run
-    return list(csv.DictReader(to_csv(run_rows(run)).splitlines()))
+    return list(csv.DictReader(to_csv(figure_rows(run)).splitlines()))
 
 
 def row(rows: list[dict[str, str]], experiment: str, figure: str) -> dict[str, str]:
@@ -61,6 +61,6 @@ def test_a_failed_cell_has_a_row_without_numbers(rows: list[dict[str, str]]) -> 
 def test_a_search_that_found_nothing_is_below_its_lowest_rate(tmp_path: Path) -> None:
     run = SampleRun(tmp_path)
     run.experiment("slow", Sought(1.0), title="Slow")
-    (slow,) = run_rows(RunReader(run.end()).run)
+    (slow,) = figure_rows(RunReader(run.end()).run)
     for statistic in ("median", "mean", "minimum"):
         assert (slow[statistic], slow[f"{statistic}_bound"]) == (10e3, "<")

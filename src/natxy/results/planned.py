@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the planned experiment that a run stored, also one that another version of natxy wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import NoneType
+from typing import Any, Final, get_args
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from natxy.plan.experiment import Experiment
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.gateways.wire import WireConfig
+
+_GATEWAY: Final[TypeAdapter[GatewayModel]] = TypeAdapter(GatewayConfig)
+# A stored experiment has no field whose value is None.
+_ABSENT: Final = {
+    name: None for name, field in Experiment.model_fields.items() if NoneType in get_args(field.annotation)
+}
+
+
+class UnknownGateway(GatewayModel):
+    """Holds the settings of a gateway that this version of natxy does not know, or knows with other settings."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+def settings_of(experiment: Experiment, *without: str) -> dict[str, Any]:
+    """Returns the experiment as a run stores it, with the plan's field names and without the fields `without`."""
+    return experiment.model_dump(mode="json", exclude_none=True, exclude=set(without))
+
+
+def planned_experiment(settings: Mapping[str, Any]) -> Experiment:
+    """Returns the experiment that `settings_of` made these settings of.
+
+    Fields that this version does not know are left out, except a gateway's; optional fields that are missing are None.
+    ValueError when another field is missing or has a value that this version cannot read.
+    """
+    procedure = settings["procedure"]
+    known = {
+        **_ABSENT,
+        **settings,
+        "procedure": {"name": procedure} if isinstance(procedure, str) else procedure,
+        # A gateway that is not in this version's list would be an error; it replaces this one below.
+        "gateway": WireConfig(),
+    }
+    try:
+        experiment = Experiment.model_validate(known, extra="ignore")
+    except ValidationError as error:
+        wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise ValueError("; ".join(wrong)) from error
+    return experiment.model_copy(update={"gateway": _gateway(settings["gateway"])})
+
+
+def _gateway(settings: Mapping[str, Any]) -> GatewayModel:
+    try:
+        return _GATEWAY.validate_python(settings)
+    except ValidationError:
+        return UnknownGateway.model_validate(settings)

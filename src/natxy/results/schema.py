@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of results.sqlite, and the mapping between records and their rows.
+
+The columns of trials and transfers are the fields of their records: `result` is stored as JSON in `result_json`, and
+`id` is the row's own.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import fields
+from types import NoneType
+from typing import Any, Final, TypeVar, get_args, get_type_hints
+
+from natxy.engine.messages.results import TrialResult
+from natxy.results.records import TransferRecord, TrialRecord
+
+Record = TypeVar("Record", TrialRecord, TransferRecord)
+
+_JSON: Final = "_json"
+_OWN_ID: Final = "id"
+
+
+def to_row(record: TrialRecord | TransferRecord) -> dict[str, str | float | None]:
+    """Returns the columns of a record, without its id."""
+    row: dict[str, str | float | None] = {}
+    for name in (field.name for field in fields(record) if field.name != _OWN_ID):
+        value = getattr(record, name)
+        if isinstance(value, TrialResult):
+            row[f"{name}{_JSON}"] = value.model_dump_json()
+        else:
+            row[name] = value
+    return row
+
+
+def from_row(record: type[Record], row: sqlite3.Row) -> Record:
+    """Returns the record that `to_row` made the columns of. ValueError for a value that the record cannot hold."""
+    values: dict[str, Any] = {}
+    for name, kind in _kinds(record).items():
+        if kind is TrialResult:
+            values[name] = TrialResult.model_validate_json(row[f"{name}{_JSON}"])
+        else:
+            value = row[name]
+            values[name] = value if value is None else kind(value)
+    return record(**values)
+
+
+def _kinds(record: type) -> Mapping[str, type]:
+    """Returns the type of each field, that of an optional one without None."""
+    hints = get_type_hints(record)
+    return {field.name: _without_none(hints[field.name]) for field in fields(record)}
+
+
+def _without_none(hint: type) -> type:
+    return next((kind for kind in get_args(hint) if kind is not NoneType), hint)
+
+
+def _columns(record: type) -> str:
+    hints = get_type_hints(record)
+    declared = []
+    for name, kind in _kinds(record).items():
+        if name == _OWN_ID:
+            continue
+        stored = "INTEGER" if kind is int else "REAL" if kind is float else "TEXT"
+        needed = "" if NoneType in get_args(hints[name]) else " NOT NULL"
+        declared.append(f"{name}{_JSON if kind is TrialResult else ''} {stored}{needed}")
+    return ", ".join(declared)
+
+
+SCHEMA: Final = f"""
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, started_at TEXT NOT NULL, finished_at TEXT, state TEXT NOT NULL,
+    owner TEXT NOT NULL, plan_yaml TEXT NOT NULL, seed TEXT NOT NULL, natxy_version TEXT NOT NULL,
+    engine_info_json TEXT NOT NULL DEFAULT '{{}}', testbed_json TEXT NOT NULL DEFAULT '{{}}',
+    deviations_json TEXT NOT NULL DEFAULT '[]', machine_json TEXT NOT NULL DEFAULT '{{}}',
+    tester_json TEXT, self_test_json TEXT
+) STRICT;
+CREATE TABLE session (
+    id INTEGER PRIMARY KEY, started_at TEXT NOT NULL, ended_at TEXT NOT NULL,
+    load_before_json TEXT NOT NULL, load_after_json TEXT NOT NULL
+) STRICT;
+CREATE TABLE experiment (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, gateway TEXT NOT NULL,
+    procedure TEXT NOT NULL, family TEXT NOT NULL, sweep TEXT, cell_json TEXT NOT NULL,
+    settings_json TEXT NOT NULL, unit TEXT NOT NULL, baseline TEXT, state TEXT NOT NULL,
+    reason TEXT NOT NULL DEFAULT '', dut_json TEXT
+) STRICT;
+CREATE TABLE repetition (
+    id INTEGER PRIMARY KEY, experiment_id INTEGER NOT NULL REFERENCES experiment(id), number INTEGER NOT NULL,
+    state TEXT NOT NULL, value REAL, figures_json TEXT NOT NULL DEFAULT '{{}}', curves_json TEXT NOT NULL DEFAULT '[]',
+    lower_bound REAL, upper_bound REAL, reason TEXT NOT NULL DEFAULT '', started_at TEXT NOT NULL, finished_at TEXT,
+    UNIQUE (experiment_id, number)
+) STRICT;
+CREATE TABLE trial (
+    id INTEGER PRIMARY KEY, repetition_id INTEGER NOT NULL REFERENCES repetition(id), {_columns(TrialRecord)}
+) STRICT;
+CREATE INDEX trial_of_repetition ON trial (repetition_id);
+CREATE TABLE transfer (
+    id INTEGER PRIMARY KEY, repetition_id INTEGER NOT NULL REFERENCES repetition(id), {_columns(TransferRecord)}
+) STRICT;
+"""
