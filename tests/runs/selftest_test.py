@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy selftest` on real ports, and what a later run says of it."""
+"""Tests `natxy selftest` on real ports, and the use of its results by a later run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run folders made by hand: every state a report has to show, and texts that try to break out of it."""
+"""Makes run folders without measuring: every state that a report shows, and texts that try to inject HTML into it."""
 
 from __future__ import annotations
 

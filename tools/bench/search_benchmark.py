@@ -2,8 +2,8 @@
 """Compares what the kinds of search cost, for the same throughputs and the same width, on the simulated engine.
 
 `python -m tools.bench.search_benchmark` prints a Markdown table: means over random throughputs, with RFC 2544's trials
-of 60 s. The simulated gateway loses exactly the frames above its limit, so that the loss is a perfect hint of it. No real
-gateway gives that hint.
+of 60 s. The simulated gateway loses exactly the frames above its limit, so that the loss is a perfect hint of it. A real
+gateway gives no hint as good.
 """
 
 from __future__ import annotations
