@@ -44,12 +44,13 @@ test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes lo
 test-long: setup-dev jool ## run the other tests: kills, calibration, real tables, user-mode Linux
 	@tools/test.sh long
 
-lint: lint-python lint-engine ## run ruff, mypy --strict, clang-format and clang-tidy: a line for each finding
+lint: lint-python lint-engine ## run ruff, mypy --strict, clang-format, clang-tidy, the map of rooms: a line for each finding
 
 lint-python: setup-dev
 	@tools/findings.sh .venv/bin/ruff check --output-format=concise .
 	@tools/findings.sh .venv/bin/ruff format --check .
 	@tools/findings.sh .venv/bin/mypy
+	@tools/findings.sh .venv/bin/python -m tools.house_map
 
 lint-engine: setup-dev
 	@tools/findings.sh clang-format --dry-run -Werror $(CPP) $(HPP)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the figures of a run of plans/quickstart.yaml into the README, so that none is typed in: `python -m
-tools.readme_result RUN`."""
+"""Writes the README's table of results from a run of plans/quickstart.yaml: `python -m tools.readme_result RUN`."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def boot(folder: Path, states: int = 0) -> None:
 
 @contextmanager
 def reboots(folder: Path, sshd: Sshd) -> Iterator[None]:
-    """Obeys `shutdown`: ends sshd and its connections, and restarts it a while later unless the file `broken` exists."""
+    """Obeys `shutdown`: ends sshd and its connections; restarts it a while later unless the file `broken` exists."""
     ended = threading.Event()
 
     def obey() -> None:

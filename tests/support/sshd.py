@@ -20,7 +20,7 @@ from natxy.dut.transport.sysctls import FOLDER
 from natxy.plan.testbeds.machines import SshTarget
 from tests.support import needs
 
-# Gives the daemon an own, temporary folder for the state that natxy keeps on a remote machine.
+# natxy keeps state on a remote machine. Each daemon has a temporary folder for it.
 OWN_FOLDER = ["unshare", "--mount", "sh", "-c", f'mkdir -p {FOLDER} && mount -t tmpfs none {FOLDER} && exec "$0" "$@"']
 
 
