@@ -48,7 +48,7 @@ lint: lint-python lint-engine ## run ruff, mypy --strict, clang-format, clang-ti
 
 lint-python: setup-dev
 	@tools/findings.sh .venv/bin/ruff check --output-format=concise .
-	@tools/findings.sh .venv/bin/ruff format --check .
+	@tools/findings.sh .venv/bin/ruff format --check --output-format=concise .
 	@tools/findings.sh .venv/bin/mypy
 	@tools/findings.sh .venv/bin/python -m tools.house_map
 

@@ -26,7 +26,7 @@ HOSTILE = "<script>alert('natxy')</script> & \"quoted\" [bold]x[/bold]"
 
 @dataclass(frozen=True)
 class Sought:
-    """Holds a gateway's limit in the experiment's unit, None if every rate passes. Steps in `invalid` are invalid once."""
+    """Holds a gateway's limit in the experiment's unit, None without one. The steps in `invalid` are invalid once."""
 
     truth: float | None
     invalid: frozenset[int] = frozenset()
