@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from natxy.calibration.case import INVALID, Reading, Standing
-from natxy.calibration.measure import measure
-from natxy.calibration.plan import Wiring, cases
+from natxy.calibration.calibration import Calibration, Wiring
+from natxy.calibration.reading import INVALID, Reading, Standing
 from natxy.calibration.scale import Scale
 from natxy.calibration.stall import StallingListener
 from natxy.plan.gateways.limits import TablePolicy
@@ -31,8 +30,8 @@ SCALE = Scale(rate_fps=50_000, trial_s=0.2, connections=2000, width=1 / 20)
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
-    chosen = cases(Wiring.MEMIF, SCALE)
-    return measure(chosen, SCALE, Wiring.MEMIF, tmp_path_factory.mktemp("calibration"), StallingListener(chosen))
+    calibration = Calibration.choose(Wiring.MEMIF, SCALE)
+    return calibration.measure(tmp_path_factory.mktemp("calibration"), StallingListener(calibration.cases))
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from natxy.doctor.finding import Finding
-from natxy.doctor.remote import probe_places
+from natxy.doctor.testbed import probe_testbed
 from natxy.plan.yaml.loading import load_plan
 from tests.support import needs
 from tests.support.sshd import Sshd, running_sshd
@@ -94,7 +94,7 @@ def test_this_machine_fits_a_terminal_and_ends_with_what_it_can_measure() -> Non
 @needs.SSHD
 def test_a_dut_behind_ssh_is_looked_at(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
     plan = load_plan(written(HARDWARE, tmp_path, sshds, gateway="nftables", addresses="set"))
-    ((place, findings),) = probe_places(plan).items()
+    ((place, findings),) = probe_testbed(plan).items()
     found: dict[str, Finding] = {finding.name: finding for finding in findings}
     assert place == "DUT, ssh root@gateway"
     assert all((finding.remedy is None) == (finding.ok is True) for finding in findings)
@@ -108,7 +108,7 @@ def test_a_dut_behind_ssh_is_looked_at(tmp_path: Path, sshds: Mapping[str, Sshd]
 
 @needs.SSHD
 def test_what_the_user_set_up_there_need_not_be_known_to_its_kernel(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
-    (findings,) = probe_places(load_plan(written(HARDWARE, tmp_path, sshds, gateway=OWN, addresses="keep"))).values()
+    (findings,) = probe_testbed(load_plan(written(HARDWARE, tmp_path, sshds, gateway=OWN, addresses="keep"))).values()
     found = {finding.name: finding.ok for finding in findings}
     assert found["nowhere0"] is None
     assert found["natxy-no-such-program"] is False
@@ -117,7 +117,7 @@ def test_what_the_user_set_up_there_need_not_be_known_to_its_kernel(tmp_path: Pa
 
 def test_commands_on_this_machine_may_be_for_another_one(tmp_path: Path) -> None:
     here = HARDWARE.replace("ssh: {{host: gateway, user: root, config: {dut}/ssh_config}}, ", "")
-    (place,) = probe_places(load_plan(written(here, tmp_path, {}, gateway=OWN, addresses="keep")))
+    (place,) = probe_testbed(load_plan(written(here, tmp_path, {}, gateway=OWN, addresses="keep")))
     assert place == "the DUT's commands, this machine"
 
 
@@ -133,7 +133,7 @@ def test_a_machine_that_cannot_be_reached_is_missing(tmp_path: Path, sshds: Mapp
     assert right.startswith("right host, ssh root@gateway\nok ")
     assert "missing  nowhere0" in dut
     assert " ".join(summary.split()).startswith(
-        "These machines can measure: nothing yet, for want of access (left host), nowhere0 (DUT) ("
+        "These machines can measure: nothing yet; missing: access (left host), nowhere0 (DUT) ("
     )
 
 
@@ -142,8 +142,8 @@ def test_another_system_is_left_to_its_owner(tmp_path: Path, sshds: Mapping[str,
     uname = tmp_path / "programs" / "uname"
     uname.write_text("#!/bin/sh\necho OpenBSD 7.4\n")
     uname.chmod(0o755)
-    (findings,) = probe_places(
+    (findings,) = probe_testbed(
         load_plan(written(HARDWARE, tmp_path, sshds, gateway="nftables", addresses="set"))
     ).values()
     assert [(finding.name, finding.ok) for finding in findings] == [("system", None)]
-    assert findings[0].value == "OpenBSD 7.4; only Linux is looked at"
+    assert findings[0].value == "OpenBSD 7.4; only Linux is examined"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is what natxy measures true? Every procedure against the reference gateway, whose truth is known."""
+"""Measures every procedure on the reference gateway, whose limits and faults are known, and compares the results."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast and how long the trials of a calibration are; what of its tolerances follows from that."""
+"""The scale of a calibration: the rates and lengths of its trials, and the tolerances that follow from them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from typing import Any, Final
 from natxy.plan.model.timing import LAB_TIMING
 from natxy.plan.model.units import Unit, format_duration, format_quantity
 
-# Of the tester's core, on a machine that is not left alone: the gateway takes the bursts that follow without loss.
+# The longest pause of the tester's core that is usual on a shared machine. The gateway's buffer holds the burst that
+# follows it.
 MAX_PAUSE_S: Final = 0.005
 _SPARE_FRAMES: Final = 64
 
 
 @dataclass(frozen=True)
 class Scale:
-    """`rate_fps`: what the gateway forwards, per direction; connections are set up at half of it, and delays measured
-    at a fifth. `width`: of a search when it ends, as a share of the truth. `high_fps`: the rate of another gateway, for
-    errors that begin at high rates: full bursts, full rings, wide windows."""
+    """The rates and lengths of trials.
+
+    `rate_fps` is the rate that the gateway forwards, per direction. Connections are established at half of it, and
+    delays measured at a fifth. A search ends with an interval of `width`, a share of the truth. `high_fps` is the rate
+    of a second gateway, for errors that occur only at high rates: with full bursts, full rings and wide windows.
+    """
 
     rate_fps: float
     trial_s: float = LAB_TIMING.trial
@@ -36,7 +40,7 @@ class Scale:
 
     @property
     def moment_s(self) -> float:
-        """Of trials that any pause of a core spoils: the shorter, the likelier is one without."""
+        """The length of a trial that any pause of a core spoils. The shorter it is, the likelier it has none."""
         return self.trial_s / 4
 
     @property
@@ -45,7 +49,7 @@ class Scale:
 
     @property
     def late_s(self) -> float:
-        """How late the last frame of a valid trial may be."""
+        """The greatest lateness of the last frame of a valid trial."""
         return LAB_TIMING.overrun_floor
 
     @property
@@ -53,13 +57,15 @@ class Scale:
         return self.rate_fps * self.width
 
     def buffer(self, rate_fps: float) -> int:
-        """Frames that come after the longest pause that a valid trial has, at twice the rate, and some more."""
+        """Returns a buffer for the frames that follow the longest pause of a valid trial at twice the rate, and some
+        more."""
         return _SPARE_FRAMES + round(2 * rate_fps * MAX_PAUSE_S)
 
     def search(self, rate_fps: float) -> dict[str, Any]:
-        """Around `rate_fps`, which is not in its middle."""
+        """Returns the settings of a search around `rate_fps`, which is not the middle of its bounds."""
         return {"min_rate": 0.3 * rate_fps, "max_rate": 2 * rate_fps, "error": rate_fps * self.width}
 
     def why_rate(self, unit: Unit, width: float) -> str:
+        """Returns the reason for the tolerance of a rate."""
         late = format_duration(self.late_s)
         return f"the search ends within {format_quantity(width, unit)}; the last frame may be {late} late"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tester that stops in mid-trial, as one does whose machine has something else to do."""
+"""Stops the tester during a trial, as a machine does that is busy with other work."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from natxy.plan.experiment import Experiment
 from natxy.results.records import TrialKind
 from natxy.run.events import RunListener
 
-# The trial goes on for longer, so that what had been due in the meantime leaves as one burst.
+# The trial lasts longer, so frames that become due in the meantime leave as one burst.
 STALL_S: Final = 0.1
 
 
 class StallingListener(RunListener):
-    """Stops the engine in the trials of the cases that are to be stalled."""
+    """Stops the engine once in every trial of the stalled cases."""
 
-    def __init__(self, chosen: Iterable[Case]) -> None:
-        self._stalled = {case.name for case in chosen if case.stalled}
+    def __init__(self, cases: Iterable[Case]) -> None:
+        self._stalled = {case.name for case in cases if case.stalled}
         self._now = False
 
     def experiment_started(self, experiment: Experiment) -> None:
         self._now = experiment.name in self._stalled
 
     def progress(self, kind: TrialKind, progress: Progress) -> None:
-        # Once a trial, after its beginning and well before its end.
+        # The trial has begun, and will not end before the stall does.
         if self._now and 0 < progress.sent < 0.7 * progress.planned:
             _stall_engine()
 
 
 def _stall_engine() -> None:
-    """Stops this process's engine for STALL_S. Nothing happens where it has none."""
+    """Stops this process's engine, if it has one, for STALL_S."""
     for pid in _children():
         if _name(pid) == ENGINE:
             os.kill(pid, signal.SIGSTOP)

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing that natxy measures is without a truth; what follows from a token bucket is what one does."""
+"""Every procedure has a truth, and the truths of a token bucket are those that one shows."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.calibration import truths
-from natxy.calibration.plan import SCALES, Wiring, calibration_plan, cases
+from natxy.calibration.calibration import SCALES, Calibration, Wiring
+from natxy.calibration.case import Case
 from natxy.calibration.scale import Scale
-from natxy.calibration.truths import BUFFER, TRUTHS
+from natxy.calibration.truths import TRUTHS, connections, rates
 from natxy.errors import PlanError
 from natxy.plan.gateways.reference import ReferenceConfig
 from natxy.plan.procedures import DECLARATIONS
 
 SCALE = SCALES[Wiring.MEMIF]
+
+
+def cases(wiring: Wiring, *only: str) -> tuple[Case, ...]:
+    return Calibration.choose(wiring, only=only).cases
 
 
 # What hosts measure is iperf3's figure: no frame of it is natxy's, nor one that the reference gateway forwards.
@@ -26,7 +28,7 @@ BY_FRAMES = [name for name, declaration in DECLARATIONS.items() if not declarati
 
 @pytest.mark.parametrize("procedure", BY_FRAMES)
 def test_every_procedure_has_a_truth(procedure: str) -> None:
-    assert procedure in TRUTHS, f"{procedure} is not calibrated: add its cases to {Path(truths.__file__).name}"
+    assert procedure in TRUTHS, f"{procedure} is not calibrated: add its cases to natxy.calibration.truths"
     own = [*TRUTHS[procedure](SCALE)]
     headline = DECLARATIONS[procedure].headline().name
     assert own
@@ -35,25 +37,24 @@ def test_every_procedure_has_a_truth(procedure: str) -> None:
 
 @pytest.mark.parametrize("wiring", Wiring)
 def test_a_calibration_is_a_plan(wiring: Wiring) -> None:
-    scale = SCALES[wiring]
-    chosen = cases(wiring, scale)
-    plan = calibration_plan(chosen, scale, wiring)
-    assert [experiment.name for experiment in plan.experiments] == [case.name for case in chosen]
-    assert all(isinstance(experiment.gateway, ReferenceConfig) for experiment in plan.experiments)
+    calibration = Calibration.choose(wiring)
+    experiments = calibration.plan.experiments
+    assert [experiment.name for experiment in experiments] == [case.name for case in calibration.cases]
+    assert all(isinstance(experiment.gateway, ReferenceConfig) for experiment in experiments)
 
 
 def test_a_part_of_it_by_procedure_and_by_name() -> None:
-    assert {case.procedure for case in cases(Wiring.MEMIF, SCALE, ["latency"])} == {"latency"}
-    assert [case.name for case in cases(Wiring.MEMIF, SCALE, ["duplicates"])] == ["duplicates"]
-    with pytest.raises(PlanError, match="nothing to calibrate named 'latenzy'; there are: throughput, "):
-        cases(Wiring.MEMIF, SCALE, ["latenzy"])
+    assert {case.procedure for case in cases(Wiring.MEMIF, "latency")} == {"latency"}
+    assert [case.name for case in cases(Wiring.MEMIF, "duplicates")] == ["duplicates"]
+    with pytest.raises(PlanError, match="unknown procedure or row 'latenzy'; expected one of throughput, "):
+        cases(Wiring.MEMIF, "latenzy")
 
 
 def test_delays_have_no_truth_where_the_kernel_is_part_of_them() -> None:
-    over_veth = {case.procedure for case in cases(Wiring.VETH, SCALES[Wiring.VETH])}
+    over_veth = {case.procedure for case in cases(Wiring.VETH)}
     assert over_veth == {*BY_FRAMES} - {"latency", "single-tag-latency", "pdv", "ipdv"}
-    with pytest.raises(PlanError, match="Not over veth pairs: latency, "):
-        cases(Wiring.VETH, SCALES[Wiring.VETH], ["pdv"])
+    with pytest.raises(PlanError, match="Not measured over veth pairs: latency, "):
+        cases(Wiring.VETH, "pdv")
 
 
 def lost(frames: int, sent_fps: float, passed_fps: float, depth: int) -> int:
@@ -78,7 +79,7 @@ scales = st.builds(
 
 @given(scale=scales)
 def test_the_highest_rate_is_what_a_token_bucket_passes(scale: Scale) -> None:
-    expected = truths.highest_rate(scale)
+    expected = rates.highest_rate(scale)
     depth = scale.buffer(scale.rate_fps)
 
     def loses(rate_fps: float) -> bool:
@@ -90,7 +91,7 @@ def test_the_highest_rate_is_what_a_token_bucket_passes(scale: Scale) -> None:
 
 @given(scale=scales)
 def test_the_highest_connection_rate_is_what_a_token_bucket_passes(scale: Scale) -> None:
-    (case,) = truths.connection_rate(scale)
+    (case,) = connections.connection_rate(scale)
     truth, depth = case.figures["rate"].truth, scale.buffer(scale.connections_cps)
     assert lost(scale.connections, truth * 0.998, scale.connections_cps, depth) == 0
     assert lost(scale.connections, truth * 1.002, scale.connections_cps, depth) > 0
@@ -98,15 +99,15 @@ def test_the_highest_connection_rate_is_what_a_token_bucket_passes(scale: Scale)
 
 @given(scale=scales)
 def test_the_longest_burst_is_what_a_token_bucket_holds(scale: Scale) -> None:
-    (case,) = truths.back_to_back(scale)
+    (case,) = rates.back_to_back(scale)
     frames = round(case.figures["burst"].truth)
-    assert lost(frames - 1, 2 * scale.rate_fps, scale.rate_fps, BUFFER) == 0
-    assert lost(frames + 3, 2 * scale.rate_fps, scale.rate_fps, BUFFER) > 0
+    assert lost(frames - 1, 2 * scale.rate_fps, scale.rate_fps, rates.BUFFER) == 0
+    assert lost(frames + 3, 2 * scale.rate_fps, scale.rate_fps, rates.BUFFER) > 0
 
 
 @given(scale=scales)
 def test_the_loss_at_twice_the_rate_is_what_a_token_bucket_drops(scale: Scale) -> None:
-    (case,) = truths.frame_loss_rate(scale)
+    (case,) = rates.frame_loss_rate(scale)
     expected = case.figures["loss_at_maximum_forward"]
     frames = round(2 * scale.rate_fps * scale.trial_s)
     dropped = lost(frames, 2 * scale.rate_fps, scale.rate_fps, scale.buffer(scale.rate_fps))

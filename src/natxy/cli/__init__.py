@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `natxy`, one file a verb."""
+"""The command `natxy`, a file for each verb."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from natxy.cli.run import run
 from natxy.cli.selftest import selftest
 
 app = typer.Typer(
-    help="Benchmark NAT44, NAT66 and other gateways and routers (RFC 2544, RFC 8219, RFC 4814, RFC 9693).",
+    help="Benchmark NAT gateways, translators and routers (RFC 2544, RFC 4814, RFC 8219, RFC 9693).",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
@@ -51,12 +51,13 @@ def _options(
 
 
 def main() -> None:
+    """Runs the command, whatever its output streams are."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            # Closed by who started natxy, who wants no output.
+            # The caller closed it, and wants no output.
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):
-            # A locale that has no • or µ still gets everything else.
+            # A locale without • or µ gets all other characters.
             stream.reconfigure(errors="replace")
     app()

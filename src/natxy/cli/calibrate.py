@@ -1,67 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy calibrate`: measures the reference gateway, and compares what comes out with what is true."""
+"""`natxy calibrate`: measures the reference gateway, and compares the results with the truth."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from natxy.calibration.case import Case, Reading, Standing
-from natxy.calibration.measure import measure
-from natxy.calibration.plan import SCALES, WHY_NOT, Wiring, calibration_plan, cases
+from natxy.calibration.calibration import WHY_NOT, Calibration, Wiring
+from natxy.calibration.case import Case
+from natxy.calibration.reading import Reading, Standing
 from natxy.calibration.stall import StallingListener
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
-from natxy.cli.run import prepare, say_how_to_go_on
+from natxy.cli.measuring import has_results, new_folder, prepare, print_how_to_resume
 from natxy.errors import TesterLimitError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.report.tables.table import Column, Table, to_rich
-from natxy.results.store import RESULTS_FILE
 
-_NOT_OK: Final = {Standing.DISTURBED: "Disturbed each time", Standing.WRONG: "Not true"}
+_NOT_OK: Final = {Standing.DISTURBED: "Disturbed each time", Standing.WRONG: "Wrong"}
 
 
 def calibrate(
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Only this procedure, or this row's name; can be given again.", show_default=False),
+        typer.Option(metavar="NAME", help="Measure only this procedure or row; may be repeated.", show_default=False),
     ] = None,
-    wiring: Annotated[Wiring, typer.Option(help="What joins tester and gateway.")] = Wiring.MEMIF,
+    wiring: Annotated[Wiring, typer.Option(help="The link of tester and gateway.")] = Wiring.MEMIF,
     output: Annotated[
-        Path | None, typer.Option(help="Folder for the run; by default runs/calibrate-DATE-TIME.", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Folder for the run; default: runs/calibrate-DATE-TIME.", show_default=False
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False,
 ) -> None:
-    """Run every procedure against a gateway whose limits and faults are known, and print how far each is off.
+    """Check the tester on a gateway whose limits are known.
 
-    The gateway is natxy-reference on this machine. A tolerance is what the search's width, the clock and the limits of
-    a valid trial leave open.
+    Measure every procedure on natxy-reference, on this machine, and print each figure with its true value, its error
+    and its tolerance, which is what the search, the clock and the limits of a valid trial leave open. Figures that a
+    pause of a core disturbed are measured again, up to three times.
 
-    What a pause of the tester's or the gateway's core disturbed is measured again, a few times.
-
-    Exit codes: 0 all that was measured is true; 3 something is not, could not be measured, or was disturbed each time;
-    others as `natxy run`.
+    \b
+    Exit codes:
+      0    every figure is within its tolerance
+      3    a figure is wrong, could not be measured, or was disturbed each time
+    Others are those of `natxy run`.
     """
     console = LastingConsole(stderr=as_json, highlight=False, soft_wrap=True)
     with reported_errors(), one_interrupt():
-        scale = SCALES[wiring]
-        chosen = cases(wiring, scale, only or ())
-        plan = calibration_plan(chosen, scale, wiring)
+        calibration = Calibration.choose(wiring, only=only or ())
+        plan = calibration.plan
         prepare(plan)
-        folder = output or Path("runs") / f"{plan.name}-{datetime.now():%Y%m%d-%H%M%S}"
-        was_there = (folder / RESULTS_FILE).exists()
-        watch = _Watch(chosen, console, folder)
+        folder = output or new_folder(plan.name)
+        existed = has_results(folder)
+        watch = _Watch(calibration.cases, console, folder)
         try:
-            found = measure(chosen, scale, wiring, folder, watch)
+            found = calibration.measure(folder, watch)
         except BaseException:
-            if not was_there and (watch.folder / RESULTS_FILE).exists():
-                say_how_to_go_on(watch.folder, console)
+            if not existed and has_results(watch.folder):
+                print_how_to_resume(watch.folder, console)
             raise
         if as_json:
             typer.echo(json.dumps([_object(reading) for reading in found], indent=2, ensure_ascii=False))
@@ -74,12 +76,12 @@ def calibrate(
 
 
 class _Watch(StallingListener):
-    """A line an experiment. `folder`: of the run that is under way."""
+    """Prints a line for each experiment. `folder` is that of the run in progress."""
 
-    def __init__(self, chosen: Sequence[Case], console: LastingConsole, folder: Path) -> None:
-        super().__init__(chosen)
+    def __init__(self, cases: Sequence[Case], console: LastingConsole, folder: Path) -> None:
+        super().__init__(cases)
         self._console = console
-        self._count = len(chosen)
+        self._count = len(cases)
         self._number = 0
         self._again = False
         self.folder = folder
@@ -111,7 +113,7 @@ def _show(found: Sequence[Reading], folder: Path, console: LastingConsole) -> No
                     f"{word}: {reading.procedure}, {reading.what} ({reading.remark}; in {reading.folder})", markup=False
                 )
     ok = sum(reading.ok for reading in found)
-    console.print(f"{ok} of {len(found)} as they should be. `natxy report {folder}` shows the trials.", markup=False)
+    console.print(f"{ok} of {len(found)} within tolerance. `natxy report {folder}` shows the trials.", markup=False)
 
 
 def _row(reading: Reading) -> tuple[str, ...]:
@@ -132,7 +134,7 @@ def _shown(value: float, unit: Unit) -> str:
 
 
 def _difference(value: float, reading: Reading) -> str:
-    """As a share of the truth, where that is not 0."""
+    """Formats a signed difference, as a share of the truth unless that is 0."""
     truth = reading.expected.truth
     sign = "−" if value < 0 else "+"
     if value == 0:

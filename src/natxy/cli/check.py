@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy check`: says what a plan would measure, and whether it can be measured here. Touches nothing."""
+"""`natxy check`: checks a plan and prints what it would measure. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ import typer
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
-from natxy.doctor.programs import looks_here, missing_programs
-from natxy.doctor.tables import small_tables
+from natxy.doctor.experiments import missing_programs, small_tables
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
-from natxy.plan.model.rates import KnownRate
-from natxy.plan.model.search import Search
+from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.traffic import PortRange
 from natxy.plan.model.units import Percent, Unit, format_duration, format_quantity, format_rate, times
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
@@ -32,14 +30,18 @@ from natxy.run.estimate import estimate_s, experiment_s
 def check(
     plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", show_default=False)],
     only: Annotated[
-        list[str] | None, typer.Option(help="Check only this experiment; can be given again.", show_default=False)
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Check only this experiment; may be repeated.", show_default=False),
     ] = None,
 ) -> None:
-    """Validate a plan, resolve its defaults and print what it would measure, and for about how long.
+    """Check a plan and print what it would measure.
 
-    Exit codes: 0 the plan is good, though some of it may be skipped for want of a program, or fail for a connection
-    tracking table that is too small, which is named; 2 it is not, with a line for every error; 4 nothing of it can
-    be measured for want of programs.
+    \b
+    Exit codes:
+      0    the plan has no error. Experiments that will be skipped or fail,
+           because a program is missing or a table is too small, are named
+      2    the plan has errors, each on a line of its own
+      4    no experiment can be measured, because programs are missing
     """
     with reported_errors():
         resolved = load_plan(plan, only=only or ())
@@ -49,7 +51,7 @@ def check(
             console.print(line, markup=False)
         lacking = missing_programs(resolved)
         if {name for names in lacking.values() for name in names} == {each.name for each in resolved.experiments}:
-            raise DutError("\n".join(["this machine can run none of the plan's gateways:", *lacking]))
+            raise DutError("\n".join(["this machine cannot run any of the plan's gateways:", *lacking]))
         for reason, names in lacking.items():
             console.print(f"Will be skipped: {', '.join(names)}: {reason}", markup=False)
         for reason, names in small_tables(resolved).items():
@@ -57,6 +59,7 @@ def check(
 
 
 def describe(plan: ResolvedPlan) -> Iterator[str]:
+    """Yields the lines that describe what the plan measures."""
     yield f"{plan.name}: {plan.description}" if plan.description else plan.name
     before = 0
     for name, group in groupby(plan.experiments, lambda each: each.sweep or each.name):
@@ -71,15 +74,15 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
             yield f"   {line}"
     yield ""
     if not plan.testbed.in_virtual_time:
-        # Tables of any other kind natxy knows nothing about.
+        # natxy does not know the tables of other gateways.
         tracked = any(experiment.gateway.keeps_conntrack for experiment in plan.experiments)
-        looked_at, left = ["the cores"], ["root"]
-        if here := looks_here(plan):
-            looked_at.append("the gateways' programs")
+        checked, unchecked = ["the cores"], ["root"]
+        if here := plan.testbed.gateway_is_local:
+            checked.append("the gateways' programs")
         if tracked:
-            (looked_at if here else left).append("nf_conntrack_max")
-            left.append("the timeouts")
-        yield f"Of this machine {_series(looked_at)} were checked; `natxy run` checks {_series(left)}."
+            (checked if here else unchecked).append("nf_conntrack_max")
+            unchecked.append("the timeouts")
+        yield f"Checked on this machine: {_series(checked)}; `natxy run` will check {_series(unchecked)}."
     for sentence in deviations(plan):
         yield f"• {sentence}"
     count = len(plan.experiments)
@@ -94,7 +97,7 @@ def _series(words: list[str]) -> str:
 
 
 def _of_sweep(plan: ResolvedPlan, cells: list[Experiment]) -> Iterator[str]:
-    """What all cells have in common, then a line for each with what is its own."""
+    """Yields the facts that all cells share, and then a line for each cell with its own."""
     facts = [[line.split(", ") for line in _lines(cell)] for cell in cells]
     every = [{fact for line in lines for fact in line} for lines in facts]
     common = set.intersection(*every)
@@ -108,7 +111,7 @@ def _of_sweep(plan: ResolvedPlan, cells: list[Experiment]) -> Iterator[str]:
 
 
 def _about(seconds: float) -> str:
-    """No more digits than an estimate has."""
+    """Returns a duration with one or two digits, as many as an estimate deserves."""
     return f"about {format_duration(float(f'{seconds:.2g}' if seconds > 10 else f'{seconds:.1g}'))}"
 
 
@@ -117,7 +120,7 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     frames = f"{experiment.sent_frame_size(left)}-byte {left} frames"
     if experiment.translation:
         frames += (
-            f", {experiment.sent_frame_size(right)}-byte {right} ones from the right ({experiment.size_convention})"
+            f", {experiment.sent_frame_size(right)}-byte {right} frames from the right ({experiment.size_convention})"
         )
     if experiment.directions:
         frames += f", {experiment.directions}, trials of {format_duration(experiment.traffic_s)}"
@@ -155,7 +158,7 @@ def _connections(experiment: Experiment) -> str:
     if experiment.phase1_rate:
         text += f", established at {_known(experiment.phase1_rate, Unit.CPS)}"
     if experiment.alpha is not None:
-        text += f", validated at {experiment.alpha:g} times the rate they were established at"
+        text += f", validated at {experiment.alpha:g} times that rate"
     return text
 
 
@@ -171,7 +174,7 @@ def _known(rate: KnownRate, unit: Unit) -> str:
     return format_rate(rate.rate, unit) if rate.rate else f"{rate.percent:g} % of the median of {rate.experiment}"
 
 
-def _hosts(hosts: Hosts, link: LinkAddresses) -> str:
+def _hosts(hosts: AddressRanges, link: LinkAddresses) -> str:
     networks = len(link.networks_behind)
     where = f" in {networks:,} networks" if networks > 1 else ""
     return str(hosts.first) if hosts.size == 1 else f"{hosts.size:,} addresses from {hosts.first}{where}"

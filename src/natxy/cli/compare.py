@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy compare`: runs side by side."""
+"""`natxy compare`: compares the results of runs."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from natxy.results.rows import comparison_rows
 
 def compare_runs(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="RUN", help="Two or more runs' folders.", show_default=False)
+        list[Path], typer.Argument(metavar="RUN", help="The folders of two or more runs.", show_default=False)
     ],
     form: Annotated[
         PrintedFormat | None,
-        typer.Option("--format", help="Print the comparison in this format alone.", show_default=False),
+        typer.Option("--format", help="Print only the comparison, in this format.", show_default=False),
     ] = None,
 ) -> None:
-    """Compare the experiments that runs have in common, each run with the first.
+    """Compare runs with the first of them.
 
-    Experiments are the same when their names, procedures and cells are. A run differs from the first when their
-    medians differ by more than the wider of the two spreads: maximum − minimum of the repetitions, or the last bracket
-    of a search where that is wider. One repetition has no spread. Of traffic that is not alike, as of other frame
-    sizes, there is no verdict.
+    Experiments correspond if they have the same name, procedure and cell. A run differs from the first if their medians
+    differ by more than the wider of the two spreads. A spread is the maximum minus the minimum of the repetitions, or
+    the last interval of a search, if that is wider. A single repetition has no spread. Results of different traffic,
+    such as other frame sizes, are not compared.
     """
     with reported_errors():
         if len(folders) < 2:
@@ -42,7 +42,7 @@ def compare_runs(
         runs = [RunReader(folder).run for folder in folders]
         compared = compare(runs)
         if not compared.figures:
-            raise PlanError("the runs have no experiment in common: names, procedures and cells have to be the same")
+            raise PlanError("the runs have no experiment in common, with the same name, procedure and cell")
         tables = comparison.figures(compared)
         differing = comparison.settings(compared, len(runs))
         if differing.rows:
@@ -54,15 +54,15 @@ def compare_runs(
             return
         console = Console()
 
-        def say(line: str) -> None:
+        def print_line(line: str) -> None:
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
         for number, (folder, run) in enumerate(zip(folders, runs, strict=True), 1):
-            say(f"Run {number}: {folder}, {run.name} of {run.started_at}")
+            print_line(f"Run {number}: {folder}, {run.name} of {run.started_at}")
             if doubt := states.busy(run):
-                say(f"  {doubt} Its spread may say too little of what another run measures.")
+                print_line(f"  {doubt} Its spread may be smaller than the difference between two runs.")
         for table in tables:
             console.print(to_rich(table))
         for line in comparison.unmatched(compared):
-            say(f"{comparison.NOT_IN_EVERY_RUN}: {line}")
-        say(RULE)
+            print_line(f"{comparison.NOT_IN_EVERY_RUN}: {line}")
+        print_line(RULE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where verbs print. rich itself would end natxy with exit code 1 when nobody reads on."""
+"""Consoles for output whose reader may close the pipe, on which rich itself would exit with code 1."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import rich.console
 
 
 class Console(rich.console.Console):
-    """Leaves it to `reported_errors` that nobody reads on: it ends the verb."""
+    """A console whose broken pipe ends the verb, by the exception that `reported_errors` handles."""
 
     def on_broken_pipe(self) -> None:
         raise
 
 
 class LastingConsole(rich.console.Console):
-    """Of what measures, and of errors: where nobody reads on, the rest is not printed, and all else goes on."""
+    """A console whose broken pipe ends the output alone, for errors and for verbs that measure."""
 
     def on_broken_pipe(self) -> None:
         forget(self.file)
 
 
 def forget(output: IO[str]) -> None:
-    """Nothing more of it is written, nor flushed at the end, when nobody would catch the error."""
+    """Discards all further output, so that no write or flush at exit raises."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, output.fileno())
     os.close(nowhere)

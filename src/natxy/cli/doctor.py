@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy doctor`: what this machine can do, what is missing, and how to mend it."""
+"""`natxy doctor`: examines the machines that measure, and prints findings with remedies."""
 
 from __future__ import annotations
 
@@ -14,27 +14,33 @@ from rich.text import Text
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
+from natxy.doctor.experiments import missing_programs
 from natxy.doctor.finding import Finding
 from natxy.doctor.machine import THIS_MACHINE, probe_machines
-from natxy.doctor.programs import missing_programs
 from natxy.errors import DutError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan
 
 _MARKS: Final = {True: Text("ok", "green"), False: Text("missing", "bold red"), None: Text("note", "yellow")}
-# Longer names break; what was found is what needs the room.
+# Longer names are broken: the finding itself needs the space.
 _NAME_WIDTH: Final = 27
 
 
 def doctor(
     plan: Annotated[
         Path | None,
-        typer.Argument(help="A plan: look at its testbed too, also at what is behind ssh.", show_default=False),
+        typer.Argument(help="A plan, to examine its testbed too, also over ssh.", show_default=False),
     ] = None,
 ) -> None:
-    """Say whether this machine can measure, what of it would bias a result, and what to do about either.
+    """Examine this machine before measuring.
 
-    Exit codes: 0 it can; 2 bad plan; 4 something is missing.
+    Print what is missing, what would bias a result, and the remedies.
+
+    \b
+    Exit codes:
+      0    the machine can measure
+      2    the plan has an error
+      4    something is missing
     """
     with reported_errors():
         resolved = load_plan(plan) if plan else None
@@ -74,7 +80,7 @@ def _summary(found: Mapping[str, Sequence[Finding]], plan: ResolvedPlan | None) 
             for finding in findings
             if finding.ok is False
         ]
-        return f"{who} can measure: nothing yet, for want of {', '.join(lacking)} ({counts})."
+        return f"{who} can measure: nothing yet; missing: {', '.join(lacking)} ({counts})."
     return f"{who} can measure: {_measurable(every, plan)} ({counts})."
 
 

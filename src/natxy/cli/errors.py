@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a verb ends when something is wrong: one paragraph on stderr and the error's exit code."""
+"""Ends a verb on an error, with a message on stderr and an exit code, and on a signal."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ _stderr = LastingConsole(stderr=True, highlight=False, soft_wrap=True)
 
 @contextlib.contextmanager
 def reported_errors() -> Iterator[None]:
+    """Turns errors that a user can mend into a message and an exit code. Other exceptions are bugs and pass."""
     try:
         with _interrupts_as_exceptions():
             yield
         sys.stdout.flush()
     except BrokenPipeError as error:
-        # `natxy export … | head`: whoever read has enough.
+        # `natxy export … | head`: the reader has enough.
         forget(sys.stdout)
         raise typer.Exit from error
     except sqlite3.OperationalError as error:
@@ -50,6 +51,7 @@ def reported_errors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _interrupts_as_exceptions() -> Iterator[None]:
+    """Replaces the handler that ends natxy at once while it starts."""
     if signal.getsignal(signal.SIGINT) is not end_at_once:
         yield
         return
@@ -67,18 +69,17 @@ def _end(text: str, exit_code: int, error: Exception) -> NoReturn:
 
 
 def warn(text: str) -> None:
+    """Prints a warning on stderr."""
     _stderr.print("natxy: warning:", style="yellow", end=" ")
     _stderr.print(text, markup=False)
 
 
 @contextlib.contextmanager
 def one_interrupt() -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP end what is done here with KeyboardInterrupt; the cleaning up that follows is not
-    interrupted again. A SIGHUP that natxy was started to ignore is still ignored."""
-
-    # `nohup natxy run …` outlives its terminal.
-    outlives = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    heeded = [each for each in INTERRUPTS if each != signal.SIGHUP or not outlives]
+    """Raises KeyboardInterrupt on the first SIGINT, SIGTERM or SIGHUP, and ignores further ones during the clean-up."""
+    # `nohup natxy run …` ignores SIGHUP from the start.
+    survives_hangup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    heeded = [each for each in INTERRUPTS if each != signal.SIGHUP or not survives_hangup]
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         for each in heeded:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy export`: a run for other programs."""
+"""`natxy export`: writes a run for other programs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ from natxy.system.whole_file import whole_file
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)],
-    form: Annotated[ExportFormat, typer.Option("--format", help="What to write.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
+    form: Annotated[ExportFormat, typer.Option("--format", help="The format to write.", show_default=False)],
     output: Annotated[
-        Path | None, typer.Option(help="The file; by default the standard output.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="File to write; default: standard output.", show_default=False)
     ] = None,
 ) -> None:
-    """Write a run's trials, a row each (csv, parquet), or everything that is stored of it (json)."""
+    """Write a run for other programs.
+
+    csv and parquet have a row for each trial; json has everything that is stored.
+    """
     with reported_errors():
         run = RunReader(folder).run
         if output is None:
             if form is ExportFormat.PARQUET and sys.stdout.isatty():
-                raise PlanError("Parquet is nothing for a terminal; give --output FILE")
+                raise PlanError("Parquet is binary and cannot be printed on a terminal; give --output FILE")
             write(run, form, sys.stdout.buffer)
             return
         try:

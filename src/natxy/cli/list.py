@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy list`: what a plan can name, and the plans there are."""
+"""`natxy list`: lists the names that a plan can use, and the plans."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from natxy.plan.yaml.loading import load_plan
 from natxy.search.kinds import SEARCHES
 
 Entry = dict[str, str]
-"""`name` and `summary`; of a plan, `path` too."""
+"""Has `name` and `summary`; the entry of a plan also has `path`."""
 
 
 class Kind(StrEnum):
+    """The kinds of names."""
+
     PROCEDURES = "procedures"
     SEARCHES = "searches"
     GATEWAYS = "gateways"
@@ -34,10 +36,10 @@ def list_names(
     kind: Annotated[Kind, typer.Argument(help="What to list.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False,
 ) -> None:
-    """Name every procedure, search or gateway that a plan can use, or the plans there are, with a line each.
+    """List procedures, searches, gateways or plans.
 
-    The plans are those of the folder `plans` here, and of the folders in it; where there is none, those that natxy
-    came with.
+    The plans are those in and below the folder `plans` of the current directory; without it, those that natxy comes
+    with.
     """
     with reported_errors():
         entries = ENTRIES[kind]()
@@ -70,7 +72,7 @@ def _plan(file: Path) -> Entry:
     try:
         plan = load_plan(file)
     except PlanError:
-        return _entry(file.stem, f"not a good plan; `natxy check {file}` says why") | {"path": str(file)}
+        return _entry(file.stem, f"has errors; see `natxy check {file}`") | {"path": str(file)}
     return _entry(plan.name, plan.description) | {"path": str(file)}
 
 

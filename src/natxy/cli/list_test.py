@@ -27,7 +27,7 @@ def listed(kind: str) -> dict[str, dict[str, str]]:
 
 
 def in_plans(definition: str, field: str) -> set[str]:
-    """The words that a plan's schema takes for `field`."""
+    """Returns the values that a plan's schema allows for `field`."""
     schema = Plan.model_json_schema()["$defs"][definition]["properties"][field]
     return {schema["const"]} if "const" in schema else set(schema["enum"])
 
@@ -57,7 +57,7 @@ def test_plans_of_the_folder_here_with_a_bad_one_named(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     plans = listed("plans")
     assert plans["ready"] == {"name": "ready", "summary": "one throughput", "path": "plans/ready.yaml"}
-    assert "not a good plan" in plans["bad"]["summary"]
+    assert "has errors" in plans["bad"]["summary"]
 
 
 def test_the_plans_that_come_with_natxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `--format` takes: tables for papers and spreadsheets, or rows for other programs."""
+"""The values of `--format`: tables for papers and spreadsheets, or CSV rows for other programs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from natxy.results.rows import Row, to_csv
 
 
 class PrintedFormat(StrEnum):
+    """`csv-tables`: the tables as CSV. `csv`: a row for each figure."""
+
     MARKDOWN = "markdown"
     LATEX = "latex"
     CSV_TABLES = "csv-tables"
@@ -19,4 +21,5 @@ class PrintedFormat(StrEnum):
 
 
 def printed(form: PrintedFormat, tables: Iterable[Table], rows: Iterable[Row]) -> str:
+    """Returns the tables, or for `csv` the rows, as text."""
     return to_csv(rows) if form is PrintedFormat.CSV else render(tables, TableFormat(form.value))

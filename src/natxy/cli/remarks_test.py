@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a procedure has to say of its result, or of having none, is read in the terminal, the report and the CSV."""
+"""A procedure's remark on its result, or on a missing result, is shown in the terminal, the report and the CSV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from natxy.cli.watch import LiveWatch, PlainWatch
+from natxy.cli.watch.live import LiveWatch
+from natxy.cli.watch.plain import PlainWatch
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy report`: shows a run again."""
+"""`natxy report`: prints the results of a run and writes its report."""
 
 from __future__ import annotations
 
@@ -26,29 +26,35 @@ CHARTS_FOLDER: Final = "charts"
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
     form: Annotated[
         PrintedFormat | None,
-        typer.Option("--format", help="Print the results in this format alone.", show_default=False),
+        typer.Option("--format", help="Print only the results, in this format.", show_default=False),
     ] = None,
     charts: Annotated[
         ChartFormat | None,
-        typer.Option(help="Write the charts alone, in this format; json is Vega-Lite's.", show_default=False),
+        typer.Option(help="Write only the charts, in this format; json is Vega-Lite.", show_default=False),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="The charts' folder; by default the run's own, `charts`.", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Folder for the charts; default: `charts` in the run's folder.", show_default=False
+        ),
     ] = None,
 ) -> None:
-    """Print a run's results and write its report.html anew; also for a run that was interrupted or goes on.
+    """Print a run's results and write its report.html.
 
-    With --format, print its tables in the form of RFC 9693 §4.10 for a paper or a spreadsheet (csv-tables), or as csv
-    a row a figure for other programs, and write nothing. With --charts, write nothing but its charts, a file each.
+    The run may have been interrupted, or be in progress.
+
+    With --format, print the tables of RFC 9693 §4.10 for a paper (markdown, latex) or a spreadsheet (csv-tables), or a
+    row for each figure for other programs (csv), and write nothing. With --charts, write only the charts, one to a
+    file.
     """
     with reported_errors():
         if form and charts:
-            raise PlanError("expected --format or --charts, not both")
+            raise PlanError("expected --format or --charts, and not both")
         if output and not charts:
-            raise PlanError("--output is the folder of --charts; a report is written into its run's folder")
+            raise PlanError("--output is for --charts only; a report is written into its run's folder")
         if form:
             run = RunReader(folder).run
             compared = gateways_table(run)
@@ -71,7 +77,7 @@ def _write_charts(reader: RunReader, form: ChartFormat, output: Path | None) -> 
 
 
 def show(folder: Path, console: rich.console.Console, *, list_deviations: bool = True) -> None:
-    """PlanError when `folder` holds no run."""
+    """Prints the results of the run in `folder` and writes its report. Raises PlanError if the folder has no run."""
     reader = RunReader(folder)
     console.print(terminal.render(reader, list_deviations=list_deviations))
     try:

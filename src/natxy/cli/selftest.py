@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy selftest`: what the tester can do when nothing stands between its ports."""
+"""`natxy selftest`: measures the tester itself, with its ports joined."""
 
 from __future__ import annotations
 
 import json
 import re
 import tempfile
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,7 +13,7 @@ import typer
 
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
-from natxy.cli.run import measured, prepare
+from natxy.cli.measuring import new_folder, prepare, watched
 from natxy.errors import PlanError, TesterLimitError
 from natxy.plan.model.terms import Family
 from natxy.plan.testbeds.loop import LoopConfig
@@ -35,34 +34,52 @@ _PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 def selftest(
     plan: Annotated[
-        Path | None, typer.Argument(help="A plan: test the tester of its testbed.", show_default=False)
+        Path | None, typer.Argument(help="A plan, to measure the tester of its testbed.", show_default=False)
     ] = None,
     ports: Annotated[
         str | None,
-        typer.Option(help="Two ports that a cable joins: interfaces or PCI addresses, A,B.", show_default=False),
+        typer.Option(
+            metavar="A,B", help="Two ports joined by a cable: interfaces or PCI addresses.", show_default=False
+        ),
     ] = None,
-    medium: Annotated[
-        Literal["veth", "memif"], typer.Option(help="What joins ports that are none of hardware.")
-    ] = "veth",
-    io: Annotated[Literal["af_xdp", "af_packet"], typer.Option(help="How interfaces are opened.")] = "af_xdp",
-    family: Annotated[Family | None, typer.Option(help="Only this one.", show_default=False)] = None,
+    medium: Annotated[Literal["veth", "memif"], typer.Option(help="The link of the ports, without --ports.")] = "veth",
+    io: Annotated[Literal["af_xdp", "af_packet"], typer.Option(help="The I/O driver of interfaces.")] = "af_xdp",
+    family: Annotated[Family | None, typer.Option(help="Measure only this family.", show_default=False)] = None,
     frame_size: Annotated[
         list[int] | None,
-        typer.Option(min=64, max=9216, help="Besides the smallest; 512 and 1518 if none is given.", show_default=False),
+        typer.Option(
+            min=64,
+            max=9216,
+            metavar="BYTES",
+            help="A frame size besides the smallest; may be repeated; default: 512 and 1518.",
+            show_default=False,
+        ),
     ] = None,
-    repeat: Annotated[int, typer.Option(min=1, max=100, help="Repetitions; the least counts.")] = REPEAT,
-    trial: Annotated[float, typer.Option(min=0.01, max=60, help="Seconds of a trial's traffic.")] = TRIAL_S,
+    repeat: Annotated[
+        int, typer.Option(min=1, max=100, metavar="N", help="Repetitions; the lowest result counts.")
+    ] = REPEAT,
+    trial: Annotated[
+        float, typer.Option(min=0.01, max=60, metavar="SECONDS", help="Length of a trial's traffic.")
+    ] = TRIAL_S,
     output: Annotated[
-        Path | None, typer.Option(help="Folder for the run; by default runs/selftest-DATE-TIME.", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Folder for the run; default: runs/selftest-DATE-TIME.", show_default=False
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Find out how fast this tester is, without a gateway: its ports are joined to each other.
+    """Measure the tester itself, without a gateway.
 
-    Without a plan and ports, it is the tester of a lab. What is found is kept for this machine, these ports and their
-    driver; later reports say how near a result came to it.
+    The tester's two ports are joined to each other. Without a plan or --ports, they are those of a lab. The results are
+    kept for this machine, these ports and their driver, and later reports compare theirs with them.
 
-    Exit codes: 0 done; 2 bad usage; 4 nothing arrives at the other port; 5 the engine died.
+    \b
+    Exit codes:
+      0    done
+      2    an argument or the plan has an error
+      4    no frame arrives at the other port
+      5    the engine died
     """
     console = LastingConsole(stderr=as_json)
     with reported_errors(), one_interrupt():
@@ -82,8 +99,8 @@ def selftest(
             repeat=repeat,
             trial_s=trial,
         )
-        folder = output or Path("runs") / f"selftest-{datetime.now():%Y%m%d-%H%M%S}"
-        code = measured(asked, console, lambda listener: run_plan(asked, folder, listener))
+        folder = output or new_folder("selftest")
+        code = watched(asked, console, lambda listener: run_plan(asked, folder, listener))
         found = self_test_of(RunReader(folder).run, tester)
         try:
             kept = save(found)
@@ -94,7 +111,7 @@ def selftest(
         console.print(f"Kept in {kept}; the run is in {folder}.", soft_wrap=True, markup=False, highlight=False)
         if as_json:
             typer.echo(json.dumps(found.model_dump(mode="json"), indent=2))
-        # A rate that the tester cannot do is what a self-test finds out.
+        # A self-test looks for the rate that exceeds the tester, so reaching its limit is no error.
         if code not in (0, TesterLimitError.exit_code):
             raise typer.Exit(code)
 
@@ -104,7 +121,7 @@ def _testbed(
 ) -> LoopConfig:
     if plan is not None:
         if ports is not None:
-            raise PlanError("expected a plan or --ports, not both: a plan's testbed names its ports")
+            raise PlanError("expected a plan or --ports, and not both: a plan's testbed names its ports")
         return loop_of(load_plan(plan).testbed)
     if ports is None:
         return LoopConfig(kind="loop", medium=medium, io=io)

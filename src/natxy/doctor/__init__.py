@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings of `natxy doctor`: what a machine can do, what it lacks, and what would bias a result."""
+"""Examines machines for `natxy doctor`: what they can measure, what is missing, and what would bias a result."""

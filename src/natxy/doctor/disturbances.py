@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a machine would bias a result: the second half of `natxy doctor`. Everything here only looks."""
+"""Examines a machine for what would bias a result: shared cores, power saving, other work. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.namespaces import other_labs
 
 CPUS: Final = Path("/sys/devices/system/cpu")
-# What Linux makes of itself on a machine with 4 GB or more.
+# Linux's default on a machine with 4 GB of memory or more.
 _USUAL_ENTRIES: Final = 262_144
-# The kernel's own choice where memory is short; with fewer buckets every look-up walks a list.
+# The kernel's own ratio where memory is scarce. With fewer buckets, every look-up walks a list.
 _MOST_ENTRIES_A_BUCKET: Final = 4
 
 
 def probe_disturbances(testbed: TestbedConfig | None = None) -> list[Finding]:
-    """Of this machine. `testbed`: of the plan that is to be measured; None: that of a lab, which a plan without one
-    has."""
+    """Examines this machine for a plan's testbed, which by default is a lab."""
     here = LocalTransport(MachineSysctls())
     return [
         *_cores(testbed or LabConfig()),
@@ -52,7 +51,7 @@ def _cores(testbed: TestbedConfig) -> list[Finding]:
             "isolated cores",
             bool(isolated) or None,
             isolated or "none; optional",
-            unless(bool(isolated), "boot with isolcpus= for cores that the kernel gives to nothing else"),
+            unless(bool(isolated), "boot with isolcpus= for cores that run nothing else"),
         ),
     ]
 
@@ -62,22 +61,26 @@ def _sharing(testbed: TestbedConfig, usable: Sequence[int]) -> list[Finding]:
     try:
         cores = testbed.assign_cores(usable) if testbed.has_gateway else None
     except NatxyError as error:
-        return [Finding(name, False, str(error), "choose others in the plan's testbed")]
+        return [Finding(name, False, str(error), "choose other cores in the plan's testbed")]
     if cores is None:
         return []
     who = f"tester {_listed(cores.tester)}, gateway {_listed(cores.dut) or 'elsewhere'}, control {cores.main}"
     if cores.shared:
-        remedy = "give the machine a second core: a gateway at its limit slows a tester on its core, and loses no frame"
+        remedy = (
+            "give the machine a second core: on one core, a gateway at its limit slows the tester and loses no frame"
+        )
         return [Finding(name, None, f"{who}: shared", remedy)]
     location = testbed.dut_location
     if location and location.ssh is None:
-        one = "if tester and DUT are one machine" if location.may_be_elsewhere else "tester and DUT are one machine"
-        remedy = f"{one}: steer the DUT's interrupts to other cores than the tester's"
+        condition = "if " if location.may_be_elsewhere else ""
+        remedy = (
+            f"{condition}tester and DUT are the same machine: steer the DUT's interrupts away from the tester's cores"
+        )
         return [Finding(name, None, f"tester {_listed(cores.tester)}, gateway unknown", remedy)]
-    beside = {sibling for core in cores.tester for sibling in _siblings(core)} - set(cores.tester)
-    if both := sorted(beside.intersection((*cores.dut, cores.main))):
+    siblings = {sibling for core in cores.tester for sibling in _siblings(core)} - set(cores.tester)
+    if same := sorted(siblings.intersection((*cores.dut, cores.main))):
         remedy = "choose `tester_cores` and `dut_cores` on different physical cores, or switch hyper-threading off"
-        return [Finding(name, None, f"{who}: core {_listed(both)} is a hardware thread of a tester's core", remedy)]
+        return [Finding(name, None, f"{who}: core {_listed(same)} is a hardware thread of a tester's core", remedy)]
     return [Finding(name, True, f"{who}: apart")]
 
 
@@ -87,7 +90,7 @@ def _tester_ports(testbed: TestbedConfig | None, here: Transport) -> list[Findin
 
 
 def _siblings(core: int) -> set[int]:
-    """Hardware threads of one physical core."""
+    """Returns the hardware threads of the core's physical core."""
     listed = read_text(CPUS / f"cpu{core}/topology/thread_siblings_list") or str(core)
     spans = [part.partition("-") for part in listed.split(",")]
     return {sibling for first, _, last in spans for sibling in range(int(first), int(last or first) + 1)}
@@ -100,7 +103,8 @@ def _clock() -> list[Finding]:
 
 
 def power_saving(machine: Transport) -> list[Finding]:
-    elsewhere = "fix the cores' frequency in the firmware, or on the virtual machine's host"
+    """Examines the settings that change the frequency of a core."""
+    elsewhere = "fix the frequency in the firmware, or on the virtual machine's host"
     asked = f"cat {CPUS}/cpu*/cpufreq/scaling_governor"
     governors = {*machine.run(["sh", "-c", asked], check=False).stdout.split()}
     if not governors:
@@ -113,10 +117,10 @@ def power_saving(machine: Transport) -> list[Finding]:
 
 
 def _boost(machine: Transport, elsewhere: str) -> Finding:
-    """One driver's file says that it is off, the others' that it is on."""
+    """Examines the file of whichever driver there is. Intel's means that boost is off, the others' that it is on."""
     for file, off in (("intel_pstate/no_turbo", "1"), ("cpufreq/boost", "0")):
         if (state := read_there(CPUS / file, machine)) is not None:
-            remedy = f"a core is faster while it is cool: echo {off} > {CPUS / file}"
+            remedy = f"boost makes a core faster only while it is cool: echo {off} > {CPUS / file}"
             is_off = state == off
             return Finding("boost", is_off or None, "off" if is_off else "on", unless(is_off, remedy))
     return Finding("boost", None, "unknown: not visible here", elsewhere)
@@ -127,28 +131,29 @@ def _hypervisor() -> list[Finding]:
         return [Finding("hypervisor", True, "none")]
     now = MachineLoad.now()
     if now.stolen_ticks is None:
-        steal = Finding("steal time", None, "unknown: /proc/stat doesn't tell", "ask the host's `top` for it")
+        steal = Finding("steal time", None, "unknown: not in /proc/stat", "see `top` on the host")
     else:
         percent = 100 * now.stolen_ticks / max(1, now.all_ticks)
         quiet = percent < NOTICED_STEAL_PERCENT
-        remedy = unless(quiet, "the host takes CPU time away: measure when it is quieter, or on dedicated cores")
-        # Many hosts take time and don't say so.
-        steal = Finding("steal time", quiet or None, f"{percent:.2f} % since boot, as the host tells it", remedy)
+        remedy = unless(quiet, "the host takes CPU time away: measure when it is idle, or on dedicated cores")
+        # Many hosts take time without reporting it.
+        steal = Finding("steal time", quiet or None, f"{percent:.2f} % since boot, as reported by the host", remedy)
     return [
         Finding(
             "hypervisor",
             None,
-            "yes; a virtual machine's pauses make more trials invalid",
-            "measure on a machine of its own what is to be published",
+            "yes; a virtual machine pauses, so more trials are invalid",
+            "measure results for publication on a physical machine",
         ),
         steal,
     ]
 
 
 def load(machine: Transport) -> Finding:
+    """Examines the machine's mean load of the last minute."""
     minute = float((read_there("/proc/loadavg", machine) or "nan").split()[0])
     idle = minute < QUIET_LOAD
-    remedy = unless(idle, "end other work on this machine before measuring")
+    remedy = unless(idle, "stop other work on this machine before measuring")
     return Finding("load", idle or None, f"{minute:.2f} (mean of the last minute)", remedy)
 
 
@@ -156,20 +161,23 @@ def _other_runs() -> list[Finding]:
     try:
         others = [str(owner.pid) for owner in other_labs()]
     except NatxyError as error:
-        return [Finding("other natxy runs", None, f"unknown: {error}", "see to it that `ip netns list` works")]
-    remedy = unless(not others, "wait until they have ended: two runs at once disturb each other")
+        return [Finding("other natxy runs", None, f"unknown: {error}", "make sure that `ip netns list` works")]
+    remedy = unless(not others, "wait until they end: simultaneous runs disturb each other")
     found = f"labs of the processes {', '.join(others)}" if others else "none in a lab"
     return [Finding("other natxy runs", not others or None, found, remedy)]
 
 
 def connection_table(machine: Transport) -> Finding:
+    """Examines the default size of Linux's connection tracking table."""
     entries, buckets = (
         int(read_there(f"/proc/sys/net/netfilter/nf_conntrack_{name}", machine) or 0) for name in ("max", "buckets")
     )
     if not entries:
-        return Finding("connection tracking", None, "not there; for nftables and iptables", "modprobe nf_conntrack")
+        return Finding(
+            "connection tracking", None, "not loaded; nftables and iptables need it", "modprobe nf_conntrack"
+        )
     roomy = entries >= _USUAL_ENTRIES and entries <= _MOST_ENTRIES_A_BUCKET * buckets
-    remedy = unless(roomy, "set `conntrack_max` and `hash_size` of the plan's gateways; a run gives them back")
+    remedy = unless(roomy, "set `conntrack_max` and `hash_size` of the plan's gateways; a run restores them")
     value = f"at most {entries} entries, {buckets} hash buckets"
     return Finding("connection tracking", roomy or None, value, remedy)
 

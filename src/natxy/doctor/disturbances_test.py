@@ -93,9 +93,9 @@ def test_hardware_threads_of_one_core_are_no_two_cores(cpus: Path) -> None:
     ("where", "remedy"),
     [
         ({"ssh": "dut.lab"}, ""),
-        ({}, "tester and DUT are one machine: steer"),
-        ({"addresses": "keep", "namespace": "dut"}, "tester and DUT are one machine: steer"),
-        ({"addresses": "keep"}, "if tester and DUT are one machine: steer"),
+        ({}, "tester and DUT are the same machine: steer"),
+        ({"addresses": "keep", "namespace": "dut"}, "tester and DUT are the same machine: steer"),
+        ({"addresses": "keep"}, "if tester and DUT are the same machine: steer"),
     ],
 )
 def test_a_dut_on_this_machine_may_share_cores(cpus: Path, where: dict[str, str], remedy: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One thing that `natxy doctor` has to say."""
+"""The findings of `natxy doctor`, and reading the files that they come from."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from natxy.dut.transport.base import Transport
 
 @dataclass(frozen=True)
 class Finding:
-    """`ok`: False when natxy cannot measure like this, None when it can but something would be better, or cannot be
-    known here, which `value` then says. Either has a `remedy`."""
+    """One result of an examination.
+
+    `ok` is False if natxy cannot measure without a remedy, and None if a result would be biased, or if this cannot be
+    found out, which `value` then states. In both cases there is a `remedy`.
+    """
 
     name: str
     ok: bool | None
@@ -21,11 +24,12 @@ class Finding:
 
 
 def unless(ok: bool, remedy: str) -> str | None:
+    """Returns the remedy, or None if `ok`."""
     return None if ok else remedy
 
 
 def read_text(path: Path | str) -> str | None:
-    """None where it cannot be read."""
+    """Returns the text of a file of this machine, or None if it cannot be read."""
     try:
         return Path(path).read_text().strip()
     except OSError:
@@ -33,6 +37,6 @@ def read_text(path: Path | str) -> str | None:
 
 
 def read_there(path: Path | str, transport: Transport) -> str | None:
-    """`read_text` of the machine that the transport leads to."""
+    """Returns the text of a file of the machine that the transport reaches, or None if it cannot be read."""
     done = transport.run(["cat", str(path)], check=False)
     return done.stdout.strip() if done.returncode == 0 else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an interface does to frames on its own: offloads, and which queue a frame comes to."""
+"""Examines interfaces: offloads that merge or split frames, and the receive queues that frames arrive on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PORTS_HASHED: Final = "L4 bytes 0 & 1"
 
 
 def probe_interfaces(ports: EnginePorts, here: Transport) -> list[Finding]:
-    """Of the tester's ports that are interfaces of the kernel; others are DPDK's alone, which sets them."""
+    """Examines the tester's ports that are interfaces of the kernel. DPDK alone sets up the others."""
     wanted = [port.interface for port in ports.of_cable.values() if port.interface]
     return [
         finding
@@ -24,7 +24,7 @@ def probe_interfaces(ports: EnginePorts, here: Transport) -> list[Finding]:
 
 
 def probe_interface(interface: str, machine: Transport, cores: int = 1) -> list[Finding]:
-    """Of a DUT or a host, whose kernel has `cores` to share the interface's frames."""
+    """Examines an interface of a DUT or a host, whose kernel can spread the frames over `cores`."""
     return _missing(interface, machine) or [
         _offloads(interface, machine),
         *_shared_queues(interface, machine, cores),
@@ -41,43 +41,43 @@ def _offloads(interface: str, machine: Transport) -> Finding:
     name = f"{interface}: offloads"
     asked = machine.run(["ethtool", "--show-features", interface], check=False)
     if asked.returncode != 0:
-        return Finding(name, None, f"unknown: {asked.stderr.strip()}", "see to it that none merges or splits frames")
+        return Finding(name, None, f"unknown: {asked.stderr.strip()}", "make sure that none merges or splits frames")
     on = parse_offloads(asked.stdout)
     off = f"ethtool -K {interface} gro off gso off lro off tso off"
-    return Finding(name, not on or None, ", ".join(on) + " on" if on else "none that disturbs", unless(not on, off))
+    return Finding(name, not on or None, ", ".join(on) + " on" if on else "off", unless(not on, off))
 
 
 def _queues(interface: str, machine: Transport) -> int:
-    """That it receives by."""
+    """Returns the number of receive queues."""
     listed = machine.run(["ls", str(INTERFACES / interface / "queues")], check=False).stdout
     return sum(name.startswith("rx-") for name in listed.split())
 
 
 def _opened_queues(interface: str, here: Transport, ports: EnginePorts) -> list[Finding]:
     name, wanted = f"{interface}: receive queues", ports.queues
-    there = _queues(interface, here)
-    if there < wanted or (there > wanted and ports.io == "af_xdp"):
+    present = _queues(interface, here)
+    if present < wanted or (present > wanted and ports.io == "af_xdp"):
         # AF_XDP takes its frames from the first queues only.
-        lost = "" if there < wanted else "; frames of the others would be lost"
-        remedy = f"ethtool -L {interface} combined {wanted}, or `queues: {there}` in the plan's testbed"
-        return [Finding(name, False, f"{there}, and the plan opens {wanted}{lost}", remedy)]
-    found = Finding(name, True, f"{there}, and the plan opens {wanted}")
+        lost = "" if present < wanted else "; frames on the others would be lost"
+        remedy = f"ethtool -L {interface} combined {wanted}, or `queues: {present}` in the plan's testbed"
+        return [Finding(name, False, f"{present}, and the plan opens {wanted}{lost}", remedy)]
+    found = Finding(name, True, f"{present}, and the plan opens {wanted}")
     return [found] if wanted == 1 else [found, _spreading(interface, here)]
 
 
 def _shared_queues(interface: str, machine: Transport, cores: int) -> list[Finding]:
-    name, there = f"{interface}: receive queues", _queues(interface, machine)
-    if there == 1 and cores > 1:
-        remedy = f"where the card has more: ethtool -L {interface} combined {cores}"
-        return [Finding(name, None, f"1, so that one of {cores} cores takes all that comes in", remedy)]
-    found = Finding(name, True, str(there))
-    return [found] if there == 1 else [found, _spreading(interface, machine)]
+    name, present = f"{interface}: receive queues", _queues(interface, machine)
+    if present == 1 and cores > 1:
+        remedy = f"if the card has more: ethtool -L {interface} combined {cores}"
+        return [Finding(name, None, f"1, so one of {cores} cores receives all frames", remedy)]
+    found = Finding(name, True, str(present))
+    return [found] if present == 1 else [found, _spreading(interface, machine)]
 
 
 def _spreading(interface: str, machine: Transport) -> Finding:
-    """By addresses alone, the frames of two hosts all come to one queue."""
+    """Examines the hash that selects a queue. By addresses alone, all frames of two hosts arrive on one queue."""
     name = f"{interface}: UDP ports spread frames over queues (RSS)"
-    remedy = f"ethtool -N {interface} rx-flow-hash udp4 sdfn, and udp6; else plan with multiple addresses"
+    remedy = f"ethtool -N {interface} rx-flow-hash udp4 sdfn, and udp6; else use `addresses: multiple` in the plan"
     families = ("udp4", "udp6")
     answers = [machine.run(["ethtool", "-n", interface, "rx-flow-hash", udp], check=False) for udp in families]
     if refused := [answer for answer in answers if answer.returncode != 0]:

@@ -59,7 +59,7 @@ def card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Card:
 
 
 def found(card: Card, queues: int = 1, io: str = "af_xdp") -> dict[str, tuple[bool | None, str]]:
-    """What is said of ens1f0; the other port is DPDK's alone."""
+    """Returns the findings about ens1f0. The other port belongs to DPDK."""
     testbed = HardwareConfig.model_validate(
         {
             "kind": "hardware",
@@ -76,7 +76,7 @@ def found(card: Card, queues: int = 1, io: str = "af_xdp") -> dict[str, tuple[bo
 
 
 def test_offloads_that_merge_frames_are_named(card: Card) -> None:
-    assert found(card)["offloads"] == (True, "none that disturbs")
+    assert found(card)["offloads"] == (True, "off")
     card.gro = "on"
     assert found(card)["offloads"] == (None, "generic-receive-offload on")
 
@@ -85,7 +85,7 @@ def test_af_xdp_loses_what_comes_to_queues_that_it_does_not_open(card: Card) -> 
     assert found(card)["receive queues"] == (True, "1, and the plan opens 1")
     assert found(card, queues=2)["receive queues"][0] is False
     card.give_queues(8)
-    assert found(card)["receive queues"] == (False, "8, and the plan opens 1; frames of the others would be lost")
+    assert found(card)["receive queues"] == (False, "8, and the plan opens 1; frames on the others would be lost")
     assert found(card, io="af_packet")["receive queues"][0] is True
 
 
@@ -106,7 +106,7 @@ def test_the_queues_of_a_dut_are_for_its_cores(card: Card) -> None:
         return [(finding.ok, finding.value) for finding in probe_interface("ens1f0", card, cores)[1:]]
 
     assert queues(1) == [(True, "1")]
-    assert queues(4) == [(None, "1, so that one of 4 cores takes all that comes in")]
+    assert queues(4) == [(None, "1, so one of 4 cores receives all frames")]
     card.give_queues(4)
     assert queues(4) == [(True, "4"), (True, "yes")]
     card.hashed = "IP SA\nIP DA\n"

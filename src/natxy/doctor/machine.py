@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine can do for natxy, and what is missing: the findings behind `natxy doctor`.
+"""Examines this machine: what natxy needs, what is missing, and which gateways can be measured.
 
-Every probe only looks, or tries something in a namespace that is gone when the try ends.
+A probe changes nothing, except in a network namespace that ends with the probe.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from natxy.doctor.disturbances import probe_disturbances
+from natxy.doctor.experiments import lab_gateways, why_not
 from natxy.doctor.finding import Finding, read_text, unless
-from natxy.doctor.programs import lab_gateways, looks_here, why_not
-from natxy.doctor.remote import probe_places
+from natxy.doctor.testbed import probe_testbed
 from natxy.dut.transport.local import run_program
 from natxy.engine.program import find_engine
 from natxy.errors import NatxyError
@@ -26,25 +26,28 @@ from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.guest.files import find_guest
 from natxy.testbeds.namespaces import stale_labs
 
-_AF_XDP = 44  # <linux/socket.h>; Python has no name for it.
-_OLDEST_KERNEL = (5, 11)  # Older ones count BPF maps against RLIMIT_MEMLOCK, and AF_XDP fails at the usual limit.
-
-
 THIS_MACHINE: Final = "this machine"
+
+# From <linux/socket.h>; Python has no name for it.
+_AF_XDP: Final = 44
+# Older kernels count BPF maps against RLIMIT_MEMLOCK, and AF_XDP fails at the usual limit.
+_OLDEST_KERNEL: Final = (5, 11)
 
 
 def probe_machines(plan: ResolvedPlan | None = None) -> dict[str, list[Finding]]:
-    """Looks at the machine natxy runs on, and at those that `plan` needs besides (None: a lab is measured in): what was
-    found, by the machine. Raises nothing: what cannot be found out is a finding too."""
-    places = probe_places(plan) if plan else {}
-    if places and plan and not plan.testbed.is_local:
-        return places
+    """Examines this machine and those of the plan's testbed, and returns the findings by machine.
+
+    Without a plan, the testbed is a lab. Nothing is raised: what cannot be found out is a finding.
+    """
+    others = probe_testbed(plan) if plan else {}
+    if others and plan and not plan.testbed.is_local:
+        return others
     here = [
         *(finding for probe in _PROBES for finding in probe()),
         *_gateways(plan),
         *probe_disturbances(plan.testbed if plan else None),
     ]
-    return {THIS_MACHINE: here, **places}
+    return {THIS_MACHINE: here, **others}
 
 
 def _root() -> list[Finding]:
@@ -64,7 +67,7 @@ def _hugepages() -> list[Finding]:
     meminfo = dict(line.split(":", 1) for line in (read_text("/proc/meminfo") or "").splitlines())
     total, free, size = (meminfo.get(key, "0").strip() for key in ("HugePages_Total", "HugePages_Free", "Hugepagesize"))
     if total == "0":
-        return [Finding("hugepages", None, "none; optional, the engine runs without", "sysctl vm.nr_hugepages=256")]
+        return [Finding("hugepages", None, "none; optional", "sysctl vm.nr_hugepages=256")]
     return [Finding("hugepages", True, f"{free} of {total} free, {size} each")]
 
 
@@ -103,22 +106,22 @@ def _programs() -> list[Finding]:
 
 
 def _gateways(plan: ResolvedPlan | None) -> list[Finding]:
-    """The plan's that would run here, or all that a lab can have."""
+    """Examines the plan's gateways that would run here; without a plan, all that a lab can have."""
     if plan is None:
-        wanted = lab_gateways()
+        gateways = lab_gateways()
     else:
-        wanted = [experiment.gateway for experiment in plan.experiments] if looks_here(plan) else []
-    against: dict[str, dict[str, None]] = {}
-    for gateway in wanted:
-        against.setdefault(gateway.driver, {}).update(dict.fromkeys(why_not(gateway)))
+        gateways = [experiment.gateway for experiment in plan.experiments] if plan.testbed.gateway_is_local else []
+    reasons_by_driver: dict[str, dict[str, None]] = {}
+    for gateway in gateways:
+        reasons_by_driver.setdefault(gateway.driver, {}).update(dict.fromkeys(why_not(gateway)))
     return [
         Finding(
             f"gateway {driver}",
             not reasons or None,
             f"skipped: {'; '.join(reasons)}" if reasons else "can be measured",
-            unless(not reasons, "needed only to measure it"),
+            unless(not reasons, "needed only to measure this gateway"),
         )
-        for driver, reasons in against.items()
+        for driver, reasons in reasons_by_driver.items()
     ]
 
 
@@ -150,7 +153,7 @@ def _guest() -> list[Finding]:
     try:
         files = find_guest()
     except NatxyError:
-        remedy = "run `make jool`; without it Jool needs a kernel that takes its module"
+        remedy = "run `make jool`; without it, Jool needs a kernel that loads its module"
         return [Finding("user-mode Linux", None, "not ready; optional", remedy)]
     return [Finding("user-mode Linux", True, f"{files.version}, with Jool's modules ({files.folder})")]
 
@@ -159,13 +162,13 @@ def _stale() -> list[Finding]:
     try:
         left = [
             *(f"the network namespaces {lab.tester} and {lab.dut}" for lab in stale_labs()),
-            *(f"{name} as changed by process {owner.pid}" for name, owner in MachineSysctls().left_by_dead_owners()),
+            *(f"{name}, changed by process {owner.pid}" for name, owner in MachineSysctls().left_by_dead_owners()),
         ]
     except (NatxyError, OSError) as error:
-        return [Finding("left by killed runs", None, str(error), "see to it that `ip netns list` works, as root")]
+        return [Finding("left by killed runs", None, str(error), "make sure that `ip netns list` works, as root")]
     if not left:
         return [Finding("left by killed runs", True, "nothing")]
-    return [Finding("left by killed runs", None, "; ".join(left), "the next `natxy run` in a lab puts it right")]
+    return [Finding("left by killed runs", None, "; ".join(left), "the next `natxy run` in a lab restores it")]
 
 
 _PROBES: Sequence[Callable[[], list[Finding]]] = (

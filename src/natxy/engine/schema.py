@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-
 from pydantic.json_schema import models_json_schema
 
 from natxy.engine import messages
@@ -12,6 +10,7 @@ from natxy.engine.messages.common import Log
 from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsResolved, PortsOpen, PortsOpened
 from natxy.engine.messages.requests import EstablishRequest, TrialRequest, ValidateRequest
 from natxy.engine.messages.results import Progress, TrialResult
+from natxy.plan.model.json_schema import schema_text, simplified
 
 _MESSAGES = (
     EngineInfo,
@@ -29,12 +28,9 @@ _MESSAGES = (
 
 
 def message_schema_text() -> str:
-    """Returns the schema as JSON text."""
-    _, schema = models_json_schema(
-        [(message, "validation") for message in _MESSAGES], title="natxy-engine messages", description=messages.__doc__
-    )
-    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return json.dumps(dialect | schema, indent=2, ensure_ascii=False) + "\n"
+    """Returns the text of docs/reference/rpc.schema.json."""
+    _, schema = models_json_schema([(message, "validation") for message in _MESSAGES], description=messages.__doc__)
+    return schema_text("natxy-engine messages", simplified(schema))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from typing import Final
 
 from natxy.plan.experiment import Addresses, Ports
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, Translation
 from natxy.plan.model.terms import Family, TranslationKind
 from natxy.plan.model.traffic import PortRange
@@ -40,7 +40,7 @@ MOST_SOURCE_PORTS: Final = 40_000
 FIRST_DESTINATION_PORT: Final = 1000
 
 
-def is_safe(hosts: Hosts) -> bool:
+def is_safe(hosts: AddressRanges) -> bool:
     """Returns whether test traffic may go to these hosts without explicit permission (RFC 6815)."""
     return all(each.within(SAFE_NETWORKS) for each in hosts.ranges)
 
@@ -59,7 +59,7 @@ def _link_to(link: LinkAddresses, networks: int) -> LinkAddresses:
     return link.model_copy(update={"behind": (space,), "networks": networks})
 
 
-def _played_in(link: LinkAddresses, preset: AddressPreset) -> Hosts:
+def _played_in(link: LinkAddresses, preset: AddressPreset) -> AddressRanges:
     """Returns one host in each of the link's networks, or as many as the preset has."""
     first, *_, last = link.routes
     host_bits = first.max_prefixlen - first.prefixlen
@@ -74,8 +74,8 @@ def _mapping(ipv4: str, ipv6: str) -> AddressMapping:
     return AddressMapping(ipv4=IPv4Network(ipv4), ipv6=IPv6Network(ipv6))
 
 
-def _hosts(first: str, last: str, low_bit: int = 0) -> Hosts:
-    return Hosts.model_validate({"first": first, "last": last, "low_bit": low_bit})
+def _hosts(first: str, last: str, low_bit: int = 0) -> AddressRanges:
+    return AddressRanges.model_validate({"first": first, "last": last, "low_bit": low_bit})
 
 
 # Varying IPv4 addresses are outside the link's own /24, behind the tester's link address. IPv6 addresses vary in bits
@@ -143,12 +143,12 @@ def resolve_addresses(
     many = _MANY | _MAPPED if (translation, AddressPreset.MULTIPLE) in _MAPPINGS else _MANY
     left, right = (plan.left or _link_to(left, plan.networks)), (plan.right or _link_to(right, plan.networks))
 
-    def played(link: LinkAddresses) -> Hosts:
+    def played(link: LinkAddresses) -> AddressRanges:
         if plan.networks > 1 and link.networks == plan.networks:
             return _played_in(link, plan.preset)
         if plan.preset == AddressPreset.MULTIPLE and link in many:
             return many[link]
-        return Hosts.model_validate(link.tester.ip)
+        return AddressRanges.model_validate(link.tester.ip)
 
     return Addresses(
         preset=plan.preset,

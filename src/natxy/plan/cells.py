@@ -8,7 +8,7 @@ from enum import Enum
 from ipaddress import IPv4Address, IPv6Address
 
 from natxy.plan.model.problems import Location, PlanProblems, Problem
-from natxy.plan.model.rates import KnownRate
+from natxy.plan.model.search import KnownRate
 from natxy.plan.model.traffic import CellValue, PortRange
 from natxy.plan.model.units import Percent
 from natxy.plan.written import ExperimentPlan

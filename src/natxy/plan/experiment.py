@@ -13,19 +13,18 @@ from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
 
 from natxy.plan.gateways import GatewayConfig
-from natxy.plan.model.address_ranges import AddressRange, Hosts
+from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import USUAL_MTU, AddressPlan, AddressPreset, LinkAddresses, Translation
 from natxy.plan.model.background import Background
 from natxy.plan.model.base import PlanModel
-from natxy.plan.model.frame_sizes import SMALLEST_FRAME
+from natxy.plan.model.frame_sizes import ETHERNET_BYTES, SMALLEST_FRAME
 from natxy.plan.model.line import LineTraffic
 from natxy.plan.model.loss_tolerance import LossTolerance
-from natxy.plan.model.rates import KnownRate
-from natxy.plan.model.search import Search
+from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention
 from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import CellValue, Directions, Orders, PortRange
-from natxy.plan.model.units import ETHERNET_BYTES, BitRate, Unit
+from natxy.plan.model.units import BitRate, Unit
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
 
@@ -34,8 +33,8 @@ class Addresses(PlanModel):
     preset: AddressPreset
     left: LinkAddresses
     right: LinkAddresses
-    left_hosts: Hosts
-    right_hosts: Hosts
+    left_hosts: AddressRanges
+    right_hosts: AddressRanges
 
     @property
     def destination_networks(self) -> int:
@@ -112,20 +111,20 @@ class Experiment(PlanModel):
         return self.translation.kind.families if self.translation else (self.family, self.family)
 
     @property
-    def left_destinations(self) -> Hosts | None:
+    def left_destinations(self) -> AddressRanges | None:
         """The right hosts, by the addresses that the left side sends to."""
         return self._addressed(self.addresses.right_hosts)
 
     @property
-    def right_destinations(self) -> Hosts | None:
+    def right_destinations(self) -> AddressRanges | None:
         """The left hosts, by the addresses that the right side sends to; None if the right side can only reply."""
         return self._addressed(self.addresses.left_hosts)
 
-    def _addressed(self, hosts: Hosts) -> Hosts | None:
+    def _addressed(self, hosts: AddressRanges) -> AddressRanges | None:
         if self.translation is None:
             return hosts
         addressed = [_across(self.translation, each) for each in hosts.ranges]
-        return Hosts(tuple(each for each in addressed if each)) if all(addressed) else None
+        return AddressRanges(tuple(each for each in addressed if each)) if all(addressed) else None
 
     def sent_frame_size(self, family: Family) -> int:
         """Returns the size in bytes, FCS included, of the frames that a side of this family sends."""

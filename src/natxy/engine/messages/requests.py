@@ -10,7 +10,8 @@ from typing import Annotated
 from pydantic import Field
 
 from natxy.engine.messages.common import IPAddress, Message, Side
-from natxy.plan.model.terms import MOST_ADDRESSES_LISTED, Family, Order
+from natxy.plan.model.address_ranges import MOST_ADDRESSES_LISTED
+from natxy.plan.model.terms import Family, Order
 
 
 class Selection(StrEnum):

@@ -8,7 +8,7 @@ from ipaddress import ip_network
 
 from natxy.plan.address_presets import is_safe
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressPreset, LinkAddresses
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family
@@ -19,7 +19,7 @@ def check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, loc
     at = (*location, "addresses")
     addresses = experiment.addresses
     left_family, right_family = experiment.families
-    sides: tuple[tuple[str, Family, LinkAddresses, Hosts], ...] = (
+    sides: tuple[tuple[str, Family, LinkAddresses, AddressRanges], ...] = (
         ("left", left_family, addresses.left, addresses.left_hosts),
         ("right", right_family, addresses.right, addresses.right_hosts),
     )

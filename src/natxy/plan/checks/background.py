@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from natxy.plan.address_presets import is_safe
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.background import LONGEST_CYCLE
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family
@@ -36,6 +36,6 @@ def check_background(plan: Plan, experiment: Experiment, location: Location) -> 
             yield Problem((*at, side), f"{link.dut} and {link.tester} must be two IPv6 addresses of one link")
         elif link.dut.network.overlaps(own.dut.network):
             yield Problem((*at, side), f"{link.dut.network} is the experiment's own too; choose another prefix")
-        elif not plan.allow_public_destinations and not is_safe(Hosts.model_validate(link.tester.ip)):
+        elif not plan.allow_public_destinations and not is_safe(AddressRanges.model_validate(link.tester.ip)):
             text = f"{link.tester.ip} is outside the benchmark and private ranges, and test traffic must not leak "
             yield Problem((*at, side), text + "(RFC 6815); choose another, or set `allow_public_destinations: true`")

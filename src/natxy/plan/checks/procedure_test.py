@@ -79,11 +79,11 @@ def test_what_remote_hosts_cannot_do(fields: dict[str, Any], expected: str) -> N
 
 def test_remote_hosts_are_two_machines_and_reach_any_gateway() -> None:
     assert tcp(testbed=HOSTS, gateway="openbsd-pf", translation="nat64").flows == 1
-    with pytest.raises(ValidationError, match="left and right are one machine"):
+    with pytest.raises(ValidationError, match="left and right are the same machine"):
         tcp(testbed=HOSTS | {"right": HOSTS["left"]})
-    with pytest.raises(ValidationError, match="left and dut are one machine"):
+    with pytest.raises(ValidationError, match="left and dut are the same machine"):
         tcp(testbed=HOSTS | {"left": HOSTS["left"] | {"ssh": HOSTS["dut"]["ssh"]}})
-    with pytest.raises(ValidationError, match="left and right are one interface, eth1"):
+    with pytest.raises(ValidationError, match="left and right are the same interface, eth1"):
         tcp(testbed=HOSTS | {"dut": HOSTS["dut"] | {"left": "eth1", "right": "eth1"}})
 
 

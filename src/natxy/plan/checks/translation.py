@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from natxy.plan.address_presets import is_safe
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.written import ExperimentPlan, Plan
@@ -57,5 +57,5 @@ def _check_addresses(plan: Plan, kind: TranslationKind, experiment: Experiment, 
             yield Problem((*at, "mappings"), text + "`allow_public_destinations: true` on an isolated network")
 
 
-def _span(hosts: Hosts) -> str:
+def _span(hosts: AddressRanges) -> str:
     return str(hosts.first) if hosts.size == 1 else f"{hosts.first} to {hosts.last}"

@@ -9,12 +9,13 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.model.base import PlanModel
+from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.model.units import Count, Duration
 
-MAC_PATTERN: Final = r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"
-Mac = Annotated[str, Field(pattern=MAC_PATTERN)]
+Mac = Annotated[
+    str, Pattern(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", "a MAC address in small letters, such as 02:00:00:00:00:01")
+]
 
 # Mostly the start of a server's firmware.
 _REBOOT_S: Final = 120.0

@@ -76,7 +76,7 @@ class Reordering(PlanModel):
 class Faults(PlanModel):
     """Faults of one direction. Each counts the frames that the faults before it have let pass."""
 
-    loss: Annotated[PeriodicLoss, Shorthand("every", "integer", "string")] | None = None
+    loss: Annotated[PeriodicLoss, Shorthand("every", "Loss")] | None = None
     loss_ratio: Ratio = Field(default=0.0, description="probability that a frame is lost")
     wrong_port_every: Count | None = Field(default=None, description="every n-th frame: wrong port, right checksum")
     corrupt_checksum_every: Count | None = Field(default=None, description="every n-th frame: wrong UDP checksum")

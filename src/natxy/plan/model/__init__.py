@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that plans are made of: units, addresses, traffic, timing, searches."""
+"""Models of the parts of a plan: quantities, addresses, traffic, timing, searches."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The addresses that the tester plays on one side: a bit field, a prefix, a list."""
+"""Ranges of the addresses that the tester plays on one side, as a plan gives them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ from pydantic_core import CoreSchema
 
 from natxy.plan.model.addresses import IPAddress, IPNetwork
 from natxy.plan.model.base import PlanModel
-from natxy.plan.model.terms import MOST_ADDRESSES_LISTED
 
 MOST_BITS: Final = 32
+# A longer list makes a message to the engine slow to read. A bit field has no such limit.
+MOST_ADDRESSES_LISTED: Final = 65_536
 
 
 class AddressRange(PlanModel):
-    """`first` to `last`, which may differ in one field of at most 32 bits that begins `low_bit` bits above the
-    least significant bit. A plain address in a plan is a range of one, a prefix the range of its hosts."""
+    """An address, a prefix, or `first` to `last`.
+
+    `first` and `last` may differ in one field of at most 32 bits; `low_bit` is its lowest bit, counted from the least
+    significant one. A prefix is the range of its hosts.
+    """
 
     first: IPAddress
     last: IPAddress
@@ -48,11 +52,11 @@ class AddressRange(PlanModel):
     @model_validator(mode="after")
     def _one_field(self) -> AddressRange:
         if self.first.version != self.last.version:
-            raise ValueError("first and last must be of one family")
+            raise ValueError("first and last must be of the same family, both IPv4 or both IPv6")
         varying = int(self.first) ^ int(self.last)
         if varying >> self.low_bit << self.low_bit != varying or (varying >> self.low_bit).bit_length() > MOST_BITS:
             raise ValueError(
-                f"first and last may only differ in the 32 bits from bit {self.low_bit} upwards; "
+                f"first and last may differ only in the 32 bits from bit {self.low_bit} upwards; "
                 "set `low_bit` to the lowest bit that varies"
             )
         if int(self.first) > int(self.last):
@@ -65,13 +69,13 @@ class AddressRange(PlanModel):
 
     @property
     def values(self) -> tuple[int, int]:
-        """Of the bits that vary, the first and the last value."""
+        """The first and the last value of the bits that vary."""
         first, last = int(self.first) >> self.low_bit, int(self.last) >> self.low_bit
         return first & self._ones, last & self._ones
 
     @property
     def fixed_part(self) -> int:
-        """The address but for the bits that vary."""
+        """The address with all bits that vary set to 0."""
         return int(self.first) & ~(self._ones << self.low_bit)
 
     @property
@@ -101,9 +105,11 @@ def _of_text(given: str) -> dict[str, IPAddress]:
 
 
 def _hosts_of(network: IPNetwork) -> dict[str, IPAddress]:
-    """Without the subnet's own address, and without IPv4's broadcast address."""
+    """Returns the network's range without its first address and without IPv4's broadcast address."""
     if network.max_prefixlen - network.prefixlen > MOST_BITS:
-        raise ValueError(f"{network} has more than 2^32 addresses; give a /96 or longer, or {{first, last, low_bit}}")
+        raise ValueError(
+            f"{network} has more than 2^32 addresses; give a prefix of /96 or longer, or {{first, last, low_bit}}"
+        )
     first, last = network.network_address, network.broadcast_address
     if network.num_addresses > 2:
         first += 1
@@ -111,8 +117,10 @@ def _hosts_of(network: IPNetwork) -> dict[str, IPAddress]:
     return {"first": first, "last": last}
 
 
-class Hosts(RootModel[Annotated[tuple[AddressRange, ...], Field(min_length=1, max_length=MOST_ADDRESSES_LISTED)]]):
-    """One range, or a list of ranges with the same values in the same bits: addresses, or prefixes of one length."""
+class AddressRanges(
+    RootModel[Annotated[tuple[AddressRange, ...], Field(min_length=1, max_length=MOST_ADDRESSES_LISTED)]]
+):
+    """A range, or a list of ranges that have the same values in the same bits: addresses, or prefixes of one length."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -127,20 +135,20 @@ class Hosts(RootModel[Annotated[tuple[AddressRange, ...], Field(min_length=1, ma
         return given if isinstance(given, list | tuple) else (given,)
 
     @model_validator(mode="after")
-    def _alike(self) -> Hosts:
+    def _alike(self) -> AddressRanges:
         first = self.ranges[0]
         for other in self.ranges[1:]:
             if other.first.version != first.first.version:
-                raise ValueError(f"{first} and {other} must be of one family")
+                raise ValueError(f"{first} and {other} must be of the same family, both IPv4 or both IPv6")
             if other.values != first.values or (first.size > 1 and other.low_bit != first.low_bit):
                 raise ValueError(
-                    f"{first} and {other} must have the same values in the same bits, as prefixes of one length have"
+                    f"{first} and {other} must have the same values in the same bits, as prefixes of one length do"
                 )
         for one, next_one in pairwise(sorted(self.ranges, key=lambda each: each.fixed_part)):
             if one.fixed_part == next_one.fixed_part:
-                raise ValueError(f"{one} stands in the list twice")
+                raise ValueError(f"{one} is in the list twice; remove one")
         if self.size > 1 << MOST_BITS:
-            raise ValueError(f"{self.size} addresses are more than 2^32; give fewer")
+            raise ValueError(f"expected at most 2^32 addresses, got {self.size:,}")
         return self
 
     @model_serializer
@@ -165,8 +173,8 @@ class Hosts(RootModel[Annotated[tuple[AddressRange, ...], Field(min_length=1, ma
         return sum(each.size for each in self.ranges)
 
     @property
-    def first_alone(self) -> Hosts:
-        return Hosts.model_validate(self.first)
+    def first_alone(self) -> AddressRanges:
+        return AddressRanges.model_validate(self.first)
 
     def __contains__(self, address: IPAddress) -> bool:
         return any(address in each for each in self.ranges)

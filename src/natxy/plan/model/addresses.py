@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who has which address on the two links of a testbed.
+"""The addresses on the two links of a testbed.
 
-The address plan is `gateway` by default: the tester has one address per link and everything else it plays lies
-behind that next hop, because thousands of on-link neighbours slow a DUT.
+The tester has one address on each link, and all other addresses that it plays are behind that next hop: thousands of
+on-link neighbours would slow the DUT.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ def power_of_two(number: int) -> int:
 
 
 class LinkAddresses(BaseModel):
-    """One side: `dut` and `tester` share the link's prefix; `behind` is routed by the DUT to `tester`, each prefix as
-    so many `networks`, with a route of its own for each."""
+    """The addresses of one link.
+
+    `dut` and `tester` are in the link's prefix. The DUT routes the prefixes `behind` to `tester`. Each of them is
+    divided into `networks` equal parts, with a route for each.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -52,7 +55,9 @@ class LinkAddresses(BaseModel):
     def _divisible(self) -> LinkAddresses:
         for network in self.behind:
             if network.num_addresses < self.networks:
-                raise ValueError(f"{network} cannot be divided into {self.networks} networks")
+                raise ValueError(
+                    f"{network} is too small for {self.networks} networks; give fewer, or a shorter prefix"
+                )
         return self
 
     @property
@@ -62,12 +67,12 @@ class LinkAddresses(BaseModel):
 
     @property
     def routes(self) -> tuple[IPNetwork, ...]:
-        """Prefixes that the DUT has to have routes to: it knows the link's own."""
+        """The prefixes that the DUT needs routes to. It knows the link's own prefix."""
         return tuple(network for network in self.networks_behind if network != self.dut.network)
 
 
 class LinkPair(BaseModel):
-    """Both sides."""
+    """The addresses of both links."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -76,7 +81,7 @@ class LinkPair(BaseModel):
 
 
 class AddressMapping(BaseModel):
-    """IPv6 hosts and the IPv4 addresses that stand for them, one for one (RFC 7757)."""
+    """IPv6 hosts and the IPv4 addresses that represent them, one for each (RFC 7757)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -86,16 +91,18 @@ class AddressMapping(BaseModel):
     @model_validator(mode="after")
     def _one_for_one(self) -> AddressMapping:
         if self.ipv4.num_addresses != self.ipv6.num_addresses:
-            raise ValueError(f"{self.ipv4} and {self.ipv6} must hold equally many addresses, as a /24 and a /120 do")
+            raise ValueError(
+                f"{self.ipv4} and {self.ipv6} must have the same number of addresses, as a /24 and a /120 do"
+            )
         return self
 
 
 class Translation(BaseModel):
-    """What a gateway between IPv6 and IPv4 has to be told.
+    """The settings of a gateway that translates between IPv6 and IPv4.
 
-    `prefix`: a /96; an IPv4 host's IPv6 address is the prefix followed by its own (RFC 6052). `mappings`: the IPv4
-    addresses of those IPv6 hosts that IPv4 hosts send to unasked. `pool`: what stands on the right for all hosts of
-    the left where connections are kept.
+    `prefix` is a /96; the IPv6 address of an IPv4 host is the prefix followed by the IPv4 address (RFC 6052).
+    `mappings` give IPv4 addresses to the IPv6 hosts that IPv4 hosts send to of their own accord. Where the gateway
+    keeps connections, `pool` has the addresses that replace those of all left hosts on the right.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -113,7 +120,7 @@ class Translation(BaseModel):
         return prefix
 
     def across(self, host: IPAddress) -> IPAddress | None:
-        """The address that `host` has in the other family; None for an IPv6 host without a mapping."""
+        """Returns the host's address in the other family, or None for an IPv6 host without a mapping."""
         if isinstance(host, IPv4Address):
             return self.prefix.network_address + int(host)
         for mapping in self.mappings:
@@ -123,10 +130,10 @@ class Translation(BaseModel):
 
 
 class AddressPlan(BaseModel):
-    """The left side is the initiator's (private) side, the right one the responder's.
+    """The addresses of both sides: the initiator's (private) side is left, the responder's is right.
 
-    With a `translation` they are of different families. `background`: further addresses of the same links, for native
-    IPv6 traffic. `mtu` is that of both links: the longest frame's.
+    With a `translation`, the sides are of different families. `background` has further addresses of the same links, for
+    native IPv6 traffic. `mtu` is the MTU of both links, large enough for the longest frame.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -139,16 +146,18 @@ class AddressPlan(BaseModel):
 
     @property
     def pairs(self) -> tuple[LinkPair, ...]:
-        """All addresses of the two links."""
+        """The foreground's addresses of the two links, and the background's, if it has any."""
         own = LinkPair(left=self.left, right=self.right)
         return (own, self.background) if self.background else (own,)
 
     @property
     def networks(self) -> tuple[IPNetwork, ...]:
-        """Everything that test traffic comes from or goes to."""
+        """The networks that test traffic comes from or goes to."""
         return tuple(network for link in (self.left, self.right) for network in (link.dut.network, *link.behind))
 
 
 class AddressPreset(StrEnum):
+    """`single`: one host on each side. `multiple`: 16 bits of the hosts' addresses vary on both sides."""
+
     SINGLE = "single"
     MULTIPLE = "multiple"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Background traffic: native IPv6 through the same gateway beside what it translates (RFC 8219 §5.3)."""
+"""Background traffic: native IPv6 through the gateway that translates the foreground (RFC 8219 §5.3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from natxy.plan.model.frame_sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.model.terms import Family
 from natxy.plan.model.units import Share
 
-# What the engine interleaves comes in the same order again after so many frames at the most.
+# The engine interleaves foreground and background in an order that repeats after at most this many frames.
 LONGEST_CYCLE: Final = 1000
 
 DEFAULT_LINKS: Final = LinkPair(
@@ -25,17 +25,19 @@ DEFAULT_LINKS: Final = LinkPair(
 
 
 class BackgroundPlan(PlanModel):
-    """`share` is that of the frames of each direction. `left` and `right` are further addresses of the two links."""
+    """Background traffic as written. `left` and `right` are further addresses of the two links."""
 
-    share: Share
+    share: Share = Field(description="share of the frames of each direction, in tenths of 1 %, such as 10%")
     frame_size: Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV6], le=LONGEST_FRAME)] | None = Field(
-        default=None, description="bytes, FCS counted; the experiment's, and at least 84, when not given"
+        default=None, description="in bytes, including the FCS; default: the experiment's, at least 84"
     )
     left: LinkAddresses | None = None
     right: LinkAddresses | None = None
 
 
 class Background(PlanModel):
+    """Background traffic with everything decided. `share` is that of the frames of each direction."""
+
     share: Share
     frame_size: int
     left: LinkAddresses
@@ -47,11 +49,11 @@ class Background(PlanModel):
 
     @property
     def turns(self) -> tuple[int, int]:
-        """So many of every so many frames."""
+        """(background frames, frames): the exact ratio, in the smallest whole numbers."""
         return Fraction(self.share).limit_denominator(LONGEST_CYCLE).as_integer_ratio()
 
 
 def resolve_background(plan: BackgroundPlan, frame_size: int) -> Background:
-    """`frame_size`: the experiment's."""
+    """Adds the defaults; `frame_size` is the experiment's."""
     default = {"frame_size": max(frame_size, SMALLEST_FRAME[Family.IPV6])} | DEFAULT_LINKS.model_dump()
     return Background.model_validate(default | plan.model_dump(exclude_none=True))

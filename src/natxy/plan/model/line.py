@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many of an experiment's frames a line carries."""
+"""The theoretical maximum: the rate of an experiment's frames that a line can carry."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from pydantic import BaseModel, ConfigDict
 
 from natxy.plan.model.addresses import Translation
 from natxy.plan.model.background import Background
+from natxy.plan.model.frame_sizes import line_rate_fps
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention
 from natxy.plan.model.traffic import Directions
-from natxy.plan.model.units import BitRate, line_rate_fps
+from natxy.plan.model.units import BitRate
 
 
 class LineTraffic(BaseModel):
-    """What decides it of a resolved experiment, or of one as a run's plan.yaml has it."""
+    """The settings of a resolved experiment, or of one in a run's plan.yaml, that decide on the maximum."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", from_attributes=True)
 
@@ -26,8 +27,8 @@ class LineTraffic(BaseModel):
 
     @property
     def longest_frame(self) -> int:
-        """Bytes, FCS counted, of the longest foreground frame on either link: one from the IPv4 side may grow on its
-        way."""
+        """The longest foreground frame on either link, in bytes, including the FCS. A translator may make a frame from
+        the IPv4 side longer."""
         if self.translation is None or self.size_convention == SizeConvention.PAIRED:
             return self.frame_size
         left, right = self.translation.kind.families
@@ -38,7 +39,7 @@ class LineTraffic(BaseModel):
 
     @property
     def maximum_fps(self) -> float | None:
-        """The theoretical maximum of one direction, foreground and background together; None without a line rate."""
+        """The theoretical maximum of one direction, foreground plus background; None without a line rate."""
         if self.line_rate is None:
             return None
         frame: float = self.longest_frame

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many lost frames a trial may have and still pass: none in the RFCs, so what is measured otherwise says so."""
+"""The loss that a trial may have and still pass. The RFCs allow none, so results with a tolerance are marked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from natxy.plan.model.units import Share
 
 
 class LossTolerance(PlanModel):
-    """Shares of a direction's frames. One value in a plan is both directions'."""
+    """Shares of each direction's frames. A single value in a plan is that of both directions."""
 
     forward: Share = 0.0
     reverse: Share = 0.0
@@ -41,5 +41,5 @@ class LossTolerance(PlanModel):
 
     @property
     def label(self) -> str:
-        """What stands wherever a rate does that lost frames went with: it is not what the RFCs call by its name."""
+        """The mark of a rate that was measured with a tolerance, to be printed after the rate; else empty."""
         return f" (non-RFC: up to {self.text} loss)" if self.most else ""

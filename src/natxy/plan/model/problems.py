@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a plan, and where."""
+"""Errors in a plan, with the fields that have them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ Location = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """`location` is a path of keys and list indices, e.g. ("experiments", 1, "search", "max_rate")."""
+    """One error. `location` is a path of keys and list indices, e.g. ("experiments", 1, "search", "max_rate")."""
 
     location: Location
     message: str
 
 
 class PlanProblems(Exception):
+    """Reports all errors that a step of loading found."""
+
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("; ".join(problem.message for problem in problems))
         self.problems = tuple(problems)
 
 
 def field_path(location: Location) -> str:
-    """`experiments[1].search.max_rate`."""
+    """Returns the location as text: `experiments[1].search.max_rate`."""
     path = ""
     for part in location:
         path += f"[{part}]" if isinstance(part, int) else f".{part}"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches for a rate, and an MLRsearch's goal."""
+"""The rates of an experiment: known beforehand, or searched for by halving or by MLRsearch."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
@@ -10,22 +11,44 @@ from pydantic import Field, model_validator
 
 from natxy.plan.model.base import PlanModel, Shorthand
 from natxy.plan.model.units import (
+    AbsoluteRate,
     Duration,
     Percent,
     Rate,
     format_duration,
 )
 
+# RFC 2544 §24.
 RFC_TRIAL_S: Final = 60.0
-"""RFC 2544 §24."""
-# Frames that a shorter trial sends say little, and what a trial takes besides is no less.
+# A shorter trial sends too few frames to be of use, and takes hardly less time as a whole.
 SHORTEST_TRIAL_S: Final = 0.1
 FAST_SHARE: Final = 60
 
 
+class KnownRate(PlanModel):
+    """An absolute rate, or a share of the median that an earlier experiment measured."""
+
+    rate: AbsoluteRate | None = None
+    experiment: str | None = None
+    percent: Annotated[float, Field(gt=0, le=100)] | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> KnownRate:
+        share = self.experiment is not None and self.percent is not None
+        if (self.rate is not None) == share or (self.experiment is None) != (self.percent is None):
+            raise ValueError("expected a rate such as 50k, or {experiment: NAME, percent: 50}")
+        return self
+
+    def given_by(self, medians: Mapping[str, float]) -> float | None:
+        """Returns the rate. `medians` are by experiment's name; if the one needed is missing or 0, returns None."""
+        if self.experiment is None or self.percent is None:
+            return self.rate
+        return medians.get(self.experiment, 0.0) * self.percent / 100 or None
+
+
 class GoalPreset(StrEnum):
-    """With both, a rate passes only by a trial of the timing's full length without loss. `fast` looks for the place
-    with trials of a 60th of that."""
+    """With both presets, a rate passes only with a lossless trial of the timing's full length. `fast` approaches the
+    rate with trials of a 60th of that length."""
 
     STRICT = "strict"
     FAST = "fast"
@@ -35,16 +58,18 @@ class GoalPlan(PlanModel):
     """A preset's name, or a mapping that replaces parts of a preset."""
 
     preset: GoalPreset | None = None
-    initial_trial: Duration | None = Field(default=None, description="the shortest trials, to find the place")
-    final_trial: Duration | None = Field(default=None, description="the trials that decide")
-    duration_sum: Duration | None = Field(default=None, description="trial time that decides on one rate")
+    initial_trial: Duration | None = Field(
+        default=None, description="length of the shortest trials, which approach the rate"
+    )
+    final_trial: Duration | None = Field(default=None, description="length of the trials that decide")
+    duration_sum: Duration | None = Field(default=None, description="total trial time that decides on one rate")
     exceed_ratio: Annotated[float, Field(ge=0, lt=1)] | None = Field(
-        default=None, description="share of a rate's trial time that may have loss"
+        default=None, description="share of a rate's trial time whose trials may lose frames"
     )
 
 
 class Goal(PlanModel):
-    """Durations in seconds."""
+    """A goal with everything decided. Durations are in seconds."""
 
     initial_trial: Duration
     final_trial: Duration
@@ -53,7 +78,10 @@ class Goal(PlanModel):
 
 
 def resolve_goal(own: GoalPlan, trial_s: float) -> Goal:
-    """`trial_s`: the timing's. ValueError for durations that contradict each other."""
+    """Adds the preset's values; `trial_s` is the timing's trial length.
+
+    Raises ValueError for durations that contradict each other.
+    """
     initial_s = trial_s
     if own.preset == GoalPreset.FAST:
         initial_s = min(trial_s, max(trial_s / FAST_SHARE, SHORTEST_TRIAL_S))
@@ -61,35 +89,38 @@ def resolve_goal(own: GoalPlan, trial_s: float) -> Goal:
     goal = Goal.model_validate(preset | own.model_dump(exclude={"preset"}, exclude_none=True))
     if not 0 < goal.initial_trial <= goal.final_trial <= goal.duration_sum:
         raise ValueError(
-            "expected initial_trial, final_trial and duration_sum to be above 0 and none below the one before, got "
+            "expected initial_trial, final_trial and duration_sum above 0, and each at least the one before, got "
             + ", ".join(map(format_duration, (goal.initial_trial, goal.final_trial, goal.duration_sum)))
         )
     return goal
 
 
 class SearchPlan(PlanModel):
-    """Rates of a throughput search are per direction."""
+    """A search as written. Rates of a throughput search are per direction."""
 
     kind: Literal["binary", "mlrsearch"] = "binary"
-    min_rate: Rate | None = None
-    max_rate: Rate | None = None
+    min_rate: Rate | None = Field(default=None, description="lowest rate to try; default: 1000 per second")
+    max_rate: Rate | None = Field(default=None, description="highest rate to try")
     error: Rate | None = Field(
-        default=None, description="the search ends when its bracket is this narrow; a percentage is of the result"
+        default=None, description="the search ends when its interval is this narrow; a percentage is of the result"
     )
-    goal: Annotated[GoalPlan, Shorthand("preset")] | None = Field(
-        default=None, description="of an mlrsearch: which trials make a rate pass"
+    goal: Annotated[GoalPlan, Shorthand("preset", "Goal")] | None = Field(
+        default=None, description="for `kind: mlrsearch`: the trials that a rate needs to pass"
     )
 
     @model_validator(mode="after")
     def _goal_of_mlrsearch(self) -> SearchPlan:
         if self.goal is not None and self.kind != "mlrsearch":
-            raise ValueError("a goal belongs to `kind: mlrsearch`; remove it, or change the kind")
+            raise ValueError("only `kind: mlrsearch` has a goal; remove the goal, or change the kind")
         return self
 
 
 class Search(PlanModel):
-    """Rates in frames per second per direction, or in connections per second. An `error` in percent is relative to
-    the result. `goal` is an mlrsearch's, where trials have a length of their own."""
+    """A search with everything decided.
+
+    Rates are frames per second per direction, or connections per second. An `error` in percent is relative to the
+    result. Only an mlrsearch whose trials have a set length has a `goal`.
+    """
 
     kind: Literal["binary", "mlrsearch"] = "binary"
     min_rate: float
@@ -99,7 +130,7 @@ class Search(PlanModel):
 
     @property
     def middle_rate(self) -> float:
-        """What a rate not yet searched is taken for in estimates."""
+        """The rate that estimates assume before the search has run."""
         return (self.min_rate + self.max_rate) / 2
 
     @property

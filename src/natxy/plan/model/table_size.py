@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of a gateway's tables, which may follow the connections: `{per_connection: 1.1}` in a plan."""
+"""Sizes of a gateway's tables: a count, or `{per_connection: 1.1}` for a multiple of the connections."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from natxy.plan.model.json_schema import named
 from natxy.plan.model.units import COUNT_SCHEMA, parse_count
 
-# The kernel's own counts of entries and buckets end there.
+# The kernel counts entries and buckets in 31 bits.
 _MOST: Final = 2**31 - 1
 
 
@@ -22,31 +23,25 @@ def _parse(given: object) -> int:
         return size
     if [*given] != ["per_connection"] or not _is_positive(given["per_connection"]):
         raise ValueError("expected a count, or {per_connection: 1.1} with a number above 0")
-    raise ValueError("it follows `connections`, and there are none; give these, or a count here")
+    raise ValueError("per_connection needs the experiment's `connections`; give them, or a count here")
 
 
+_PER_CONNECTION: Final = {
+    "type": "object",
+    "properties": {"per_connection": {"type": "number", "exclusiveMinimum": 0}},
+    "required": ["per_connection"],
+    "additionalProperties": False,
+}
 TableSize = Annotated[
     int,
     BeforeValidator(_parse),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                *COUNT_SCHEMA["anyOf"],
-                {
-                    "type": "object",
-                    "properties": {"per_connection": {"type": "number", "exclusiveMinimum": 0}},
-                    "required": ["per_connection"],
-                    "additionalProperties": False,
-                },
-            ]
-        }
-    ),
+    WithJsonSchema(named("TableSize", {"anyOf": [COUNT_SCHEMA, _PER_CONNECTION]})),
 ]
-"""Entries. Plans are loaded with `sized`, which leaves no `per_connection` that makes sense."""
+"""A number of entries. `sized` replaces every `per_connection` that has connections before a model reads the plan."""
 
 
 def sized(experiment: object) -> object:
-    """An experiment as written, with its gateway's tables as large as its connections ask."""
+    """Replaces every `per_connection` in the gateway of an experiment as written by the count that it means."""
     if not isinstance(experiment, Mapping) or not isinstance(gateway := experiment.get("gateway"), Mapping):
         return experiment
     try:
@@ -59,7 +54,7 @@ def sized(experiment: object) -> object:
 def _size(given: Any, connections: int) -> Any:
     match given:
         case {"per_connection": share, **others} if not others and _is_positive(share):
-            # A product such as 1.1 · 100,000 is a little more than it should be.
+            # In floating point, 1.1 · 100,000 is a little more than 110,000.
             return math.ceil(round(share * connections, 6))
     return given
 

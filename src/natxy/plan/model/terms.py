@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words that plans and the engine share."""
+"""Terms of a plan that other layers use too: families, kinds of translation, orders."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Family(StrEnum):
 
 
 class TranslationKind(StrEnum):
-    """Between the families of the two sides, named from the left.
+    """The translation between the families of the two sides, left to right.
 
-    `nat64` (RFC 6146) and `nat46`: from IPv6 to IPv4, and from IPv4 to IPv6. `siit`: IPv6 on the left and IPv4 on the
-    right, stateless in both directions (RFC 7915).
+    `nat64` (RFC 6146): IPv6 to IPv4. `nat46`: IPv4 to IPv6. `siit`: IPv6 to IPv4, stateless in both directions
+    (RFC 7915).
     """
 
     NAT64 = "nat64"
@@ -25,31 +25,28 @@ class TranslationKind(StrEnum):
 
     @property
     def families(self) -> tuple[Family, Family]:
-        """Left, right."""
+        """The families of the left and the right side."""
         return (Family.IPV4, Family.IPV6) if self is TranslationKind.NAT46 else (Family.IPV6, Family.IPV4)
 
 
 IP_HEADER_DIFFERENCE_BYTES: Final = 20
 
-# Results of traffic of which one of these differs say nothing of their gateways side by side.
+# Results can be compared only where these fields of their experiments are equal.
 TRAFFIC_FIELDS: Final = ("frame_size", "size_convention", "directions", "family")
-
-# More make a message slow to read; a bit field has no such limit.
-MOST_ADDRESSES_LISTED: Final = 65_536
 
 
 class Kernel(StrEnum):
-    """Whose kernel a lab's gateway is made of: the machine's `own`, or one in `user-mode` with one virtual CPU."""
+    """The kernel that a lab's gateway runs in: the machine's `own`, or `user-mode` Linux with one virtual CPU."""
 
     OWN = "own"
     USER_MODE = "user-mode"
 
 
 class SizeConvention(StrEnum):
-    """What a frame size means where a translation changes it by the 20 bytes that the two IP headers differ by.
+    """The meaning of `frame_size` where a translation changes it by the 20 bytes between the two IP headers.
 
-    `paired`: it is the IPv6 side's; the IPv4 side sends 20 bytes less, so that every frame is `frame_size` in IPv6.
-    `nominal`: both sides send it (RFC 8219 §5.1.1 to the letter), so frames from the IPv4 side grow.
+    `paired`: the IPv6 side sends `frame_size`, and the IPv4 side 20 bytes less. `nominal`: both sides send `frame_size`
+    (RFC 8219 §5.1.1 to the letter), and frames from the IPv4 side grow by 20 bytes.
     """
 
     PAIRED = "paired"
@@ -57,7 +54,7 @@ class SizeConvention(StrEnum):
 
 
 class Order(StrEnum):
-    """How the values of a varying field follow each other (RFC 9693 §4.4)."""
+    """The order of the values of a field that varies (RFC 9693 §4.4)."""
 
     INCREASING = "increasing"
     DECREASING = "decreasing"

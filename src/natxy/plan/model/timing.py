@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The times of a trial, as presets or field by field."""
+"""The times of a trial: the presets, and the fields that replace parts of them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from natxy.plan.model.units import Duration
 
 
 class TimingPreset(StrEnum):
+    """`rfc`: the times of RFC 2544. `lab`: short times for a lab's software links."""
+
     RFC = "rfc"
     LAB = "lab"
 
@@ -22,27 +24,30 @@ class TimingPlan(PlanModel):
 
     preset: TimingPreset | None = None
     trial: Annotated[Duration, Field(gt=0)] | None = Field(
-        default=None, description="traffic of one throughput trial (RFC 2544 §24)"
+        default=None, description="length of a throughput trial's traffic (RFC 2544 §24)"
     )
-    drain: Duration | None = Field(default=None, description="wait for residual frames (RFC 2544 §23)")
+    drain: Duration | None = Field(
+        default=None, description="wait for residual frames after the traffic (RFC 2544 §23)"
+    )
     settle: Duration | None = Field(
         default=None,
-        description="rest before a trial (RFC 2544 §23); twice as long before the second try of an invalid one",
+        description="pause before a trial (RFC 2544 §23); twice as long before an invalid trial is repeated",
     )
     learning_pause: Duration | None = Field(
-        default=None, description="wait after addresses were resolved, and between phases 1 and 2 (RFC 2544 §23)"
+        default=None, description="pause after address resolution, and between phases 1 and 2 (RFC 2544 §23)"
     )
     overrun_floor: Duration | None = Field(
-        default=None, description="lateness of the last frame that never makes a trial invalid"
+        default=None, description="a last frame that is no later than this never makes a trial invalid"
     )
     max_pause: Duration | None = Field(
         default=None,
-        description="a trial whose loss the bursts after longer pauses of the tester's core could explain is invalid",
+        description="longest pause of the tester's core that is tolerated: a trial is invalid if the bursts after "
+        "longer pauses could explain its loss",
     )
 
 
 class Timing(PlanModel):
-    """All times of a trial, in seconds."""
+    """All times of a trial, in seconds; `TimingPlan` describes them."""
 
     preset: TimingPreset
     trial: Duration
@@ -53,7 +58,7 @@ class Timing(PlanModel):
     max_pause: Duration
 
 
-# RFC 2544 §23 and §24. The overrun bound of 0.001 % alone is 0.6 ms of a 60 s trial, so no floor is needed.
+# RFC 2544 §23 and §24. The bound on lateness, 0.001 % of the traffic, is 0.6 ms of 60 s: it needs no floor.
 RFC_TIMING: Final = Timing(
     preset=TimingPreset.RFC,
     trial=60.0,
@@ -63,8 +68,8 @@ RFC_TIMING: Final = Timing(
     overrun_floor=0.0,
     max_pause=0.001,
 )
-# A software path empties within milliseconds. 0.001 % of half a second is 5 µs, less than one burst of a shared
-# virtual machine's core, hence the floor.
+# A software path empties within milliseconds. 0.001 % of half a second is 5 µs, less than one burst takes on a core of
+# a shared virtual machine, so the bound needs a floor.
 LAB_TIMING: Final = Timing(
     preset=TimingPreset.LAB,
     trial=0.5,
@@ -78,7 +83,7 @@ PRESETS: Final = {TimingPreset.RFC: RFC_TIMING, TimingPreset.LAB: LAB_TIMING}
 
 
 def resolve_timing(common: TimingPlan, own: TimingPlan) -> Timing:
-    """An experiment's own preset starts afresh; without one it builds on the plan's timing."""
+    """Returns the times of an experiment. Its own preset replaces the plan's timing; without one, it extends it."""
     layers = [own] if own.preset else [common, own]
     base = PRESETS[layers[0].preset or TimingPreset.RFC]
     for layer in layers:

@@ -18,7 +18,7 @@ CellValue = bool | int | float | str
 
 
 class Directions(StrEnum):
-    """`forward` is left to right, the initiator's direction."""
+    """The directions of test traffic. `forward` is left to right, initiator to responder."""
 
     BIDIRECTIONAL = "bidirectional"
     FORWARD = "forward"
@@ -26,7 +26,7 @@ class Directions(StrEnum):
 
 
 class PortRange(PlanModel):
-    """`1024-65535`, one port, or `{min: 1024, max: 65535}`."""
+    """A range of ports: `1024-65535`, one port, or `{min: 1024, max: 65535}`."""
 
     min: Annotated[int, Field(ge=0, le=65535)]
     max: Annotated[int, Field(ge=0, le=65535)]
@@ -59,8 +59,8 @@ class PortRange(PlanModel):
 
 
 class Orders(PlanModel):
-    """How varying fields follow each other in phase 1 and in traffic without connections, and how phase 2 reads the
-    state table (RFC 9693 §4.4)."""
+    """The order of each field's values in phase 1 and in traffic without connections, and the order in which phase 2
+    reads the state table (RFC 9693 §4.4)."""
 
     source_address: Order = Order.PSEUDORANDOM
     destination_address: Order = Order.PSEUDORANDOM

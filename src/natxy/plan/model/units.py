@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities as people write them in a plan, and back.
+"""Quantities: reads them as people write them in a plan, and formats them for people.
 
-Rates are frames (or connections) per second, durations are seconds, bit rates are bits per second. A percentage
-stays a `Percent` until what it is a share of is known.
+Rates are frames or connections per second, durations are seconds, bit rates are bits per second. A percentage stays a
+`Percent` until its base is known.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-ETHERNET_BYTES = 18  # header and FCS: in a frame size, but in no MTU
-ETHERNET_OVERHEAD_BYTES = 20  # preamble, start delimiter and inter-frame gap: on the wire, in no frame size
+from natxy.plan.model.json_schema import named
 
 _NUMBER = r"(?P<number>\d[\d_]*(?:\.[\d_]+)?(?:[eE][+-]?\d+)?)"
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
-# More than any wire carries and any trial lasts; what a trial then counts fits 64 bits.
+# No wire carries more, and no trial lasts longer; the counters of a trial then fit into 64 bits.
 _MOST_FPS: Final = 1e12
 _MOST_BPS: Final = 1e15
 LONGEST_DURATION_S: Final = 30 * 86_400.0
@@ -34,7 +33,7 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60
 
 
 class Unit(StrEnum):
-    """Of a result. A frame rate is per direction."""
+    """The unit of a result. Frame rates are per direction."""
 
     FPS = "fps"
     CPS = "cps"
@@ -49,6 +48,8 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True)
 class Percent:
+    """A percentage of a base that is not known yet; `value` is 50 for 50 %."""
+
     value: float
 
     def __str__(self) -> str:
@@ -56,7 +57,7 @@ class Percent:
 
 
 def parse_rate(given: object) -> float | Percent:
-    """`812 kfps`, `1.5M`, `1_000_000`, `50%`."""
+    """Reads `812 kfps`, `1.5M`, `1_000_000` or `50%`."""
     if isinstance(given, Percent):
         return given
     if isinstance(given, str) and (percent := _PERCENT.fullmatch(given.strip())):
@@ -71,6 +72,7 @@ def parse_rate(given: object) -> float | Percent:
 
 
 def parse_absolute_rate(given: object) -> float:
+    """Reads `812 kfps`, `1.5M` or `1_000_000`."""
     rate = parse_rate(given)
     if isinstance(rate, Percent):
         raise ValueError(f"expected a rate such as 1.5M or 812 kfps, got {given!r}")
@@ -78,7 +80,7 @@ def parse_absolute_rate(given: object) -> float:
 
 
 def parse_duration(given: object) -> float:
-    """`60s`, `500ms`, `2 min`; a bare number is seconds."""
+    """Reads `60s`, `500ms` or `2 min`; a bare number is seconds."""
     expected = "a duration such as 60s, 500ms or 2 min"
     if _is_number(given):
         seconds = float(given)  # type: ignore[arg-type]
@@ -92,7 +94,7 @@ def parse_duration(given: object) -> float:
 
 
 def parse_count(given: object) -> int:
-    """`50_000`, `100k`, `1.5M`; whole and at least 1."""
+    """Reads `50_000`, `100k` or `1.5M`: a whole number of at least 1."""
     expected = "a whole number of at least 1 such as 50_000, 100k or 1.5M"
     count = _scaled(given, _COUNT, expected)
     if not 1 <= count < math.inf or abs(count - round(count)) > 1e-6:
@@ -101,7 +103,7 @@ def parse_count(given: object) -> int:
 
 
 def parse_share(given: object) -> float:
-    """`0.01%` is 0.0001; the only bare number is 0, which means the same either way."""
+    """Reads `0.01%` as 0.0001. The only bare number is 0, because another could mean a ratio or a percentage."""
     expected = "a percentage from 0% to below 100%, such as 0.01%"
     if _is_number(given) and given == 0:
         return 0.0
@@ -111,21 +113,15 @@ def parse_share(given: object) -> float:
 
 
 def parse_bit_rate(given: object) -> float:
-    """`10Gbps`, `100 Mbps`."""
+    """Reads `10Gbps` or `100 Mbps`."""
     rate = _scaled(given, _BIT_RATE, "a line rate such as 10Gbps")
     if not 0 < rate <= _MOST_BPS:
         raise ValueError(f"expected a line rate above 0 and up to 1_000_000Gbps, got {given!r}")
     return rate
 
 
-def line_rate_fps(line_bps: float, frame_size: float) -> float:
-    """The theoretical maximum of one direction of an Ethernet link; `frame_size` counts the FCS, and is the
-    longer frame's where the gateway changes it (RFC 8219 §7.1)."""
-    return line_bps / (8 * (frame_size + ETHERNET_OVERHEAD_BYTES))
-
-
 def format_rate(rate: float, unit: str) -> str:
-    """`812.5 kfps`: at most four significant digits; `unit` is fps, cps or bit/s."""
+    """Formats a rate in `unit` (fps, cps or bit/s) with at most four significant digits: `812.5 kfps`."""
     for limit, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if rate >= limit * 0.99995:
             return f"{rate / limit:.4g} {prefix}{unit}"
@@ -133,7 +129,7 @@ def format_rate(rate: float, unit: str) -> str:
 
 
 def format_quantity(value: float, unit: str) -> str:
-    """A value of any `Unit`: `812.5 kfps`, `35.2 µs`, `4,194,304 connections`, `99.97 %`."""
+    """Formats a value of any `Unit`: `812.5 kfps`, `35.2 µs`, `4,194,304 connections`, `99.97 %`."""
     match Unit(unit):
         case Unit.FPS | Unit.CPS | Unit.BPS:
             return format_rate(value, unit)
@@ -149,8 +145,8 @@ def format_quantity(value: float, unit: str) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """`350 ms`, `12.5 s`, `3 min 20 s`, `2 h 05 min`."""
-    # What would round to 1000 ms is a second.
+    """Formats a duration: `350 ms`, `12.5 s`, `3 min 20 s`, `2 h 05 min`."""
+    # 999.5 ms and more would round to 1000 ms.
     if seconds < 0.9995:
         return f"{seconds * 1000:.3g} ms"
     if seconds <= 60:
@@ -163,12 +159,12 @@ def format_duration(seconds: float) -> str:
 
 
 def counted(count: int, word: str) -> str:
-    """`1 queue`, `2 queues`."""
+    """Returns the number with its noun: `1 queue`, `2 queues`."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def times(count: int) -> str:
-    """`once`, `3 times`."""
+    """Returns `once` or `3 times`."""
     return "once" if count == 1 else f"{count:,} times"
 
 
@@ -190,7 +186,7 @@ def _scaled(given: object, pattern: re.Pattern[str], expected: str) -> float:
 
 
 def format_share(share: float) -> str:
-    """`0.01%`, as it is written in a plan."""
+    """Formats a share as a plan writes it: `0.01%`."""
     return f"{100 * share:.10g}%"
 
 
@@ -198,50 +194,46 @@ def _plain(value: float | Percent) -> float | str:
     return str(value) if isinstance(value, Percent) else value
 
 
-def _schema(description: str, pattern: str) -> WithJsonSchema:
-    return WithJsonSchema(
-        {"anyOf": [{"type": "number"}, {"type": "string", "pattern": pattern}], "description": description}
-    )
+def _number_or_text(name: str, number: str, text: str, pattern: str) -> dict[str, Any]:
+    """Returns the JSON Schema of a number in the unit `number` or text of the form `text`."""
+    written = rf"^\d[\d_.eE+-]*\s*{pattern}$"
+    forms = [{"type": "number", "description": number}, {"type": "string", "pattern": written, "description": text}]
+    return named(name, {"anyOf": forms})
 
-
-_RATE_PATTERN = r"^\d[\d_.eE+-]*\s*([kKMG]?\s*(fps|pps|cps)?|%)$"
 
 Rate = Annotated[
     float | Percent,
     BeforeValidator(parse_rate),
     PlainSerializer(_plain),
-    _schema("frames or connections per second, or a percentage", _RATE_PATTERN),
+    WithJsonSchema(
+        _number_or_text("Rate", "per second", "such as 1.5M, 812 kfps or 50%", r"([kKMG]?\s*(fps|pps|cps)?|%)")
+    ),
 ]
 AbsoluteRate = Annotated[
     float,
     BeforeValidator(parse_absolute_rate),
     Unit.FPS,
-    _schema("frames or connections per second", r"^\d[\d_.eE+-]*\s*[kKMG]?\s*(fps|pps|cps)?$"),
+    WithJsonSchema(
+        _number_or_text("AbsoluteRate", "per second", "such as 1.5M or 812 kfps", r"[kKMG]?\s*(fps|pps|cps)?")
+    ),
 ]
 Duration = Annotated[
     float,
     BeforeValidator(parse_duration),
     Unit.SECONDS,
-    _schema("a duration; a bare number is seconds", r"^\d[\d_.eE+-]*\s*(ns|us|µs|ms|s|min|h)?$"),
+    WithJsonSchema(_number_or_text("Duration", "seconds", "such as 60s, 500ms or 2 min", "(ns|us|µs|ms|s|min|h)?")),
 ]
-COUNT_SCHEMA: Final[dict[str, Any]] = {
-    "anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^\d[\d_.eE+-]*\s*[kKMG]?$"}],
-    "description": "a count",
-}
+COUNT_SCHEMA: Final = _number_or_text("Count", "at least 1", "such as 50_000, 100k or 1.5M", "[kKMG]?")
 Count = Annotated[int, BeforeValidator(parse_count), WithJsonSchema(COUNT_SCHEMA)]
+_PERCENTAGE: Final = {"type": "string", "pattern": r"^\d[\d_.eE+-]*\s*%$", "description": "below 100%, such as 0.01%"}
 Share = Annotated[
     float,
     BeforeValidator(parse_share),
     PlainSerializer(format_share),
-    WithJsonSchema(
-        {
-            "anyOf": [{"const": 0}, {"type": "string", "pattern": r"^\d[\d_.eE+-]*\s*%$"}],
-            "description": "a percentage below 100 %",
-        }
-    ),
+    WithJsonSchema(named("Share", {"anyOf": [{"const": 0}, _PERCENTAGE]})),
 ]
 BitRate = Annotated[
     float,
     BeforeValidator(parse_bit_rate),
-    _schema("bits per second", r"^\d[\d_.eE+-]*\s*[kKMG]?\s*(bps|bit/s)?$"),
+    WithJsonSchema(_number_or_text("BitRate", "bits per second", "such as 10Gbps", r"[kKMG]?\s*(bps|bit/s)?")),
 ]

@@ -7,7 +7,9 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from natxy.plan.model.units import ETHERNET_BYTES, ETHERNET_OVERHEAD_BYTES, Duration, Unit
+from natxy.plan.model.base import Pattern
+from natxy.plan.model.frame_sizes import ETHERNET_BYTES, ETHERNET_OVERHEAD_BYTES
+from natxy.plan.model.units import Duration, Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.figures import Figure, per_direction
 
@@ -23,7 +25,9 @@ class TcpGoodputConfig(ProcedureDeclaration):
     duration: Annotated[Duration, Field(ge=1, multiple_of=1)] = Field(
         default=10.0, description="duration of a test, in whole seconds"
     )
-    congestion_control: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] | None = Field(
+    congestion_control: (
+        Annotated[str, Pattern(r"[a-z0-9_]+", "the name of a congestion control, such as cubic")] | None
+    ) = Field(
         default=None,
         description="the congestion control of the hosts' TCP, such as cubic; default: the hosts' own setting",
     )

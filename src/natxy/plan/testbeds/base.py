@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -12,7 +12,7 @@ from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Problem
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 from natxy.plan.testbeds.machines import DutLocation, HostLocation
-from natxy.plan.testbeds.ports import Core, EnginePorts
+from natxy.plan.testbeds.ports import Cores, EnginePorts
 
 
 class TestbedModel(PlanModel):
@@ -88,11 +88,9 @@ class TestbedModel(PlanModel):
 class SharedMachine(TestbedModel):
     """Assigns the cores of a machine that tester and gateway share."""
 
-    tester_cores: Annotated[list[Core], Field(min_length=1)] | None = Field(
-        default=None, description="cores of the engine's workers; automatic: core 0"
-    )
-    dut_cores: Annotated[list[Core], Field(min_length=1)] | None = Field(
-        default=None, description="cores of the gateway; automatic: another core than the tester's where there is one"
+    tester_cores: Cores | None = Field(default=None, description="cores of the engine's workers; default: core 0")
+    dut_cores: Cores | None = Field(
+        default=None, description="cores of the gateway; default: a core that the tester does not use, if possible"
     )
 
     def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment:

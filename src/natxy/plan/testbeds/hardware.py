@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from natxy.plan.testbeds.base import TestbedModel
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 from natxy.plan.testbeds.machines import DutLocation
-from natxy.plan.testbeds.ports import Core, EnginePorts, Io, TesterPort
+from natxy.plan.testbeds.ports import Cores, EnginePorts, Io, TesterPort
 
 
 class HardwareConfig(TestbedModel):
@@ -21,16 +21,14 @@ class HardwareConfig(TestbedModel):
     left: TesterPort
     right: TesterPort
     dut: DutLocation
-    io: Io = Field(default="af_xdp", description="for interfaces; a pci device needs none")
-    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="queues of a port")
-    tester_cores: Annotated[list[Core], Field(min_length=1)] | None = Field(
-        default=None, description="cores of the engine's workers; automatic: core 0"
-    )
+    io: Io = Field(default="af_xdp", description="I/O driver of interfaces; a pci device needs none")
+    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="queues of each port")
+    tester_cores: Cores | None = Field(default=None, description="cores of the engine's workers; default: core 0")
 
     @model_validator(mode="after")
     def _two_ports(self) -> HardwareConfig:
         if self.left == self.right:
-            raise ValueError("left and right are one port; the tester needs two")
+            raise ValueError("left and right are the same port; the tester needs two ports")
         return self
 
     @property

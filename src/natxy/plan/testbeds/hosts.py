@@ -25,10 +25,12 @@ class HostsConfig(TestbedModel):
     @model_validator(mode="after")
     def _two_hosts(self) -> HostsConfig:
         if self.left.ssh == self.right.ssh:
-            raise ValueError("left and right are one machine, whose kernel would not send through the DUT; give two")
+            raise ValueError(
+                "left and right are the same machine, whose kernel would not send through the DUT; give two"
+            )
         for side, host in self.remote_hosts.items():
             if host.ssh == self.dut.ssh:
-                raise ValueError(f"{side} and dut are one machine; give a host of its own, cabled to the DUT")
+                raise ValueError(f"{side} and dut are the same machine; give another host, cabled to the DUT")
         return self
 
     @property

@@ -22,7 +22,7 @@ class LabConfig(SharedMachine):
     kind: Literal["lab"] = "lab"
     io: Io = "af_xdp"
     queues: Annotated[int, Field(ge=1, le=64)] = Field(
-        default=1, description="queues of a port; more than 1 needs af_packet"
+        default=1, description="queues of each port; more than 1 needs af_packet"
     )
 
     nominal_line_rate: ClassVar[bool] = True

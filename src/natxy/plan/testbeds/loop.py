@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from natxy.plan.model.problems import Problem
 from natxy.plan.testbeds.base import TestbedModel
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
-from natxy.plan.testbeds.ports import Core, EnginePorts, Io, Medium, TesterPort, veth_problems
+from natxy.plan.testbeds.ports import Cores, EnginePorts, Io, Medium, TesterPort, veth_problems
 
 
 class LoopConfig(TestbedModel):
@@ -23,13 +23,11 @@ class LoopConfig(TestbedModel):
 
     kind: Literal["loop"]
     medium: Medium = "veth"
-    left: TesterPort | None = Field(default=None, description="one end of a cable")
-    right: TesterPort | None = Field(default=None, description="one end of a cable")
-    io: Io = Field(default="af_xdp", description="for interfaces of the kernel")
-    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="queues of a port")
-    tester_cores: Annotated[list[Core], Field(min_length=1)] | None = Field(
-        default=None, description="cores of the engine's workers; automatic: core 0"
-    )
+    left: TesterPort | None = Field(default=None, description="port at one end of the cable, with `medium: cable`")
+    right: TesterPort | None = Field(default=None, description="port at the other end of the cable")
+    io: Io = Field(default="af_xdp", description="I/O driver of the kernel's interfaces")
+    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="queues of each port")
+    tester_cores: Cores | None = Field(default=None, description="cores of the engine's workers; default: core 0")
 
     has_gateway: ClassVar[bool] = False
 
@@ -37,9 +35,11 @@ class LoopConfig(TestbedModel):
     def _ports_of_a_cable(self) -> LoopConfig:
         given = self.left is not None, self.right is not None
         if given != ((True, True) if self.medium == "cable" else (False, False)):
-            raise ValueError("left and right are the two ports that a cable joins: give both with `medium: cable` only")
+            raise ValueError(
+                "left and right are the ports that a cable joins: give both with `medium: cable`, else neither"
+            )
         if self.left is not None and self.left == self.right:
-            raise ValueError("left and right are one port; a cable has two ends")
+            raise ValueError("left and right are the same port; a cable joins two ports")
         return self
 
     @property

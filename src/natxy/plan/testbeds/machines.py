@@ -22,7 +22,7 @@ class SshTarget(PlanModel):
     host: Annotated[str, Field(min_length=1)]
     user: str | None = None
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    config: Path | None = Field(default=None, description="instead of ~/.ssh/config")
+    config: Path | None = Field(default=None, description="configuration file to use instead of ~/.ssh/config")
     connect_timeout: Duration = 10.0
     as_root: list[str] = Field(
         default=[], description="prefix that runs a command as root, e.g. [sudo, -n]; none when the user is root"
@@ -64,9 +64,9 @@ class DutLocation(PlanModel):
     @model_validator(mode="after")
     def _one_place(self) -> DutLocation:
         if self.ssh and self.namespace:
-            raise ValueError("ssh and namespace name two machines; remove one of them")
+            raise ValueError("expected ssh, or a namespace on this machine, and not both; remove one of them")
         if self.left == self.right:
-            raise ValueError(f"left and right are one interface, {self.left}; a gateway forwards between two")
+            raise ValueError(f"left and right are the same interface, {self.left}; a gateway forwards between two")
         return self
 
     @property

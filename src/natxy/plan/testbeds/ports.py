@@ -5,19 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from natxy.plan.model.base import PlanModel
+from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.problems import Problem
 
-Core = Annotated[int, Field(ge=0)]
+Cores = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 # The kernel's rule, and no dots: they would separate words in the names of sysctls.
-INTERFACE_PATTERN: Final = r"^[^\s/.]{1,15}$"
-PCI_PATTERN: Final = r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$"
-InterfaceName = Annotated[str, Field(pattern=INTERFACE_PATTERN)]
-PciAddress = Annotated[str, Field(pattern=PCI_PATTERN)]
+InterfaceName = Annotated[
+    str, Pattern(r"[^\s/.]{1,15}", "the name of an interface, such as ens1f0, of at most 15 characters")
+]
+PciAddress = Annotated[
+    str,
+    Pattern(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", "a PCI address in small letters, such as 0000:41:00.0"),
+]
 Io = Literal["af_xdp", "af_packet"]
 Medium = Literal["veth", "memif", "cable"]
 
@@ -31,7 +34,7 @@ class TesterPort(PlanModel):
     @model_validator(mode="after")
     def _one_of_both(self) -> TesterPort:
         if (self.pci is None) == (self.interface is None):
-            raise ValueError("expected either pci, e.g. 0000:41:00.0, or interface, e.g. ens1f0")
+            raise ValueError("expected pci, e.g. 0000:41:00.0, or interface, e.g. ens1f0, and not both")
         return self
 
 

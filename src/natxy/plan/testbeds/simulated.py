@@ -20,7 +20,7 @@ class SimulatedTestbedConfig(TestbedModel):
         default=None, description="most frames per second that the simulated tester sends on one stream"
     )
     dut_cores: Annotated[int, Field(ge=1, le=4096)] = Field(
-        default=1, description="cores of the gateway, whose limits are those of one core"
+        default=1, description="cores of the gateway, whose limits are given for one core"
     )
     noise: Annotated[float, Field(ge=0, lt=1)] = Field(
         default=0.0, description="relative spread of the gateway's limits from trial to trial"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the values of a sweep are called: in a cell's coordinates, name and title."""
+"""Labels for the values of a sweep: in the coordinates, the name and the title of a cell."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 Path = tuple[str, ...]
-"""Of a field within an experiment, such as ("gateway", "conntrack_max")."""
+"""The path of a field within an experiment, such as ("gateway", "conntrack_max")."""
 
-# What a mapping is called by.
+# The first of these fields that a mapping has is its main value.
 _MAIN: Final = ("driver", "name", "preset", "experiment", "rate")
 
+# Titles of swept fields that read better than the field's name and its value.
 _WORDS: Final = {
     ("frame_size",): "{}-byte frames",
     ("connections",): "{} connections",
@@ -27,7 +28,11 @@ _WORDS: Final = {
 
 
 def labels(items: Sequence[object]) -> list[str]:
-    """A mapping is called by its main value, such as a gateway's driver, and by the others that not all have."""
+    """Returns a label for each item.
+
+    The label of a mapping is its main value, such as a gateway's driver. If these are not distinct, the values that
+    differ between the mappings follow.
+    """
     named = [_main(item) for item in items]
     if len(set(named)) == len(named):
         return named
@@ -40,12 +45,12 @@ def labels(items: Sequence[object]) -> list[str]:
 
 
 def name_part(path: Path, label: str) -> str:
-    """`connections=400k`."""
+    """Returns the part of a cell's name for a coordinate: `connections=400k`."""
     return f"{path[-1]}=" + re.sub(r"[^A-Za-z0-9._=:%+-]+", "-", label)
 
 
 def in_words(path: Path, label: str) -> str:
-    """`400k connections`."""
+    """Returns the part of a cell's title for a coordinate: `400k connections`."""
     if label.isdecimal():
         label = f"{int(label):,}" if int(label) >= 10_000 else label
     if path == ("cores",):
@@ -61,7 +66,7 @@ def _main(item: object) -> str:
 
 
 def _flat(item: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Lists are swept on their own."""
+    """Yields the other values with their paths. Lists are left out: each is a sweep of its own."""
     for key, value in item.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pydantic finds wrong, in the words of who writes a plan."""
+"""Explains pydantic's errors to a plan's author: the field, what was expected, and what to do."""
 
 from __future__ import annotations
 
@@ -12,33 +12,26 @@ from typing import Any, Final
 from pydantic_core import ErrorDetails
 from ruamel.yaml.comments import TaggedScalar
 
-from natxy.plan.gateways.openbsd_pf import MAC_PATTERN
 from natxy.plan.model.problems import Location, Problem
-from natxy.plan.testbeds.ports import INTERFACE_PATTERN, PCI_PATTERN
 from natxy.plan.yaml.schema import field_names, plan_schema
 
-# What was expected, by pydantic's names of what is wrong.
+# The expected values, by pydantic's type of the error.
 _EXPECTED: Final = {
-    "list_type": "a list", "string_type": "a word or text",
+    "list_type": "a list", "string_type": "text",
     "int_type": "a whole number", "int_parsing": "a whole number", "int_from_float": "a whole number",
     "float_type": "a number", "float_parsing": "a number",
     "bool_type": "true or false", "bool_parsing": "true or false",
     "greater_than_equal": "at least {ge:g}", "greater_than": "more than {gt:g}",
     "less_than_equal": "at most {le:g}", "less_than": "less than {lt:g}",
-    "multiple_of": "a multiple of {multiple_of}", "too_short": "at least {min_length} of them",
+    "multiple_of": "a multiple of {multiple_of}", "too_short": "a list of at least {min_length}",
 }  # fmt: skip
-_PATTERNS: Final = {
-    INTERFACE_PATTERN: "the name of an interface, such as ens1f0, of at most 15 characters",
-    PCI_PATTERN: "a PCI address in small letters, such as 0000:41:00.0",
-    MAC_PATTERN: "a MAC address in small letters, such as 02:00:00:00:00:01",
-}
-# Of fields: more are no help.
+# More names of fields would not help.
 _MOST_NAMED: Final = 12
 _MAPPINGS: Final = {"model_type", "model_attributes_type", "dict_type"}
 
 
 def explained_all(errors: Sequence[ErrorDetails]) -> list[Problem]:
-    """Without lists that are too short only for what is wrong in them."""
+    """Explains the errors, without those of lists that are too short only because some of their items are wrong."""
     items = {location[:-1] for error in errors for location in _prefixes(error["loc"]) if isinstance(location[-1], int)}
     return [explained(error) for error in errors if error["type"] != "too_short" or error["loc"] not in items]
 
@@ -48,6 +41,7 @@ def _prefixes(location: Location) -> Iterator[Location]:
 
 
 def explained(details: ErrorDetails) -> Problem:
+    """Explains one error."""
     location, given = details["loc"], details["input"]
     context = details.get("ctx", {})
     match details["type"]:
@@ -64,13 +58,11 @@ def explained(details: ErrorDetails) -> Problem:
             message = f"expected {expected}, got {given!r}{guess}"
         case "union_tag_not_found":
             message = f"missing {context['discriminator']}"
-        case "string_pattern_mismatch":
-            expected = _PATTERNS.get(context["pattern"], "small letters, digits, '.', '_' or '-'")
-            message = f"expected {expected}, got {given!r}"
         case "invalid_key":
-            message = "unknown field; a field's name is a word, and a number has no commas, as 1_000"
+            message = "unknown field; expected a word (a number has no commas: write 1_000)"
         case "value_error":
             message = str(context["error"])
+            location = _without_model(location)
         case kind if kind in _MAPPINGS:
             message = f"expected {_mapping(location)}{_got(given)}{_as_kind(location, given)}"
         case kind if kind in _EXPECTED:
@@ -81,7 +73,14 @@ def explained(details: ErrorDetails) -> Problem:
     return Problem(location, message)
 
 
+def _without_model(location: Location) -> Location:
+    """Removes the last part if it is the name that selects a model of a union, and not a field or an item."""
+    is_name = bool(location) and isinstance(location[-1], str)
+    return location[:-1] if is_name and location[-1] not in field_names(plan_schema(), location[:-1]) else location
+
+
 def unknown(name: str, known: Sequence[str]) -> str:
+    """Returns the message for an unknown field, with the `known` field that was probably meant."""
     guess = _guess(name, known)
     if guess and len(known) > _MOST_NAMED:
         return f"unknown field{guess}"
@@ -94,12 +93,9 @@ def _mapping(location: Location) -> str:
 
 
 def _as_kind(location: Location, given: Any) -> str:
-    """How a name alone that stands for a mapping is written."""
-    return (
-        f"; write {{kind: {given}}}"
-        if isinstance(given, str) and "kind" in field_names(plan_schema(), location)
-        else ""
-    )
+    """Returns the mapping to write, if a name was given for a mapping that is selected by its `kind`."""
+    has_kind = isinstance(given, str) and "kind" in field_names(plan_schema(), location)
+    return f"; write {{kind: {given}}}" if has_kind else ""
 
 
 def _got(given: Any) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a plan from YAML so that every error names file, line, column, field, and what was expected."""
+"""Loads a plan from YAML. Every error names the file, line, column and field, and what was expected."""
 
 from __future__ import annotations
 
@@ -16,37 +16,36 @@ from ruamel.yaml.error import YAMLError
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.model.frame_sizes import with_listed_sizes
 from natxy.plan.model.problems import Location, PlanProblems, Problem, field_path
 from natxy.plan.model.table_size import sized
 from natxy.plan.procedures import takers
 from natxy.plan.resolve import resolve
 from natxy.plan.written import ExperimentPlan, Plan
 from natxy.plan.yaml.field_errors import explained_all, unknown
+from natxy.plan.yaml.frame_size_lists import with_listed_sizes
 from natxy.plan.yaml.schema import OWN_FIELDS
-from natxy.plan.yaml.sweep import Cell
-from natxy.plan.yaml.sweep import cells as cells_of
+from natxy.plan.yaml.sweep import Cell, cells_of
 from natxy.plan.yaml.syntax import why_no_yaml
 
-# Each takes seconds at the least; more are a mistake in a sweep, and would fill the memory.
+# Each experiment takes at least seconds. More are a mistake in a sweep, and would fill the memory.
 MOST_EXPERIMENTS: Final = 10_000
 
-# Bytes, more than so many experiments with all their defaults have; a device has no end.
+# In bytes: more than that many experiments need with all their defaults. A device would have no end.
 _LONGEST: Final = 64 * 2**20
 
-# Mappings of `defaults` that an experiment may override key by key; every other field is replaced whole.
+# An experiment overrides these mappings of `defaults` key by key. It replaces every other field as a whole.
 _MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
 
 
 def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()) -> ResolvedPlan:
-    """PlanError lists everything that is wrong with the file; see `resolve` for `repeat` and `only`."""
+    """Returns the resolved plan; see `resolve` for `repeat` and `only`. PlanError lists all errors of the file."""
     try:
         with path.open("rb") as file:
             content = file.read(_LONGEST + 1)
         text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        # `natxy list plans` names them so.
+        # `natxy list plans` prints the names without the folder.
         ready = Path("plans") / f"{path.name}.yaml"
         guess = f"; did you mean {ready}?" if isinstance(error, FileNotFoundError) and ready.exists() else ""
         raise PlanError(f"the plan {path} cannot be read: {reason}{guess}") from error
@@ -55,7 +54,7 @@ def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()
     try:
         return _loaded(path, text, repeat, only)
     except RecursionError as error:
-        raise PlanError(f"{path}: nested too deep, or an alias stands in its own anchor; write it flatter") from error
+        raise PlanError(f"{path}: nested too deeply, or an alias inside its own anchor; write it flatter") from error
 
 
 def _loaded(path: Path, text: str, repeat: int | None, only: Sequence[str]) -> ResolvedPlan:
@@ -66,7 +65,7 @@ def _loaded(path: Path, text: str, repeat: int | None, only: Sequence[str]) -> R
         return resolve(_validate(document, cells), repeat=repeat, only=only)
     except PlanProblems as found:
         lines = _lines(path, document, [_as_written(problem, cells) for problem in found.problems])
-        raise PlanError("\n".join([f"the plan {path} is wrong:", *lines])) from found
+        raise PlanError("\n".join([f"the plan {path} has errors:", *lines])) from found
 
 
 def _parse(path: Path, text: str) -> CommentedMap:
@@ -75,12 +74,12 @@ def _parse(path: Path, text: str) -> CommentedMap:
     except YAMLError as error:
         raise PlanError(why_no_yaml(path, text, error)) from error
     if not isinstance(document, CommentedMap):
-        raise PlanError(f"{path}: expected a mapping with `name` and `experiments`; see plans/quickstart.yaml")
+        raise PlanError(f"{path}: expected a mapping with `name` and `experiments`, as in plans/quickstart.yaml")
     return document
 
 
 def _cells(document: CommentedMap) -> list[Cell] | None:
-    """Every experiment with its defaults and without lists; None where there are no experiments to be read."""
+    """Returns all experiments, each with its defaults and without lists; None if the document has no list of them."""
     defaults, experiments = document.get("defaults") or {}, document.get("experiments")
     if not isinstance(experiments, CommentedSeq) or not isinstance(defaults, Mapping):
         return None
@@ -95,16 +94,17 @@ def _cells(document: CommentedMap) -> list[Cell] | None:
             swept = cells_of(number, listed(experiment), lambda fields: listed(_merged(defaults, fields)))
             found += [replace(cell, fields=sized(cell.fields)) for cell in islice(swept, MOST_EXPERIMENTS)]
             if next(swept, None) is not None or len(found) > MOST_EXPERIMENTS:
-                text = f"its lists give more than {MOST_EXPERIMENTS:,} experiments; shorten them"
+                text = f"the lists give more than {MOST_EXPERIMENTS:,} experiments; shorten them"
                 raise PlanProblems([Problem(("experiments", number), text)])
-        except PlanProblems as unfit:
-            problems.extend(unfit.problems)
+        except PlanProblems as wrong:
+            problems.extend(wrong.problems)
     if problems:
         raise PlanProblems(problems)
     return found
 
 
 def _as_written(problem: Problem, cells: Sequence[Cell] | None) -> Problem:
+    """Moves a problem from the cell that has it to the place in the file that the cell's value comes from."""
     match problem.location:
         case ("experiments", int(number), *within) if cells:
             return replace(problem, location=cells[number].origin(tuple(within)))
@@ -136,11 +136,12 @@ def _default_problems(defaults: object) -> Iterable[Problem]:
 
 
 def _merged(defaults: Mapping[str, Any], experiment: object) -> object:
+    """Returns the experiment with the defaults that it does not override."""
     if not isinstance(experiment, Mapping):
         return experiment
     procedure = experiment.get("procedure", defaults.get("procedure"))
     procedure = procedure.get("name") if isinstance(procedure, Mapping) else procedure
-    # Defaults that only some procedures take don't reach the others.
+    # A field that only some procedures take is a default for these alone.
     merged = {
         name: value
         for name, value in defaults.items()
@@ -152,25 +153,25 @@ def _merged(defaults: Mapping[str, Any], experiment: object) -> object:
             merged[name] = {**base, **value}
         else:
             merged[name] = value
-    # `connections: null` takes a default back.
+    # `connections: null` cancels a default.
     return {name: value for name, value in merged.items() if value is not None}
 
 
 def _lines(path: Path, document: CommentedMap, problems: Iterable[Problem]) -> list[str]:
-    """One line a problem, in the file's order. A wrong default is told once, not for every experiment."""
-    told: dict[tuple[int, int, str, str], None] = {}
+    """Returns a line for each problem, in the file's order; an error in a default is one line for all experiments."""
+    lines: dict[tuple[int, int, str, str], None] = {}
     for problem in problems:
         line, column, found = _locate(document, problem.location)
-        told[line, column, field_path(found), problem.message] = None
+        lines[line, column, field_path(found), problem.message] = None
     return [
-        f"{path}:{line}:{column}: {field + ': ' if field else ''}{text}" for line, column, field, text in sorted(told)
+        f"{path}:{line}:{column}: {field + ': ' if field else ''}{text}" for line, column, field, text in sorted(lines)
     ]
 
 
 def _locate(document: CommentedMap, location: Location) -> tuple[int, int, Location]:
-    """Line and column from 1, and the path without parts that no YAML key stands for.
+    """Returns line and column, counted from 1, and the location without the parts that the YAML does not have.
 
-    What an experiment has from `defaults` is found there.
+    A field that an experiment takes from `defaults` is located there.
     """
     nodes: list[tuple[object, Location]] = [(document, ())]
     line, column = 0, 0
@@ -184,8 +185,8 @@ def _locate(document: CommentedMap, location: Location) -> tuple[int, int, Locat
             elif isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node):
                 deeper.append((node[part], (*path, part), node.lc.item(part)))
         if not deeper:
-            # A last part that is in no mapping is a missing field, which a mapping may be missing with; others are
-            # names of a union's members.
+            # The last part is a missing field, perhaps of a missing mapping. Other parts are pydantic's names of a
+            # union's members.
             if position == len(location) - 1 and isinstance(nodes[0][0], CommentedMap):
                 found = (*nodes[0][1], *lacking, part)
             elif part in _MERGED:

@@ -60,10 +60,10 @@ BAD_EXPERIMENTS = [
     ("timing: {trial: 0}", "8:14", "experiments[0].timing.trial: expected more than 0, got 0"),
     ("timing: {trial: .inf}", "8:14", "experiments[0].timing.trial: expected a duration such as 60s"),
     ("connections: .inf", "8:5", "experiments[0].connections: expected a whole number of at least 1"),
-    ("connections:\n    5: 6", "9:5", "experiments[0][5]: unknown field; a field's name is a word"),
-    ("title: !!str [1]", "8:5", "experiments[0].title: expected a word or text, got a list"),
-    ("title: !own 1", "8:5", "experiments[0].title: expected a word or text, got '1' with a tag; remove the tag"),
-    ("title: 2020-01-02", "8:5", "experiments[0].title: expected a word or text, got the date 2020-01-02; put it in"),
+    ("connections:\n    5: 6", "9:5", "experiments[0][5]: unknown field; expected a word"),
+    ("title: !!str [1]", "8:5", "experiments[0].title: expected text, got a list"),
+    ("title: !own 1", "8:5", "experiments[0].title: expected text, got '1' with a tag; remove the tag"),
+    ("title: 2020-01-02", "8:5", "experiments[0].title: expected text, got the date 2020-01-02; put it in"),
     ("timing: {trial: soon}", "8:14", "experiments[0].timing.trial: expected a duration such as 60s"),
 ]
 
@@ -220,7 +220,7 @@ def test_a_sufficient_table_is_accepted(tmp_path: Path) -> None:
         ("name: [", "plan.yaml:1:"),
         ("", "expected a mapping"),
         ("- 1", "expected a mapping"),
-        ("name: x\nname: y", "plan.yaml:2:1: not valid YAML: 'name' stands here twice; remove one"),
+        ("name: x\nname: y", "plan.yaml:2:1: not valid YAML: 'name' is here twice; remove one"),
         ("name: x\nexperiments: []", "plan.yaml:2:1: experiments: "),
         ("name: Bad Name!\nexperiments: []", "plan.yaml:1:1: name: expected small letters"),
         ("experiments:\n  - 3", "plan.yaml:2:5: experiments[0]: "),
@@ -231,6 +231,10 @@ def test_a_sufficient_table_is_accepted(tmp_path: Path) -> None:
             "plan.yaml:2:11: testbed.kind: expected 'hardware', 'hosts', 'lab', 'loop', 'memif', 'simulated'",
         ),
         ("name: x\ntestbed: lab\nexperiments: []", "got 'lab'; write {kind: lab}"),
+        (
+            "name: x\ntestbed: {kind: loop, medium: cable}\nexperiments: []",
+            "plan.yaml:2:1: testbed: left and right are the ports that a cable joins",
+        ),
         (
             "name: x\ntestbed: {kind: loop, left: {interface: a/b}, right: {pci: AA}}\nexperiments: []",
             "expected the name of an interface, such as ens1f0, of at most 15 characters, got 'a/b'",
@@ -248,7 +252,7 @@ def test_a_file_that_is_no_plan(tmp_path: Path, text: str, message: str) -> None
         ("repeat: many", "repeat: expected a whole number, got 'many'"),
         ("repeat: 1.5", "repeat: expected a whole number, got 1.5"),
         ("repeat: 0", "repeat: expected at least 1, got 0"),
-        ("baseline: {a: 1}", "baseline: expected a word or text, got a mapping"),
+        ("baseline: {a: 1}", "baseline: expected text, got a mapping"),
         ("rate: {percent: 200}", "rate.percent: expected at most 100, got 200"),
         ("ttl: 1000", "ttl: expected at most 255, got 1000"),
     ],
@@ -271,12 +275,12 @@ def test_a_list_with_a_wrong_item_is_not_told_to_be_too_short(tmp_path: Path) ->
 def test_a_sweep_that_never_ends_is_refused(tmp_path: Path) -> None:
     numbers = list(range(2, 250))
     errors = errors_of(tmp_path, experiment(f"ttl: {numbers}\n    repeat: {numbers}"))
-    assert "plan.yaml:4:5: experiments[0]: its lists give more than 10,000 experiments; shorten them" in errors
+    assert "plan.yaml:4:5: experiments[0]: the lists give more than 10,000 experiments; shorten them" in errors
 
 
 @pytest.mark.parametrize("text", ["name: " + "[" * 500, "name: x\nexperiments:\n- gateway: " + "{a: " * 500])
 def test_what_is_nested_without_end_is_refused(tmp_path: Path, text: str) -> None:
-    assert "plan.yaml: nested too deep" in errors_of(tmp_path, text)
+    assert "plan.yaml: nested too deeply" in errors_of(tmp_path, text)
 
 
 def test_a_file_without_an_end_is_not_read_to_it() -> None:

@@ -1,59 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan's JSON Schema, for editors and for the error messages of `load_plan`."""
+"""The JSON Schema of a plan, for editors, for the fields that may be swept, and for error messages."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any, Final
+from functools import cache
+from typing import Final
 
-from natxy.plan.model.frame_sizes import FRAME_SIZE_LISTS
+from natxy.plan.model.json_schema import Schema, schema_text, simplified, without_null
+from natxy.plan.model.problems import Location
 from natxy.plan.written import Plan
+from natxy.plan.yaml.frame_size_lists import FRAME_SIZE_LISTS
 
-Schema = dict[str, Any]
 Path = tuple[str, ...]
 
-# No experiment has these from `defaults`.
+# Fields that an experiment cannot take from `defaults`.
 OWN_FIELDS: Final = frozenset({"name", "sweep", "cell"})
+_EXPERIMENT: Final = "ExperimentPlan"
 
 
+@cache
 def plan_schema() -> Schema:
-    """Of the YAML file: the model's schema plus what loading resolves: `defaults`, which it merges into every
-    experiment, and lists, which it sweeps."""
-    schema = Plan.model_json_schema()
-    experiment = schema["$defs"]["ExperimentPlan"]
-    # Several fields of an experiment may be of one model.
+    """Returns the schema of the YAML file.
+
+    It extends the schema of the model by what loading resolves: `defaults`, which it merges into every experiment, and
+    lists, which it sweeps.
+    """
+    schema = simplified(Plan.model_json_schema())
+    experiment = schema["$defs"][_EXPERIMENT]
+    # Several fields of an experiment may share a model.
     for name, owner in {(path[-1], id(owner)): (path[-1], owner) for path, owner in _single_fields(schema)}.values():
-        owner["properties"][name] = _or_list(owner["properties"][name])
-    experiment["properties"]["frame_size"]["anyOf"].append({"enum": list(FRAME_SIZE_LISTS)})
-    properties = {name: field for name, field in experiment["properties"].items() if name not in OWN_FIELDS}
+        owner["properties"][name] = _one_or_list(schema, owner["properties"][name])
+    fields = experiment["properties"]
+    fields["frame_size"]["anyOf"].append({"enum": [*FRAME_SIZE_LISTS]})
     schema["$defs"]["Defaults"] = {
         "type": "object",
-        "title": "Defaults",
-        "description": "What every experiment has unless it says otherwise.",
+        "description": "Settings of every experiment that does not give its own.",
         "additionalProperties": False,
-        "properties": properties,
+        "properties": {
+            name: {"$ref": f"#/$defs/{_EXPERIMENT}/properties/{name}"} for name in fields if name not in OWN_FIELDS
+        },
     }
     schema["properties"]["defaults"] = {"$ref": "#/$defs/Defaults"}
-    rows = {"type": "array", "items": {"$ref": "#/$defs/Defaults"}, "minItems": 1}
-    experiment["properties"]["sweep"]["anyOf"].append(rows)
-    # Defaults may give what the model requires of an experiment.
+    fields["sweep"]["anyOf"].append({"type": "array", "items": {"$ref": "#/$defs/Defaults"}, "minItems": 1})
+    # `defaults` may give the other fields that the model requires.
     experiment["required"] = ["name"]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "natxy plan"} | schema
+    schema["$defs"] = dict(sorted(schema["$defs"].items()))
+    return schema
 
 
 def single_fields() -> frozenset[Path]:
-    """The fields of an experiment, such as ("search", "max_rate"), that take a single value and may be swept."""
-    return frozenset(path for path, _ in _single_fields(Plan.model_json_schema()))
+    """Returns the fields of an experiment that take a single value and may be swept, such as ("search", "max_rate")."""
+    return frozenset(path for path, _ in _single_fields(simplified(Plan.model_json_schema())))
 
 
 def plan_schema_text() -> str:
-    """What docs/reference/plan.schema.json holds."""
-    return json.dumps(plan_schema(), indent=2, ensure_ascii=False) + "\n"
+    """Returns the text of docs/reference/plan.schema.json."""
+    return schema_text("natxy plan", plan_schema())
 
 
-def field_names(schema: Schema, location: tuple[str | int, ...]) -> list[str]:
-    """The fields that the mapping at `location` may have; parts that name no field or item are passed over."""
+def field_names(schema: Schema, location: Location) -> list[str]:
+    """Returns the fields that the mapping at `location` may have. Parts that name no field or item are skipped."""
     candidates = [schema]
     for part in location:
         alternatives = _alternatives(schema, candidates)
@@ -62,7 +69,7 @@ def field_names(schema: Schema, location: tuple[str | int, ...]) -> list[str]:
         else:
             deeper = [node["properties"][part] for node in alternatives if part in node.get("properties", {})]
             if not deeper:
-                # Pydantic names a discriminated union's member by its tag.
+                # In a location, pydantic names a discriminated union's member by its tag.
                 deeper = [node for node in alternatives if _has_tag(schema, node, part)]
         candidates = deeper or candidates
     names = (name for node in _alternatives(schema, candidates) for name in node.get("properties", {}))
@@ -70,8 +77,8 @@ def field_names(schema: Schema, location: tuple[str | int, ...]) -> list[str]:
 
 
 def _single_fields(schema: Schema) -> Iterator[tuple[Path, Schema]]:
-    """Each with the object that has it in its `properties`."""
-    within: list[tuple[Path, Schema]] = [((), schema["$defs"]["ExperimentPlan"])]
+    """Yields every such field with the object that has it in its `properties`."""
+    within: list[tuple[Path, Schema]] = [((), schema["$defs"][_EXPERIMENT])]
     for path, owner in within:
         for name, field in owner.get("properties", {}).items():
             alternatives = _alternatives(schema, [field])
@@ -81,10 +88,21 @@ def _single_fields(schema: Schema) -> Iterator[tuple[Path, Schema]]:
                     yield (*path, name), owner
 
 
-def _or_list(field: Schema) -> Schema:
-    about = {key: value for key, value in field.items() if key in {"default", "title", "description"}}
-    one = {key: value for key, value in field.items() if key not in about}
-    return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]} | about
+def _one_or_list(schema: Schema, field: Schema) -> Schema:
+    """Returns the field's schema, extended by a list of its values. A value that has a definition gets a second one."""
+    if "const" in field:
+        # It selects the model, and another value would select another model.
+        return field
+    about = {key: value for key, value in field.items() if key in {"default", "description"}}
+    plain, null = without_null({key: value for key, value in field.items() if key not in about})
+    one: Schema = plain[0] if len(plain) == 1 else {"anyOf": plain}
+    either = [*plain, {"type": "array", "items": one, "minItems": 1}]
+    if reference := one.get("$ref"):
+        definition = f"{reference.rsplit('/', 1)[1]}OrList"
+        schema["$defs"][definition] = {"anyOf": either}
+        either = [{"$ref": f"#/$defs/{definition}"}]
+    forms = [*either, *null]
+    return (forms[0] if len(forms) == 1 else {"anyOf": forms}) | about
 
 
 def _alternatives(schema: Schema, nodes: list[Schema]) -> list[Schema]:
@@ -92,16 +110,24 @@ def _alternatives(schema: Schema, nodes: list[Schema]) -> list[Schema]:
     plain: list[Schema] = []
     for node in nodes:
         if "$ref" in node:
-            plain += _alternatives(schema, [schema["$defs"][node["$ref"].rsplit("/", 1)[1]]])
-        elif union := node.get("anyOf") or node.get("oneOf") or node.get("allOf"):
+            plain += _alternatives(schema, [_target(schema, node["$ref"])])
+        elif union := node.get("anyOf") or node.get("allOf"):
             plain += _alternatives(schema, union)
         else:
             plain.append(node)
     return plain
 
 
+def _target(schema: Schema, reference: str) -> Schema:
+    """Returns what a reference such as `#/$defs/Defaults` points to."""
+    node = schema
+    for part in reference.split("/")[1:]:
+        node = node[part]
+    return node
+
+
 def _has_tag(schema: Schema, node: Schema, tag: str) -> bool:
-    """Also where the tag may be swept."""
+    """Reports whether the object has a field with the constant `tag`, as a value or in a list."""
     fields = node.get("properties", {}).values()
     return any(each.get("const") == tag for each in _alternatives(schema, [*fields]))
 

@@ -3,9 +3,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from ruamel.yaml import YAML
+
 from natxy.plan.yaml.schema import field_names, plan_schema, plan_schema_text
 
-SCHEMA_FILE = Path(__file__).parents[4] / "docs" / "reference" / "plan.schema.json"
+ROOT = Path(__file__).parents[4]
+SCHEMA_FILE = ROOT / "docs" / "reference" / "plan.schema.json"
+PLANS = sorted((ROOT / "plans").rglob("*.yaml"))
 
 
 def test_the_published_schema_is_current() -> None:
@@ -22,3 +27,39 @@ def test_field_names_are_found_through_lists_unions_and_tags() -> None:
     of_nftables = field_names(schema, ("experiments", 0, "gateway", "nftables"))
     assert "conntrack_max" in of_nftables
     assert "bib_port" not in of_nftables
+
+
+@pytest.mark.parametrize("file", PLANS, ids=lambda file: str(file.relative_to(ROOT)))
+def test_an_editor_accepts_every_plan_and_marks_unknown_fields(file: Path) -> None:
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(plan_schema())
+    plan = YAML(typ="safe").load(file)
+    assert not [*validator.iter_errors(plan)]
+    experiments = plan.pop("experiments")
+    unknown = [{**plan, "experiment": 1}, {**plan, "experiments": [{**experiments[0], "frames": 1}]}]
+    assert not any(map(validator.is_valid, [plan, *unknown]))
+
+
+@pytest.mark.parametrize(
+    ("written", "fits"),
+    [
+        ({"frame_size": "rfc8219"}, True),
+        ({"frame_size": [64, 128]}, True),
+        ({"frame_size": 63}, False),
+        ({"frame_size": []}, False),
+        ({"timing": "lab"}, True),
+        ({"timing": "lap"}, False),
+        ({"timing": {"trial": ["10s", 60]}}, True),
+        ({"gateway": ["nftables", "iptables"]}, True),
+        ({"gateway": "nftable"}, False),
+        ({"gateway": {"conntrack_max": "100k"}}, True),
+        ({"gateway": {"conntrack_max": {"per_connection": 1.1}}}, True),
+        ({"connections": None}, True),
+        ({"connections": "many"}, False),
+        ({"background": "25%"}, True),
+        ({"sweep": [{"connections": "1M", "alpha": 0.5}]}, True),
+        ({"sweep": [{"name": "a"}]}, False),
+    ],
+)
+def test_an_editor_checks_the_fields_of_an_experiment(written: dict[str, object], fits: bool) -> None:
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(plan_schema())
+    assert validator.is_valid({"name": "plan", "experiments": [{"name": "one", **written}]}) == fits

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps: a field of an experiment that is given as a list, where a single value belongs, makes an experiment of each
-value. Fields that change together are rows of its `sweep`.
+"""Sweeps: a list in a field that takes a single value makes an experiment, a cell, of each of its values. Fields that
+change together are rows of `sweep`.
 
-This works on the YAML document, before any model has seen it: whoever reads a plan's experiments from there on finds
-cells, ordinary experiments that know their place in the sweep.
+Sweeps are expanded in the YAML document, before it is validated. Later layers see cells as ordinary experiments that
+carry their coordinates.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One swept field of a cell: the value is the item `index` of the list at `path`; None when it is in a row."""
+    """A swept field of a cell: its value is item `index` of the list at `path`, or in a row, if `index` is None."""
 
     path: Path
     index: int | None
     label: str
-    told: bool = True
-    """In names and titles: what it goes together with doesn't tell the cell already."""
+    is_named: bool = True
+    """Names and titles include it, unless another field of the row identifies the cell already."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """`fields`: an experiment's as written, with one value for each; `number`: the experiment's in the plan; `row` and
-    `row_number`: that of `sweep` which is part of the fields."""
+    """One experiment of a sweep.
+
+    `number` is that of the swept experiment in the plan. `fields` are as written, with a single value for each; they
+    include those of `row`, the row `row_number` of `sweep`.
+    """
 
     number: int
     fields: object
@@ -44,7 +47,7 @@ class Cell:
     row_number: int = 0
 
     def origin(self, location: Location) -> Location:
-        """Where in the plan as written stands what is at `location`, a path within this cell."""
+        """Converts `location`, a path within this cell, to the path in the plan as written."""
         if _is_in(self.row, location):
             return ("experiments", self.number, "sweep", self.row_number, *location)
         items = {each.path: each.index for each in self.coordinates if each.index is not None}
@@ -53,31 +56,31 @@ class Cell:
         path: Path = ()
         for part in location:
             written.append(part)
-            # Other parts are names of a union's members, which stand in no document.
+            # Other parts are pydantic's names of a union's members, which the document does not have.
             if (*path, part) in beginnings:
                 path = (*path, str(part))
                 written += [items[path]] if path in items else []
         return tuple(written)
 
     def named(self) -> Cell:
-        """With the name, title and coordinates that tell it from the other cells."""
+        """Returns the cell with a name, a title and coordinates that distinguish it from the other cells."""
         if not self.coordinates or not isinstance(self.fields, Mapping):
             return self
         name, title = self.fields.get("name"), self.fields.get("title")
-        told = [coordinate for coordinate in self.coordinates if coordinate.told]
+        named = [coordinate for coordinate in self.coordinates if coordinate.is_named]
         own: dict[str, Any] = {"cell": {".".join(c.path): c.label for c in self.coordinates}}
         if isinstance(name, str) and re.fullmatch(NAME_PATTERN, name):
-            own["name"] = f"{name}/{','.join(name_part(c.path, c.label) for c in told)}"
+            own["name"] = f"{name}/{','.join(name_part(c.path, c.label) for c in named)}"
             own["sweep"] = name
         if isinstance(called := title or name, str):
-            own["title"] = ", ".join([called, *(in_words(c.path, c.label) for c in told)])
+            own["title"] = ", ".join([called, *(in_words(c.path, c.label) for c in named)])
         return replace(self, fields={**self.fields, **own})
 
 
-def cells(number: int, experiment: object, complete: Callable[[object], object]) -> Iterator[Cell]:
-    """The cells of an experiment as written, one if nothing is swept; the first list varies slowest.
+def cells_of(number: int, experiment: object, complete: Callable[[object], object]) -> Iterator[Cell]:
+    """Yields the cells of an experiment as written, or one cell if nothing is swept. The first list varies slowest.
 
-    `complete` adds the plan's defaults: their lists vary fastest. PlanProblems for lists that cannot be swept.
+    `complete` adds the plan's defaults, whose lists vary fastest. Raises PlanProblems for a list that cannot be swept.
     """
     for own in _expanded(Cell(number, experiment)):
         for rows in _rows(replace(own, fields=complete(own.fields))):
@@ -99,23 +102,23 @@ def _expanded(cell: Cell) -> Iterator[Cell]:
 
 
 def _rows(cell: Cell) -> Iterator[Cell]:
-    """A cell for each row of the experiment's `sweep`."""
+    """Yields a cell for each row of the experiment's `sweep`."""
     rows = cell.fields.get("sweep") if isinstance(cell.fields, Mapping) else None
     if not isinstance(rows, list):
         yield cell
         return
     if not rows or not all(isinstance(row, Mapping) for row in rows):
-        text = "expected a list of mappings: the fields that change together, such as {connections: 1M, alpha: 0.5}"
+        text = "expected a list of mappings of the fields that change together, such as {connections: 1M, alpha: 0.5}"
         raise PlanProblems([Problem(cell.origin(("sweep",)), text)])
     below = {name: value for name, value in _mapping(cell.fields).items() if name != "sweep"}
     combined = [_laid_over(below, row) for row in rows]
     labelled = {path: labels([_value(fields, path) for fields in combined]) for path in _common_paths(rows)}
     swept = {path: own for path, own in labelled.items() if len(set(own)) > 1}
-    first_tells = bool(swept) and len(set(next(iter(swept.values())))) == len(rows)
+    first_suffices = bool(swept) and len(set(next(iter(swept.values())))) == len(rows)
     for number, (row, fields) in enumerate(zip(rows, combined, strict=True)):
         coordinates = [
-            Coordinate(path, None, own[number], told=not (first_tells and place))
-            for place, (path, own) in enumerate(swept.items())
+            Coordinate(path, None, own[number], is_named=not (first_suffices and position))
+            for position, (path, own) in enumerate(swept.items())
         ]
         yield replace(
             cell,
@@ -127,13 +130,13 @@ def _rows(cell: Cell) -> Iterator[Cell]:
 
 
 def _common_paths(rows: Sequence[Fields]) -> list[Path]:
-    """Of every value in any of them; of a mapping as a whole where another row has a plain value."""
+    """Returns the paths of all values of the rows. A mapping that is a plain value in another row counts as a whole."""
     paths = dict.fromkeys(path for row in rows for path in _leaves(row))
     return [path for path in paths if not any(path[:length] in paths for length in range(1, len(path)))]
 
 
 def _leaves(fields: Fields, path: Path = ()) -> Iterator[Path]:
-    """Lists are swept on their own."""
+    """Yields the paths of the values. Lists are left out: each is a sweep of its own."""
     for name, value in fields.items():
         here = (*path, str(name))
         if isinstance(value, Mapping):
@@ -143,13 +146,14 @@ def _leaves(fields: Fields, path: Path = ()) -> Iterator[Path]:
 
 
 def _value(fields: object, path: Path) -> object:
-    """None where nothing is said of it."""
+    """Returns the value at `path`, or None."""
     for name in path:
         fields = fields.get(name) if isinstance(fields, Mapping) else None
     return fields
 
 
 def _laid_over(base: object, fields: Fields) -> Fields:
+    """Returns `base` with the values of `fields`, merged at all depths."""
     below = base if isinstance(base, Mapping) else {}
     above = {
         name: _laid_over(below.get(name), value) if isinstance(value, Mapping) else value
@@ -159,7 +163,7 @@ def _laid_over(base: object, fields: Fields) -> Fields:
 
 
 def _is_in(row: object, location: Location) -> bool:
-    """Whether a value of the row is at `location`."""
+    """Reports whether `location` is in a value of the row."""
     for part in location:
         if isinstance(row, Mapping) and part in row:
             row = row[part]
@@ -168,11 +172,11 @@ def _is_in(row: object, location: Location) -> bool:
 
 def _problem(items: Sequence[object]) -> str:
     if not items:
-        return "an empty list; give the values to sweep, or one value"
+        return "the list is empty; give the values to sweep, or a single value"
     if None in items:
-        return "a value of the list is empty; give one, or two experiments instead"
+        return "an item of the list is empty; give a value, or write a separate experiment without this field"
     twice = [label for label, item in zip(labels(items), items, strict=True) if items.count(item) > 1]
-    return f"{twice[0]} stands in the list twice" if twice else ""
+    return f"{twice[0]} is in the list twice; remove one" if twice else ""
 
 
 def _first_list(fields: object, path: Path = ()) -> tuple[Path, Sequence[Any]] | None:
@@ -180,7 +184,7 @@ def _first_list(fields: object, path: Path = ()) -> tuple[Path, Sequence[Any]] |
         return None
     for name, value in fields.items():
         here = (*path, str(name))
-        # What takes a single value in one gateway may be a list of commands in another.
+        # A field with a single value in one gateway may be a list of commands in another.
         if isinstance(value, list) and here in SWEPT and not any(isinstance(item, list) for item in value):
             return here, value
         if found := _first_list(value, here):
@@ -198,5 +202,5 @@ def _mapping(fields: object) -> Fields:
     return fields
 
 
-# What a cell is made of isn't swept itself.
+# The fields that name a cell are not swept.
 SWEPT: Final = single_fields() - {("name",), ("title",), ("sweep",), ("cell",)}

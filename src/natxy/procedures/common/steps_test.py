@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from natxy.cli.watch import PlainWatch
+from natxy.cli.watch.plain import PlainWatch
 from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit

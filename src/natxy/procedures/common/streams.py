@@ -23,7 +23,7 @@ from natxy.engine.messages.requests import (
 )
 from natxy.plan.address_presets import RANDOM_PORTS
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses, LinkPair
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.terms import Family, Order
@@ -173,7 +173,7 @@ def _flows(experiment: Experiment, side: Side) -> FlowSpace:
     )
 
 
-def _address_field(hosts: Hosts, order: Order) -> AddressField:
+def _address_field(hosts: AddressRanges, order: Order) -> AddressField:
     one, *others = hosts.ranges
     field = AddressField(address=one.first, order=order, others=[each.first for each in others])
     low, high = one.values

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from natxy.plan.model.frame_sizes import FRAME_SIZE_LISTS
+from natxy.plan.yaml.frame_size_lists import FRAME_SIZE_LISTS
 from natxy.report.charts.chart import Chart, Row, Spec
 from natxy.report.charts.still import page_svg
 from natxy.report.charts.sweep import sweep_chart

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.address_ranges import Hosts
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.search import Search
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family, Order, SizeConvention
@@ -119,7 +119,7 @@ def _theoretical_maximum(experiment: ExperimentRecord) -> str:
     return f"{wording.number(maximum_fps)} frames/s per direction at {format_rate(line_rate, 'bit/s')}"
 
 
-def _addresses(hosts: Hosts, link: LinkAddresses) -> str:
+def _addresses(hosts: AddressRanges, link: LinkAddresses) -> str:
     if hosts.size == 1:
         return f"1 ({hosts.first})"
     networks = len(link.networks_behind)

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from natxy.cli.watch import LiveWatch, PlainWatch, TimeLeft
+from natxy.cli.watch.live import LiveWatch
+from natxy.cli.watch.plain import PlainWatch
+from natxy.cli.watch.time_left import TimeLeft
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -62,7 +64,7 @@ def test_an_echoed_ctrl_c_finds_room_in_the_last_line(plan: ResolvedPlan) -> Non
 
 
 def test_tests_between_hosts_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("natxy.cli.watch.REFRESH_S", 0.0)
+    monkeypatch.setattr("natxy.cli.watch.live.REFRESH_S", 0.0)
     tests = {"name": "x", "procedure": "tcp-goodput", "gateway": "simulated", "directions": "forward", "repeat": 2}
     plan = resolve(Plan.model_validate({"name": "p", "testbed": {"kind": "simulated"}, "experiments": [tests]}))
     plain, live = io.StringIO(), io.StringIO()
@@ -81,7 +83,7 @@ def sweep(monkeypatch: pytest.MonkeyPatch) -> tuple[ResolvedPlan, Clock]:
     cell = {"procedure": "throughput", "gateway": "linux-forward", "search": {"max_rate": "1M"}}
     cells = [cell | {"name": f"x/{number}"} for number in range(4)]
     clock = Clock()
-    monkeypatch.setattr("natxy.cli.watch.time.monotonic", lambda: clock.now_s)
+    monkeypatch.setattr("natxy.cli.watch.time_left.time.monotonic", lambda: clock.now_s)
     return resolve(Plan.model_validate({"name": "p", "experiments": cells})), clock
 
 

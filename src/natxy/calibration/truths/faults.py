@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tester must never take for something else: frames that are no proof of forwarding, and its own failures."""
+"""Truths about faults: the tester must count them as what they are, and never hide its own failures."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from natxy.results.records import TrialKind
 
 LOST_EVERY: Final = 100
 DUPLICATED_EVERY: Final = 10
-# The gateway's, of a frame that no other overtakes.
+# The gateway holds a frame for so long if no other overtakes it.
 LONGEST_HOLD_S: Final = 0.1
 WRONG_EVERY: Final = 50
-# What the gateway counts goes on from trial to trial.
-_WHY_COUNT: Final = "a trial may begin anywhere in a direction's sequence"
+# The gateway goes on counting from trial to trial.
+_WHY_COUNT: Final = "a trial may begin at any frame of the gateway's count"
 
 
-def proofs(scale: Scale) -> Iterator[Case]:
+def faults(scale: Scale) -> Iterator[Case]:
     frames = round(scale.delays_fps * scale.trial_s)
     lost = frames // LOST_EVERY
     wrong = frames // WRONG_EVERY
     yield _traffic(
-        scale, "duplicates", "Duplicates beside loss",
+        scale, "duplicates", "Duplicates and loss",
         {"loss": LOST_EVERY, "duplicate_every": DUPLICATED_EVERY},
         {"lost": _of_both(lost), "duplicate": _of_both((frames - lost) // DUPLICATED_EVERY)},
     )  # fmt: skip
@@ -54,8 +54,8 @@ def proofs(scale: Scale) -> Iterator[Case]:
         },
     )  # fmt: skip
     yield Case(
-        "stalled-tester", "Tester stopped in mid-trial",
-        # A burst of what was due in the meantime is more than it takes.
+        "stalled-tester", "Tester stopped during a trial",
+        # The buffer is too small for the burst of frames that became due in the meantime.
         {"max_rate": 2 * scale.delays_fps, "buffer_frames": round(scale.delays_fps * STALL_S / 10)},
         _at(scale.delays_fps) | {"max_invalid": 2, "timing": {"trial": 6 * STALL_S}},
         stalled=True,
@@ -63,10 +63,10 @@ def proofs(scale: Scale) -> Iterator[Case]:
 
 
 def _wrong_ports(scale: Scale, frames: int, wrong: int) -> Case:
-    """Over so few connections that each was established with its right port, which every later frame has to have."""
-    rate_fps, faults = scale.delays_fps, {"wrong_port_every": WRONG_EVERY}
+    """Uses so few connections that each is established with its right port, which later frames have to keep."""
+    rate_fps, wrong_ports = scale.delays_fps, {"wrong_port_every": WRONG_EVERY}
     return Case(
-        "wrong-ports", "Wrong ports", {"mode": "nat", "forward": faults, "reverse": faults},
+        "wrong-ports", "Wrong ports", {"mode": "nat", "forward": wrong_ports, "reverse": wrong_ports},
         _at(rate_fps) | {"connections": WRONG_EVERY - 1, "phase1_rate": rate_fps},
         counts={
             (TrialKind.TRAFFIC, "misrouted"): _of_both(wrong),
@@ -76,16 +76,16 @@ def _wrong_ports(scale: Scale, frames: int, wrong: int) -> Case:
 
 
 def _traffic(
-    scale: Scale, name: str, title: str, faults: dict[str, Any], counts: dict[str, Expected], **experiment: Any
+    scale: Scale, name: str, title: str, both: dict[str, Any], counts: dict[str, Expected], **experiment: Any
 ) -> Case:
     return Case(
-        name, title, {"forward": faults, "reverse": faults}, _at(scale.delays_fps) | experiment,
+        name, title, {"forward": both, "reverse": both}, _at(scale.delays_fps) | experiment,
         counts={(TrialKind.TRAFFIC, each): expected for each, expected in counts.items()},
     )  # fmt: skip
 
 
 def _at(rate_fps: float) -> dict[str, Any]:
-    """A single step."""
+    """Returns a search of a single step."""
     return {"procedure": "throughput", "search": {"min_rate": rate_fps, "max_rate": rate_fps}}
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from natxy.calibration.case import Case, Expected, Pauses, Reading, Standing, exactly, readings, within
+from natxy.calibration.case import Case, Expected, exactly, within
+from natxy.calibration.reading import Pauses, Reading, Standing, readings
 from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import Unit
 from natxy.results.reader import RunReader

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured again, and which of several readings counts."""
+"""Tests which cases are measured again, and which of several readings counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from natxy.calibration import measure as module
-from natxy.calibration.case import Case, Pauses, Reading, Standing, exactly
-from natxy.calibration.plan import SCALES, Wiring
+from natxy.calibration.calibration import SCALES, Calibration, Wiring
+from natxy.calibration.case import Case, exactly
+from natxy.calibration.reading import Pauses, Reading, Standing
 from natxy.calibration.scale import MAX_PAUSE_S
 from natxy.plan.model.units import Unit
 from natxy.run.events import RunListener
@@ -18,6 +18,11 @@ from natxy.run.events import RunListener
 CASE = Case("c", "C", {}, {"procedure": "throughput"})
 OTHER = Case("other", "Other", {}, {"procedure": "throughput"})
 PAUSE = Pauses(both_s=2 * MAX_PAUSE_S)
+
+
+def calibration(*cases: Case) -> Calibration:
+    return Calibration(Wiring.MEMIF, SCALES[Wiring.MEMIF], cases)
+
 
 OK, WRONG, DISTURBED = (
     Reading("c", "throughput", "rate", "x", Unit.FPS, exactly(1), measured, pauses)
@@ -41,18 +46,17 @@ def test_what_was_disturbed_is_measured_again(
     left: Iterator[Reading] = iter(in_turn)
     folders = []
 
-    def measured(chosen: Sequence[Case], *args: object) -> dict[str, list[Reading]]:
-        folders.append(args[2])
-        return {case.name: [next(left) if case is CASE else OK] for case in chosen}
+    def measure_once(calibration: Calibration, folder: Path, _: RunListener) -> dict[str, list[Reading]]:
+        folders.append(folder)
+        return {case.name: [next(left) if case is CASE else OK] for case in calibration.cases}
 
-    monkeypatch.setattr(module, "_measured", measured)
-    found = module.measure([OTHER, CASE], SCALES[Wiring.MEMIF], Wiring.MEMIF, Path("run"), RunListener())
+    monkeypatch.setattr(Calibration, "_measure_once", measure_once)
+    found = calibration(OTHER, CASE).measure(Path("run"), RunListener())
     assert [reading.standing for reading in found] == [Standing.OK, counts]
     assert folders == [Path("run"), *(Path(f"run/again-{number}") for number in range(2, runs + 1))]
 
 
 def test_what_was_wrong_once_stays_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = iter([[WRONG, DISTURBED], [OK, OK]])
-    monkeypatch.setattr(module, "_measured", lambda *_: {"c": next(runs)})
-    found = module.measure([CASE], SCALES[Wiring.MEMIF], Wiring.MEMIF, Path("run"), RunListener())
-    assert found == [WRONG, OK]
+    monkeypatch.setattr(Calibration, "_measure_once", lambda *_: {"c": next(runs)})
+    assert calibration(CASE).measure(Path("run"), RunListener()) == [WRONG, OK]

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from natxy.doctor import programs as plan_programs
-from natxy.doctor.programs import missing_programs
+from natxy.doctor import experiments
+from natxy.doctor.experiments import missing_programs, small_tables
+from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.local import LocalTransport
+from natxy.errors import DutError
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 
@@ -27,7 +30,7 @@ def missing(gateway: object, *, testbed: object = None, **more: Any) -> list[str
 def empty_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda program: "/sbin/" + program if program in {"ip", "sysctl"} else None)
     # Whatever this machine's kernel takes.
-    monkeypatch.setattr(plan_programs, "runs_in_guest", lambda gateway: gateway.driver.startswith("jool"))
+    monkeypatch.setattr(experiments, "runs_in_guest", lambda gateway: gateway.driver.startswith("jool"))
 
 
 @pytest.mark.usefixtures("empty_machine")
@@ -67,7 +70,7 @@ def test_translators_too() -> None:
 
 @pytest.mark.usefixtures("empty_machine")
 def test_a_guest_has_the_programs_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_programs, "find_guest", lambda: None)
+    monkeypatch.setattr(experiments, "find_guest", lambda: None)
     assert missing("jool-siit", translation="siit") == ["jool-siit: jool_siit is not installed: apt install jool-tools"]
 
 
@@ -94,3 +97,41 @@ def test_nothing_is_looked_for_where_the_gateway_is_not_here() -> None:
     assert missing("linux-forward", testbed={"kind": "hosts", **hosts, "dut": dut}, **tcp) == []
     assert missing("wire", testbed={"kind": "loop"}) == []
     assert missing("linux-forward", **tcp) == ["tcp-goodput: iperf3 is not installed: apt install iperf3"]
+
+
+def small(*gateways: object, testbed: object = None) -> dict[str, list[str]]:
+    own: dict[str, Any] = {"procedure": "connection-rate", "connections": "5k", "search": {"max_rate": "100k"}}
+    each = [own | {"name": f"e{number}", "gateway": gateway} for number, gateway in enumerate(gateways)]
+    plan = {"name": "p", "testbed": testbed or {"kind": "lab"}, "experiments": each}
+    return small_tables(resolve(Plan.model_validate(plan)))
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_: LocalTransport, argv: list[str], **__: Any) -> CompletedCommand:
+        assert argv == ["sysctl", "-n", "net.netfilter.nf_conntrack_max"]
+        return CompletedCommand(tuple(argv), 0, "4999\n", "")
+
+    monkeypatch.setattr(LocalTransport, "run", run)
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_table_that_is_too_small_is_told_once_for_all_that_need_more() -> None:
+    ((line, names),) = small("nftables", "iptables", {"driver": "nftables", "conntrack_max": 5000}).items()
+    assert "holds at most 4999 entries (nf_conntrack_max), but the plan needs 5000 connections" in line
+    assert names == ["e0", "e1"]
+
+
+@pytest.mark.usefixtures("machine")
+def test_another_machine_has_a_table_of_its_own() -> None:
+    port = {"interface": "eth0"}
+    far = {"kind": "hardware", "left": port, "right": port | {"interface": "eth1"}}
+    assert small("nftables", testbed=far | {"dut": {"ssh": "dut", "left": "eth0", "right": "eth1"}}) == {}
+
+
+def test_a_kernel_that_tracks_nothing_yet_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object, **__: object) -> CompletedCommand:
+        raise DutError("no such sysctl")
+
+    monkeypatch.setattr(LocalTransport, "run", run)
+    assert small("nftables") == {}

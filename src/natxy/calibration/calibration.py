@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A calibration: a choice of cases, measured over one wiring, and again where pauses of a core disturbed them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from natxy.calibration.case import Case
+from natxy.calibration.reading import Reading, Standing, readings
+from natxy.calibration.scale import MAX_PAUSE_S, Scale
+from natxy.calibration.truths import TRUTHS
+from natxy.calibration.truths.faults import faults
+from natxy.errors import PlanError
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.results.reader import RunReader
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
+
+
+class Wiring(StrEnum):
+    """The link of tester and gateway. `memif`: shared memory, without the kernel. `veth`: a lab's veth pairs, over
+    which the kernel carries the frames."""
+
+    MEMIF = "memif"
+    VETH = "veth"
+
+
+# The reference gateway is ten times as fast over shared memory as over a lab's veth pairs.
+SCALES: Final = {
+    Wiring.MEMIF: Scale(rate_fps=100_000, high_fps=1_000_000),
+    Wiring.VETH: Scale(rate_fps=20_000, connections=10_000),
+}
+_TESTBEDS: Final = {Wiring.MEMIF: "memif", Wiring.VETH: "lab"}
+# Frames are in shared memory no longer than the gateway holds them, and its buffer is soon empty.
+_TIMINGS: Final[Mapping[Wiring, Mapping[str, Any]]] = {
+    Wiring.MEMIF: {"drain": 0.05, "settle": 0.03, "learning_pause": 0.02},
+    Wiring.VETH: {},
+}
+
+NOT_OVER_VETH: Final = ("latency", "single-tag-latency", "pdv", "ipdv")
+WHY_NOT: Final = (
+    f"Not measured over veth pairs: {', '.join(NOT_OVER_VETH)}. Delays there include the kernel's, which are unknown."
+)
+
+_MOST_RUNS: Final = 4
+# A case that was wrong once stays wrong, whatever other runs measure.
+_RANK: Final = {Standing.WRONG: 2, Standing.OK: 1, Standing.DISTURBED: 0}
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The cases to measure, over one wiring, at one scale."""
+
+    wiring: Wiring
+    scale: Scale
+    cases: tuple[Case, ...]
+
+    @classmethod
+    def choose(cls, wiring: Wiring, scale: Scale | None = None, only: Sequence[str] = ()) -> Calibration:
+        """Chooses the cases whose names or procedures are in `only`, or all.
+
+        Cases whose truth is unknown over the wiring are left out. Raises PlanError for an unknown name, and if no case
+        is left. The default scale is that of the wiring.
+        """
+        scale = scale or SCALES[wiring]
+        every = [*(case for truth in TRUTHS.values() for case in truth(scale)), *faults(scale)]
+        known = dict.fromkeys([*(case.procedure for case in every), *(case.name for case in every)])
+        if unknown := [name for name in only if name not in known]:
+            raise PlanError(f"unknown procedure or row {unknown[0]!r}; expected one of {', '.join(known)}")
+        chosen = [case for case in every if not only or {case.name, case.procedure} & set(only)]
+        if wiring == Wiring.VETH:
+            chosen = [case for case in chosen if case.procedure not in NOT_OVER_VETH]
+        if not chosen:
+            raise PlanError(WHY_NOT)
+        return cls(wiring, scale, tuple(chosen))
+
+    @property
+    def plan(self) -> ResolvedPlan:
+        """The plan whose experiments are the cases."""
+        timing = {"preset": "lab", "trial": self.scale.trial_s, "max_pause": MAX_PAUSE_S, **_TIMINGS[self.wiring]}
+        plan = {
+            "name": "calibrate",
+            "description": "Every procedure on the reference gateway, whose truth is known",
+            "repeat": 1,
+            "timing": timing,
+            "testbed": {"kind": _TESTBEDS[self.wiring]},
+            "experiments": [{"max_invalid": 10} | case.planned() for case in self.cases],
+        }
+        return resolve(Plan.model_validate(plan))
+
+    def measure(self, folder: Path, listener: RunListener) -> list[Reading]:
+        """Measures the cases in a run in `folder`, and disturbed ones again in runs in folders within it."""
+        found = self._measure_once(folder, listener)
+        for number in range(2, _MOST_RUNS + 1):
+            disturbed = [
+                case
+                for case in self.cases
+                if any(reading.standing == Standing.DISTURBED for reading in found[case.name])
+            ]
+            if not disturbed:
+                break
+            again = replace(self, cases=tuple(disturbed))._measure_once(folder / f"again-{number}", listener)
+            for name, new in again.items():
+                found[name] = [_decisive(*both) for both in zip(found[name], new, strict=True)]
+        return [reading for case in self.cases for reading in found[case.name]]
+
+    def _measure_once(self, folder: Path, listener: RunListener) -> dict[str, list[Reading]]:
+        """Returns the readings by case. A case that ended without a result has readings without a value."""
+        run_plan(self.plan, folder, listener)
+        reader = RunReader(folder)
+        return {case.name: [*readings(case, reader.experiment(case.name), folder)] for case in self.cases}
+
+
+def _decisive(before: Reading, after: Reading) -> Reading:
+    return max(after, before, key=lambda reading: _RANK[reading.standing])

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reading: one measured figure or count of a case, compared with its true value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from natxy.calibration.case import Case, Expected
+from natxy.engine.messages.results import Verdict
+from natxy.plan.model.units import Unit, format_duration
+from natxy.results.records import ExperimentRecord, State, TrialKind, TrialRecord
+
+COUNTS: Final = {
+    "received": "frames received",
+    "lost": "frames lost",
+    "duplicate": "duplicates",
+    "corrupt": "corrupt frames",
+    "misrouted": "misrouted frames",
+    "reordered": "reordered frames",
+}
+_DURING: Final = {TrialKind.PHASE1: " in phase 1", TrialKind.VALIDATE: " in the validation", TrialKind.TRAFFIC: ""}
+# The figure of a case whose tester is stalled.
+INVALID: Final = "stalled trials that are invalid"
+# A stall is longer than any pause, so pauses excuse nothing.
+_ALL_INVALID: Final = Expected(100, "counted", bears_pause_s=math.inf)
+_SECOND: Final = {Unit.NS: 1e-9, Unit.SECONDS: 1.0}
+
+
+class Standing(StrEnum):
+    """`disturbed`: the error exceeds the tolerance, and measured pauses of a core explain it."""
+
+    OK = "ok"
+    DISTURBED = "disturbed"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """The pauses of the two cores in seconds, in the trial with the longest: for each core its longest pause or the sum
+    of those above 1 ms, whichever is longer, and for both together the sum of the two."""
+
+    tester_s: float = 0.0
+    gateway_s: float = 0.0
+    both_s: float = 0.0
+
+    def __str__(self) -> str:
+        tester, gateway = format_duration(self.tester_s), format_duration(self.gateway_s)
+        return f"in one trial the tester's core paused for up to {tester}, the gateway's for up to {gateway}"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One figure or count of a case.
+
+    `what` describes `figure` in words. `measured` is None without a result, for the `reason` given. `pauses` are those
+    of the trials that the value comes from; `folder` is that of their run.
+    """
+
+    case: str
+    procedure: str
+    figure: str
+    what: str
+    unit: Unit
+    expected: Expected
+    measured: float | None
+    pauses: Pauses = Pauses()
+    reason: str = ""
+    folder: Path = Path()
+
+    @property
+    def error(self) -> float | None:
+        return None if self.measured is None else self.measured - self.expected.truth
+
+    @property
+    def ok(self) -> bool:
+        return self.standing == Standing.OK
+
+    @property
+    def standing(self) -> Standing:
+        """Pauses explain an error of a time no longer than themselves, and any other error if they are longer than the
+        expected value bears."""
+        pause_s = self.pauses.both_s
+        excess = math.inf if self.measured is None else self.expected.excess(self.measured)
+        # Figures are sums and quotients of floating point numbers.
+        if excess <= 1e-9 * abs(self.expected.truth):
+            return Standing.OK
+        second = _SECOND.get(self.unit)
+        too_far = self.measured is not None and second is not None and excess * second > pause_s
+        return Standing.WRONG if too_far or pause_s <= self.expected.bears_pause_s else Standing.DISTURBED
+
+    @property
+    def remark(self) -> str:
+        """The possible reasons of an error."""
+        return "" if self.ok else "; ".join(filter(None, (self.reason, str(self.pauses))))
+
+
+def readings(case: Case, record: ExperimentRecord, folder: Path) -> Iterator[Reading]:
+    """Yields the readings of a case from its experiment in the run in `folder`. A figure is the median of the
+    repetitions."""
+    trials = [trial for repetition in record.repetitions for trial in repetition.trials]
+    valid = [trial for trial in trials if trial.verdict != Verdict.INVALID]
+    pauses = _pauses(valid)
+    spoiling = _pauses(trials) if record.state == State.TESTER_LIMIT else Pauses()
+
+    def reading(figure: str, what: str, unit: Unit, expected: Expected, measured: float | None) -> Reading:
+        during = spoiling if measured is None else pauses
+        what = f"{case.title}: {what}"
+        return Reading(
+            case.name, case.procedure, figure, what, unit, expected, measured, during, record.reason, folder
+        )  # fmt: skip
+
+    figures = {figure.name: figure for figure in record.declaration.figures}
+    for name, expected in case.figures.items():
+        summary = record.figure_statistics.get(name)
+        figure = figures[name]
+        yield reading(name, figure.title, Unit(figure.unit), expected, summary.median if summary else None)
+    for (kind, name), expected in case.counts.items():
+        counted = [trial for trial in valid if trial.kind == kind]
+        count = float(getattr(counted[-1], name)) if counted else None
+        figure_name = name if kind == TrialKind.TRAFFIC else f"{kind}_{name}"
+        yield reading(figure_name, COUNTS[name] + _DURING[kind], Unit.FRAMES, expected, count)
+    if case.stalled:
+        invalid = 100 * (len(trials) - len(valid)) / len(trials) if trials else None
+        yield reading("invalid_trials", INVALID, Unit.PERCENT, _ALL_INVALID, invalid)
+
+
+def _pauses(trials: Sequence[TrialRecord]) -> Pauses:
+    by_trial = [_tester_and_gateway(trial) for trial in trials]
+    if not by_trial:
+        return Pauses()
+    tester_s, gateway_s = map(max, zip(*by_trial, strict=True))
+    return Pauses(tester_s, gateway_s, max(map(sum, by_trial)))
+
+
+def _tester_and_gateway(trial: TrialRecord) -> tuple[float, float]:
+    pacings = [stream.pacing for stream in trial.result.streams]
+    tester_s = max(max(pacing.max_pause_ns, pacing.pauses_ns) for pacing in pacings) / 1e9
+    return tester_s, trial.gateway_pause_s or 0.0

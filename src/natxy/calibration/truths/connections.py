@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Truths about connections: the rates at which they are made and deleted, and the number that a table holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from natxy.calibration.case import Case, Expected, exactly, within
+from natxy.calibration.scale import Scale
+from natxy.plan.gateways.limits import TablePolicy
+from natxy.plan.model.units import Unit, format_duration
+
+CAPACITY: Final = 3000
+CLEAR_S: Final = 0.02
+TEAR_DOWN_S: Final = 0.5
+
+# A command to the gateway is timed by the program that sends it.
+COMMAND_S: Final = 0.01
+_WHY_COMMAND: Final = f"two commands are timed from outside, to {format_duration(COMMAND_S)}"
+
+_POLICIES: Final = {
+    TablePolicy.KEEP: "refuse new connections",
+    TablePolicy.LRU: "replace the oldest ones",
+    TablePolicy.EARLY_DROP: "replace those without a reply",
+    TablePolicy.COLLAPSE: "collapse",
+}
+
+
+def connection_rate(scale: Scale) -> Iterator[Case]:
+    yield Case(
+        "connection-rate", "Connections", setting_up(scale),
+        {"procedure": "connection-rate"} | _connecting(scale),
+        {"rate": _highest_connection_rate(scale)},
+    )  # fmt: skip
+
+
+def validated_connection_rate(scale: Scale) -> Iterator[Case]:
+    yield Case(
+        "validated-connection-rate", "Validated connections", setting_up(scale),
+        {"procedure": "validated-connection-rate"} | _connecting(scale),
+        {"rate": _highest_connection_rate(scale)},
+    )  # fmt: skip
+
+
+def tear_down_rate(scale: Scale) -> Iterator[Case]:
+    net_s = TEAR_DOWN_S
+    rate_cps = scale.connections / net_s
+    share = COMMAND_S / net_s
+    yield Case(
+        "tear-down-rate", "Deleting connections", {"mode": "nat", "tear_down_rate": rate_cps, "clear_time": CLEAR_S},
+        {"procedure": "tear-down-rate", "connections": scale.connections, "phase1_rate": scale.connections_cps},
+        {
+            "rate": within(rate_cps, rate_cps * share / (1 - share), _WHY_COMMAND),
+            "net": within(net_s, COMMAND_S, _WHY_COMMAND),
+        },
+    )  # fmt: skip
+
+
+def table_capacity(scale: Scale) -> Iterator[Case]:
+    rate_cps = scale.connections_cps
+    for policy in TablePolicy:
+        yield Case(
+            f"table-capacity-{policy}", f"Table that, if full, would {_POLICIES[policy]}",
+            {"mode": "nat", "table_capacity": CAPACITY, "table_policy": policy.value},
+            {
+                # The gateway is as fast with many connections as with few, so lower rates need not be tried.
+                "procedure": {
+                    "name": "table-capacity", "initial_connections": 1000, "max_connections": 20_000,
+                    "beta": 0.9, "gamma": 0.9,
+                },
+                "search": {"min_rate": rate_cps / 2, "max_rate": rate_cps, "error": rate_cps / 2},
+            },
+            {"capacity": exactly(CAPACITY)},
+        )  # fmt: skip
+
+
+def setting_up(scale: Scale, **others: Any) -> dict[str, Any]:
+    """Returns the settings of a gateway that establishes the scale's connections per second."""
+    rate_cps = scale.connections_cps
+    burst = scale.buffer(rate_cps)
+    return {"mode": "nat", "connection_rate": rate_cps, "connection_burst": burst, **others}
+
+
+def _connecting(scale: Scale) -> dict[str, Any]:
+    return {"connections": scale.connections, "search": scale.search(scale.connections_cps)}
+
+
+def _highest_connection_rate(scale: Scale) -> Expected:
+    """Returns the highest rate of a phase 1 without loss: the buffer holds the connections that arrive too fast."""
+    rate_cps, connections = scale.connections_cps, scale.connections
+    truth = rate_cps * connections / (connections - scale.buffer(rate_cps))
+    late_cps = truth * (rate_cps * scale.late_s + 1) / connections
+    width = rate_cps * scale.width
+    return Expected(truth, scale.why_rate(Unit.CPS, width), width + late_cps, late_cps)

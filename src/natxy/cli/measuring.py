@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that the measuring verbs share: preparing the machine, showing the progress, and the end of a run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from natxy.cli.console import LastingConsole
+from natxy.cli.errors import warn
+from natxy.cli.report import show
+from natxy.cli.watch.live import LiveWatch
+from natxy.cli.watch.plain import PlainWatch
+from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError
+from natxy.plan.experiment import ResolvedPlan
+from natxy.results.store import RESULTS_FILE
+from natxy.run.cores import check_cores
+from natxy.run.events import RunListener
+from natxy.testbeds.namespaces import prepare_machine
+
+_WHY: Final = {
+    EngineDiedError.exit_code: "the engine died; `natxy resume` repeats what it was measuring",
+    PlanError.exit_code: "a gateway does not fit the plan",
+    TesterLimitError.exit_code: "the tester was too slow for a result, or a host failed; neither is a result of the "
+    "gateway. See docs/how-to/invalid-trials.md for a tester that is too slow",
+    DutError.exit_code: "a gateway failed, is not installed or gave no result, or an experiment needs the result of "
+    "another that has none",
+}
+
+
+def prepare(plan: ResolvedPlan) -> None:
+    """Checks the cores and removes what killed runs left on this machine, before any folder is made.
+
+    Raises PlanError if the plan cannot be measured here.
+    """
+    check_cores(plan)
+    if plan.testbed.is_local:
+        for other in prepare_machine():
+            warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")
+
+
+def new_folder(name: str) -> Path:
+    """Returns the default folder of a run that starts now."""
+    return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
+def watched(plan: ResolvedPlan, console: LastingConsole, measure: Callable[[RunListener], int]) -> int:
+    """Shows the progress of `measure` on the console, and returns its exit code."""
+    if not console.is_terminal:
+        return measure(PlainWatch(plan, console))
+    with LiveWatch(plan, console) as watch:
+        return measure(watch)
+
+
+@contextlib.contextmanager
+def resumable(folder: Path, console: LastingConsole) -> Iterator[None]:
+    """Prints how to resume the run if an exception ends it, unless the exception rejects a run that existed before."""
+    existed = has_results(folder)
+    try:
+        yield
+    except BaseException as error:
+        if has_results(folder) and not (existed and isinstance(error, PlanError)):
+            print_how_to_resume(folder, console)
+        raise
+
+
+def has_results(folder: Path) -> bool:
+    # Unlike pathlib's, os.path.exists returns False in a folder that may not be entered.
+    return os.path.exists(folder / RESULTS_FILE)
+
+
+def print_how_to_resume(folder: Path, console: LastingConsole) -> None:
+    console.print(
+        f"What was measured is in {folder}; `natxy report {folder}` shows it, `natxy resume {folder}` continues.",
+        soft_wrap=True,
+    )
+
+
+def end(folder: Path, console: LastingConsole, code: int) -> None:
+    """Prints the results and exits with `code`."""
+    show(folder, console, list_deviations=False)
+    if code:
+        console.print(f"Exit code {code}: {_WHY[code]}.", soft_wrap=True, highlight=False)
+        raise typer.Exit(code)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints the progress of a run as lines, for a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.console import Console
+
+from natxy.cli.watch.wording import ending_text, result_text, transfers_text
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.repetition import FinishedTrial
+from natxy.results.records import State
+from natxy.results.statistics import Summary
+from natxy.run.events import RunListener
+from natxy.tcp.hosts import Transfer
+
+
+class PlainWatch(RunListener):
+    """Prints a line for each event."""
+
+    def __init__(self, plan: ResolvedPlan, console: Console) -> None:
+        self._total = len(plan.experiments)
+        self._console = console
+        self._number = 0
+        self._experiment: Experiment | None = None
+
+    def run_started(self, folder: Path) -> None:
+        self._print(f"results: {folder}")
+
+    def experiment_started(self, experiment: Experiment) -> None:
+        self._number += 1
+        self._experiment = experiment
+        self._print(f"experiment {self._number}/{self._total}: {experiment.title}")
+
+    def trial_finished(self, trial: FinishedTrial) -> None:
+        streams = trial.result.streams
+        sent, received = sum(s.sent for s in streams), sum(s.received for s in streams)
+        attempt = trial.attempt
+        again = f", attempt {attempt.number}" if attempt.number > 1 else ""
+        self._print(
+            f"  step {attempt.step}{again}: {trial.title}: "
+            f"{trial.result.verdict} ({trial.result.reason}); sent {sent:,}, received {received:,}"
+        )
+
+    def test_finished(self, number: int, found: Mapping[str, Transfer]) -> None:
+        self._print(f"  test {number}: {transfers_text(found)}")
+
+    def repetition_finished(self, number: int, result: ProcedureResult) -> None:
+        assert self._experiment is not None
+        self._print(f"  repetition {number}: {result_text(result, self._experiment)}")
+
+    def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
+        self._print(f"  {ending_text(experiment, state, reason, summary)}")
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the experiments of a plan that this machine cannot measure, and the programs or table sizes they lack."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from natxy.dut.linux.gateway import LinuxGateway
+from natxy.dut.registry import GATEWAYS
+from natxy.dut.transport.local import LocalTransport
+from natxy.errors import DutError, PlanError
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.gateways import GatewayConfig
+from natxy.system.machine_sysctls import MachineSysctls
+from natxy.testbeds.guest.files import find_guest
+from natxy.testbeds.lab_kernels import runs_in_guest
+
+_CONFIG: Final[TypeAdapter[GatewayConfig]] = TypeAdapter(GatewayConfig)
+
+
+def missing_programs(plan: ResolvedPlan) -> dict[str, list[str]]:
+    """Returns the names of the experiments that cannot be measured, by the reason.
+
+    A reason names the gateway or the procedure, and the missing program with its remedy.
+    """
+    lacking: dict[str, list[str]] = {}
+    for experiment in plan.experiments if plan.testbed.gateway_is_local else ():
+        gateway = experiment.gateway
+        lines = [f"{gateway.driver}: {reason}" for reason in why_not(gateway)]
+        if experiment.procedure.between_hosts and plan.testbed.has_ports and not shutil.which("iperf3"):
+            lines.append(f"{experiment.procedure.name}: iperf3 is not installed: apt install iperf3")
+        for line in lines:
+            lacking.setdefault(line, []).append(experiment.name)
+    return lacking
+
+
+def small_tables(plan: ResolvedPlan) -> dict[str, list[str]]:
+    """Returns the names of the experiments that need a larger connection tracking table, by the error.
+
+    Timeouts are not examined: each network namespace has its own, and a lab's do not exist yet.
+    """
+    small: dict[str, list[str]] = {}
+    transport = LocalTransport(MachineSysctls())
+    for experiment in plan.experiments if plan.testbed.gateway_is_local else ():
+        gateway = experiment.gateway
+        if experiment.connections is None:
+            continue
+        try:
+            GATEWAYS[gateway.driver].check_machine(gateway, transport, experiment.connections)
+        except PlanError as error:
+            small.setdefault(str(error), []).append(experiment.name)
+        except DutError:
+            # Linux has no table, and so no size, before the first rule that needs it.
+            break
+    return small
+
+
+def lab_gateways() -> list[GatewayConfig]:
+    """Returns the default settings of every driver that a lab can set up."""
+    return [
+        _CONFIG.validate_python({"driver": name})
+        for name, driver in GATEWAYS.items()
+        if issubclass(driver, LinuxGateway)
+    ]
+
+
+def why_not(gateway: GatewayConfig) -> Iterator[str]:
+    """Yields the reasons why the gateway cannot run on this machine, with remedies: `map646 is not installed: …`."""
+    try:
+        if runs_in_guest(gateway):
+            find_guest()
+    except PlanError as error:
+        yield str(error)
+        return
+    # A guest uses this machine's programs.
+    for program, remedy in GATEWAYS[gateway.driver].programs(gateway).items():
+        if not shutil.which(program):
+            yield f"{program} is not installed: {remedy}"

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Examines the machines of a plan's testbed: its DUT, and hosts that are reached by ssh.
+
+Nothing is changed there, and nothing is raised: a machine that cannot be reached is a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Final
+
+from natxy.doctor.disturbances import connection_table, load, power_saving
+from natxy.doctor.finding import Finding, unless
+from natxy.doctor.interfaces import probe_interface
+from natxy.dut.registry import GATEWAYS
+from natxy.dut.transport.base import Transport
+from natxy.dut.transport.ssh import SshTransport
+from natxy.errors import DutError
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.testbeds.machines import DutLocation, LinkSetUp
+from natxy.system.machine_sysctls import MachineSysctls
+from natxy.testbeds.cabled import dut_transport
+
+_HOST_PROGRAMS: Final = {
+    "iperf3": "apt install iperf3",
+    "ip": "apt install iproute2",
+    "ss": "apt install iproute2",
+    "sysctl": "apt install procps",
+}
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """A machine to examine.
+
+    `programs` have to be installed; each has its remedy. Interfaces that are `set_up_by_user` need not be known to the
+    machine's kernel.
+    """
+
+    name: str
+    transport: Transport
+    interfaces: tuple[str, ...]
+    programs: Mapping[str, str]
+    tracks_connections: bool = False
+    set_up_by_user: bool = False
+
+
+def probe_testbed(plan: ResolvedPlan) -> dict[str, list[Finding]]:
+    """Returns the findings by machine, such as `DUT, ssh root@dut.lab`; none for a testbed that natxy makes itself."""
+    machines = [
+        _Machine(f"{side} host", SshTransport(host.ssh), (host.interface,), _HOST_PROGRAMS)
+        for side, host in plan.testbed.remote_hosts.items()
+    ]
+    if location := plan.testbed.dut_location:
+        machines.append(_dut(location, plan))
+    return {f"{machine.name}, {machine.transport.describe()}": [*_probe(machine)] for machine in machines}
+
+
+def _dut(location: DutLocation, plan: ResolvedPlan) -> _Machine:
+    gateways = [experiment.gateway for experiment in plan.experiments]
+    programs = {
+        program: remedy
+        for gateway in gateways
+        for program, remedy in GATEWAYS[gateway.driver].programs(gateway).items()
+    }
+    return _Machine(
+        "the DUT's commands" if location.may_be_elsewhere else "DUT",
+        dut_transport(location, MachineSysctls()),
+        (location.left, location.right),
+        programs,
+        tracks_connections=any(gateway.keeps_conntrack for gateway in gateways),
+        set_up_by_user=location.addresses == LinkSetUp.KEEP,
+    )
+
+
+def _probe(machine: _Machine) -> Iterator[Finding]:
+    with machine.transport if isinstance(machine.transport, SshTransport) else nullcontext():
+        try:
+            yield from _findings(machine)
+        except DutError as error:
+            yield Finding("access", False, str(error), "make sure that ssh logs in there without asking anything")
+
+
+def _findings(machine: _Machine) -> Iterator[Finding]:
+    """Raises DutError if the machine does not answer."""
+    transport = machine.transport
+    system = transport.run(["uname", "-sr"], check=False).stdout.strip()
+    if not system.startswith("Linux"):
+        remedy = "check its power saving, offloads and other work yourself"
+        yield Finding("system", None, f"{system or 'unknown'}; only Linux is examined", remedy)
+        return
+    yield Finding("system", True, system)
+    user = transport.run(["id", "-u"]).stdout.strip()
+    remedy = "log in as root, or set `as_root: [sudo, -n]` in the testbed's `ssh`"
+    yield Finding("root", user == "0", "yes" if user == "0" else f"no, user {user}", unless(user == "0", remedy))
+    for program, remedy in machine.programs.items():
+        there = _has(transport, program)
+        yield Finding(program, there, "installed" if there else "not installed", unless(there, remedy))
+    cores: tuple[int, ...] = ()
+    if isinstance(transport, SshTransport):
+        cores = transport.hot_plug.cores()
+        yield Finding("cores", True, f"{len(cores)} in service ({', '.join(map(str, cores))})")
+        yield from power_saving(transport)
+        yield load(transport)
+        if machine.tracks_connections:
+            yield connection_table(transport)
+    if not _has(transport, "ethtool"):
+        yield Finding("ethtool", None, "not installed; offloads and queues are unknown", "apt install ethtool")
+        return
+    for interface in machine.interfaces:
+        for finding in probe_interface(interface, transport, len(cores)):
+            yield replace(finding, ok=None) if machine.set_up_by_user and finding.ok is False else finding
+
+
+def _has(machine: Transport, program: str) -> bool:
+    # The exit code must not be 127, by which a transport reports that the command itself is missing.
+    return machine.run(["sh", "-c", 'command -v "$1" || exit 1', "sh", program], check=False).returncode == 0
