@@ -44,12 +44,13 @@ test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes lo
 test-long: setup-dev jool ## run the other tests: kills, calibration, real tables, user-mode Linux
 	@tools/test.sh long
 
-lint: lint-python lint-engine ## run ruff, mypy --strict, clang-format and clang-tidy: a line for each finding
+lint: lint-python lint-engine ## run ruff, mypy --strict, clang-format, clang-tidy, the map of rooms: a line for each finding
 
 lint-python: setup-dev
 	@tools/findings.sh .venv/bin/ruff check --output-format=concise .
-	@tools/findings.sh .venv/bin/ruff format --check .
+	@tools/findings.sh .venv/bin/ruff format --check --output-format=concise .
 	@tools/findings.sh .venv/bin/mypy
+	@tools/findings.sh .venv/bin/python -m tools.house_map
 
 lint-engine: setup-dev
 	@tools/findings.sh clang-format --dry-run -Werror $(CPP) $(HPP)
@@ -90,18 +91,18 @@ fuzz: setup-dev ## run every libFuzzer target for FUZZ_SECONDS (60), one on each
 bench: setup-dev ## measure the engine's speed, by part and beside testpmd, and the cost of each search
 	meson test -C build/engine --benchmark --verbose
 	ninja -C build/engine --quiet task_bench phase1_bench drain.so
-	.venv/bin/python -m tools.peer_benchmark
-	.venv/bin/python -m tools.search_benchmark
+	.venv/bin/python -m tools.bench.peer_benchmark
+	.venv/bin/python -m tools.bench.search_benchmark
 
 profile: setup ## measure where the cycles of the engine's tasks go, by Debian's linux-perf
 	ninja -C build/engine --quiet task_bench
-	.venv/bin/python -m tools.cycles
+	.venv/bin/python -m tools.bench.cycles
 
 docs: setup ## regenerate the schemas, and the tables of the last `make bench` and `make profile`
 	@mkdir -p docs/reference
 	.venv/bin/python -m natxy.plan.yaml.schema > docs/reference/plan.schema.json
 	.venv/bin/python -m natxy.engine.schema > docs/reference/rpc.schema.json
-	.venv/bin/python -m tools.speed_tables
+	.venv/bin/python -m tools.bench.speed_tables
 
 clean: ## remove .venv and everything that was built, but no measured run
 	rm -rf build .venv

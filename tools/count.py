@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds up JUnit files, one a test runner, and prints one line: `N passed, N failed, N skipped`.
+"""Adds up JUnit files, one of each test runner, and prints one line: `N passed, N failed, N skipped`.
 
-A file that is missing, unreadable or without a test is a runner that did not run: exit 1, whatever the others say.
+A file that is missing, unreadable or empty of tests belongs to a runner that did not run: the exit code is 1 then.
 """
 
 from __future__ import annotations

@@ -6,6 +6,6 @@ set -uo pipefail
 
 output=$("$@" 2>&1) && exit
 status=$?
-# path:line:column: what is wrong, or ruff's "Would reformat: path". The rest is excerpts, hints and summaries.
-grep -E '^(Would reformat: |[^ :]+:[0-9]+(:[0-9]+)?: )' <<< "$output" | grep -v ': note: ' || printf '%s\n' "$output"
+# path:line:column: message. The rest is excerpts, hints and summaries.
+grep -E '^[^ :]+:[0-9]+(:[0-9]+)?: ' <<< "$output" | grep -v ': note: ' || printf '%s\n' "$output"
 exit "$status"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the figures of a run of plans/quickstart.yaml into the README, so that none is typed in: `python -m
-tools.readme_result RUN`."""
+"""Writes the README's table of results from a run of plans/quickstart.yaml: `python -m tools.readme_result RUN`."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from natxy.plan.model.units import format_duration
 from natxy.report.words import headlines, wording
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
-from tools.speed_tables import put
+from tools.bench.speed_tables import put
 
 PAGE: Final = Path("README.md")
 _TRAFFIC: Final = {"": "", "-addresses": ", many addresses"}

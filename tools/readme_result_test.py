@@ -6,8 +6,8 @@ from typing import Any
 
 from natxy.results.reader import RunReader
 from tests.support.sample_runs import SampleRun, Sought
+from tools.bench.speed_tables import put
 from tools.readme_result import PAGE, result_rows
-from tools.speed_tables import put
 
 
 def test_the_figures_of_the_readme_are_those_of_a_run(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Background traffic on the wire of a lab: the exact order, every checksum, both families through one gateway."""
+"""Tests background traffic on the wire: its exact order, every checksum, both families through one gateway."""
 
 from __future__ import annotations
 

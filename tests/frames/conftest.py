@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NAT that frames of both families are sent through."""
+"""Provides the NAT that the tests send frames of both families through."""
 
 from __future__ import annotations
 

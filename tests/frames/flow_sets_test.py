@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way a plan may write its hosts, in every order: the four-tuple of each captured frame is the expected one."""
+"""Tests the four-tuples of captured frames, for every notation of hosts in a plan and every order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = needs.LAB
 
 FRAMES = 200
 
-# What a plan may write of the left and the right side's hosts.
+# Notations of the left and the right hosts in a plan.
 HOSTS: dict[str, dict[Family, tuple[Any, Any]]] = {
     "prefixes": {
         Family.IPV4: ("10.0.4.0/23", "198.19.8.0/22"),
@@ -37,7 +37,7 @@ HOSTS: dict[str, dict[Family, tuple[Any, Any]]] = {
             {"first": "10.0.2.9", "last": "10.0.37.41", "low_bit": 5},
             {"first": "198.19.1.3", "last": "198.19.254.131", "low_bit": 7},
         ),
-        # Across the middle of the address, and one bit below its upper half.
+        # The first range crosses the middle of the address, the second begins at the lowest bit of its upper half.
         Family.IPV6: (
             {"first": "2001:2:0:2:6000::2", "last": "2001:2:0:21:4000::2", "low_bit": 61},
             {"first": "2001:2:0:8001::1", "last": "2001:2:0:8001:63::1", "low_bit": 48},
@@ -63,7 +63,7 @@ def all_of(written: Any) -> list[str]:
 @pytest.mark.parametrize("turn", range(len(Order)))
 @pytest.mark.parametrize("case", HOSTS)
 def test_every_flow_set_in_every_order(bed: NatBed, case: str, turn: int) -> None:
-    """From what a plan writes to the tuple of each frame; in the three turns each field has each order."""
+    """Compares the tuple of each frame with the plan. In the three turns each field has each order."""
     fields = ("destination_address", "source_address", "destination_port", "source_port")
     orders = {field: [*Order][(number + turn) % len(Order)] for number, field in enumerate(fields)}
     left, right = HOSTS[case][bed.family]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every variant of test frame, captured on a real veth and judged by Scapy: each field and each checksum."""
+"""Tests every field and checksum of every variant of test frame, captured on a real veth and dissected by Scapy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TTL = 61
 
 
 def field(base: Address, varies: bool, family: Family) -> AddressField:
-    """With `varies`: 300 values, of the last 16 bits (IPv4) or of bits 96 to 111 (IPv6), behind the next hop."""
+    """Returns the address, or with `varies` 300 (IPv4) or 256 (IPv6) addresses behind the next hop."""
     if not varies:
         return AddressField(address=base)
     if family == Family.IPV4:
@@ -75,7 +75,7 @@ def swapped(flow: FourTuple) -> FourTuple:
 
 
 def check(frames: list[Packet], result: TrialResult, flows: FlowSpace) -> None:
-    """All sent frames are there, each sequence number once, all fields within the flow space."""
+    """Asserts that every sequence number is there once and that all fields are in the flow space."""
     assert result.verdict == Verdict.PASS, result.reason
     assert sorted(signature_of(frame).sequence for frame in frames) == list(range(len(frames)))
     assert {signature_of(frame).run_id for frame in frames} == {result.run_id}
@@ -114,7 +114,7 @@ def test_sizes_and_selections(bed: NatBed, size: int | None, selection: Selectio
 
 @pytest.mark.parametrize(("varied_addresses", "varied_ports"), VARIATION)
 def test_stateless_directions(bed: NatBed, varied_addresses: bool, varied_ports: bool) -> None:
-    """Forward from the initiator's side; the way back is not opened by the NAT, so only its sending is judged."""
+    """The NAT drops the frames from the right because they belong to no connection, so only their sending is judged."""
     for side in (Side.LEFT, Side.RIGHT):
         flows = space(bed, varied_addresses, varied_ports, side)
         stream = StreamSpec(
@@ -158,7 +158,7 @@ def test_both_phases_in_both_directions(bed: NatBed, varied_addresses: bool, var
     tuples = {signature_of(frame).sequence: tuple_of(frame) for frame in offered}
     assert len(set(tuples.values())) == connections
     outside = {signature_of(frame).sequence: tuple_of(frame) for frame in translated}
-    # The gateway really translates: the responder sees its address, not the initiator's.
+    # The responder receives the gateway's address, not the initiator's.
     assert {flow[0] for flow in outside.values()} == {str(bed.links.right.dut.ip)}
 
     with bed.sent(Side.RIGHT) as replies:
@@ -190,7 +190,7 @@ def test_both_phases_in_both_directions(bed: NatBed, varied_addresses: bool, var
         judge(frame, bed.family, size, Side.LEFT, ttl=TTL)
     for frame in sent_right:
         judge(frame, bed.family, size, Side.RIGHT, ttl=TTL)
-    # Round and round: every connection twice.
+    # The streams use every connection twice.
     assert sorted(map(tuple_of, sent_left)) == sorted([*tuples.values()] * 2)
     assert sorted(map(tuple_of, sent_right)) == sorted([*map(swapped, outside.values())] * 2)
     assert all(Ether in frame for frame in sent_left)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""natxy-reference on real links, its frames judged by Scapy: each mode, each limit, each fault."""
+"""Tests natxy-reference on veth pairs with frames of Scapy: each mode, each limit and each fault."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ pytestmark = [pytest.mark.serial, needs.NAMESPACES, needs.REFERENCE]
 
 
 class Bed:
-    """The gateway between two veth pairs, whose outer ends are raw sockets."""
+    """Holds the gateway and a raw socket at each outer end of its two veth pairs."""
 
     def __init__(self, gateway: RpcPipe, sockets: dict[str, socket.socket]) -> None:
         self.gateway = gateway
@@ -64,7 +64,7 @@ class Bed:
             {"side": "right", "addresses": ["198.19.0.1", "2001:2:0:8000::1"]},
         ]
         self.call("gateway.apply", **{"mode": mode, "links": links, **settings})
-        # It learns who is on the other side from any frame.
+        # The gateway learns its neighbor from any frame.
         for side in OURS:
             self.send(side, Ether(src=OURS[side], dst=ITS[side]) / IP(src="10.9.9.9", dst="10.9.9.8", ttl=1) / UDP())
         while sum(self.counters(side)["dropped"]["ttl"] for side in OURS) < 2:
@@ -74,7 +74,7 @@ class Bed:
         self.received("right", 0)
 
     def counters(self, side: str) -> dict[str, Any]:
-        """Of the direction that begins at `side`."""
+        """Returns the counters of the direction that begins at `side`."""
         return dict(self.call("gateway.counters")["forward" if side == "left" else "reverse"])
 
     def send(self, side: str, *frames: Packet) -> None:
@@ -82,7 +82,7 @@ class Bed:
             self._send(side, bytes(frame))
 
     def _send(self, side: str, frame: bytes) -> None:
-        """The kernel's queue between veth ends is every lab's on this core: there may be no room for a moment."""
+        """Sends again when the kernel's backlog queue, which all veths of a core share, is full."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -95,7 +95,7 @@ class Bed:
                 return
 
     def received(self, side: str, count: int, wanted: Callable[[Packet], bool] = lambda frame: True) -> list[Packet]:
-        """`count` frames that arrive, within some seconds, and those that come with them."""
+        """Returns the frames that arrive until there are `count`, at most 3 s long, and those that follow at once."""
         frames: list[Packet] = []
         deadline = time.monotonic() + PATIENCE_S
         while (len(frames) < count and time.monotonic() < deadline) or self._waits(side):
@@ -109,7 +109,7 @@ class Bed:
         return bool(select.select([self._sockets[side]], [], [], timeout_s)[0])
 
     def through(self, side: str, *packets: Packet, count: int | None = None) -> list[Packet]:
-        """What comes out of the other side of `packets` sent from one host of `side`: `count`, or as many."""
+        """Sends packets into `side`; returns what leaves the other side: `count` frames, or as many as were sent."""
         taken = self.counters(side)["received"] + len(packets)
         self.send(side, *[Ether(src=OURS[side], dst=ITS[side]) / packet for packet in packets])
         deadline = time.monotonic() + PATIENCE_S
@@ -185,7 +185,7 @@ SIIT: Final = {
     "mappings": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2:0:1::/120"}],
 }
 
-# Mode, its translation, who talks to whom on the left, and what it is on the right.
+# Mode, translation, source and destination on the left, source and destination on the right.
 WAYS: Final = [
     ("forward", None, ("10.0.0.2", "198.19.0.2"), ("10.0.0.2", "198.19.0.2")),
     ("forward", None, ("fd00:2::2", "2001:2:0:8000::2"), ("fd00:2::2", "2001:2:0:8000::2")),
@@ -281,7 +281,7 @@ def test_its_longest_pause_is_one_that_frames_waited_in(bed: Bed) -> None:
     bed.apply()
     time.sleep(0.1)
     bed.call("gateway.exactness", reset=True)
-    # It naps while nothing comes.
+    # The gateway sleeps while no frame arrives.
     time.sleep(0.1)
     resting = bed.call("gateway.exactness")
     assert (resting["longest_pause_ns"], resting["pauses_ns"]) == (0, 0)
@@ -370,7 +370,7 @@ def test_duplicates_do_not_make_up_for_losses(bed: Bed) -> None:
 def test_frames_are_reordered(bed: Bed) -> None:
     bed.apply(truth={"forward": {"reorder": {"every": 5, "by": 2}}})
     arrived = [number(frame) for frame in bed.through("left", *numbered(10))]
-    # The last one waits for frames that don't come, but not for long.
+    # The last one waits a short time for frames that don't arrive.
     assert arrived == [0, 1, 2, 3, 5, 6, 4, 7, 8, 9]
 
 

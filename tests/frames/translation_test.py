@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic through Tayga, a gateway between IPv6 and IPv4, frame by frame: Scapy judges what the tester sends,
-and what comes back in the other family counts."""
+"""Tests traffic that Tayga translates between IPv6 and IPv4. Scapy dissects the frames that the tester sends."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ def experiment(**fields: Any) -> Experiment:
 
 @contextmanager
 def tayga(lab: NetnsLab, own: Experiment, folder: Path) -> Iterator[None]:
-    """Stateless; where the experiment has connections nftables hides its pool, which makes it a stateful NAT64."""
+    """Runs Tayga as a stateless translator. With connections, nftables masquerades behind it: a NAT64."""
     translation = own.translation
     assert translation is not None
     run = lab.transport.run
@@ -110,7 +109,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 def judge(frames: list[Packet], size: int, version: int) -> None:
-    """Of one size and family, and Scapy computes the very same checksums."""
+    """Asserts the size, family, TTL and checksums of the frames."""
     for frame in frames:
         layer = IP if version == 4 else IPv6
         assert layer in frame

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example of a program that boots a DUT with so many cores, against a stand-in for ssh and that machine."""
+"""Tests the example script that boots a DUT with a number of cores. Scripts replace ssh and the DUT."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 PROGRAM = Path(__file__).parents[2] / "docs/how-to/boot-with-cores.sh"
 
-# The machine is a folder. It has eight cores; after a reboot it doesn't answer at first.
+# The machine is a folder. It has eight cores, and does not answer at once after a reboot.
 SSH = """#!/bin/sh
 for command; do :; done
 cd "$MACHINE" || exit

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jool in a lab, on whichever kernel takes its module: real frames from one family to the other."""
+"""Tests Jool in a lab, on the kernel that loads its module: the host's, or user-mode Linux."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(not (takes_module("jool") or needs.guest_is_built()), reason="no Jool: make jool"),
 ]
 
-# Of frames from IPv4 to IPv6, Jool 4.1.9 spoils the checksum of one in 65,536.
+# Jool 4.1.9 spoils the checksum of one in 65,536 frames from IPv4 to IPv6.
 PLAN = """
 name: jool
 timing: {preset: lab, trial: 200ms, max_pause: 20ms, overrun_floor: 20ms}
@@ -48,7 +48,7 @@ def test_both_translators_are_measured_and_described(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     siit, siit46, rate, emptying, nat46 = RunReader(tmp_path / "out").run.experiments
     assert [each.state for each in (siit, siit46, rate, emptying, nat46)] == [State.DONE] * 5
-    # Far below what Jool does: the search's highest rate passes.
+    # Jool translates far more: the search's highest rate passes.
     assert (siit.values, siit46.values, rate.values, nat46.values) == ([4000.0],) * 4
     assert emptying.values[0] is not None
     assert rate.dut is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OpenBSD driver over real ssh, to programs that stand in for OpenBSD's and note what they are asked."""
+"""Tests the OpenBSD driver over real ssh. Scripts replace OpenBSD's programs and log how they are called."""
 
 from __future__ import annotations
 
@@ -52,8 +52,9 @@ NAT46 = AddressPlan(
 )
 MACS = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:01:01"}
 
-# One script for all programs: it notes how it was called, and shows what OpenBSD would. `states` loses 400 a look;
-# routes and sysctls are what they were set to, until it boots. `unplugged` and `unchecked` are so for one look.
+# All programs are this script: it logs its arguments and prints what OpenBSD's program would. Each look at `states`
+# after a flush removes 400; routes and sysctls keep their values until a boot. The files `unplugged` and `unchecked`
+# affect one look.
 STAND_IN = """\
 #!/bin/sh
 cd {folder}
@@ -85,7 +86,7 @@ esac
 """
 
 
-# Longer than the driver waits between two looks, so that one of them finds nobody.
+# Longer than the driver's interval between two attempts, so that one of them fails.
 DOWN_S = 1.5
 
 
@@ -96,7 +97,7 @@ class StandIn:
     sshd: Sshd
 
     def asked(self) -> list[str]:
-        """Since the last time."""
+        """Returns the calls since the previous call of this method."""
         file = self.folder / "asked"
         lines = file.read_text().splitlines()
         file.write_text("")
@@ -135,7 +136,7 @@ def boot(folder: Path, states: int = 0) -> None:
 
 @contextmanager
 def reboots(folder: Path, sshd: Sshd) -> Iterator[None]:
-    """What `shutdown` asks for: sshd goes with its connections, and comes back a while later if nothing is `broken`."""
+    """Obeys `shutdown`: ends sshd and its connections; restarts it a while later unless the file `broken` exists."""
     ended = threading.Event()
 
     def obey() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands over ssh, against a real sshd on loopback."""
+"""Tests commands over ssh with a real sshd on loopback."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_nobody_listens(sshd: Sshd) -> None:
 
 
 def test_no_answer() -> None:
-    # Discard-only addresses (RFC 6666) answer nothing; a machine without IPv6 says at once that they are unreachable.
+    # Discard-only addresses (RFC 6666) never answer. A machine without IPv6 reports at once that they are unreachable.
     target = SshTarget(host="100::1", connect_timeout=0.3)
     with SshTransport(target) as transport, pytest.raises(DutError, match=r"no answer within 0\.3 s|unreachable"):
         transport.run(["true"])
@@ -144,7 +144,7 @@ class DutAlone(CabledTestbed):
 def test_settings_are_given_back_by_the_run_after_a_killed_one(tmp_path: Path) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
-    # Keeps each setting in a file, so that nothing of this machine changes.
+    # Keeps each sysctl in a file, so that the machine's own don't change.
     settings = tmp_path / "settings"
     settings.mkdir()
     (programs / "sysctl").write_text(
@@ -192,7 +192,7 @@ def test_cores_leave_service_and_come_back_also_after_a_killed_run(sshd: Sshd, t
     (cpus / "online").write_text("0-3\n")
     programs = tmp_path / "programs"
     programs.mkdir()
-    # As the kernel does: the list follows the switches.
+    # Like the kernel, updates the list of cores with each switch.
     (programs / "tee").write_text(
         f'#!/bin/sh\n/usr/bin/tee "$@"\ncd {cpus}\nlist=0\nfor core in 1 2 3; do\n'
         "[ $(cat cpu$core/online) = 1 ] && list=$list,$core\ndone\necho $list > online\n"

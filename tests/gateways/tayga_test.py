@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation between families by a real gateway: frames go through Tayga both ways, and nothing stays."""
+"""Tests Tayga in a lab: it translates frames in both directions, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_frames_are_translated_both_ways(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PLAN)
     argv = ["-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
     done = subprocess.run([sys.executable, *argv], capture_output=True, text=True, timeout=180)
-    # One was skipped.
+    # One experiment was skipped.
     assert done.returncode == 4, done.stdout + done.stderr
     assert left_behind() == before
     run = RunReader(tmp_path / "out").run

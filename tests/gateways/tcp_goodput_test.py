@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""iperf3 through real gateways in a lab."""
+"""Measures TCP goodput by iperf3 through real gateways in a lab."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from tests.support import needs
 
-# Hosts that the gateway reaches by the links' next hops.
+# The gateway reaches these hosts through the links' next hops.
 BEHIND = {"left_hosts": "198.18.1.7", "right_hosts": "198.19.1.9"}
 
-pytestmark = [needs.NAMESPACES, needs.programs("iperf3", "nft", "tayga"), needs.TUN]
+pytestmark = [pytest.mark.serial, needs.NAMESPACES, needs.programs("iperf3", "nft", "tayga"), needs.TUN]
 
 
 def measure(folder: Path, **fields: Any) -> tuple[int, RunRecord]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every procedure against the reference gateway, in trials as short as they can be."""
+"""Measures the reference gateway with every procedure, in very short trials."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.command import natxy
 
 pytestmark = [*needs.LAB, needs.REFERENCE, needs.cores(2)]
 
-# Counts of what the gateway does to frames and connections at rates far below what any machine manages.
+# These cases count frames or connections at rates far below the limit of any machine.
 UNDISTURBED = {
     "duplicates", "wrong-ports", "wrong-checksums", "not-established", "stalled-tester",
     *(f"table-capacity-{policy}" for policy in TablePolicy),
@@ -36,7 +36,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
 
 @pytest.mark.long
 def test_what_is_measured_is_true(found: list[Reading]) -> None:
-    """A machine with something else to do may disturb some of it each time."""
+    """A busy machine may disturb some of the cases each time."""
     assert [reading for reading in found if reading.standing == Standing.WRONG] == []
     assert len([reading for reading in found if reading.ok]) > len(found) / 2
 

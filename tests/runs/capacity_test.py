@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The capacity of a real connection tracking table: netfilter's is what nf_conntrack_max says."""
+"""Measures the capacity of netfilter's connection tracking table, which nf_conntrack_max sets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_netfilters_capacity_is_found(tmp_path: Path, entries: int) -> None:
         "name": "capacity",
         "gateway": {"driver": "nftables", "conntrack_max": entries} | timeouts,
         "procedure": {"name": "table-capacity", "initial_connections": 2000, "max_connections": 20_000},
-        # Slow enough for a gateway whose core has other work too.
+        # The rates suit a gateway that shares its core.
         "search": {"min_rate": "2k", "max_rate": "8k", "error": "50%"},
         "max_invalid": 20,
     }
@@ -33,7 +33,7 @@ def test_netfilters_capacity_is_found(tmp_path: Path, entries: int) -> None:
     assert run_plan(resolve(Plan.model_validate(plan)), tmp_path / "run", RunListener()) == 0
     repetition = RunReader(tmp_path / "run").run.experiments[0].repetitions[0]
     assert repetition.value is not None
-    # The kernel drops unassured entries early where one more is on its way, and one of another's may be in the table:
-    # the published runs found 2 to 4 fewer of 4,194,304.
+    # The kernel drops unassured entries early while one more is on its way, and the table may hold an entry of another
+    # program: the published runs found 2 to 4 fewer of 4,194,304.
     assert entries - 4 <= repetition.value <= entries
     assert repetition.upper_bound == repetition.value + 1

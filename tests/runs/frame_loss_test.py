@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frame loss rate of real frames: the curve of a gateway that lets a known number of them through."""
+"""Measures the frame loss rate of a gateway that limits the rate to a known value."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.support import needs
 pytestmark = needs.LAB
 
 MAXIMUM_FPS = 33_333
-# A little above 60 % of the maximum, which then passes whole. What waited for a core arrives as a burst.
+# A little above 60 % of the maximum, so that 60 % passes without loss. Frames that waited for a core arrive as a burst.
 LIMIT_FPS = 20_400
 BURST_FRAMES = 400
 TRIAL_S = 0.5
-# A gateway whose core has other work loses frames elsewhere.
+# A gateway that shares its core loses frames elsewhere too.
 TOLERANCE_PERCENT = 5
 
 LIMITER: dict[str, Any] = {

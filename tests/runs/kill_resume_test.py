@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run in a lab, with real frames, that is killed at random moments and resumed until it is done."""
+"""Kills a run in a lab at random moments, and resumes it until it is complete."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ experiments:
 
 
 class Session:
-    """One `natxy run` or `resume`."""
+    """A process of `natxy run` or `natxy resume`."""
 
     def __init__(self, *arguments: str) -> None:
         python, *argv = command(*arguments)
@@ -54,7 +54,7 @@ class Session:
         self.pid = self._process.pid
 
     def killed(self, trials: int, and_s: float) -> bool:
-        """Whether it was cut short, so many trials and seconds from its start."""
+        """Kills the process `and_s` seconds after so many trials. Returns False if it had ended before."""
         assert self._process.stdout is not None
         while trials and (line := self._process.stdout.readline()):
             trials -= line.lstrip().startswith("step")
@@ -74,7 +74,7 @@ class Session:
 
 
 def left_over(pids: list[int]) -> list[str]:
-    """What sessions with these process ids left on the machine."""
+    """Returns the namespaces and sysctls that the processes with these ids left behind."""
     namespaces = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout.split()
     held = re.findall(r'"(\d+)-\d+"', STATE_FILE.read_text()) if STATE_FILE.exists() else []
     theirs = {str(pid) for pid in pids}
@@ -103,7 +103,7 @@ def test_a_lab_run_killed_at_random_moments_loses_and_repeats_nothing(
             kills += cut_short
             after = kept_trials(folder)
             lost = set(before) - set(after)
-            # Connections don't outlive a kill: what made them is measured again for the trial that needs them.
+            # A kill loses the connections: their phase 1 is measured again for the trial that needs them.
             assert len({(kept.experiment, kept.repetition, kept.step, kept.attempt) for kept in lost}) <= 1
             assert all(kept.experiment == "phase2" for kept in lost)
             outlived += len(before) - len(lost)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Latency and PDV of real frames: what a path is known to add is found."""
+"""Measures latency and PDV over a path that adds a known delay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MS_NS = 1_000_000
 
 
 def holding(hold_s: float) -> type[LinuxForwardGateway]:
-    """Not the kernel forwards, but a program that holds every frame."""
+    """Returns a driver whose gateway is a program that holds every frame for `hold_s`."""
 
     class HoldGateway(LinuxForwardGateway):
         _program: subprocess.Popen[str] | None = None

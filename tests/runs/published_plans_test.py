@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plans that do published measurements again, carried out on a simulated gateway: their own tables can be reported
-whatever they sweep, and the published ones stand beside them."""
+"""Runs the plans that repeat published measurements on a simulated gateway: reports show the published tables too."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report in a real browser, cut off from every network."""
+"""Opens the report in Chromium without a network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.sample_runs import hostile, quickstart
 from tests.support.sample_sweeps import sweeps
 
 CHROMIUM = shutil.which("chromium")
-# Time passes only while charts come alive.
+# Virtual time: Chromium waits for the charts, but not for a clock.
 PATIENT = ("--virtual-time-budget=20000",)
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)")
@@ -44,7 +44,7 @@ def console(run: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 def shown(run: subprocess.CompletedProcess[str]) -> str:
-    """The page's elements but its scripts."""
+    """Returns the page's elements without its scripts."""
     return re.sub(r"<script.*?</script>", "", run.stdout, flags=re.DOTALL)
 
 
@@ -75,7 +75,7 @@ def test_charts_of_sweeps_are_alive_and_those_of_their_cells_once_opened(tmp_pat
     )
     opened = browse(page, tmp_path / "b", "--dump-dom", *PATIENT)
     assert console(opened) == []
-    # The first cell's search, and the course of a trial.
+    # The two more charts are the first cell's search and its trial by seconds.
     assert shown(opened).count('class="chart live"') == 10
 
 

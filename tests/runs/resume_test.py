@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that are killed at any moment and resumed, in virtual time: the kills are real, SIGKILL from outside."""
+"""Kills simulated runs with SIGKILL at any moment, and resumes them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PLAN: Final[dict[str, Any]] = {
             "connections": "20k",
             "phase1_rate": {"experiment": "rate", "percent": 50},
         },
-        # Two of five phases 1 fail, and are tried again.
+        # Two of five phases 1 fail and are repeated.
         {
             "name": "risky",
             "procedure": "throughput",
@@ -79,8 +79,8 @@ def plan() -> ResolvedPlan:
     return resolve(Plan.model_validate(PLAN | {"experiments": searching}))
 
 
-class Tells(RunListener):
-    """Writes a byte for every trial that is stored."""
+class TrialPipe(RunListener):
+    """Writes a byte to a pipe for every trial that is stored."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
@@ -90,12 +90,12 @@ class Tells(RunListener):
 
 
 def killed(moments: random.Random, work: Callable[[RunListener], object]) -> bool:
-    """Whether `work`, done by a child process, was cut short by SIGKILL, some trials and some milliseconds on."""
+    """Kills a child process that does `work` after some trials and milliseconds; False if it had ended by then."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            work(Tells(writing))
+            work(TrialPipe(writing))
         finally:
             os._exit(0)
     os.close(writing)
@@ -108,7 +108,7 @@ def killed(moments: random.Random, work: Callable[[RunListener], object]) -> boo
 
 
 def comparable(run: RunRecord) -> str:
-    """All but when it was, and what number the engine or the database gave it."""
+    """Returns the run as text, without times and without the ids of the engine and the database."""
     text = re.sub(r"(started|finished)_at='[^']*'", "", repr(run.experiments))
     return re.sub(r"\b(run_id|id)=\d+", "", text)
 
@@ -132,7 +132,7 @@ def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Pat
                 kills += 1
             after = kept_trials(folder)
             lost = set(before) - set(after)
-            # Connections don't outlive a kill: what made them is measured again for the trial that needs them.
+            # A kill loses the connections: their phase 1 is measured again for the trial that needs them.
             assert len({(kept.experiment, kept.repetition, kept.step, kept.attempt) for kept in lost}) <= 1
             assert all(kept.experiment in {"validated", "phase2", "risky", "deletion"} for kept in lost)
             before = after
@@ -160,7 +160,7 @@ def test_a_run_killed_after_its_last_trial_is_finished(tmp_path: Path) -> None:
 
 
 class Stops(RunListener):
-    """Something goes wrong after so many trials."""
+    """Raises an error after so many trials."""
 
     def __init__(self, error: BaseException, after: int) -> None:
         self._error = error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy run` from end to end: real frames through a real gateway, at rates that any machine manages."""
+"""Tests `natxy run` from end to end: real frames through a real gateway, at rates that any machine reaches."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def test_routers_and_nats_are_measured_and_nothing_stays(tmp_path: Path, family:
     run = RunReader(tmp_path / "out").run
     assert run.state == RunState.DONE
     assert [experiment.state for experiment in run.experiments] == [State.DONE] * 4
-    # All far below what the kernel does: the search's highest rate passes.
+    # The kernel forwards far more: the search's highest rate passes.
     assert [experiment.values for experiment in run.experiments] == [[5000.0]] * 4
     phase2 = run.experiments[3]
-    # Neither limit was reached, so nothing is known of their ratio.
+    # Neither limit was reached, so the ratio is unknown.
     assert phase2.baseline_ratio_percent is None
     phase1, traffic = phase2.repetitions[0].trials[-2:]
     assert (phase1.received, traffic.received) == (500, 2000)
@@ -165,9 +165,9 @@ def test_resets_interrupt_forwarding_for_as_long_as_they_take(tmp_path: Path) ->
         lost_s, stamped_s = figures["loss"], figures["timestamps"]
         assert lost_s is not None
         assert stamped_s is not None
-        # A reset takes a few programs' time, each some milliseconds.
+        # A reset runs a few programs, each for some milliseconds.
         assert 0.002 < lost_s < 2, experiment.name
-        # From the last frame before to the first after; frames may also be lost apart from the interruption.
+        # The timestamps cover the interruption alone; frames may be lost at other times too.
         assert stamped_s <= lost_s + 0.05
     by_command = run.experiments[-1].repetitions[0].figures["timestamps"]
     assert by_command is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy selftest` on real ports, and what a later run says of it."""
+"""Tests `natxy selftest` on real ports, and the use of its results by a later run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from natxy.results.selftest import SelfTest
 from tests.support import needs
 from tests.support.lab_frames import traces
 
-pytestmark = needs.LAB
+pytestmark = [needs.NAMESPACES, needs.ENGINE]
 
 
 def natxy(*arguments: str, state: Path) -> subprocess.CompletedProcess[str]:
@@ -26,6 +26,7 @@ def natxy(*arguments: str, state: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize(
     ("medium", "ports", "driver"),
     [
@@ -61,6 +62,7 @@ def test_a_tester_learns_its_limits_and_later_runs_know_them(
     assert traces() == before
 
 
+@pytest.mark.serial
 def test_ports_that_nobody_joined_are_no_loop(tmp_path: Path) -> None:
     done = natxy("selftest", "--ports", "nowhere0,nowhere1", "--output", str(tmp_path / "run"), state=tmp_path)
     assert done.returncode == 2

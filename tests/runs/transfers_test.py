@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests between hosts, from the hosts to the export."""
+"""Follows the results of transfers between hosts from the run to the export."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ PATIENCE_S: Final = 5.0
 
 
 class Direction(Enum):
-    """Which frames of an interface are captured: those that it receives, or those that it sends."""
+    """Selects the frames that an interface receives, or those that it sends."""
 
     IN = "in"
     OUT = "out"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests read from a captured test frame."""
+"""Reads the identity and the four-tuple of a captured test frame, and judges its fields and checksums."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FourTuple = tuple[str, str, int, int]
 
 
 class Signature(NamedTuple):
-    """The identity of a test frame: the first 12 bytes of its UDP payload."""
+    """Identifies a test frame by the first 12 bytes of its UDP payload."""
 
     stream: int
     run_id: int

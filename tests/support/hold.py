@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwards frames between two interfaces, each held for a known time: `python hold.py LEFT RIGHT SECONDS`.
+"""Forwards frames between two interfaces and holds each for a known time: `python hold.py LEFT RIGHT SECONDS`.
 
-Stands in for netem, which not every kernel has. Testers' link addresses are learned from whatever they send.
+Replaces netem, which not every kernel has. Learns the tester's link addresses from the frames that it sends.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ IPV4 = b"\x08\x00"
 
 
 def main(left: str, right: str, hold_s: float) -> None:
-    # Frames are to be held for as long as is asked, whatever else the machine does.
+    # The time has to be exact on a busy machine too.
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     ports = [socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) for _ in (left, right)]
     for port, interface in zip(ports, (left, right), strict=True):

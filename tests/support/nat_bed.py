@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lab with an nftables NAT and an engine whose ports are open, for tests that send single trials through it."""
+"""Sets up a lab with an nftables NAT and an engine with open ports, for tests that send single trials through it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class NatBed:
 
 @contextmanager
 def nat_bed(links: AddressPlan, folder: Path, neighbors: NeighborsResolve | None = None) -> Iterator[NatBed]:
-    """Resolves the next hops of `links` unless `neighbors` are given."""
+    """Yields the bed with its neighbors resolved: those given, or else the next hops of `links`."""
     with NetnsLab(LabConfig(), links) as lab:
         gateway = create(NftablesConfig(), lab.transport, lab.interfaces, links)
         gateway.apply()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks for what a test needs of its machine. A test is skipped, with the reason, where that is missing."""
+"""Provides marks for a test's needs: programs, privileges, devices. Without them it is skipped, with the reason."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def guest_is_built() -> bool:
 
 @cache
 def _namespace_error() -> str | None:
-    """Makes a network namespace, which a container may forbid even to root, and removes it."""
+    """Returns why this process cannot make network namespaces: a container may forbid that even to root."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     name = f"natxy-needs-{os.getpid()}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a running natxy has on the machine: its engines and its network namespaces."""
+"""Finds the engines and the network namespaces of a running natxy."""
 
 from __future__ import annotations
 

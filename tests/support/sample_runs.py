@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run folders made by hand: every state a report has to show, and texts that try to break out of it."""
+"""Makes run folders without measuring: every state that a report shows, and texts that try to inject HTML into it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ HOSTILE = "<script>alert('natxy')</script> & \"quoted\" [bold]x[/bold]"
 
 @dataclass(frozen=True)
 class Sought:
-    """A gateway's truth in the experiment's unit; None: every rate passes. `invalid` marks steps that fail first."""
+    """Holds a gateway's limit in the experiment's unit, None without one. The steps in `invalid` are invalid once."""
 
     truth: float | None
     invalid: frozenset[int] = frozenset()
 
 
 def settings(**overrides: Any) -> dict[str, Any]:
-    """A resolved experiment, as the runner stores it."""
+    """Returns a resolved experiment as a run stores it."""
     host_left, host_right = "198.18.0.2", "198.19.0.2"
     resolved: dict[str, Any] = {
         "name": "x",
@@ -82,7 +82,7 @@ def _link(network: int) -> dict[str, Any]:
 
 
 def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = "", corrupt: int = 0) -> TrialResult:
-    """`corrupt`: of the lost frames, in each direction."""
+    """Returns the result of a trial; `corrupt` of the lost frames are corrupt in each direction."""
     frames = int(rate * TRIAL_S)
     seconds = [int(rate)] * int(TRIAL_S)
     lost = 37 if verdict is Verdict.FAIL else 0
@@ -114,7 +114,7 @@ def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = 
 
 
 class SampleRun:
-    """Writes a run as the runner would."""
+    """Writes a run folder step by step, like a real run."""
 
     def __init__(self, folder: Path, *, name: str = "quickstart", deviations: list[str] | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ class SampleRun:
         table_size: int = 262144, cell: Mapping[str, CellValue] | None = None,
         variant: Mapping[str, Any] | None = None, **over: Any,
     ) -> int:  # fmt: skip
-        """A finished experiment: `repeat` binary searches for the truth. `variant`: settings of the gateway."""
+        """Adds a finished experiment of `repeat` binary searches. `variant` holds settings of the gateway."""
         user_mode = (variant or {}).get("kernel") == "user-mode"
         number = self.declare(name, title=title, gateway=gateway, repeat=repeat, cell=cell, variant=variant, **over)
         self.store.set_experiment_state(number, State.RUNNING)
@@ -171,7 +171,7 @@ class SampleRun:
         return self.store.add_experiment(planned_experiment(stored | swept))
 
     def give_up(self, experiment: int, rate: float, reason: str) -> None:
-        """The tester's limit, in the first step of the first repetition."""
+        """Adds an experiment that reached the tester's limit in its first step."""
         row = self.store.start_repetition(experiment, 1)
         for attempt in (1, 2, 3):
             self._trial(row, 1, attempt, TrialKind.TRAFFIC, rate, rate, Verdict.INVALID, 2)
@@ -207,7 +207,7 @@ class SampleRun:
             if high is None:
                 break
             tried = (low + high) / 2
-        # A search that finds nothing ends at its lowest rate.
+        # A search without a passing rate ends at its lowest rate.
         upper = high if low else 10e3
         self.store.finish_repetition(row, State.DONE, value=low, lower_bound=low or None, upper_bound=upper)
 
@@ -222,7 +222,7 @@ class SampleRun:
 
 
 def measured_latency(run: SampleRun, name: str, typical_ns: float, *, title: str, **over: Any) -> None:
-    """Figures and a curve a direction, three times."""
+    """Adds a latency experiment: figures and a curve for each direction, in three repetitions."""
     procedure = {"name": "latency", "tagged_frames": 500}
     number = run.declare(name, title=title, procedure=procedure, rate={"rate": 100e3}, search=None, **over)
     run.store.set_experiment_state(number, State.RUNNING)
@@ -243,7 +243,7 @@ def measured_latency(run: SampleRun, name: str, typical_ns: float, *, title: str
 
 
 def quickstart(folder: Path) -> Path:
-    """What the quickstart leaves behind, with one experiment that the tester could not finish."""
+    """Makes the run of the quickstart plan, with one experiment that reached the tester's limit."""
     run = SampleRun(folder)
     nat: dict[str, Any] = {
         "gateway": "nftables",
@@ -266,7 +266,7 @@ def quickstart(folder: Path) -> Path:
 
 
 def hostile(folder: Path) -> Path:
-    """Every free text of a run is hostile."""
+    """Makes a run whose every free text tries to inject HTML."""
     run = SampleRun(folder, name=HOSTILE, deviations=[HOSTILE])
     number = run.experiment("hostile", Sought(200e3), title=HOSTILE, gateway=HOSTILE)
     row = run.store.start_repetition(number, 4)

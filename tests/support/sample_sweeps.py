@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of sweeps made by hand: cores, connections, frame sizes, α, and addresses × ports, with a cell that failed."""
+"""Makes a run of sweeps without measuring: cores, connections, frame sizes, α, addresses × ports. One cell failed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real sshd for tests, with keys, configuration and port of its own, ended with the test."""
+"""Runs a real sshd with its own keys, configuration and port for as long as a test lasts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from natxy.dut.transport.sysctls import FOLDER
 from natxy.plan.testbeds.machines import SshTarget
 from tests.support import needs
 
-# What natxy keeps on a remote machine is not this machine's, and gone when the daemon is.
+# natxy keeps state on a remote machine. Each daemon has a temporary folder for it.
 OWN_FOLDER = ["unshare", "--mount", "sh", "-c", f'mkdir -p {FOLDER} && mount -t tmpfs none {FOLDER} && exec "$0" "$@"']
 
 
 @dataclass
 class Sshd:
-    """`target` trusts the host's key and has the right one of its own. `argv`: what starts the daemon."""
+    """Starts and stops a daemon. `target` knows its host key and has an authorized key; `argv` starts the daemon."""
 
     target: SshTarget
     folder: Path
@@ -34,13 +34,13 @@ class Sshd:
     process: subprocess.Popen[bytes] = field(init=False)
 
     def start(self) -> None:
-        """Returns when it can be connected to."""
+        """Returns when the daemon accepts connections."""
         with (self.folder / "log").open("wb") as log:
             self.process = subprocess.Popen(self.argv, stderr=log)
         _wait_until_listening(self.folder / "log", self.process)
 
     def stop(self) -> None:
-        """Ends its connections too, as when its machine goes down. Harmless when it doesn't run."""
+        """Ends the daemon and its connections, like a machine that goes down. Does nothing if it is not running."""
         if self.process.poll() is not None:
             return
         number = self.process.pid
@@ -62,10 +62,10 @@ class Sshd:
 def running_sshd(
     folder: Path, *, address: str = "127.0.0.1", inside: Sequence[str] = (), programs: Path | None = None
 ) -> Iterator[Sshd]:
-    """`inside`: what the daemon is started with, e.g. `ip netns exec NAME`. `programs` come first on its PATH."""
+    """Runs the daemon by the prefix `inside`, e.g. `ip netns exec NAME`. `programs` is the first folder of its PATH."""
     assert needs.SSHD_PROGRAM is not None
     folder.mkdir(mode=0o700, exist_ok=True)
-    # Debian's sshd insists on it; its service makes it at boot.
+    # Debian's sshd requires this folder, which its service creates at boot.
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     host_key, user_key = (_new_key(folder / name) for name in ("host_key", "user_key"))
     port = _free_port()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run has stored, to compare before and after it was killed."""
+"""Reads the stored trials of a run, to compare them before and after it was killed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from natxy.results.store import RESULTS_FILE
 
 
 class Kept(NamedTuple):
-    """A trial by what it is, and when it was measured."""
+    """Identifies a trial and the time of its measurement."""
 
     experiment: str
     repetition: int

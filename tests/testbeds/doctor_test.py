@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy doctor`, of this machine and of others behind ssh, for which loopback sshds stand."""
+"""Tests `natxy doctor` on this machine, and on remote machines that are sshds on loopback."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ exit 0
 
 @pytest.fixture
 def sshds(tmp_path: Path) -> Iterator[Mapping[str, Sshd]]:
-    """Machines that have an ethtool of their own."""
+    """Yields three machines, each with an ethtool that reports fixed offloads."""
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "ethtool").write_text(OF_ETHTOOL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A guest as a lab's DUT: boots, forwards, translates, restarts, and ends with whoever started it."""
+"""Tests user-mode Linux as the DUT of a lab: it boots, restarts, and ends with the process that started it."""
 
 from __future__ import annotations
 

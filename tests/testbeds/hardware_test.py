@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kind: hardware` from end to end: the tester's own interfaces, and a DUT that is only reached by ssh.
+"""Tests the testbed `hardware` from end to end: interfaces of the tester, and a DUT that only ssh reaches.
 
-Tester and DUT are network namespaces with two test links and a management link; nothing of natxy knows that.
+Tester and DUT are network namespaces with two test links and a management link; natxy is not aware of that.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def cabled() -> Iterator[None]:
             ip("-n", namespace, "link", "set", "lo", "up")
         for end in ("left", "right", "mgmt"):
             ip("-n", TESTER, "link", "add", f"t-{end}", "type", "veth", "peer", "name", f"d-{end}", "netns", DUT)
-            # What a card with its offloads off would do.
+            # The interfaces behave as a card whose offloads are off.
             inside(TESTER, "ethtool", "-K", f"t-{end}", "tx", "off")
             inside(DUT, "ethtool", "-K", f"d-{end}", "tx", "off")
         ip("-n", DUT, "address", "add", f"{MANAGEMENT}/24", "dev", "d-mgmt")

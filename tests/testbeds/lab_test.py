@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labs and gateways on the real kernel: they come up, forward and translate, and leave no trace."""
+"""Tests labs and gateways on the real kernel: they start, forward and translate, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ class TestGateways:
 
     def test_failed_set_up_leaves_nothing(self) -> None:
         with NetnsLab(LabConfig(), IPV4) as lab:
-            # No plan may have it, and the kernel refuses it.
+            # The kernel refuses this size. A plan with it would be refused earlier.
             config = NftablesConfig().model_copy(update={"conntrack_max": 2**40})
             gateway: Gateway[Any] = registry.create(config, lab.transport, lab.interfaces, IPV4)
             with pytest.raises(DutError, match="nf_conntrack_max cannot be set"):

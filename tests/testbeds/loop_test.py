@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tester's ports joined to each other: a run as any other, and what becomes of a port that goes down."""
+"""Tests the tester's ports connected to each other: a complete run, and a port that goes down during a trial."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ experiments:
   - {{name: delays, procedure: pdv, family: ipv6, addresses: multiple, rate: 1k, max_invalid: 20}}
 """
 RATE_FPS = 10_000
-# A test's machine is busy.
+# The machine that runs the tests may be busy.
 LENIENT = TrialLimits(max_overrun_ratio=1, overrun_floor_s=1, max_pause_s=10)
 
 
@@ -94,7 +94,7 @@ def test_a_plan_measures_the_tester_itself(tmp_path: Path, medium: str, io: str,
     assert run_plan(load_plan(plan), tmp_path / "run", RunListener()) == 0
     run = RunReader(tmp_path / "run").run
     rate, delays = run.experiments
-    # What the tester cannot send in time is above what it can, and no end of the search.
+    # A rate that the tester cannot send in time is an upper bound, and does not end the search.
     assert rate.repetitions[0].upper_bound is not None
     assert (rate.repetitions[0].value or 0) > 10_000
     assert {trial.verdict for trial in rate.repetitions[0].trials} >= {Verdict.PASS, Verdict.INVALID}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kind: hosts` from end to end: iperf3 on two hosts, and a gateway between them, all three only reached by ssh.
+"""Tests the testbed `hosts` from end to end: iperf3 on two hosts with a gateway between them. Only ssh reaches them.
 
-They are network namespaces with management links to a fourth; nothing of natxy knows that.
+The three machines are network namespaces with management links to a fourth; natxy is not aware of that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from natxy.testbeds.host_links import TABLE
 from tests.support import needs
 from tests.support.sshd import Sshd, running_sshd
 
-pytestmark = [needs.SSHD, needs.programs("iperf3", "tayga"), needs.TUN]
+pytestmark = [needs.SSHD, pytest.mark.serial, needs.programs("iperf3", "tayga"), needs.TUN]
 
 HERE, LEFT, DUT, RIGHT = (f"ends-{os.getpid()}-{name}" for name in ("here", "left", "dut", "right"))
 MANAGEMENT = {LEFT: "192.0.2.1", DUT: "192.0.2.5", RIGHT: "192.0.2.9"}
@@ -87,7 +87,7 @@ def natxy_run(folder: Path, sshds: Mapping[str, Sshd], **replaced: str) -> subpr
 
 
 def left_behind(namespace: str) -> list[str]:
-    """Addresses, rules and routes of the test; and its interface with another MTU than it had."""
+    """Returns the addresses, rules and routes of the test that are still there, and "mtu" if the MTU has changed."""
     asked = (
         ["address"],
         ["rule"],
@@ -103,10 +103,10 @@ def left_behind(namespace: str) -> list[str]:
 def test_goodput_between_remote_hosts_and_nothing_stays(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
     for namespace in (LEFT, RIGHT):
         ip("-n", namespace, "link", "set", "test", "mtu", "1400")
-    # What a killed run left.
+    # A killed run left this.
     ip("-n", RIGHT, "address", "add", "2001:2:0:8000::2/64", "dev", "test", "nodad")
     ip("-n", RIGHT, "-6", "rule", "add", "from", "2001:2:0:8000::2", "lookup", TABLE)
-    # What the host's owner set up.
+    # The host's owner configured this.
     ip("-n", LEFT, "address", "add", "2001:2::2/64", "dev", "test", "nodad")
     done = natxy_run(tmp_path, sshds)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from tools.cycles import parts
+from tools.bench.cycles import parts
 
 REPORT = """# Samples: 9K of event 'cycles:u'
 #

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.hugepages import reserved
+from tools.bench.hugepages import reserved
 
 
 @pytest.mark.parametrize(("before", "during"), [(0, 512), (100, 512), (4096, 4096)])

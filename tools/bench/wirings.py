@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways that frames go after a sender has handed them over, the same for natxy and for testpmd.
+"""Sets up destinations for a sender's frames, the same for natxy and for testpmd.
 
-Each is a context for one sender, because a receiving testpmd may not outlive its sender. Who may receive is
-given.
+Each is a context for one sender, because a receiving testpmd may not outlive its sender. Takes the testpmd that may
+receive.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.testbeds.loop import LoopTestbed
 from natxy.testbeds.namespaces import prepare_machine
-from tools.testpmd import NOWHERE, Testpmd, Wiring
+from tools.bench.testpmd import NOWHERE, Testpmd, Wiring
 
 DRAIN: Final = Path("build/engine/drain.so")
 
@@ -25,19 +25,19 @@ Way = Callable[[Testpmd], AbstractContextManager[Wiring]]
 
 @contextmanager
 def nowhere(_: Testpmd) -> Iterator[Wiring]:
-    """The port throws away what it is given."""
+    """The port drops what it sends."""
     yield NOWHERE
 
 
 @contextmanager
 def endless(_: Testpmd) -> Iterator[Wiring]:
-    """And gives as many frames as are asked for."""
+    """The port also receives as many frames as are polled."""
     yield Wiring("net_null0")
 
 
 @contextmanager
 def net_ring(receiver: Testpmd) -> Iterator[Wiring]:
-    """The other side is a thread on the receiver's core, of the sender's process."""
+    """A thread of the sender's process on the receiver's core drains the ring."""
     device = "net_ring0"
     drained = {"LD_PRELOAD": str(DRAIN.absolute()), "DRAIN_PORT": device, "DRAIN_CPU": str(receiver.core)}
     yield Wiring(device, arguments=(str(receiver.core),), environment=drained)
@@ -53,7 +53,7 @@ def net_memif(receiver: Testpmd) -> Iterator[Wiring]:
 
 @contextmanager
 def veth(_: Testpmd) -> Iterator[Wiring]:
-    """The kernel throws away what arrives at the other end. Needs root."""
+    """The kernel drops what arrives at the other end. Needs root."""
     prepare_machine()
     with LoopTestbed(LoopConfig(kind="loop")) as testbed:
         namespace = tuple(testbed.engine_argv()[:4])

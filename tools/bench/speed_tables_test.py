@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.speed_tables import below_goal, cycle_rows
+from tools.bench.speed_tables import below_goal, cycle_rows
 
 
 @pytest.mark.parametrize(("median", "below"), [(1.494, True), (1.496, False), (1.5, False), (0.9, True)])

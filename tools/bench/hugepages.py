@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Huge pages, DPDK's usual memory, for as long as something is measured."""
+"""Reserves huge pages, DPDK's usual memory, for the time of a measurement."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ RESERVED: Final = Path("/proc/sys/vm/nr_hugepages")
 
 @contextmanager
 def reserved(pages: Path = RESERVED) -> Iterator[None]:
-    """At least 512 of the usual size, until the context is left; as many as there are where the kernel knows none, the
-    user may not, or the memory is in pieces."""
+    """Reserves at least 512 pages of the default size within the context. Changes nothing where the kernel has no huge
+    pages or the user may not reserve them; fragmented memory may give fewer."""
     try:
         before = int(pages.read_text())
         if before < PAGES:

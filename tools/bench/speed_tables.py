@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts what `make bench` and `make profile` measured last into docs/explanation/speed.md, so that no figure is typed
-in: `make docs`."""
+"""Writes the tables in docs/explanation/speed.md from the last `make bench` and `make profile`: `make docs`."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ MEASURED: Final = Path("build/bench")
 
 
 def below_goal(row: Mapping[str, Any]) -> bool:
-    """Of a ratio as it is shown, or of how late frames left. What has no goal is never below it."""
+    """Returns whether a ratio, rounded as shown, or a lateness misses its goal. Without a goal it does not."""
     if "ratio_median" in row:
         return bool(round(row["ratio_median"], 2) < row["goal"])
     goal_ns = row.get("goal_p999_ns")
@@ -84,7 +83,7 @@ TABLES: Final[Mapping[str, Callable[[Any], Iterable[str]]]] = {
 
 
 def put(page: str, name: str, rows: Iterable[str]) -> str:
-    """`page` with `rows` between the comments of that name."""
+    """Returns the page with `rows` between the comments of that name."""
     text = "\n".join(rows)
     return re.sub(
         rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda found: f"{found[1]}{text}\n{found[2]}", page, flags=re.DOTALL

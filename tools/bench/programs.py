@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tools.testpmd import FIRST, NOWHERE, Wiring
+from tools.bench.testpmd import FIRST, NOWHERE, Wiring
 
 TASKS: Final = Path("build/engine/task_bench")
 PHASE1: Final = Path("build/engine/phase1_bench")
 
 
 def printed(argv: Sequence[str | Path]) -> list[dict[str, Any]]:
-    """By a program that goes before all others."""
+    """Runs a program with the highest priority; returns the JSON objects that it prints."""
     process = subprocess.run([*FIRST, *argv], capture_output=True, text=True, check=False)
     if process.returncode != 0:
         sys.exit(f"{' '.join(map(str, argv))} ended with {process.returncode}:\n{process.stderr}")
@@ -29,5 +29,5 @@ def task(name: str, cores: Sequence[int], seconds: float, wiring: Wiring = NOWHE
 
 
 def task_argv(name: str, cores: Sequence[int], seconds: float, wiring: Wiring = NOWHERE) -> list[str]:
-    """On each of `cores` at once, in one program."""
+    """Returns the command of a task that one process runs on each of `cores`."""
     return [str(TASKS), name, ",".join(map(str, cores)), str(seconds), wiring.device, *wiring.arguments]

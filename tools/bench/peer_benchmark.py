@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine's tasks against DPDK's own testpmd, side by side, and what they cost besides: `make bench`.
+"""Compares the engine's tasks with DPDK's testpmd, and measures pacing and phase 1: `make bench`.
 
-Machines are shared and their speed drifts: of every two tasks testpmd has its turn right before and right after them,
-ratios are to the mean of these two, and seconds are those that the thread had the core. The ratios go to
-build/bench/ratios.json as a list of {name, ratio_median, ratio_min, ratio_max, goal}, how late frames left to
-build/bench/pacing.json, what a phase 1 of 100 million connections costs to build/bench/phase1.json, and where and how
-all that was measured to build/bench/conditions.json. `make docs` makes tables of them.
+The speed of a shared machine drifts, so testpmd runs directly before and after every two tasks, and ratios are to the
+mean of its two rates. Rates are per second that the thread had the core. The results are files in build/bench:
+ratios.json, a list of {name, ratio_median, ratio_min, ratio_max, goal}; pacing.json, the lateness of frames;
+phase1.json, the cost of a phase 1 of 100 million connections; conditions.json, the machine and the settings.
+`make docs` makes tables of them.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from rich.progress import track
 from rich.table import Table
 
 from natxy.system.machine import describe_machine
-from tools.bench_programs import PHASE1, printed, task
-from tools.hugepages import reserved
-from tools.speed_tables import MEASURED, below_goal
-from tools.testpmd import Testpmd
-from tools.wirings import Way, endless, net_memif, net_ring, nowhere, veth
+from tools.bench.hugepages import reserved
+from tools.bench.programs import PHASE1, printed, task
+from tools.bench.speed_tables import MEASURED, below_goal
+from tools.bench.testpmd import Testpmd
+from tools.bench.wirings import Way, endless, net_memif, net_ring, nowhere, veth
 
 SECONDS: Final = 0.5
 ROUNDS: Final = 5
 FAMILIES: Final = ("ipv4", "ipv6")
-# Whoever can send twice as much with two cores is limited by neither memory nor what cores share.
+# A task that sends twice as much on two cores is limited by no resource that the cores share.
 SCALED: Final = "send-addresses-ports-ipv4"
 RATES: Final = ("10k", "100k", "1M")
-# Of what 99.9 % are to stay below, ns: as trials send, the simplest way, and when a loop without frames sees them due.
+# Goals for the 99.9th percentile of lateness in ns: as trials send, the simplest sender, and a loop without frames.
 PACED: Final[Mapping[str, int | None]] = {"paced": 1000, "spun": None, "seen": None}
 
 
@@ -49,7 +49,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Compared:
-    """A task, what testpmd does beside it, and what share of that to reach."""
+    """Pairs a task with a mode of testpmd and the ratio to reach."""
 
     task: str
     mode: str
@@ -76,7 +76,7 @@ AS_ROOT: Final = (Compared("send-addresses-ports", "txonly", 1.0, veth, " over v
 
 
 def beside(peer: Callable[[], float], tasks: Mapping[str, Callable[[], float]]) -> Iterator[tuple[str, float]]:
-    """The ratio of each to the peer, which has its turn before and after them: what drifts evenly cancels."""
+    """Yields the ratio of each task to the peer, which runs before and after them: an even drift cancels out."""
     before = peer()
     measured = {name: run() for name, run in tasks.items()}
     mean = (before + peer()) / 2
@@ -84,11 +84,11 @@ def beside(peer: Callable[[], float], tasks: Mapping[str, Callable[[], float]]) 
 
 
 class Bench:
-    """Natxy's tasks and testpmd on `core`; on `other` what commands them, and who receives."""
+    """Runs natxy's tasks and testpmd on `core`, their control threads and the receiver on `other`."""
 
     def __init__(self, core: int, other: int) -> None:
         self._cores = [core, other] if other != core else [core]
-        #: What the first run said of its program; it warms the core up too.
+        #: Properties of the program, from a first run that also warms the core up.
         self.program = task(SCALED, [core], SECONDS)
         hugepages = self.program["hugepages"]
         self._testpmd, self._receiver = Testpmd(core, other, hugepages), Testpmd(other, other, hugepages)
@@ -175,8 +175,8 @@ def summary(ratio: Ratio, measured: Sequence[float]) -> dict[str, Any]:
 
 
 def quietest(rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Others that take the core away make frames late, never early: the quietest round tells most of the method, and
-    what the loudest had stands beside it."""
+    """Returns the round with the least lateness, plus the worst round's 99.9th percentile. Other programs on the core
+    only add lateness, so the quietest round describes the method best."""
     best = min(rounds, key=lambda found: float(found["p999_ns"]))
     return best | {"p999_worst_ns": max(found["p999_ns"] for found in rounds)}
 

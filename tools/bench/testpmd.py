@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DPDK's own testpmd: what it sends without looking at a clock, and what it receives without looking into it."""
+"""Runs DPDK's testpmd, which sends without a schedule and receives without reading the frames."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-# As a trial's workers go before all others, so does everything that is compared with them: in a session of its own, as
-# the engine is, because a nice value counts only within what the kernel groups by session.
+# A trial's workers have the highest priority, and so does everything that is compared with them. Each process has a
+# session of its own, like the engine, because the kernel's autogroups limit the effect of a nice value to a session.
 FIRST: Final = (
     "setsid", "-w", "sh", "-c", 'echo -20 2>/dev/null >/proc/self/autogroup; exec nice -n -20 "$@"', "first",
 )  # fmt: skip
-# Of 64 bytes with the FCS.
+# Frames of 64 bytes with the FCS.
 _MODES: Final = {
     "txonly": ("--forward-mode=txonly", "--txonly-multi-flow", "--txpkts=60"),
     "rxonly": ("--forward-mode=rxonly",),
@@ -29,8 +29,8 @@ _COUNTERS: Final = {"txonly": "TX", "rxonly": "RX"}
 
 @dataclass(frozen=True)
 class Wiring:
-    """Where frames go after a sender has handed them over. `prefix`: a command before either sender's. `arguments` are
-    natxy's, `environment` is testpmd's: who fetches what the device hands back."""
+    """Describes the destination of a sender's frames. `prefix` precedes either sender's command. natxy's `arguments`
+    and testpmd's `environment` name the thread that receives from the device."""
 
     device: str
     prefix: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ NOWHERE: Final = Wiring("net_null0,no-rx=1")
 
 @dataclass(frozen=True)
 class Testpmd:
-    """One that forwards on `core`. `hugepages`: of what it makes its buffers; else of pages of 4 KiB."""
+    """Runs testpmd on `core`. Its buffers are in huge pages with `hugepages`, else in pages of 4 KiB."""
 
     core: int
     control_core: int
@@ -51,7 +51,7 @@ class Testpmd:
 
     @contextmanager
     def forwarding(self, mode: str, wiring: Wiring) -> Iterator[subprocess.Popen[str]]:
-        """Until the context is left."""
+        """Forwards within the context."""
         memory = ("--in-memory",) if self.hugepages else ("--no-huge", "-m", "1024")
         argv = [
             *FIRST, *wiring.prefix, "stdbuf", "-oL",
@@ -71,13 +71,13 @@ class Testpmd:
         ) as process:
             try:
                 _command(process, "start")
-                _next(process, "TX offloads=")  # the last line before it sends
+                _next(process, "TX offloads=")  # The last line before testpmd sends.
                 yield process
             finally:
                 process.terminate()
 
     def fps(self, mode: str, wiring: Wiring, seconds: float) -> float:
-        """Frames per second that its thread had the core."""
+        """Returns frames per second that the thread had the core."""
         with self.forwarding(mode, wiring) as process:
             time.sleep(seconds)
             _command(process, "stop")
@@ -102,7 +102,7 @@ def _command(process: subprocess.Popen[str], words: str) -> None:
 
 
 def _thread_s(pid: int, name: str) -> float:
-    """Seconds on a core, of the process' thread of that name."""
+    """Returns the seconds that the process's thread of that name had a core."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         if (task / "comm").read_text().startswith(name):
             return int((task / "schedstat").read_text().split()[0]) / 1e9

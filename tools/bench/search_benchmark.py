@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each search costs for the same truth and the same width, on the simulated engine.
+"""Compares what the kinds of search cost, for the same throughputs and the same width, on the simulated engine.
 
-`python -m tools.search_benchmark` prints a Markdown table: means over random throughputs, RFC 2544's trials of 60 s.
-The model loses exactly what is above its limit, which no real gateway does: the loss is the best of hints.
+`python -m tools.bench.search_benchmark` prints a Markdown table: means over random throughputs, with RFC 2544's trials
+of 60 s. The simulated gateway loses exactly the frames above its limit, so the loss is a perfect hint of it. A real
+gateway gives no hint as good.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MIN_RATE, MAX_RATE = 1e3, 1e6
 
 
 def cost(search: dict[str, Any], width_percent: float, truth_fps: float, noise: float) -> tuple[int, float, float]:
-    """Trials, seconds of traffic, and how far the result is from the truth in percent of it."""
+    """Returns the number of trials, the seconds of traffic, and the error of the result in percent."""
     limits = {"min_rate": MIN_RATE, "max_rate": MAX_RATE, "error": f"{width_percent}%"}
     experiment = {
         "name": "throughput",

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.peer_benchmark import beside, quietest
+from tools.bench.peer_benchmark import beside, quietest
 
 
 def test_a_machine_that_slows_down_evenly_changes_no_ratio() -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the cycles of the engine's tasks go, by `perf`: `make profile`.
+"""Measures the cycles that the parts of the engine's tasks take, by `perf`: `make profile`.
 
-Writes build/bench/cycles.json, a list of {name, cycles: {part: cycles a frame}}, of what runs in user space. Where perf
-is missing or cannot count, it says so and leaves the file as it is.
+Writes build/bench/cycles.json, a list of {name, cycles: {part: cycles per frame}}, for user space only. Without
+perf, or where perf cannot count, it prints the reason and leaves the file unchanged.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import track
 
-from tools.bench_programs import printed, task_argv
-from tools.hugepages import reserved
-from tools.speed_tables import MEASURED
+from tools.bench.hugepages import reserved
+from tools.bench.programs import printed, task_argv
+from tools.bench.speed_tables import MEASURED
 
 SECONDS: Final = 2.0
 TASKS: Final = (
@@ -34,7 +34,7 @@ TASKS: Final = (
 )
 WORKER: Final = "rte-worker-1"
 REST: Final = "rest"
-# What a function belongs to: the first pattern that is found in "library|function" decides.
+# Patterns of the functions of each part; the first that matches "library|function" decides.
 _MAKING: Final = {
     r"\bFrameTemplate<": "writing the frame: template, fields, two checksums",
     r"\b(\w+Flows|TupleSpace|AddressSet|Permutation|Cycle)\b": "the four-tuple",
@@ -49,12 +49,12 @@ _RECEIVING: Final = {
     r"^librte_net_ring|\bReceiver::poll": "the port",
     r"^librte_|\bPort::give_back|\b__tls_get_addr": "giving its buffer back",
 }
-# What the benchmark does to have frames to receive.
+# Functions that prepare the frames of the receiving benchmarks.
 _NO_PART: Final = "|".join((*_MAKING, r"\bPort::allocate", r"\breceive<"))
 
 
 def parts(report: str, name: str, frames: int) -> dict[str, float]:
-    """Cycles a frame by part, of `perf report`'s lines "cycles|thread|library|function"; the greatest first."""
+    """Returns cycles per frame by part, the greatest first. The report has lines "cycles|thread|library|function"."""
     receives = name.startswith("receive")
     belongs = (_RECEIVING if receives else _SENDING).items()
     total: Counter[str] = Counter()
@@ -79,7 +79,7 @@ def profile(name: str, core: int) -> dict[str, Any]:
 
 
 def why_not() -> str | None:
-    """Why perf cannot count here."""
+    """Returns why perf cannot count on this machine, or None."""
     if shutil.which("perf") is None:
         return "perf is not installed: apt-get install linux-perf"
     tried = subprocess.run(["perf", "stat", "--event=cycles:u", "true"], capture_output=True, text=True, check=False)
