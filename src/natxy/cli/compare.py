@@ -14,7 +14,7 @@ from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 from natxy.report.tables import comparison
 from natxy.report.tables.table import to_rich
-from natxy.report.words import states
+from natxy.report.words import tester
 from natxy.results.compare import RULE, compare
 from natxy.results.reader import RunReader
 from natxy.results.rows import comparison_rows
@@ -59,7 +59,7 @@ def compare_runs(
 
         for number, (folder, run) in enumerate(zip(folders, runs, strict=True), 1):
             print_line(f"Run {number}: {folder}, {run.name} of {run.started_at}")
-            if doubt := states.busy(run):
+            if doubt := tester.busy(run):
                 print_line(f"  {doubt} Its spread may be smaller than the difference between two runs.")
         for table in tables:
             console.print(to_rich(table))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from natxy.procedures.common.traffic_test import THROUGHPUT, measure
-from natxy.report.tables.capacity import capacity_table
+from natxy.report.tables.per_procedure import capacity_table
 from natxy.report.words import wording
 from natxy.report.words.conditions import conditions
 from natxy.results.records import ExperimentRecord

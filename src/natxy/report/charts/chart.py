@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chart is one Vega-Lite specification, whatever it is drawn for: the page, alive or still, or a paper."""
+"""The model of a chart, a Vega-Lite specification, and the parts that several charts share."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ Row = dict[str, Any]
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 HOVER: Final = "hover"
-"""The name of a layer that is only for the mouse; a still picture goes without."""
+"""The name of a layer for the mouse, which still pictures leave out."""
 
 
 class Ink(Enum):
-    """The page's colours, as on paper. A specification holds the page's CSS custom property of the same name, which
-    light, dark and print define differently."""
+    """The colours of a page, with their values on paper.
+
+    A specification refers to the page's CSS custom property of the same name, which depends on light, dark or print.
+    """
 
     TEXT = "#16202c"
     MUTED = "#5b6875"
@@ -39,8 +41,10 @@ class Ink(Enum):
 
 @dataclass(frozen=True)
 class Chart:
-    """`name` is a file's, and unique in a run. `spec` says nothing of its width, which is at least `least_width`
-    pixels."""
+    """Holds the specification of a chart without its width, which is at least `least_width` pixels.
+
+    `name` is that of its file and unique in a run.
+    """
 
     name: str
     title: str
@@ -49,11 +53,11 @@ class Chart:
     least_width: int = 0
 
 
-# Colour, line and mark tell twenty lines apart, the usual number of repetitions.
+# Colour, dashes and marks distinguish twenty lines, the usual number of repetitions.
 _INKS: Final = (Ink.PASS, Ink.FAIL, Ink.INVALID, Ink.TEXT)
 _DASHES: Final = ([1, 0], [5, 2], [1, 1.5], [6, 2, 1, 2], [2, 3])
 _SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "triangle-down")
-# Names up to so long stand in so many columns, also on a phone.
+# (longest name, columns): so many columns of such names fit on a phone.
 _LEGEND_COLUMNS: Final = ((4, 10), (10, 4), (20, 2), (10_000, 1))
 _SHORT_UNITS: Final = {
     Unit.FPS: "frames/s per direction",
@@ -67,12 +71,12 @@ _SHORT_UNITS: Final = {
 _UNPREFIXED: Final = {Unit.PERCENT, Unit.NS}
 
 _FADED: Final = 0.12
-# Pinned to Shift, the wheel goes on scrolling the page.
+# Without Shift the wheel scrolls the page.
 _SHIFT_WHEEL: Final = "wheel![event.shiftKey]"
 
 
 def spec(layers: Sequence[Spec], *, height: int, **more: Any) -> Spec:
-    """A whole specification of layers on common axes."""
+    """Returns the specification of layers on common axes."""
     return {
         "$schema": SCHEMA,
         "background": None,
@@ -89,22 +93,22 @@ def unit_words(unit: Unit) -> str:
 
 
 def unit_title(title: str, unit: Unit) -> str:
-    """Of an axis."""
+    """Returns the title of an axis."""
     return f"{title} ({unit_words(unit)})"
 
 
 def base(value: float, unit: Unit) -> float:
-    """Delays in milliseconds (RFC 8219 §7.3)."""
+    """Converts a value to the unit of its axis: delays are in milliseconds (RFC 8219 §7.3)."""
     return value / 1e6 if unit is Unit.NS else value
 
 
 def quantity_format(unit: Unit) -> str:
-    """Of d3: four significant digits and a prefix; percentages and milliseconds without one."""
+    """Returns a d3 format with four significant digits and a prefix; percentages and milliseconds have none."""
     return ".4~r" if unit in _UNPREFIXED else ".4~s"
 
 
 def axis(title: str, unit: Unit) -> Spec:
-    """Percentages are always drawn from 0 to 100 (RFC 2544 §26.3), everything else from 0."""
+    """Returns an axis from 0, for percentages always to 100 (RFC 2544 §26.3)."""
     percent = unit is Unit.PERCENT
     return {
         "type": "quantitative",
@@ -115,8 +119,10 @@ def axis(title: str, unit: Unit) -> Spec:
 
 
 def series(field: str, names: Sequence[str], *, title: str | None = None, marks: bool = True) -> Spec:
-    """Encodings that tell `names` apart, with one legend for them all; a name clicked there stands out (`standing_out`
-    has to be in one of the layers)."""
+    """Returns encodings that distinguish `names`, with one legend for all of them.
+
+    A click on a name in the legend highlights it, if one of the layers has the parameter `standing_out`.
+    """
     longest = max(map(len, names))
     legend = {"title": title, "columns": next(columns for most, columns in _LEGEND_COLUMNS if longest <= most)}
     count = len(names)
@@ -138,19 +144,19 @@ def series(field: str, names: Sequence[str], *, title: str | None = None, marks:
 
 
 def standing_out(field: str) -> Spec:
-    """The parameter of `series`."""
+    """Returns the parameter that `series` needs in one layer."""
     return {"name": "picked", "select": {"type": "point", "fields": [field]}, "bind": "legend"}
 
 
 def zoom(*encodings: str) -> Spec:
-    """Dragging moves the axes, the wheel with Shift stretches them, a double click undoes both."""
+    """Returns a parameter by which dragging moves the axes and the wheel with Shift scales them."""
     select = {"type": "interval", "encodings": list(encodings), "zoom": _SHIFT_WHEEL}
     return {"name": "zoom", "select": select, "bind": "scales"}
 
 
 _CONFIG: Final[Spec] = {
     "font": "Liberation Sans, Arial, Helvetica, sans-serif",
-    # The whole picture has a description; its hundreds of marks need none.
+    # The chart as a whole has a description; its hundreds of marks need none.
     "aria": False,
     "view": {"stroke": None},
     "axis": {

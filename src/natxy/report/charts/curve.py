@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of what a repetition is more than a few numbers: one chart a curve, all repetitions in it."""
+"""Charts of the curves that repetitions measured, with all repetitions of a curve in one chart."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from natxy.report.charts.chart import Chart, Spec
 from natxy.results.curves import Axis, Curve
 
 _HEIGHT: Final = 280
-# More would be a band and no marks; such a curve is its line alone.
+# Curves with more points are drawn without marks, which would overlap.
 _MOST_MARKS: Final = 30
 
 
 @dataclass(frozen=True)
 class RepeatedCurve:
-    """One curve as every repetition found it, by the repetition's number."""
+    """Holds one curve as the repetitions measured it, with their numbers."""
 
     name: str
     title: str
@@ -26,7 +26,7 @@ class RepeatedCurve:
 
 
 def repeated_curves(repetitions: Sequence[tuple[int, Sequence[Curve]]]) -> Iterator[RepeatedCurve]:
-    """In the order in which the curves first appear."""
+    """Yields the curves in the order in which they first appear."""
     found: dict[str, list[tuple[int, Curve]]] = {}
     for number, drawn in repetitions:
         for curve in drawn:
@@ -44,19 +44,17 @@ def curve_chart(repeated: RepeatedCurve, *, name: str) -> Chart:
         for number, curve in repeated.repetitions
         for order, (x, y) in enumerate(curve.points)
     ]
-    told = [
-        {"field": "repetition", "title": "repetition"}, _told("x", first.x), _told("y", first.y),
-    ]  # fmt: skip
+    tooltip = [{"field": "repetition", "title": "repetition"}, _line("x", first.x), _line("y", first.y)]
     points: Spec = {
         "mark": {"type": "point", "filled": True, "size": 60, "clip": True},
-        "encoding": {"tooltip": told},
+        "encoding": {"tooltip": tooltip},
     }
     if not marked:
-        # The mouse finds what the eye doesn't see.
+        # Invisible marks show their tooltip to the mouse.
         points = {
             "name": chart.HOVER,
             "mark": {"type": "circle", "size": 120, "clip": True},
-            "encoding": {"tooltip": told, "opacity": {"value": 0}},
+            "encoding": {"tooltip": tooltip, "opacity": {"value": 0}},
         }
     line: Spec = {
         "params": [chart.standing_out("repetition"), chart.zoom("x", "y")],
@@ -77,7 +75,8 @@ def curve_chart(repeated: RepeatedCurve, *, name: str) -> Chart:
     return Chart(name, repeated.title, description, spec)
 
 
-def _told(field: str, axis: Axis) -> Spec:
+def _line(field: str, axis: Axis) -> Spec:
+    """Returns a line of a tooltip."""
     return {
         "field": field,
         "title": chart.unit_title(axis.title, axis.unit),

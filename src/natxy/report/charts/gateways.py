@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gateways side by side as bars: medians, and how far the repetitions spread."""
+"""Charts of gateways side by side: bars of medians with the spread of the repetitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from natxy.results.records import RunRecord
 _BAR_HEIGHT: Final = 26
 _AXIS_HEIGHT: Final = 50
 _LEGEND_LINE: Final = 20
-# Of kernels, whose rates cannot be compared.
+# A colour for each kernel, because rates on different kernels cannot be compared.
 _INKS: Final = (Ink.BRACKET, Ink.INVALID, Ink.MUTED)
 _ROOM: Final = 1.25
 _LABEL_LIMIT: Final = 340
@@ -26,7 +26,7 @@ _LEAST_BARS_WIDTH: Final = 240
 
 
 def gateways_charts(run: RunRecord) -> Iterator[Chart]:
-    """One a procedure: their units differ."""
+    """Yields a chart for each procedure, because units differ."""
     compared = side_by_side(run)
     if compared is None:
         return
@@ -60,7 +60,7 @@ def _chart(procedure: str, rows: list[Row], compared: SideBySide) -> Chart:
     headline = next(experiments).declaration.headline()
     unit = Unit(headline.unit)
     y: Spec = {"field": "gateway", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": _LABEL_LIMIT}}
-    # The longest bar leaves room for its number.
+    # The number of the longest bar needs room.
     most = _ROOM * max(float(row["maximum"]) for row in rows)
     scale: Spec = {"zero": True, **({"domainMax": most} if most else {})}
     x: Spec = {"field": "median", **chart.axis("", unit), "title": chart.unit_words(unit), "scale": scale}
@@ -78,7 +78,7 @@ def _chart(procedure: str, rows: list[Row], compared: SideBySide) -> Chart:
 
 def _bars(unit: Unit, kernels: list[str]) -> Spec:
     shape = {"format": chart.quantity_format(unit)}
-    told: list[Spec] = [
+    tooltip: list[Spec] = [
         {"field": "gateway"},
         {"field": "kernel"},
         {"field": "shown", "title": "median"},
@@ -94,12 +94,12 @@ def _bars(unit: Unit, kernels: list[str]) -> Spec:
     }
     return {
         "mark": {"type": "bar", "height": {"band": 0.62}},
-        "encoding": {"color": colour, "tooltip": told},
+        "encoding": {"color": colour, "tooltip": tooltip},
     }
 
 
 def _spread() -> Spec:
-    """From the least to the greatest repetition."""
+    """Draws a line from the lowest to the highest repetition."""
     ends = {"x": {"field": "minimum"}, "x2": {"field": "maximum"}}
     return {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": {"color": {"value": Ink.TEXT.css}, **ends}}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every chart of a run: of its gateways side by side, of its sweeps, of its experiments."""
+"""Collects the charts of a run: of gateways side by side, of sweeps and of experiments."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def run_charts(run: RunRecord) -> Iterator[Chart]:
 
 
 def group_charts(group: SweepGroup) -> Iterator[Chart]:
-    """One a sweep: their units differ."""
+    """Yields a chart for each sweep, because units differ."""
     for sweep in group.sweeps:
-        # The first cell's number tells sweeps of one name and several procedures apart.
+        # The id of the first cell distinguishes sweeps with one name and several procedures.
         chart = sweep_chart(sweep, name=f"{sweep.cells[0].id:02}-{_plain(sweep.name)}-sweep")
         if chart:
             yield chart
 
 
 def experiment_charts(experiment: ExperimentRecord) -> Iterator[Chart]:
-    """Of its search, where there is one, its curves and the trial that decided it."""
+    """Yields charts of the search, if there is one, of the curves and of the decisive trial."""
     steps = [
         SearchStep(
             repetition.number, step.rate, step.outcome,
@@ -44,7 +44,7 @@ def experiment_charts(experiment: ExperimentRecord) -> Iterator[Chart]:
         for step in repetition.steps
     ]  # fmt: skip
     if steps and "search" in experiment.declaration.takes:
-        # What is searched may be another quantity than what results.
+        # The searched quantity may differ from the result.
         comparable = experiment.unit == experiment.declaration.step_unit
         median = experiment.statistics.median if experiment.statistics and comparable else None
         unit = wording.unit(experiment.declaration.step_unit)
@@ -67,5 +67,5 @@ def _file_name(experiment: ExperimentRecord) -> str:
 
 
 def _plain(name: str) -> str:
-    """Names of cells are not all names of files."""
+    """Returns a name as part of a file name; names of cells may have other characters."""
     return "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of an experiment's searches: every step's rate in the order of time, and how the bracket closed."""
+"""The chart of an experiment's searches: the rates of all steps in their order, and the bracket after each step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from natxy.report.charts import chart
 from natxy.report.charts.chart import Chart, Ink, Row, Spec
 from natxy.search.outcome import Outcome
 
-# Shape and colour both tell the outcome, so that neither colour-blind eyes nor a grey printer lose it.
+# Both shape and colour show the outcome, for colour-blind readers and for printing in grey.
 _LOOKS: Final = {
     "pass": (Ink.PASS, "circle"),
     "fail": (Ink.FAIL, "cross"),
@@ -27,7 +27,7 @@ _AXIS_WIDTH: Final = 80
 
 @dataclass(frozen=True)
 class SearchStep:
-    """`rate` is what the search varied, in the unit of its result; `step` and `reason` are lines for a tooltip."""
+    """Holds one step; `rate` is the searched quantity, `step` and `reason` are lines for the tooltip."""
 
     repetition: int
     rate: float
@@ -37,9 +37,9 @@ class SearchStep:
 
 
 def search_chart(steps: Sequence[SearchStep], *, name: str, title: str, unit: str, median: float | None) -> Chart:
-    """`steps` in the order they were tried; `unit` labels the axis."""
+    """Draws `steps` in the order in which they were tried; `unit` labels the axis."""
     repetitions = [(number, list(group)) for number, group in groupby(steps, lambda step: step.repetition)]
-    # Room for the repetitions' numbers above the highest mark.
+    # The numbers of the repetitions need room above the highest mark.
     highest = max((step.rate for step in steps), default=1.0) * 1.12
     scale = {"domain": [0, highest], "nice": False}
     rate = {"type": "quantitative", "title": unit, "axis": {"format": "~s"}, "scale": scale}
@@ -114,7 +114,7 @@ def _marks(steps: Sequence[SearchStep], rate: Spec, across: Spec) -> Spec:
 
 
 def _bands(repetitions: Sequence[tuple[int, Sequence[SearchStep]]]) -> Iterator[Row]:
-    """Every repetition's part of the axis; every second one is shaded."""
+    """Yields the part of the axis for each repetition; every second one is shaded."""
     first = 0
     for index, (number, steps) in enumerate(repetitions):
         last = first + len(steps)
@@ -126,7 +126,10 @@ def _bands(repetitions: Sequence[tuple[int, Sequence[SearchStep]]]) -> Iterator[
 
 
 def _brackets(repetitions: Sequence[tuple[int, Sequence[SearchStep]]]) -> Iterator[Row]:
-    """Highest rate passed and lowest rate failed after each step; steps that decide nothing move neither."""
+    """Yields the highest rate that passed and the lowest that failed after each step.
+
+    Steps that decide nothing do not change the bracket.
+    """
     order = 0
     for _, steps in repetitions:
         low, high = 0.0, max(step.rate for step in steps)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a trial second by second: what each direction sent and what of it arrived. A live one shows any of
-several trials."""
+"""The chart of a trial second by second: the frames that each direction sent, and those that arrived.
+
+A live chart offers a choice of several trials.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,18 @@ _HEIGHT: Final = 240
 _LEAST_SECONDS: Final = 3
 _LAST_GAP_S: Final = 0.01
 _CHOSEN: Final = "chosen"
-# More points than a picture has room for are averaged.
+# Longer courses are averaged to so many points.
 _MOST_POINTS: Final = 400
-# What a page with a hundred of these charts can hold.
+# The most that a page with a hundred of these charts can hold.
 _MOST_ROWS: Final = 1500
 _MOST_TRIALS: Final = 20
 
 
 def series_chart(experiment: ExperimentRecord, *, name: str) -> Chart | None:
-    """Of the trial that decided the last repetition, at first; others can be chosen. None where they were too short to
-    have a course."""
+    """Draws the trial that decided the last repetition, with others to choose from.
+
+    None when the trials were too short to have a course.
+    """
     rows: list[Row] = []
     for repetition, trial in _trials(experiment):
         course = [{"trial": _words(repetition, trial), **row} for row in _rows(trial)]
@@ -39,7 +43,7 @@ def series_chart(experiment: ExperimentRecord, *, name: str) -> Chart | None:
         return None
     trials = list(dict.fromkeys(str(row["trial"]) for row in rows))
     names = list(dict.fromkeys(str(row["series"]) for row in rows))
-    told: list[Spec] = [
+    tooltip: list[Spec] = [
         {"field": "series", "title": "frames"},
         {"field": "second"},
         {"field": "frames", "title": "a second", "format": ",.0f"},
@@ -52,7 +56,7 @@ def series_chart(experiment: ExperimentRecord, *, name: str) -> Chart | None:
         {
             "name": chart.HOVER,
             "mark": {"type": "circle", "size": 120, "clip": True},
-            "encoding": {"tooltip": told, "opacity": {"value": 0}},
+            "encoding": {"tooltip": tooltip, "opacity": {"value": 0}},
         },
     ]
     spec = chart.spec(
@@ -90,7 +94,7 @@ def _words(repetition: RepetitionRecord, trial: TrialRecord) -> str:
 
 
 def _trials(experiment: ExperimentRecord) -> list[tuple[RepetitionRecord, TrialRecord]]:
-    """The deciding one first, then its repetition's others, then those of the other repetitions, the last first."""
+    """Returns the decisive trial, then all others, those of later repetitions first."""
     decisive = _deciding_trial(experiment)
     if decisive is None:
         return []
@@ -104,7 +108,7 @@ def _trials(experiment: ExperimentRecord) -> list[tuple[RepetitionRecord, TrialR
 
 
 def _deciding_trial(experiment: ExperimentRecord) -> tuple[RepetitionRecord, TrialRecord] | None:
-    """The last one that passed at the rate which was found, or else the last valid one."""
+    """Returns the last trial that passed at the rate found, or otherwise the last valid trial."""
     for repetition in reversed(experiment.repetitions):
         valid = [t for t in repetition.trials if t.kind is TrialKind.TRAFFIC and t.verdict is not Verdict.INVALID]
         if repetition.measured and valid:
@@ -116,7 +120,7 @@ def _deciding_trial(experiment: ExperimentRecord) -> tuple[RepetitionRecord, Tri
 def _rows(trial: TrialRecord) -> Iterator[Row]:
     for stream in trial.result.streams:
         for what, counts in (("sent", stream.sent_per_second), ("received", stream.received_per_second)):
-            # What is left after the last whole second isn't a rate; the last frame leaves a little before the end.
+            # The rest after the last whole second is not a rate; the last frame leaves a little before the end.
             whole = counts[: math.floor(trial.duration_s + _LAST_GAP_S)]
             if len(whole) < _LEAST_SECONDS:
                 continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts as pictures: inside a page that gives them its colours, or as files for papers."""
+"""Draws charts as pictures: SVG inside a page, in the page's colours, or files for papers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from natxy.report.charts.chart import HOVER, SCHEMA, Chart, Ink, Spec
 VEGA_LITE: Final = "6.4"
 _PAGE_WIDTH: Final = 980
 _PAPER_WIDTH: Final = 640
-# Nothing of a specification is ever fetched.
+# A specification may not fetch anything.
 _NOWHERE: Final[list[str]] = []
 
 
@@ -28,14 +28,14 @@ class ChartFormat(StrEnum):
 
 
 def page_svg(chart: Chart) -> str:
-    """To stand inside HTML: as wide as its place, in the page's colours, ids of its own."""
+    """Returns SVG for use in HTML: as wide as its container, in the page's colours, with unique ids."""
     text = _svg(_still(chart.spec, max(_PAGE_WIDTH, chart.least_width)))
     text = re.sub(r'(\bid="|url\(#)', lambda match: f"{match[0]}{chart.name}-", text)
     return re.sub(r'<svg [^>]*?width="[^"]*" height="[^"]*"', '<svg xmlns="http://www.w3.org/2000/svg"', text, count=1)
 
 
 def write_charts(charts: Iterable[Chart], form: ChartFormat, folder: Path) -> list[Path]:
-    """A file a chart. OSError when one cannot be written."""
+    """Writes a file for each chart. OSError when one cannot be written."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for chart in charts:
@@ -63,7 +63,7 @@ def _svg(spec: Spec) -> str:
 
 
 def _inked(text: str) -> str:
-    """In the colours of paper."""
+    """Replaces the page's colours by those of paper."""
     for ink in Ink:
         text = text.replace(ink.css, ink.value)
     return text

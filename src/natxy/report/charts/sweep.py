@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a sweep: medians, and how far the repetitions spread, against what was swept."""
+"""The chart of a sweep: medians and spreads against the swept values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from natxy.report.words import headlines, wording
 from natxy.results.sweeps import Sweep, as_number
 
 _HEIGHT: Final = 300
-# Which of several swept numbers stands on the axis; the others tell lines apart.
+# The swept fields that are preferred for the x axis; the others distinguish lines.
 _AXES: Final = ("cores", "frame_size", "connections", "flows", "alpha")
-# They grow by factors.
+# These fields are swept by factors.
 _LOGARITHMIC: Final = {"connections", "flows", "gateway.conntrack_max", "gateway.hash_size"}
-# A longest frame of so many times the shortest, as in RFC 8219's list up to 9216 bytes, would crowd the others.
+# Above this ratio of longest to shortest frame, as in RFC 8219's list up to 9216 bytes, the axis is logarithmic.
 _MOST_LINEAR: Final = 50
 _CATEGORY_WIDTH: Final = 60
 _CURVE_STEPS: Final = 8
@@ -28,7 +28,7 @@ _Points = tuple[tuple[float, float], ...]
 
 
 def sweep_chart(sweep: Sweep, *, name: str) -> Chart | None:
-    """None where no cell has a result."""
+    """Returns None when no cell has a result."""
     index = _axis(sweep)
     unit = Unit(sweep.cells[0].unit)
     rows = list(_rows(sweep, index, unit))
@@ -51,7 +51,7 @@ def sweep_chart(sweep: Sweep, *, name: str) -> Chart | None:
         data={"values": rows},
         encoding={
             "x": {"field": "x", **x},
-            # The headline's title, which may be too long for an axis, is the chart's.
+            # The title of the headline may be too long for an axis; the chart has it.
             "y": {"field": "median", **chart.axis("", unit), "title": chart.unit_words(unit)},
         },
     )
@@ -62,28 +62,28 @@ def sweep_chart(sweep: Sweep, *, name: str) -> Chart | None:
 
 
 def _axis(sweep: Sweep) -> int:
-    """The field that stands on the x axis: a number, where there is one."""
+    """Returns the index of the field for the x axis, a numeric one if there is any."""
     numeric = [
         field
         for index, field in enumerate(sweep.fields)
-        if len({place[index] for place in sweep.coordinates}) > 1 and _is_number(sweep, index)
+        if len({of_cell[index] for of_cell in sweep.coordinates}) > 1 and _is_number(sweep, index)
     ]
     chosen = next((field for field in _AXES if field in numeric), (*numeric, sweep.fields[0])[0])
     return sweep.fields.index(chosen)
 
 
 def _is_number(sweep: Sweep, index: int) -> bool:
-    return all(as_number(place[index]) is not None for place in sweep.coordinates)
+    return all(as_number(of_cell[index]) is not None for of_cell in sweep.coordinates)
 
 
 def _rows(sweep: Sweep, index: int, unit: Unit) -> Iterator[Row]:
-    for cell, place in zip(sweep.cells, sweep.coordinates, strict=True):
+    for cell, coordinates in zip(sweep.cells, sweep.coordinates, strict=True):
         summary = cell.statistics
         if summary is None:
             continue
         yield {
-            "x": place[index],
-            "series": _series(place, index) or sweep.title,
+            "x": coordinates[index],
+            "series": _series(coordinates, index) or sweep.title,
             "median": chart.base(summary.median, unit),
             "minimum": chart.base(summary.minimum, unit),
             "maximum": chart.base(summary.maximum, unit),
@@ -92,9 +92,9 @@ def _rows(sweep: Sweep, index: int, unit: Unit) -> Iterator[Row]:
         }
 
 
-def _series(place: Sequence[CellValue], index: int) -> str:
-    """The other coordinates."""
-    return ", ".join(wording.coordinate(other) for number, other in enumerate(place) if number != index)
+def _series(coordinates: Sequence[CellValue], index: int) -> str:
+    """Returns the name of a line: the coordinates that are not on the x axis."""
+    return ", ".join(wording.coordinate(other) for number, other in enumerate(coordinates) if number != index)
 
 
 def _x(sweep: Sweep, index: int, values: Sequence[float]) -> Spec:
@@ -104,9 +104,9 @@ def _x(sweep: Sweep, index: int, values: Sequence[float]) -> Spec:
     wide = field == "frame_size" and values[-1] > _MOST_LINEAR * values[0]
     logarithmic = wide or field in _LOGARITHMIC
     scale: Spec = {"type": "log", "nice": False} if logarithmic else {"zero": field != "frame_size"}
-    # An axis' own `format` takes its precision from the distance between ticks, and would write 0.25 as 0.3.
+    # The `format` of an axis takes its precision from the distance between ticks and would write 0.25 as 0.3.
     form = "~s" if field in _LOGARITHMIC else "~f"
-    # All of them are ticks, whatever their usual number is; labels without room are left out.
+    # All values are ticks; labels without room are left out.
     axis = {
         "values": list(values),
         "tickCount": len(values),
@@ -124,7 +124,7 @@ def _line(looks: Spec) -> Spec:
 
 
 def _spread(looks: Spec) -> Spec:
-    """From the least to the greatest repetition."""
+    """Draws lines from the lowest to the highest repetition."""
     drawn = {channel: looks[channel] for channel in ("color", "opacity")}
     ends = {"y": {"field": "minimum"}, "y2": {"field": "maximum"}}
     return {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": drawn | ends}
@@ -132,8 +132,8 @@ def _spread(looks: Spec) -> Spec:
 
 def _medians(sweep: Sweep, index: int, unit: Unit, looks: Spec) -> Spec:
     shape = {"format": chart.quantity_format(unit)}
-    told: list[Spec] = [{"field": "series", "title": "series"}] if len(sweep.fields) > 1 else []
-    told += [
+    tooltip: list[Spec] = [{"field": "series", "title": "series"}] if len(sweep.fields) > 1 else []
+    tooltip += [
         {
             "field": "x",
             "title": wording.field(sweep.fields[index]),
@@ -147,12 +147,12 @@ def _medians(sweep: Sweep, index: int, unit: Unit, looks: Spec) -> Spec:
     return {
         "params": [chart.standing_out("series")],
         "mark": {"type": "point", "filled": True, "size": 80},
-        "encoding": {"tooltip": told, **{channel: looks[channel] for channel in ("color", "shape", "opacity")}},
+        "encoding": {"tooltip": tooltip, **{channel: looks[channel] for channel in ("color", "shape", "opacity")}},
     }
 
 
 def _references(sweep: Sweep, index: int, unit: Unit, x: Spec) -> Iterator[Spec]:
-    """What the medians are to be seen against: the theoretical maximum (RFC 2544 §26.1), the ideal scale-up."""
+    """Yields lines of reference: the theoretical maximum (RFC 2544 §26.1), or the ideal scale-up."""
     field = sweep.fields[index]
     if field == "frame_size" and unit is Unit.FPS:
         curves = _maxima(sweep, index)
@@ -162,22 +162,24 @@ def _references(sweep: Sweep, index: int, unit: Unit, x: Spec) -> Iterator[Spec]
     if field == "cores":
         alone = [
             cell.statistics.median
-            for cell, place in zip(sweep.cells, sweep.coordinates, strict=True)
-            if cell.statistics and place[index] == 1
+            for cell, coordinates in zip(sweep.cells, sweep.coordinates, strict=True)
+            if cell.statistics and coordinates[index] == 1
         ]
-        cores = sorted({as_number(place[index]) or 0 for place in sweep.coordinates})
+        cores = sorted({as_number(of_cell[index]) or 0 for of_cell in sweep.coordinates})
         for median in alone:
             yield from _reference([{"x": n, "y": chart.base(n * median, unit)} for n in cores], "ideal", x)
 
 
 def _maxima(sweep: Sweep, index: int) -> dict[_Points, list[str]]:
-    """By frame size, and the series that have them: another coordinate, such as a size convention, may change what the
-    line carries."""
+    """Returns theoretical maxima by frame size, with the lines that they apply to.
+
+    Another coordinate, such as the size convention, may change the maximum.
+    """
     found: dict[str, list[tuple[float, float]]] = {}
-    for cell, place in zip(sweep.cells, sweep.coordinates, strict=True):
-        size, maximum = as_number(place[index]), headlines.theoretical_maximum_fps(cell)
+    for cell, coordinates in zip(sweep.cells, sweep.coordinates, strict=True):
+        size, maximum = as_number(coordinates[index]), headlines.theoretical_maximum_fps(cell)
         if size is not None and maximum is not None:
-            found.setdefault(_series(place, index), []).append((size, maximum))
+            found.setdefault(_series(coordinates, index), []).append((size, maximum))
     curves: dict[_Points, list[str]] = {}
     for series, points in found.items():
         curves.setdefault(tuple(sorted(points)), []).append(series)
@@ -185,7 +187,7 @@ def _maxima(sweep: Sweep, index: int) -> dict[_Points, list[str]]:
 
 
 def _curve(known: _Points) -> Iterator[Row]:
-    """Between two frame sizes the time that a frame takes grows evenly, not the rate."""
+    """Interpolates between two frame sizes; the time that a frame takes is linear, not the rate."""
     for (size, maximum), (next_size, next_maximum) in pairwise(known):
         for step in range(_CURVE_STEPS):
             share = step / _CURVE_STEPS
@@ -196,7 +198,7 @@ def _curve(known: _Points) -> Iterator[Row]:
 
 
 def _reference(rows: Sequence[Row], words: str, x: Spec) -> Iterator[Spec]:
-    """A dashed line with its name at the end."""
+    """Yields the layers of a dashed line with its name at the end."""
     if not rows:
         return
     encoding = {"x": {"field": "x", **x}, "y": {"field": "y", "type": "quantitative"}}

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The headline numbers of a run, one card an experiment or sweep."""
+"""The headline numbers of a run, with a card for each experiment or sweep."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from natxy.plan.model.units import Unit
-from natxy.report.tables.latency import latency_lines
+from natxy.report.tables.per_procedure import latency_lines
 from natxy.report.words import headlines, states, wording
-from natxy.report.words.ceilings import tester_limited
+from natxy.report.words.tester import tester_limited
 from natxy.results.records import ExperimentRecord, RunRecord, State
 from natxy.results.sweeps import Sweep, sweeps
 
 
 @dataclass(frozen=True)
 class Card:
-    """A headline number. `share_percent`: of the baseline, None where there is none. `more`: lines of other figures.
-    `doubt`: whose limit it may be."""
+    """Holds a headline number and what is shown with it.
+
+    `share_percent` is the share of the baseline, None without one. `more` has lines of further figures. `doubt` states
+    that the result may be the tester's limit.
+    """
 
     title: str
     value: str
@@ -34,7 +37,7 @@ class Card:
 
 
 def cards(run: RunRecord) -> list[Card]:
-    """In the plan's order; a sweep stands where its first cell does."""
+    """Returns the cards in the plan's order; a sweep has the position of its first cell."""
     first_cells = {sweep.cells[0].id: sweep for sweep in sweeps(run)}
     return [
         _sweep_card(first_cells[experiment.id]) if experiment.id in first_cells else _card(run, experiment)
@@ -50,7 +53,7 @@ def _card(run: RunRecord, experiment: ExperimentRecord) -> Card:
         lowest, highest = (
             wording.bounded(summary.bounded(v), experiment.unit) for v in (summary.minimum, summary.maximum)
         )
-        # The headline may be in another power of ten.
+        # The headline may have another prefix.
         unit = f" {wording.unit(experiment.unit)}" if experiment.unit == Unit.NS else ""
         spread = "1 repetition" if summary.count == 1 else f"median of {summary.count} ({lowest} to {highest}{unit})"
     return Card(
@@ -75,18 +78,18 @@ def _remark(experiment: ExperimentRecord) -> str:
 
 
 def _why_none(experiment: ExperimentRecord) -> str:
-    """What went wrong at the tester or at the DUT takes too many words."""
+    """Returns why there is no result; errors of the tester or the DUT are too long for a card."""
     return experiment.reason if experiment.state is State.NO_RESULT else states.STATE_WORDS[experiment.state]
 
 
 def _sweep_card(sweep: Sweep) -> Card:
-    """From the lowest of the cells' medians to the highest."""
+    """Returns a card with the lowest and the highest median of the cells."""
     first = sweep.cells[0]
     measured = [cell for cell in sweep.cells if cell.statistics]
     ordered = sorted(measured, key=lambda cell: cell.statistics.median if cell.statistics else 0)
     shown = [*dict.fromkeys(headlines.headline(cell) for cell in ordered[:1] + ordered[-1:])]
     if len(shown) > 1:
-        # A number stays with its unit.
+        # A number is not separated from its unit.
         shown = [value.replace(" ", "\N{NO-BREAK SPACE}") for value in shown]
     without = len(sweep.cells) - len(measured)
     counted = f"lowest and highest of the medians of {len(measured)} experiments" + (

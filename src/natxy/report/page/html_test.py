@@ -7,10 +7,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from natxy.errors import PlanError
-from natxy.report.page.html import write_report
-from natxy.report.page.live_charts import source_hash
+from natxy.report.charts.chart import Chart
+from natxy.report.page.html import data_block, live_script, source_hash, write_report
+from natxy.report.page.terms import Explainer
 from natxy.results.records import RunState
 from tests.support.sample_runs import HOSTILE, SampleRun, Sought, hostile, quickstart
 from tests.support.sample_sweeps import sweeps
@@ -57,7 +59,7 @@ def test_the_report_says_everything_that_has_to_be_said(tmp_path: Path) -> None:
         "complete, 1 without result", "129 trials, 6 invalid",
         "nf_conntrack_max", "table ip natxy {", "net_af_xdp", "DPDK 22.11.11", "UDP with a correct checksum",
         "6 of 129 trials were invalid", "the last frame left 1.3 ms late", "other ICMPv6",
-        "so that the gateway may do more than the search's maximum", "seed: 18446744073709551615",
+        "The gateway may do more", "seed: 18446744073709551615",
     ):  # fmt: skip
         assert expected in text, expected
 
@@ -90,7 +92,7 @@ def test_a_sweep_is_one_table_one_chart_and_one_chapter(tmp_path: Path) -> None:
     page = Page(write_report(sweeps(tmp_path)))
     text = re.sub(r"\s+", " ", page.text)
     for expected in (
-        "Relative scale-up", "Degradation", "Throughput ratio (to the baseline)", "The same in all of them",
+        "Relative scale-up", "Degradation", "Throughput ratio (to the baseline)", "Common to all of them",
         "NAT44 rate: Maximum connection establishment rate against CPU cores", "medians of 4 experiments, 1 without",
     ):  # fmt: skip
         assert expected in text, expected
@@ -149,7 +151,7 @@ def test_a_report_replaces_the_last_one_whole(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_run_is_an_error_that_says_so(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="no run folder"):
+    with pytest.raises(PlanError, match="not a run folder"):
         write_report(tmp_path)
 
 
@@ -158,3 +160,54 @@ def test_the_gateway_s_configurations_name_the_cells_that_they_were_measured_in(
     assert "Measured in Connection rate (Connections 200,000)." in page
     # Every cell of these had one configuration.
     assert "Measured in Linux IPv4 forwarding; Forwarding; Addresses and ports." in page
+
+
+BREAKING = "</script><!--<script>alert(1)</script>"
+
+
+def test_no_text_of_a_run_ends_the_data() -> None:
+    text = data_block([Chart("c", "title", "description", {"data": {"values": [{"reason": BREAKING}]}})])
+    assert "<" not in text
+    assert json.loads(text)["c"]["data"]["values"][0]["reason"] == BREAKING
+
+
+def test_the_script_is_one_element_and_brings_its_libraries() -> None:
+    text = live_script()
+    assert "</script" not in text
+    assert "<!--" not in text
+    assert "\r" not in text
+    assert "chart-specs" in text
+    assert 500_000 < len(text) < 1_500_000
+    assert text == live_script()
+
+
+def test_the_hash_is_the_policys() -> None:
+    # The example of the specification, https://www.w3.org/TR/CSP3/.
+    assert source_hash("doSomething();") == "sha256-RFWPLDbv2BY+rCkDzsE+0fr8ylGr2R2faWMhq4lfEQc="
+
+
+def test_terms_are_explained_where_they_first_occur_and_listed_at_the_end(tmp_path: Path) -> None:
+    page = write_report(quickstart(tmp_path)).read_text(encoding="utf-8")
+    listed = re.findall(r"<dt>([^<]+)</dt><dd>", page[page.index('id="terms"') :])
+    assert listed == sorted(listed, key=str.lower)
+    assert {"fps", "cps", "α", "phase 1", "FCS"} <= {*listed}
+    assert not {"TL", "MLRsearch", "SIIT"} & {*listed}
+    assert page.count("<abbr title=") == len(listed)
+    assert '<abbr title="frames per second">228.1' not in page
+    assert re.search(r'228\.1\s<abbr title="frames per second">kfps</abbr>', page)
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("TLS of a metal", "TLS of a metal"),
+        ("two four-tuples", 'two <abbr title="{}">four-tuples</abbr>'),
+        ("Spread, spread", '<abbr title="{}">Spread</abbr>, spread'),
+        ("<b>linux-forward", '<span class="word">&lt;b&gt;linux-forward</span>'),
+    ],
+)
+def test_whole_terms_are_explained_once(text: str, marked: str) -> None:
+    explainer = Explainer()
+    found = explainer.mark(text)
+    meaning = next(iter(explainer.met.values()), "")
+    assert found == marked.format(escape(meaning))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of several runs side by side."""
+"""Tables that compare several runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _VERDICTS: Final = {
 
 
 def figures(comparison: Comparison) -> list[Table]:
-    """A table a figure: a row an experiment and run."""
+    """Returns a table for each figure, with a row for each experiment and run."""
     names = _names([one[0].experiment for one in comparison.figures])
     groups: dict[str, list[Compared]] = {}
     for compared in comparison.figures:
@@ -46,7 +46,7 @@ def figures(comparison: Comparison) -> list[Table]:
 
 
 def _names(experiments: Sequence[ExperimentRecord]) -> dict[Key, str]:
-    """Titles; those of cells would only repeat what is the same in all of them: `nat44: CPU cores 2`."""
+    """Returns the titles of the experiments, and for cells of a sweep names such as `nat44: CPU cores 2`."""
     cells: dict[str, list[ExperimentRecord]] = {}
     for experiment in experiments:
         cells.setdefault(experiment.sweep or "", []).append(experiment)
@@ -55,13 +55,13 @@ def _names(experiments: Sequence[ExperimentRecord]) -> dict[Key, str]:
         fields = shared_fields(own)
         differing = [field for field in fields if len({experiment.cell[field] for experiment in own}) > 1] or fields
         for experiment in own:
-            place = wording.cell(differing, experiment.cell)
-            names[key(experiment)] = f"{sweep}: {place}" if sweep else experiment.title
+            coordinates = wording.cell(differing, experiment.cell)
+            names[key(experiment)] = f"{sweep}: {coordinates}" if sweep else experiment.title
     return names
 
 
 def settings(comparison: Comparison, runs: int) -> Table:
-    """What is set otherwise in the runs."""
+    """Returns a table of the settings that differ between the runs."""
     columns = (Column("Experiment"), Column("Setting"), *(Column(f"Run {number + 1}") for number in range(runs)))
     rows = tuple(
         (title, field, *(wording.ABSENT if value is None else value for value in values))
@@ -76,7 +76,7 @@ def unmatched_table(comparison: Comparison) -> Table:
 
 
 def unmatched(comparison: Comparison) -> Iterator[str]:
-    """A line for every experiment that is not in all runs."""
+    """Yields a line for every experiment that is not in all runs."""
     for experiment, runs in comparison.unmatched:
         cell = ", ".join(f"{name} {value}" for name, value in experiment.cell.items())
         where = "run " + ", ".join(str(run + 1) for run in runs)

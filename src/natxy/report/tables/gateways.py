@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gateways side by side, a line each."""
+"""The table of gateways side by side, with a row for each gateway and kind of traffic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from natxy.results.statistics import Summary
 TITLE: Final = "Gateways side by side"
 OTHER_KERNELS: Final = "Rates on different kernels cannot be compared; of a percentage both parts were measured on one."
 _BASELINE: Final = "Of the baseline"
-# Besides a procedure's headline.
+# The figures that a procedure shows besides its headline.
 _MORE_FIGURES: Final = {"latency": ("wcl",)}
 _NARROW: Final = {
     "throughput": ("fps",), "latency": ("TL ms", "WCL ms"), "connection-rate": ("cps",),
@@ -26,7 +26,7 @@ _NARROW: Final = {
 
 
 def gateways_table(run: RunRecord, *, narrow: bool = False) -> Table | None:
-    """Medians; `narrow` enough for a terminal. None where gateways cannot be compared."""
+    """Returns a table of medians, with `narrow` one that fits into a terminal; None if no gateways can be compared."""
     compared = side_by_side(run)
     if compared is None:
         return None
@@ -103,7 +103,7 @@ def _milliseconds(value_ns: float) -> str:
 
 
 def _share(experiment: ExperimentRecord, run: RunRecord) -> str:
-    """A baseline itself is the whole."""
+    """Returns the share of the baseline; a baseline itself is 100 %."""
     if any(other.planned.baseline == experiment.name for other in run.experiments) and experiment.statistics:
         return wording.percent(100)
     return headlines.baseline_ratio(experiment) or wording.ABSENT

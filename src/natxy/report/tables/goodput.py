@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP goodput in the form that people publish it in: a row a gateway, a column a kind of traffic."""
+"""Tables of TCP goodput as it is usually published: a row for each gateway, a column for each kind of traffic."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from natxy.results.gateways import GatewayName, gateway_key, gateway_names, traf
 from natxy.results.records import ExperimentRecord, RunRecord
 
 _Cell = Callable[[ExperimentRecord], str | None]
-# A name, and one experiment of each column.
+# The name of a row, and the experiments by column.
 _Row = tuple[str, Mapping[str, ExperimentRecord]]
 
 
 def goodput_tables(run: RunRecord) -> list[Table]:
-    """Of each combination of directions, flows and tests, and none of a single experiment."""
+    """Returns tables for each combination of directions, flows and tests that several experiments have."""
     names = gateway_names(run)
     alike: dict[str, list[ExperimentRecord]] = {}
     for experiment in run.experiments:
@@ -46,7 +46,7 @@ def _asked(experiment: ExperimentRecord) -> str:
 
 
 def _rows(experiments: Sequence[ExperimentRecord], names: Mapping[str, GatewayName]) -> list[_Row]:
-    """What was asked of a gateway more than once has further rows, called by the experiment's title."""
+    """Returns a row for each gateway; repeated experiments on one have further rows with their titles."""
     several = len({name.kernel for name in names.values() if name.kernel}) > 1
     found: dict[tuple[str, int], tuple[str, dict[str, ExperimentRecord]]] = {}
     for experiment in experiments:
@@ -74,7 +74,7 @@ def _goodput(experiment: ExperimentRecord) -> str | None:
 
 
 def _range(experiment: ExperimentRecord) -> str | None:
-    """Of all tests, their directions added, in Mbit/s; None where there was one."""
+    """Returns the lowest and the highest test in Mbit/s, both directions added; None if there was only one."""
     totals_bps: dict[tuple[int, int], float] = {}
     for repetition in experiment.repetitions:
         for transfer in repetition.transfers if repetition.measured else ():

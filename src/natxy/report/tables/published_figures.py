@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others published on the same question, as tables to stand beside the run's own; never among them."""
+"""Tables of figures that others published, which a plan names for comparison with its own results."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from natxy.report.tables.table import Column, Table
 from natxy.report.words import wording
 from natxy.results.records import RunRecord
 
-# As the measured cells beside them, and a terminal has room for them.
+# Wider tables are transposed, so that a terminal has room for them.
 _MOST_COLUMNS: Final = 8
 _LARGE: Final = 10_000
 
 
 @dataclass(frozen=True)
 class PublishedFigures:
-    """`source`: who published them, where, and what they were measured on."""
+    """Holds a table, and as `source` who published it, where, and on which hardware it was measured."""
 
     table: Table
     source: str
 
 
 def published_figures(run: RunRecord, *, narrow: bool = False) -> list[PublishedFigures]:
-    """Those that the run's plan names; `narrow` enough for a terminal."""
+    """Returns the tables that the run's plan names, with `narrow` for a terminal."""
     # A run of another version may name a table that is no longer there.
     names = [name for name in run.plan.get("published", []) if name in published_names()]
     return [_figures(published_table(name), _short if narrow else _in_full) for name in names]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from natxy.report.tables import results as results_tables
+from natxy.report.tables import trials
 from natxy.report.tables.table import Table
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
@@ -110,7 +111,7 @@ def test_percentiles_stand_where_they_are_more_than_extremes(tmp_path: Path, rep
 
 
 def test_invalid_trials_are_listed_with_their_reason(run: RunRecord) -> None:
-    rows = results_tables.undecided_trials(run).rows
+    rows = trials.undecided_trials(run).rows
     assert [row[0] for row in rows] == ["forward"] * 3 + ["limited"] * 3
     assert rows[0][1:] == (
         "1", "4", "1", "traffic", "250,000", "late", "the last frame left 1.3 ms late, 1 ms is allowed",
@@ -119,7 +120,7 @@ def test_invalid_trials_are_listed_with_their_reason(run: RunRecord) -> None:
 
 def test_every_trial_is_listed_and_a_retry_is_marked(run: RunRecord) -> None:
     forward = run.experiments[0]
-    rows = results_tables.trials(forward).rows
+    rows = trials.trials(forward).rows
     assert len(rows) == sum(len(repetition.trials) for repetition in forward.repetitions)
     assert [row[1] for row in rows[:5]] == ["1", "2", "3", "4", "4, attempt 2"]
 
@@ -151,5 +152,5 @@ def test_a_ratio_within_the_spread_is_marked_wherever_it_stands(tmp_path: Path) 
     for found, title in ((table, "Median relative to the baseline"), (overview, "Near")):
         (row,) = (row for row in found.rows if row[0] == title)
         assert any(cell.endswith(" %*") for cell in row)
-        assert "* The two medians are no further apart than the wider of their spreads" in found.note
+        assert "* The medians differ by no more than the wider of the two spreads" in found.note
     assert not column(table, "Far")["Median relative to the baseline"].endswith("*")

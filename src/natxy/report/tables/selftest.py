@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A self-test at a glance: how fast the tester can be trusted, with which frames."""
+"""Tables of a self-test: up to which rates the tester can be trusted, by the kind of frames."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ _FAMILIES: Final = {Family.IPV4: "IPv4", Family.IPV6: "IPv6"}
 
 
 def ceilings(found: SelfTest) -> Table:
-    """A line for each kind of traffic, a column for one way and for both ways, and what gateways may be measured up
-    to."""
+    """Returns the tester's ceilings by kind of traffic, and the rates up to which gateways may be measured."""
     kinds = dict.fromkeys((each.frame_size, each.variant, each.family) for each in found.ceilings)
     rows = []
     for size, variant, family in sorted(kinds, key=lambda kind: (kind[2], kind[0], list(Variant).index(kind[1]))):
@@ -50,7 +49,7 @@ def ceilings(found: SelfTest) -> Table:
 
 
 def pacing(found: SelfTest) -> Table:
-    """When frames left after they were due."""
+    """Returns how late frames were sent, by rate."""
     rows = tuple(
         (format_rate(each.rate_fps, "fps"), *map(_ns, (each.median_ns, each.p99_ns, each.p999_ns, each.max_ns)))
         for each in found.pacing

@@ -1,30 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of swept experiments: as in the source papers one column a cell, coordinates first, then what the cells
-are made of, then what each of the experiments swept over them found."""
+"""The tables of swept experiments.
+
+As in the source papers they have a column for each cell: first its coordinates, then the conditions that differ between
+cells, then the results of each sweep over these coordinates.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from natxy.report.tables.statistics_rows import (
+from natxy.report.tables.statistics import (
     MEDIAN,
+    NARROW_SPREAD,
     Row,
     aggregate_rows,
     further_rows,
+    narrow_spread,
     percentiles_note,
     statistics_rows,
 )
 from natxy.report.tables.table import Column, Table
-from natxy.report.words import headlines, narrow, states, wording
+from natxy.report.words import headlines, states, wording
 from natxy.report.words.conditions import conditions
 from natxy.results.records import ExperimentRecord, RunRecord, State
 from natxy.results.sweeps import Computed, Sweep, SweepGroup, computed, sweep_groups
 
-# Of these few, minimum and maximum are shown too, as for the times of a tear-down.
+# Procedures with so few further figures, such as the times of a tear-down, also show minima and maxima.
 _FEW_FIGURES: Final = 3
 _ALWAYS: Final = ("Sessions (connections)", "Source ports", "Destination ports")
-# What a swept field already says.
+# The conditions that a swept field states already.
 _CONDITIONS: Final = {
     "gateway": "Gateway", "family": "IP version", "frame_size": "Frame size, FCS counted",
     "directions": "Directions", "connections": "Sessions (connections)", "ports.source": "Source ports",
@@ -46,20 +51,20 @@ _TABLE_SIZES: Final[tuple[tuple[str, Callable[[Computed, str], str]], ...]] = (
 
 
 def sweep_tables(run: RunRecord) -> list[Table]:
-    """Of each group of sweeps its cells, and what is the same in all of them."""
+    """Returns for each group of sweeps a table of its cells and one of what all cells have in common."""
     columns = computed(run)
     return [table for group in sweep_groups(run) for table in tables(group, columns)]
 
 
 def group_title(group: SweepGroup) -> str:
-    """Of one sweep also what its headline is."""
+    """Returns the titles of the sweeps, for a single one with its headline."""
     if len(group.sweeps) == 1:
         return f"{group.sweeps[0].title}: {headlines.kind(group.sweeps[0].cells[0])}"
     return "; ".join(sweep.title for sweep in group.sweeps)
 
 
 def tables(group: SweepGroup, columns: Mapping[int, Computed]) -> tuple[Table, Table]:
-    """Of its cells, and of what is the same in all of them; `columns` as computed for the run."""
+    """Returns a table of the cells and one of what they have in common; `columns` has the run's computed values."""
     varying, same = _conditions(group)
     rows = [*_coordinates(group), *varying, *_table_sizes(group, columns)]
     for sweep in group.sweeps:
@@ -72,30 +77,30 @@ def tables(group: SweepGroup, columns: Mapping[int, Computed]) -> tuple[Table, T
     cells = [cell for sweep in group.sweeps for cell in sweep.cells]
     note = _ratios_note(cells, columns)
     table = Table(title, head, tuple(others), medians, percentiles_note(cells)).with_note(note)
-    common = Table(f"{title}: the same in all of them", (Column(""), Column("Value", numeric=True)), tuple(same))
+    common = Table(f"{title}: common to all of them", (Column(""), Column("Value", numeric=True)), tuple(same))
     return table.transposed() if group.sweeps[0].has_cells_in_rows else table, common
 
 
 def _coordinates(group: SweepGroup) -> Iterator[Row]:
     for index, field in enumerate(group.fields):
-        yield (wording.field(field), *(wording.coordinate(place[index]) for place in group.coordinates))
+        yield (wording.field(field), *(wording.coordinate(of_cell[index]) for of_cell in group.coordinates))
 
 
 def _conditions(group: SweepGroup) -> tuple[list[Row], list[tuple[str, str]]]:
-    """What varies from cell to cell besides the coordinates, or is always told; what is the same in all."""
-    told = {words for field in group.fields for words in (_CONDITIONS.get(field), wording.field(field))}
+    """Returns conditions that vary between cells, or are always listed, and those that all cells have in common."""
+    known = {words for field in group.fields for words in (_CONDITIONS.get(field), wording.field(field))}
     stated = {sweep.title: _stated(sweep) for sweep in group.sweeps}
     varying: list[Row] = []
     same: list[tuple[str, str]] = []
     for label in dict.fromkeys(label for rows in stated.values() for label in rows):
-        if label in told:
+        if label in known:
             continue
-        said: dict[tuple[str, ...], list[str]] = {}
+        titles_by_cells: dict[tuple[str, ...], list[str]] = {}
         for title, rows in stated.items():
             if label in rows:
-                said.setdefault(rows[label], []).append(title)
-        for cells, titles in said.items():
-            words = label if len(said) == 1 else f"{', '.join(titles)}: {label}"
+                titles_by_cells.setdefault(rows[label], []).append(title)
+        for cells, titles in titles_by_cells.items():
+            words = label if len(titles_by_cells) == 1 else f"{', '.join(titles)}: {label}"
             always = label in _ALWAYS and any(_ALWAYS[0] in stated[title] for title in titles)
             if len(set(cells)) > 1 or always:
                 varying.append((words, *cells))
@@ -105,14 +110,15 @@ def _conditions(group: SweepGroup) -> tuple[list[Row], list[tuple[str, str]]]:
 
 
 def _stated(sweep: Sweep) -> dict[str, tuple[str, ...]]:
-    told = [conditions(cell) for cell in sweep.cells]
-    labels = dict.fromkeys(label for stated in told for label in stated)
-    cells = {label: tuple(stated.get(label, wording.ABSENT) for stated in told) for label in labels}
+    """Returns the conditions of every cell by label, without those that apply to none."""
+    stated = [conditions(cell) for cell in sweep.cells]
+    labels = dict.fromkeys(label for each in stated for label in each)
+    cells = {label: tuple(each.get(label, wording.ABSENT) for each in stated) for label in labels}
     return {label: words for label, words in cells.items() if set(words) != {wording.ABSENT}}
 
 
 def _table_sizes(group: SweepGroup, columns: Mapping[int, Computed]) -> Iterator[Row]:
-    """Of the first sweep that makes connections."""
+    """Yields the table sizes of the first sweep that establishes connections."""
     for sweep in group.sweeps:
         own = [columns[cell.id] for cell in sweep.cells]
         if any(each.connections_per_table_entry for each in own):
@@ -131,7 +137,7 @@ def _found(sweep: Sweep, columns: Mapping[int, Computed]) -> Iterator[Row]:
 
 
 def _shown(rows: Sequence[tuple[str, Callable[[Computed, str], str]]], own: Sequence[Computed]) -> Iterator[Row]:
-    """Without those that apply to no cell."""
+    """Yields the computed rows that apply to any cell."""
     for label, show in rows:
         cells = [show(each, " ") for each in own]
         if set(cells) != {wording.ABSENT}:
@@ -139,7 +145,7 @@ def _shown(rows: Sequence[tuple[str, Callable[[Computed, str], str]]], own: Sequ
 
 
 def overview(run: RunRecord) -> list[Table]:
-    """A line a cell, narrow enough for a terminal."""
+    """Returns tables that fit into a terminal, with a row for each cell."""
     columns = computed(run)
     return [_overview(sweep, columns) for group in sweep_groups(run) for sweep in group.sweeps]
 
@@ -152,15 +158,15 @@ def _overview(sweep: Sweep, columns: Mapping[int, Computed]) -> Table:
     ]
     head = (
         *(Column(wording.field(field), numeric=True) for field in sweep.fields),
-        *(Column(title, numeric=True) for title in (*narrow.SPREAD, *(title for title, _ in shown))),
+        *(Column(title, numeric=True) for title in (*NARROW_SPREAD, *(title for title, _ in shown))),
     )
     rows = tuple(
         (
-            *(wording.coordinate(coordinate) for coordinate in place),
-            *narrow.spread(cell),
+            *(wording.coordinate(coordinate) for coordinate in coordinates),
+            *narrow_spread(cell),
             *(cells[index] for _, cells in shown),
         )
-        for index, (cell, place) in enumerate(zip(sweep.cells, sweep.coordinates, strict=True))
+        for index, (cell, coordinates) in enumerate(zip(sweep.cells, sweep.coordinates, strict=True))
     )
     title = f"{sweep.title}: {headlines.kind(sweep.cells[0])}"
     return Table(title, head, rows, note=_ratios_note(sweep.cells, columns))

@@ -72,7 +72,7 @@ def test_a_comparison_of_cells_within_their_spread_is_marked_as_one_to_a_baselin
         at = [column.title for column in overview.columns].index(narrow)
         for marked, found in ((rows(wide)[row], wide), ([line[at] for line in overview.rows], overview)):
             assert [cell.endswith("%*") for cell in marked] == [False, True, False]
-            assert "* The two medians are no further apart than the wider of their spreads" in found.note
+            assert "* The medians differ by no more than the wider of the two spreads" in found.note
 
 
 def test_connections_stand_with_ports_tables_and_their_ratio(run: RunRecord) -> None:
@@ -104,7 +104,7 @@ def test_two_swept_fields_are_two_rows_of_coordinates(run: RunRecord) -> None:
 
 
 def test_what_is_the_same_everywhere_is_said_once(run: RunRecord) -> None:
-    same = rows(table(run, "Validated rate: Maximum connection establishment rate, connections/s: the same"))
+    same = rows(table(run, "Validated rate: Maximum connection establishment rate, connections/s: common"))
     assert same["Gateway"] == ("nftables",)
     assert "Validation rate" not in same
     for each in sweep_tables.sweep_tables(run):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One model of a table, whatever it is printed as."""
+"""The model of a table, and its rendering for terminals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich import table as rich_table
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-# Of a text that is no number; longer words break.
+# Longer words of a text that is not a number may break.
 _LONGEST_WORD: Final = 24
 # The space that `_drawn` leaves beside a column, and the frame's.
 _BETWEEN: Final = 2
@@ -26,8 +26,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Every row has a cell for every column; cells are plain text, never markup. `emphasis`: the first cells of the
-    rows that matter most. `note`: a sentence to stand below."""
+    """Holds rows with a cell for each column; cells are plain text, never markup.
+
+    `emphasis` has the first cells of the rows that matter most. `note` is a sentence below the table.
+    """
 
     title: str
     columns: tuple[Column, ...]
@@ -41,11 +43,11 @@ class Table:
                 raise ValueError(f"table {self.title!r} has {len(self.columns)} columns, a row has {len(row)} cells")
 
     def with_note(self, sentence: str) -> Table:
-        """Below what stands there already; nothing new without a sentence."""
+        """Returns the table with a further sentence below it, if the sentence is not empty."""
         return replace(self, note=" ".join(filter(None, (self.note, sentence))))
 
     def transposed(self) -> Table:
-        """Columns as rows; the first column's cells become titles."""
+        """Returns the table with its columns as rows; the cells of the first column become titles."""
         head = (Column(self.columns[0].title, numeric=True), *(Column(row[0], numeric=True) for row in self.rows))
         columns = zip(*(row[1:] for row in self.rows), strict=True)
         rows = tuple((column.title, *cells) for column, cells in zip(self.columns[1:], columns, strict=True))
@@ -53,12 +55,12 @@ class Table:
 
 
 def to_rich(table: Table) -> RenderableType:
-    """As wide as the console has room for; a wider table goes on below, its first column again beside the rest."""
+    """Returns the table for a console; a table that is too wide continues below, with its first column repeated."""
     return _Fitted(table)
 
 
 def fitting(table: Table, width: int) -> Iterator[tuple[Table, list[int]]]:
-    """The table's parts that `width` characters hold without breaking a number, each with its columns' widths."""
+    """Yields parts of the table that fit into `width` characters with whole numbers, and their column widths."""
     least = [_least(table, index) for index in range(len(table.columns))]
     part = [0]
     for index in range(1, len(least)):
@@ -74,15 +76,15 @@ def _part(table: Table, chosen: list[int], least: list[int], width: int) -> tupl
     rows = tuple(tuple(row[i] for i in chosen) for row in table.rows)
     widths = [least[i] for i in chosen]
     spare = width - _drawn_width(widths)
-    for place, index in enumerate(chosen):
-        more = max(0, min(_natural(table, index) - widths[place], spare))
-        widths[place] += more
+    for position, index in enumerate(chosen):
+        more = max(0, min(_natural(table, index) - widths[position], spare))
+        widths[position] += more
         spare -= more
     return replace(table, columns=columns, rows=rows), widths
 
 
 def _least(table: Table, index: int) -> int:
-    """Words stay whole, and so do a number and its unit."""
+    """Returns the least width of a column, in which words, and numbers with their units, stay whole."""
     column = table.columns[index]
     cells = [row[index] for row in table.rows]
     words = [word for text in (column.title, *(() if column.numeric else cells)) for word in text.split()]
@@ -106,7 +108,7 @@ class _Fitted:
         self._table = table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        # Above what may be narrower than its words.
+        # The table itself may be narrower than its title.
         yield Text(self._table.title, style="bold")
         for part, widths in fitting(self._table, options.max_width):
             yield _drawn(part, widths)

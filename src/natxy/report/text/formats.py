@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as text for papers and spreadsheets."""
+"""Renders tables as Markdown, LaTeX and CSV, for papers and spreadsheets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from natxy.report.tables.table import Table
 
-# What pdfLaTeX has no glyph for under its own name, and what it would take for a command.
+# Characters that pdfLaTeX has no glyph for, or reads as commands.
 _LATEX: Final = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -31,12 +31,12 @@ class TableFormat(StrEnum):
 
 
 def render(tables: Iterable[Table], form: TableFormat) -> str:
-    """One after the other, an empty line between two."""
+    """Renders the tables one after the other, separated by empty lines."""
     return "\n".join(_RENDERERS[form](table) for table in tables)
 
 
 def _markdown(table: Table) -> str:
-    """GitHub's dialect."""
+    """Renders a table in GitHub's dialect."""
     rule = ["--:" if column.numeric else ":--" for column in table.columns]
     head = [_markdown_text(column.title) for column in table.columns]
     lines = [head, rule, *(_markdown_row(table, row) for row in table.rows)]
@@ -55,7 +55,7 @@ def _markdown_text(text: str) -> str:
 
 
 def _latex(table: Table) -> str:
-    """A floating table; the document needs `\\usepackage{booktabs}`."""
+    """Renders a floating table; the document needs `\\usepackage{booktabs}`."""
     layout = "".join("r" if column.numeric else "l" for column in table.columns)
     head = " & ".join(_latex_text(column.title) for column in table.columns)
     lines = [
@@ -88,7 +88,7 @@ def _latex_text(text: str) -> str:
 
 
 def _csv(table: Table) -> str:
-    """Under its title; units stand in titles and labels, thousands separators nowhere."""
+    """Renders a table below its title, without thousands separators; titles and labels have the units."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([table.title])

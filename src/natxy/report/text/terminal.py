@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run as a page of terminal text."""
+"""Renders a run as text for a terminal."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rich.text import Text
 from natxy.engine.messages.results import Verdict
 from natxy.report.tables import results as results_tables
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
-from natxy.report.tables.latency import latency_tables
+from natxy.report.tables.per_procedure import latency_tables
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.table import to_rich
 from natxy.report.words import states
-from natxy.report.words.ceilings import self_test_sentence, tester_limits
+from natxy.report.words.tester import busy, self_test_sentence, tester_limits
 from natxy.results.gateways import several_kernels
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
@@ -41,8 +41,8 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
         parts.append(Text("Near the tester's own limit:", style="bold yellow"))
         parts.extend(map(_bullet, limits))
     parts.append(Text(f"Run {states.run_state(run)}. {count(run)}"))
-    if busy := states.busy(run):
-        parts.append(Text(busy, style="yellow"))
+    if warning := busy(run):
+        parts.append(Text(warning, style="yellow"))
     if sentence := self_test_sentence(run):
         parts.append(Text(sentence))
     if run.deviations and not list_deviations:
@@ -54,6 +54,7 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
 
 
 def count(run: RunRecord) -> str:
+    """Returns a sentence with the number of trials and tests, and the seed."""
     trials = [placed.trial for placed in run.all_trials]
     invalid = sum(trial.verdict is Verdict.INVALID for trial in trials)
     unprepared = sum(trial.failed_to_prepare for trial in trials)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The headline of an experiment, and what it counts: every rate says what it is a rate of."""
+"""Writes the headline of an experiment, and states what it counts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from natxy.results.records import ExperimentRecord
 
 
 def kind(experiment: ExperimentRecord) -> str:
-    """What its headline is, with the unit: the title of its table."""
+    """Returns the title of the headline with its unit, for the title of a table."""
     headline = experiment.declaration.headline()
     return f"{headline.title}{non_rfc(experiment)}, {wording.unit(headline.unit)}"
 
 
 def non_rfc(experiment: ExperimentRecord) -> str:
-    """Empty where no loss was tolerated."""
+    """Returns the mark of results with tolerated loss, which are not those of the RFCs; otherwise empty."""
     tolerance = experiment.planned.loss_tolerance
     return tolerance.label if tolerance else ""
 
 
 def per_direction(experiment: ExperimentRecord) -> bool:
-    """The headline counts one direction of traffic that may have two."""
+    """Returns True when the headline counts one direction of traffic that may have two."""
     return experiment.unit == Unit.FPS
 
 
@@ -33,14 +33,14 @@ def directions(experiment: ExperimentRecord) -> int:
 
 
 def theoretical_maximum_fps(experiment: ExperimentRecord) -> float | None:
-    """Of one direction; None where the plan gives no line rate, or the experiment's rates aren't frames'."""
+    """Returns the rate of one direction; None without a line rate, and when rates are not of frames."""
     if experiment.declaration.step_unit != Unit.FPS:
         return None
     return experiment.planned.maximum_fps
 
 
 def share_of_maximum(experiment: ExperimentRecord) -> str:
-    """The headline's median; absent where it is no rate, or no maximum is known."""
+    """Returns the median as a share of the theoretical maximum; absent when no maximum is known."""
     maximum_fps = theoretical_maximum_fps(experiment)
     if maximum_fps is None or experiment.statistics is None or experiment.unit != Unit.FPS:
         return wording.ABSENT
@@ -54,7 +54,7 @@ def headline(experiment: ExperimentRecord) -> str:
 
 
 def rate_kind(experiment: ExperimentRecord) -> str:
-    """What the headline counts; for a bidirectional throughput, the sum of both directions too."""
+    """States what the headline counts; for a bidirectional throughput also the sum of both directions."""
     return _counted(experiment) + non_rfc(experiment)
 
 
@@ -72,10 +72,10 @@ def _counted(experiment: ExperimentRecord) -> str:
 
 
 def baseline_ratio(experiment: ExperimentRecord, gap: str = " ") -> str:
-    """Empty without a baseline."""
+    """Returns the share of the baseline; empty without one."""
     return "" if experiment.baseline is None else wording.ratio(experiment.baseline_ratio, gap)
 
 
 def ratios_note(experiments: Iterable[ExperimentRecord]) -> str:
-    """What marks of their ratios to baselines mean; empty where none has one."""
+    """Explains the marks of ratios to baselines; empty if there are none."""
     return wording.ratios_note(experiment.baseline_ratio for experiment in experiments)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a run, its experiments and their repetitions ended, in words."""
+"""Describes how a run, its experiments and their repetitions ended."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _RUN_STATE_WORDS: Final = {
 
 
 def run_state(run: RunRecord) -> str:
-    """`complete, 2 without result`."""
+    """Returns a state such as `complete, 2 without result`."""
     without = sum(experiment.statistics is None for experiment in run.experiments)
     more = f", {without} without result" if run.state is RunState.DONE and without else ""
     return _RUN_STATE_WORDS[run.state] + more
 
 
 def state(experiment: ExperimentRecord) -> str:
-    """`no result`, or of some repetitions only: `2 of 10 repetitions without result`."""
+    """Returns a state such as `no result`, or `2 of 10 repetitions without result`."""
     if experiment.state is State.NO_RESULT and experiment.statistics:
         without = sum(repetition.state is State.NO_RESULT for repetition in experiment.repetitions)
         return f"{without} of {len(experiment.repetitions)} repetitions without result"
@@ -48,17 +48,18 @@ def state_and_reason(experiment: ExperimentRecord) -> str:
 
 
 def repetitions(experiment: ExperimentRecord) -> str:
+    """Returns the number of repetitions with a result, such as `3`, or `2/3` if there are fewer than planned."""
     asked, done = experiment.planned.repeat, len(experiment.values)
     return str(done) if done == asked else f"{done}/{asked}"
 
 
 def incomplete(run: RunRecord) -> list[tuple[ExperimentRecord, str]]:
-    """Every experiment that did not end as planned, with the reason: never silently dropped."""
-    told = []
+    """Returns every experiment and repetition that did not end as planned, with the reason."""
+    found = []
     for experiment in run.experiments:
         if experiment.state != State.DONE:
-            told.append((experiment, state_and_reason(experiment)))
-        told.extend(
+            found.append((experiment, state_and_reason(experiment)))
+        found.extend(
             (
                 experiment,
                 _sentence(f"repetition {repetition.number}: {STATE_WORDS[repetition.state]}", repetition.reason),
@@ -68,21 +69,16 @@ def incomplete(run: RunRecord) -> list[tuple[ExperimentRecord, str]]:
             and (repetition.state != State.DONE or repetition.reason)
             and repetition.reason != experiment.reason
         )
-    return told
+    return found
 
 
 def remarks(run: RunRecord) -> list[str]:
-    """On results that are as planned: `forward, reverse: at least this: the search's highest rate passed`."""
-    said: dict[str, list[str]] = {}
+    """Returns remarks on results that are as planned, each with the names of its experiments."""
+    names_by_remark: dict[str, list[str]] = {}
     for experiment in run.experiments:
         if experiment.state is State.DONE and experiment.reason:
-            said.setdefault(experiment.reason, []).append(experiment.name)
-    return [f"{', '.join(names)}: {remark}" for remark, names in said.items()]
-
-
-def busy(run: RunRecord) -> str:
-    """Empty of a quiet machine, and where nothing real was sent."""
-    return run.load.remark() if run.tester else ""
+            names_by_remark.setdefault(experiment.reason, []).append(experiment.name)
+    return [f"{', '.join(names)}: {remark}" for remark, names in names_by_remark.items()]
 
 
 def _sentence(state: str, reason: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers, units and fields of a plan in the words of the RFCs."""
+"""Writes numbers, units and the fields of a plan in the words of the RFCs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from natxy.results.statistics import Ratio, Summary
 
 ABSENT: Final = "–"
 _WITHIN_SPREAD: Final = "*"
-_WITHIN_SPREAD_NOTE: Final = "* The two medians are no further apart than the wider of their spreads: it may be chance."
+_WITHIN_SPREAD_NOTE: Final = (
+    "* The medians differ by no more than the wider of the two spreads: the difference may be chance."
+)
 
 _UNITS: Final = {
     Unit.FPS: "frames/s per direction",
@@ -35,7 +37,7 @@ _FIELDS: Final = {
 
 
 def unit(measured: str) -> str:
-    """The words for a `Unit`."""
+    """Returns the words for a `Unit`."""
     return _UNITS[Unit(measured)]
 
 
@@ -44,9 +46,9 @@ def number(value: float | None) -> str:
 
 
 def quantity(value: float, measured: str) -> str:
-    """In full, for tables whose title gives the unit."""
+    """Writes a value in full, for tables whose title has the unit."""
     if measured == Unit.NS:
-        # Milliseconds, as RFC 8219 §7.3 asks, to the nanosecond.
+        # In milliseconds (RFC 8219 §7.3), to the nanosecond.
         return f"{value / 1e6:,.6f}"
     if measured == Unit.BPS:
         return f"{value / 1e6:,.1f}"
@@ -64,7 +66,7 @@ def dispersion(summary: Summary, gap: str = " ") -> str:
 
 
 def short(value: float, measured: str) -> str:
-    """For narrow tables whose title gives the unit: rates in four significant digits, the rest in full."""
+    """Writes a value for a narrow table: rates with four significant digits, others in full."""
     if measured in (Unit.CONNECTIONS, Unit.FRAMES, Unit.SEGMENTS, Unit.NS, Unit.BPS):
         return quantity(value, measured)
     return format_rate(value, "").replace(" ", "")
@@ -80,12 +82,12 @@ def ratio(value: Ratio | None, gap: str = " ") -> str:
 
 
 def ratio_mark(value: Ratio) -> str:
-    """Empty where the medians are further apart than their spreads, or nobody knows."""
+    """Returns the mark of medians that differ by no more than their spread; otherwise empty."""
     return _WITHIN_SPREAD if value.within_spread else ""
 
 
 def ratios_note(ratios: Iterable[Ratio | None]) -> str:
-    """What the mark of some of them means; empty where none has it."""
+    """Explains the mark of ratios within the spread; empty if there is none."""
     return _WITHIN_SPREAD_NOTE if any(each and each.within_spread for each in ratios) else ""
 
 
@@ -99,18 +101,18 @@ def share(value: float | None) -> str:
 
 
 def field(path: str) -> str:
-    """A field of the plan, such as `ports.source`."""
+    """Returns the words for a field of the plan, such as `ports.source`."""
     plain = path.removeprefix("procedure.").removeprefix("gateway.")
     return _FIELDS.get(path) or plain.replace(".", " ").replace("_", " ").capitalize()
 
 
 def cell(fields: Iterable[str], coordinates: Mapping[str, CellValue]) -> str:
-    """Where a sweep's cell is: `CPU cores 2, Frame size 64`."""
+    """Returns the coordinates of a sweep's cell, such as `CPU cores 2, Frame size 64`."""
     return ", ".join(f"{field(path)} {coordinate(coordinates[path])}" for path in fields)
 
 
 def coordinate(value: CellValue) -> str:
-    """Of a sweep's cell; large counts in full."""
+    """Writes a coordinate of a sweep's cell, large counts in full."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the live chart in the place of each still picture that can be seen, and of others once they are unfolded.
+// Replaces each visible still picture by a live chart, and the others when they are unfolded.
 const specs = JSON.parse(document.getElementById("chart-specs").textContent);
 
-async function enliven(place) {
-  const still = [...place.childNodes];
+async function enliven(holder) {
+  const still = [...holder.childNodes];
   const live = document.createElement("div");
-  place.replaceChildren(live);
+  holder.replaceChildren(live);
   try {
-    // `ast`: the page's policy lets no text become code.
+    // `ast`: the page's policy does not allow text to be evaluated.
     const options = { renderer: "svg", ast: true, actions: false, defaultStyle: false, tooltip: { disableDefaultStyle: true } };
-    await vegaEmbed(live, { ...specs[place.dataset.chart], width: "container" }, options);
-    place.classList.add("live");
+    await vegaEmbed(live, { ...specs[holder.dataset.chart], width: "container" }, options);
+    holder.classList.add("live");
   } catch (error) {
-    place.replaceChildren(...still);
+    holder.replaceChildren(...still);
     console.error(error);
   }
 }
 
 async function enlivenAll() {
-  for (const place of document.querySelectorAll(".chart:not(.live)")) {
-    if (!place.closest("details:not([open])")) await enliven(place);
+  for (const holder of document.querySelectorAll(".chart:not(.live)")) {
+    if (!holder.closest("details:not([open])")) await enliven(holder);
   }
 }
 
-// One after the other: the page stays responsive in between.
+// Charts are drawn one after the other, so that the page stays responsive.
 let done = enlivenAll();
 document.addEventListener("toggle", () => (done = done.then(enlivenAll)), true);

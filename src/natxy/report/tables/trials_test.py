@@ -6,7 +6,7 @@ from pathlib import Path
 
 from natxy.engine.messages.results import Verdict
 from natxy.report.page.html import write_report
-from natxy.report.tables.foreign_frames import corrupt_frames, foreign_frames
+from natxy.report.tables.trials import corrupt_frames, foreign_frames
 from natxy.results.reader import RunReader
 from natxy.results.records import Purpose, State, TrialKind
 from natxy.results.store import timestamp
@@ -38,5 +38,5 @@ def test_frames_that_arrived_corrupt_are_told_with_whose_they_were(tmp_path: Pat
     assert corrupt_frames(run) == {"Jool NAT64": 2}
     assert ("left", "test frame with a wrong checksum or length", "1") in foreign_frames(run).rows
     text = re.sub(r"<[^>]+>|\s+", " ", write_report(folder).read_text(encoding="utf-8"))
-    assert "arrived with a wrong checksum or length, and count as lost" in text
+    assert "arrived with a wrong checksum or length. They count as lost" in text
     assert "2 of Jool NAT64." in text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report says of the tester's own ceiling, and of results near it."""
+"""States how near results came to the limits of the tester, and whether its machine was busy."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from natxy.results.selftest import SelfTest
 
 
 def self_test_sentence(run: RunRecord) -> str:
-    """Empty where nothing real was measured."""
+    """Compares the results with the tester's own limit; empty when no real tester sent."""
     if run.tester is None:
         return ""
     if run.self_test is None:
         return (
-            f"No self-test was made of this tester ({run.tester}) before the run, so that it is not known how near "
-            "these results are to its own limit: `natxy selftest` makes one."
+            f"No self-test was made of this tester ({run.tester}) before the run, so it is not known how near these "
+            "results are to the tester's own limit: `natxy selftest` makes one."
         )
     shares = [share for each in run.experiments if (share := ceiling_share(each, run.self_test))]
     if not shares:
@@ -33,7 +33,7 @@ def self_test_sentence(run: RunRecord) -> str:
 
 
 def tester_limited(run: RunRecord, experiment: ExperimentRecord) -> str:
-    """Empty unless the result is so near the tester's own ceiling that it may be the tester's."""
+    """Marks a result that is so near the tester's own ceiling that it may be the tester's limit; otherwise empty."""
     share = ceiling_share(experiment, run.self_test)
     if share is None or not share.doubtful:
         return ""
@@ -44,9 +44,14 @@ def tester_limited(run: RunRecord, experiment: ExperimentRecord) -> str:
 
 
 def tester_limits(run: RunRecord) -> list[str]:
-    """A line for each such result."""
+    """Returns a line for each result that may be the tester's limit."""
     return [f"{each.name}: {text}" for each in run.experiments if (text := tester_limited(run, each))]
 
 
-def _made(found: SelfTest) -> str:
-    return f"self-test of {found.measured_at[:10]}"
+def busy(run: RunRecord) -> str:
+    """Warns that the machine was busy during the run; empty if it was not, and when no real tester sent."""
+    return run.load.remark() if run.tester else ""
+
+
+def _made(self_test: SelfTest) -> str:
+    return f"self-test of {self_test.measured_at[:10]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from natxy.report.page.cards import cards
-from natxy.report.tables.latency import latency_tables
+from natxy.report.tables.per_procedure import latency_tables
 from natxy.results.reader import RunReader
 from tests.support.sample_runs import SampleRun, Sought, measured_latency
 from tests.support.sample_sweeps import sweeps
