@@ -17,7 +17,7 @@ struct [[gnu::packed]] StateEntry {
   std::uint32_t epoch;
 };
 
-/// Implements the responder's state table (RFC 9693 §4.1). Entry i is connection i, so that the table knows for each
+/// Implements the responder's state table (RFC 9693 §4.2). Entry i is connection i, so that the table knows for each
 /// connection whether it was established.
 ///
 /// The kernel provides the memory page by page as entries are written, so that creating a table of any size costs

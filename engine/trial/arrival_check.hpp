@@ -34,7 +34,7 @@ class ArrivalCheck {
   virtual void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) = 0;
 };
 
-/// Phase 1: records the tuple with which connection `sequence` arrives in the state table (RFC 9693 §4.1).
+/// Phase 1: records the tuple with which connection `sequence` arrives in the state table (RFC 9693 §4.2).
 template <Family F>
 class RecordConnection final : public ArrivalCheck {
  public:

@@ -46,7 +46,7 @@ def report(
 
     The run may have been interrupted, or be in progress.
 
-    With --format, print the tables of RFC 9693 §4.10 for a paper (markdown, latex) or a spreadsheet (csv-tables), or a
+    With --format, print the tables of RFC 9693 §6 for a paper (markdown, latex) or a spreadsheet (csv-tables), or a
     row for each figure for other programs (csv), and write nothing. With --charts, write only the charts, one to a
     file.
     """

@@ -35,7 +35,7 @@ class DutInterfaces:
 
 @dataclass(frozen=True)
 class DutDescription:
-    """Holds what the report prints about a DUT (RFC 9693 §4.9, RFC 2544 §7).
+    """Holds what the report prints about a DUT (RFC 9693 §6, RFC 2544 §7).
 
     `configuration` is the exact text in force.
     """
@@ -156,7 +156,7 @@ class Gateway(ABC, Generic[ConfigT]):
             raise DutError(f"{self.name} keeps connections, but its driver cannot clear them: it needs a `clear`")
 
     def timed_clear(self) -> float:
-        """Clears the table. Returns the seconds that this took, including the verification (RFC 9693 §4.7)."""
+        """Clears the table. Returns the seconds that this took, including the verification (RFC 9693 §4.8)."""
         started = time.monotonic()
         self.clear()
         return time.monotonic() - started

@@ -29,7 +29,7 @@ class Engine(Protocol):
         ...
 
     def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
-        """Runs phase 1 (RFC 9693 §4.4) with a new state table."""
+        """Runs phase 1 (RFC 9693 §4.2) with a new state table."""
         ...
 
     def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:

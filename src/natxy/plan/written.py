@@ -121,7 +121,7 @@ class ExperimentPlan(PlanModel):
         default=None, description="number of the gateway's cores that process packets; default: all"
     )
     connections: Count | None = Field(
-        default=None, description="number of connections that phase 1 establishes (RFC 9693 §4.4)"
+        default=None, description="number of connections that phase 1 establishes (RFC 9693 §4.2)"
     )
     phase1_rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = Field(
         default=None, description="rate of phase 1 before a procedure over connections; connections per second"

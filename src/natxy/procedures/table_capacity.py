@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection tracking table capacity (RFC 9693 §4.8).
+"""Connection tracking table capacity (RFC 9693 §4.9).
 
 A full table loses frames of phase 1 or replies of the validation, or it stops the gateway from working at all. In the
 last case the gateway is restarted, and the number of connections counts as too many.
@@ -81,7 +81,7 @@ class TableCapacity(Procedure[TableCapacityConfig]):
             return []
         return [
             "The capacity was searched for around the number of connections that answered when too many were "
-            "validated, and confirmed there; RFC 9693 §4.8 bisects."
+            "validated, and confirmed there; RFC 9693 §4.9 bisects."
         ]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection tear-down rate (RFC 9693 §4.7): N connections, divided by the time that deleting all of them takes.
+"""Connection tear-down rate (RFC 9693 §4.8): N connections, divided by the time that deleting all of them takes.
 
 The time that the command takes on an empty table of the same size is subtracted.
 """

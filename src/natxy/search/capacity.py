@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches the most connections that a gateway keeps (RFC 9693 §4.8): by doubling, then by bisection.
+"""Searches the most connections that a gateway keeps (RFC 9693 §4.9): by doubling, then by bisection.
 
 Each number of connections has a highest validated rate. It is measured only if it reaches a given share of the last
 safe rate; below that share, the connections are too many.

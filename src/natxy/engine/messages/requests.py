@@ -85,7 +85,7 @@ class StreamKind(StrEnum):
     """The source of a stream's four-tuples.
 
     `flows`: the stream's `flows`. `connections`: the established connections, for phase 2 of the initiator. `replies`:
-    the swapped four-tuples of the state table, for phase 2 of the responder (RFC 9693 §4.1).
+    the swapped four-tuples of the state table, for phase 2 of the responder (RFC 9693 §4.7).
     """
 
     FLOWS = "flows"
@@ -163,7 +163,7 @@ class TrialRequest(Message):
 
 
 class EstablishRequest(Message):
-    """Phase 1 (RFC 9693 §4.4): frame i opens connection i, which the responder enters into its state table.
+    """Phase 1 (RFC 9693 §4.2): frame i opens connection i, which the responder enters into its state table.
 
     The stream's `frames` is the number of connections, its `selection` is `enumerate`, and its flow space must have at
     least as many flows.

@@ -60,7 +60,7 @@ class PortRange(PlanModel):
 
 class Orders(PlanModel):
     """The order of each field's values in phase 1 and in traffic without connections, and the order in which phase 2
-    reads the state table (RFC 9693 §4.4)."""
+    reads the state table (RFC 9693 §4.10)."""
 
     source_address: Order = Order.PSEUDORANDOM
     destination_address: Order = Order.PSEUDORANDOM

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection tracking table capacity (RFC 9693 §4.8)."""
+"""Connection tracking table capacity (RFC 9693 §4.9)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TableCapacityConfig(ProcedureDeclaration):
     )
 
     list_position: ClassVar = 530
-    summary: ClassVar = "how many connections the table holds (RFC 9693 §4.8)"
+    summary: ClassVar = "how many connections the table holds (RFC 9693 §4.9)"
     figures: ClassVar = (
         Figure("capacity", "Connection tracking table capacity, C", Unit.CONNECTIONS),
         Figure("c0", "Initial connections, C0", Unit.CONNECTIONS),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection tear-down rate (RFC 9693 §4.7)."""
+"""Connection tear-down rate (RFC 9693 §4.8)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class TearDownRateConfig(ProcedureDeclaration):
     name: Literal["tear-down-rate"] = "tear-down-rate"
 
     list_position: ClassVar = 520
-    summary: ClassVar = "how fast a full connection tracking table is emptied (RFC 9693 §4.7)"
+    summary: ClassVar = "how fast a full connection tracking table is emptied (RFC 9693 §4.8)"
     figures: ClassVar = (
         Figure("rate", "Connection tear-down rate", Unit.CPS),
         Figure("full", "Time to empty the full table", Unit.SECONDS),

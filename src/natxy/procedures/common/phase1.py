@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phase 1 (RFC 9693 §4.1): establishes the connections that other procedures then measure over."""
+"""Phase 1 (RFC 9693 §4.2): establishes the connections that other procedures then measure over."""
 
 from __future__ import annotations
 

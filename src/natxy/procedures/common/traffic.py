@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of traffic for the procedures of RFC 2544 and RFC 8219, stateless or as phase 2 of RFC 9693 §4.1.
+"""Trials of traffic for the procedures of RFC 2544 and RFC 8219, stateless or as phase 2 of RFC 9693 §4.7.
 
 If the experiment has connections, the DUT's table is emptied and all are established again before every trial.
 """

@@ -40,7 +40,7 @@ def rfc_form(run: RunRecord) -> list[Table]:
 def plain_form(run: RunRecord) -> list[Table]:
     """Returns all tables of results except those of sweeps.
 
-    They have a column for each experiment and rows as in RFC 9693 §4.10; capacities are as in the source papers.
+    They have a column for each experiment and rows as in RFC 9693 §6; capacities are as in the source papers.
     """
     plain = [_rfc_table(title, experiments) for title, experiments in _kinds(run)]
     capacities = (capacity_table(experiment) for experiment in run.experiments)

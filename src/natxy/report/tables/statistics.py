@@ -36,7 +36,7 @@ NARROW_STATISTICS: Final = ("Median", "p1", "p99", "Min", "Max", "Disp.", "N")
 
 
 def statistics_rows(experiments: Sequence[ExperimentRecord]) -> list[Row]:
-    """Returns the statistics of the headline, in the order of RFC 9693 §4.10."""
+    """Returns the statistics of the headline, in the order of RFC 9693 §6."""
     reports_mean = any(experiment.declaration.reports_mean for experiment in experiments)
     rows: list[Row] = [
         ("Number of repetitions", *(states.repetitions(experiment) for experiment in experiments)),
@@ -56,7 +56,7 @@ def statistics_rows(experiments: Sequence[ExperimentRecord]) -> list[Row]:
 
 
 def percentiles_note(experiments: Sequence[ExperimentRecord]) -> str:
-    """Explains the percentiles of few repetitions, which RFC 9693 §4.10 asks for; empty if there are many."""
+    """Explains the percentiles of few repetitions, which RFC 9693 §6 asks for; empty if there are many."""
     summaries = [experiment.statistics for experiment in experiments if experiment.statistics]
     if not summaries or not all(summary.percentiles_are_extremes for summary in summaries):
         return ""

@@ -24,7 +24,7 @@ _DIRECTIONS: Final = {
 
 
 def conditions(experiment: ExperimentRecord) -> dict[str, str]:
-    """Returns what RFC 9693 §4.10 and RFC 2544 §26.1 ask a table of results to state, by label.
+    """Returns what RFC 9693 §6 and RFC 2544 §26.1 ask a table of results to state, by label.
 
     Conditions that do not apply have the value `wording.ABSENT`.
     """
