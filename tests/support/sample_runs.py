@@ -11,8 +11,9 @@ from typing import Any
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.results import Cause, Pacing, PortResult, StreamResult, TrialResult, Verdict
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.terms import CellValue
 from natxy.plan.model.timing import LAB_TIMING
-from natxy.plan.model.traffic import CellValue, Orders
+from natxy.plan.model.traffic import Orders
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures import DECLARATIONS
 from natxy.results.curves import Axis, Curve

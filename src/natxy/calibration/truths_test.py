@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every procedure has a truth, and the truths of a token bucket are those that one shows."""
+"""Tests that every procedure has a truth, and compares the truths of a token bucket with a simulated one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_delays_have_no_truth_where_the_kernel_is_part_of_them() -> None:
 
 
 def lost(frames: int, sent_fps: float, passed_fps: float, depth: int) -> int:
-    """Of frames that leave one by one for a token bucket, which is full at first."""
+    """Returns the loss of frames that arrive one by one at a token bucket, which is full at first."""
     tokens, dropped = float(depth), 0
     for _ in range(frames):
         if tokens >= 1 - 1e-9:

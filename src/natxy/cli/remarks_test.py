@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A procedure's remark on its result, or on a missing result, is shown in the terminal, the report and the CSV."""
+"""Tests that a procedure's remark on its result is shown in the terminal, the report and the CSV."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def plan(procedure: str, given: dict[str, Any], gateway: dict[str, Any], repeat:
 
 
 def told(procedure: ResolvedPlan, folder: Path) -> tuple[int, RunRecord, list[str]]:
-    """What is seen of it: in a log, live, at the end, in the page."""
+    """Returns the exit code, the run, and the texts of the log, the live view, the terminal's tables and the page."""
     log, live, end = io.StringIO(), io.StringIO(), io.StringIO()
     run_plan(procedure, folder / "log", PlainWatch(procedure, Console(file=log)))
     with LiveWatch(procedure, Console(file=live, force_terminal=True, color_system=None)) as watch:

@@ -21,7 +21,7 @@ SHARING = "tester's and gateway's cores"
 
 @pytest.fixture
 def cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Four cores of which the kernel tells nothing yet."""
+    """Makes four cores whose files in /sys do not exist yet."""
     monkeypatch.setattr(disturbances, "CPUS", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
     return tmp_path

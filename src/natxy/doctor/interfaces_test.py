@@ -24,7 +24,7 @@ BY_PORTS = "IP SA\nIP DA\nL4 bytes 0 & 1 [TCP/UDP src port]\nL4 bytes 2 & 3 [TCP
 
 
 class Card:
-    """ens1f0, as ethtool and sysfs tell of it."""
+    """Simulates ethtool's and the kernel's answers about ens1f0."""
 
     def __init__(self, folder: Path) -> None:
         self.machine = MachineSysctls()

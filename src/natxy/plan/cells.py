@@ -9,7 +9,8 @@ from ipaddress import IPv4Address, IPv6Address
 
 from natxy.plan.model.problems import Location, PlanProblems, Problem
 from natxy.plan.model.search import KnownRate
-from natxy.plan.model.traffic import CellValue, PortRange
+from natxy.plan.model.terms import CellValue
+from natxy.plan.model.traffic import PortRange
 from natxy.plan.model.units import Percent
 from natxy.plan.written import ExperimentPlan
 

@@ -21,9 +21,9 @@ from natxy.plan.model.frame_sizes import ETHERNET_BYTES, SMALLEST_FRAME
 from natxy.plan.model.line import LineTraffic
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.search import KnownRate, Search
-from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family, SizeConvention
+from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, CellValue, Family, SizeConvention
 from natxy.plan.model.timing import Timing
-from natxy.plan.model.traffic import CellValue, Directions, Orders, PortRange
+from natxy.plan.model.traffic import Directions, Orders, PortRange
 from natxy.plan.model.units import BitRate, Unit
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.traffic import CellValue
+from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.figures import Figure

@@ -15,7 +15,7 @@ from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import PlanError
 from natxy.plan.gateways.simulated import SimulatedConfig
-from natxy.plan.model.traffic import CellValue
+from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
 from natxy.results.curves import Axis, Curve
 from natxy.results.pcap import PcapWriter

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import takewhile
 from typing import Final
 
-from natxy.plan.model.traffic import CellValue
+from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Ratio, ratio

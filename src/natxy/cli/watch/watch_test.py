@@ -4,6 +4,8 @@ from __future__ import annotations
 import io
 import re
 import signal
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -36,7 +38,7 @@ def plan() -> ResolvedPlan:
 
 
 class Interrupted(io.StringIO):
-    """A terminal at which Ctrl-C is typed while the first view is drawn."""
+    """A terminal on which Ctrl-C is typed while the first view is drawn."""
 
     def write(self, text: str) -> int:
         if "setting up" in text and "setting up" not in self.getvalue():
@@ -64,7 +66,7 @@ def test_an_echoed_ctrl_c_finds_room_in_the_last_line(plan: ResolvedPlan) -> Non
 
 
 def test_tests_between_hosts_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("natxy.cli.watch.live.REFRESH_S", 0.0)
+    monkeypatch.setattr(sys.modules["natxy.cli.watch.live"], "REFRESH_S", 0.0)
     tests = {"name": "x", "procedure": "tcp-goodput", "gateway": "simulated", "directions": "forward", "repeat": 2}
     plan = resolve(Plan.model_validate({"name": "p", "testbed": {"kind": "simulated"}, "experiments": [tests]}))
     plain, live = io.StringIO(), io.StringIO()
@@ -79,11 +81,11 @@ def test_tests_between_hosts_are_counted(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.fixture
 def sweep(monkeypatch: pytest.MonkeyPatch) -> tuple[ResolvedPlan, Clock]:
-    """Four cells of the same length on a real testbed, and the time."""
+    """Returns a plan of four equally long cells on a real testbed, and the clock."""
     cell = {"procedure": "throughput", "gateway": "linux-forward", "search": {"max_rate": "1M"}}
     cells = [cell | {"name": f"x/{number}"} for number in range(4)]
     clock = Clock()
-    monkeypatch.setattr("natxy.cli.watch.time_left.time.monotonic", lambda: clock.now_s)
+    monkeypatch.setattr(time, "monotonic", lambda: clock.now_s)
     return resolve(Plan.model_validate({"name": "p", "experiments": cells})), clock
 
 

@@ -35,6 +35,10 @@ IP_HEADER_DIFFERENCE_BYTES: Final = 20
 TRAFFIC_FIELDS: Final = ("frame_size", "size_convention", "directions", "family")
 
 
+# The value of a swept field in a cell of a sweep.
+CellValue = bool | int | float | str
+
+
 class Kernel(StrEnum):
     """The kernel that a lab's gateway runs in: the machine's `own`, or `user-mode` Linux with one virtual CPU."""
 

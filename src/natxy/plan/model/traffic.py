@@ -14,8 +14,6 @@ from pydantic_core import CoreSchema
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.terms import Order
 
-CellValue = bool | int | float | str
-
 
 class Directions(StrEnum):
     """The directions of test traffic. `forward` is left to right, initiator to responder."""

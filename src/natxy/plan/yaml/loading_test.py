@@ -28,7 +28,7 @@ def errors_of(tmp_path: Path, text: str) -> str:
 
 
 def experiment(line: str, *, before: str = "") -> str:
-    """A good plan but for `line` in its experiment (line 8) and `before` at its top (line 2)."""
+    """Returns a valid plan with `line` in its experiment (line 8) and `before` at its top (line 2)."""
     return f"""\
 name: bad
 {before or "seed: 1"}

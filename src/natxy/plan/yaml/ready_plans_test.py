@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plans that natxy comes with."""
+"""Tests the plans that natxy comes with."""
 
 from __future__ import annotations
 

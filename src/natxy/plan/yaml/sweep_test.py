@@ -27,7 +27,7 @@ experiments:
 
 
 def swept(*lines: str) -> str:
-    """A good plan whose experiments begin in line 7."""
+    """Returns a valid plan whose experiments begin in line 7."""
     return HEAD + "".join(f"  {line}\n" for line in lines)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from natxy.plan.model.traffic import CellValue
+from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
 from natxy.report.charts import chart
 from natxy.report.charts.chart import Chart, Ink, Row, Spec

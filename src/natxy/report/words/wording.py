@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from natxy.plan.model.traffic import CellValue
+from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit, format_rate
 from natxy.results.bounded import Bounded
 from natxy.results.statistics import Ratio, Summary
