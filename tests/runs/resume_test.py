@@ -8,14 +8,17 @@ import os
 import random
 import re
 import signal
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from ruamel.yaml import YAML
 
 from natxy.errors import DutError, EngineDiedError, HostError, PlanError
 from natxy.plan.experiment import Experiment, ResolvedPlan
@@ -25,6 +28,7 @@ from natxy.procedures.common.repetition import FinishedTrial
 from natxy.report.words import states
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState, State
+from natxy.results.store import RESULTS_FILE
 from natxy.run.events import RunListener
 from natxy.run.folder import PLAN_FILE, sole_owner
 from natxy.run.run import resume_plan, run_plan
@@ -234,3 +238,17 @@ def test_what_cannot_be_resumed_is_said(tmp_path: Path) -> None:
     assert (folder / PLAN_FILE).read_text() == run.plan_yaml
     with pytest.raises(PlanError, match="nothing to resume"):
         resume_plan(plan(), folder, RunListener())
+
+
+def test_a_stored_plan_may_have_its_fields_in_another_order(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(plan(), folder, Stops(KeyboardInterrupt(), after=3))
+    stored = YAML(typ="safe").load(plan().to_yaml())
+    text = StringIO()
+    YAML().dump(dict(reversed(stored.items())), text)
+    with sqlite3.connect(folder / RESULTS_FILE) as database:
+        database.execute("UPDATE run SET plan_yaml = ?", (text.getvalue(),))
+    database.close()
+    resume_plan(plan(), folder, RunListener())
+    assert RunReader(folder).run.state == RunState.DONE

@@ -6,6 +6,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from ruamel.yaml import YAML
+
 from natxy import __version__
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
@@ -61,7 +63,8 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
         before = RunReader(folder).run
         if before.natxy_version != __version__:
             raise PlanError(f"{folder} was measured by natxy {before.natxy_version}, this is {__version__}")
-        if plan.to_yaml() != before.plan_yaml:
+        # Another build of the same version may write the fields in another order.
+        if YAML(typ="safe").load(plan.to_yaml()) != before.plan:
             raise PlanError(f"{folder / PLAN_FILE} is no longer the plan of the run; start a new run instead")
         ended = all(experiment.state in ENDED for experiment in before.experiments)
         if ended and before.state == RunState.DONE:
