@@ -18,8 +18,9 @@ from natxy.plan.model.units import Unit
 from natxy.plan.procedures import DECLARATIONS
 from natxy.results.curves import Axis, Curve
 from natxy.results.planned import planned_experiment, settings_of
-from natxy.results.records import ExperimentRecord, Purpose, RunState, State, TrialKind
+from natxy.results.records import ExperimentRecord, RunState, State
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp
+from natxy.results.trials import Purpose, TrialKind
 
 TRIAL_S = 4.5
 HOSTILE = "<script>alert('natxy')</script> & \"quoted\" [bold]x[/bold]"

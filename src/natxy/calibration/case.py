@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from natxy.calibration.scale import MAX_PAUSE_S
-from natxy.results.records import TrialKind
+from natxy.results.trials import TrialKind
 
 
 @dataclass(frozen=True)

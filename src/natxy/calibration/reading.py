@@ -13,7 +13,8 @@ from typing import Final
 from natxy.calibration.case import Case, Expected
 from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import Unit, format_duration
-from natxy.results.records import ExperimentRecord, State, TrialKind, TrialRecord
+from natxy.results.records import ExperimentRecord, State
+from natxy.results.trials import TrialKind, TrialRecord
 
 COUNTS: Final = {
     "received": "frames received",

@@ -11,8 +11,9 @@ from natxy.calibration.reading import Pauses, Reading, Standing, readings
 from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import Unit
 from natxy.results.reader import RunReader
-from natxy.results.records import Purpose, State, TrialKind
+from natxy.results.records import State
 from natxy.results.store import timestamp
+from natxy.results.trials import Purpose, TrialKind
 from tests.support.sample_runs import SampleRun, result
 
 

@@ -14,7 +14,7 @@ from natxy.calibration.case import Case
 from natxy.engine.messages.results import Progress
 from natxy.engine.program import ENGINE
 from natxy.plan.experiment import Experiment
-from natxy.results.records import TrialKind
+from natxy.results.trials import TrialKind
 from natxy.run.events import RunListener
 
 # The trial lasts longer, so frames that become due in the meantime leave as one burst.

@@ -17,8 +17,7 @@ from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import USUAL_MTU, AddressPlan, AddressPreset, LinkAddresses, Translation
 from natxy.plan.model.background import Background
 from natxy.plan.model.base import PlanModel
-from natxy.plan.model.frame_sizes import ETHERNET_BYTES, SMALLEST_FRAME
-from natxy.plan.model.line import LineTraffic
+from natxy.plan.model.frame_sizes import ETHERNET_BYTES, SMALLEST_FRAME, line_rate_fps
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, CellValue, Family, SizeConvention
@@ -139,18 +138,29 @@ class Experiment(PlanModel):
     @property
     def longest_frame(self) -> int:
         """The size in bytes, FCS included, of the longest foreground frame on either link."""
-        return self._line_traffic.longest_frame
+        if self.translation is None or self.size_convention == SizeConvention.PAIRED:
+            return self.frame_size
+        left, right = self.families
+        one_way = self.procedure.stateful and self.alpha is None
+        directions = Directions.FORWARD if one_way else self.directions
+        senders = {Directions.FORWARD: (left,), Directions.REVERSE: (right,)}.get(
+            directions or Directions.BIDIRECTIONAL, (left, right)
+        )
+        # Translation makes frames from the IPv4 side longer.
+        return self.frame_size + IP_HEADER_DIFFERENCE_BYTES * (Family.IPV4 in senders)
 
     @property
     def maximum_fps(self) -> float | None:
-        """The line's theoretical maximum for one direction, in frames per second; None without a line rate."""
-        return self._line_traffic.maximum_fps
+        """The line's theoretical maximum for one direction, foreground plus background, in frames per second.
 
-    @property
-    def _line_traffic(self) -> LineTraffic:
-        traffic = LineTraffic.model_validate(self)
-        one_way = self.procedure.stateful and self.alpha is None
-        return traffic.model_copy(update={"directions": Directions.FORWARD}) if one_way else traffic
+        None without a line rate.
+        """
+        if self.line_rate is None:
+            return None
+        frame: float = self.longest_frame
+        if self.background:
+            frame += self.background.share * (self.background.frame_size - frame)
+        return line_rate_fps(self.line_rate, frame)
 
     @property
     def unit(self) -> Unit:

@@ -18,7 +18,7 @@ from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import search_of, search_rate
 from natxy.procedures.common.streams import establish_request, validate_request
-from natxy.results.records import Purpose, TrialKind
+from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 
 Rate = TypeVar("Rate", bound=ProcedureDeclaration)

@@ -13,7 +13,7 @@ from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
-from natxy.results.records import TrialKind
+from natxy.results.trials import TrialKind
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 

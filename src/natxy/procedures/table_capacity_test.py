@@ -28,7 +28,7 @@ from natxy.procedures.deviations import deviations
 from natxy.procedures.registry import procedure_of
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
-from natxy.results.records import TrialKind
+from natxy.results.trials import TrialKind
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.search.outcome import Attempt

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people read of a run: the terminal's table, one self-contained HTML file, tables as text."""
+"""Reports of a run: text for a terminal, a self-contained HTML file, tables and charts."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run leaves behind: its SQLite store, and what is read and computed from it."""
+"""The results of a run: the SQLite store, the records that are read from it, and values computed from them."""

@@ -11,9 +11,10 @@ from typing import Any, BinaryIO
 
 from natxy.results.ceilings import ceiling_share
 from natxy.results.planned import settings_of
-from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, TrialRecord
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord
 from natxy.results.rows import Row, to_csv, trial_rows
 from natxy.results.sweeps import Computed, computed
+from natxy.results.trials import TrialRecord
 
 
 class ExportFormat(StrEnum):

@@ -15,18 +15,11 @@ from typing import Final
 from natxy.errors import PlanError
 from natxy.results.curves import CURVES
 from natxy.results.planned import planned_experiment
-from natxy.results.records import (
-    ExperimentRecord,
-    RepetitionRecord,
-    RunRecord,
-    RunState,
-    State,
-    TransferRecord,
-    TrialRecord,
-)
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, State
 from natxy.results.schema import SCHEMA, from_row
 from natxy.results.selftest import SelfTest, Tester
 from natxy.results.store import RESULTS_FILE
+from natxy.results.trials import TransferRecord, TrialRecord
 from natxy.system.machine import LoadOfRun, MachineLoad
 from natxy.system.process_owner import Owner
 

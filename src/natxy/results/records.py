@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a run, its experiments, repetitions and trials, as the reader returns them."""
+"""The records of a run, its experiments and their repetitions, as the reader returns them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 from ruamel.yaml import YAML
 
-from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
@@ -21,7 +20,7 @@ from natxy.results.bounded import Bound, Bounded
 from natxy.results.curves import Curve
 from natxy.results.selftest import SelfTest, Tester
 from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize_bounded, summarize_headlines
-from natxy.search.outcome import Outcome
+from natxy.results.trials import StepRecord, TransferRecord, TrialRecord, step_of
 from natxy.system.machine import LoadOfRun
 
 
@@ -53,109 +52,6 @@ class State(StrEnum):
     FAILED = "failed"
     SKIPPED = "skipped"
     INTERRUPTED = "interrupted"
-
-
-class TrialKind(StrEnum):
-    PHASE1 = "phase1"
-    VALIDATE = "validate"
-    TRAFFIC = "traffic"
-
-
-class Purpose(StrEnum):
-    """`prepare`: the trial establishes a condition, such as connections; `measure`: the search decides by it."""
-
-    PREPARE = "prepare"
-    MEASURE = "measure"
-
-
-@dataclass(frozen=True)
-class TrialRecord:
-    """Holds one trial of the engine; its fields are the columns of the table `trial`.
-
-    `number` is the step of the search, `attempt` counts the tries at it from 1. `step_rate` is the rate of the step,
-    `rate_fps` the rate of each stream of this trial. The counts are sums over all streams. `gateway_pause_s` is how
-    long the gateway's core was taken from it, None when that is unknown.
-    """
-
-    id: int
-    number: int
-    attempt: int
-    kind: TrialKind
-    purpose: Purpose
-    step_rate: float
-    rate_fps: float
-    verdict: Verdict
-    cause: Cause
-    reason: str
-    started_at: str
-    duration_s: float
-    planned: int
-    sent: int
-    unsent: int
-    received: int
-    lost: int
-    duplicate: int
-    reordered: int
-    corrupt: int
-    misrouted: int
-    stale: int
-    tester_drops: int
-    result: TrialResult
-    gateway_pause_s: float | None = None
-
-    @classmethod
-    def of(cls, result: TrialResult, **setting: Any) -> Self:
-        """Returns the record of a result that is not stored yet; `setting` has the fields that a result has not."""
-        return cls(
-            id=0,
-            verdict=result.verdict,
-            cause=result.cause,
-            reason=result.reason,
-            duration_s=result.duration_s,
-            stale=result.stale,
-            tester_drops=sum(port.missed + port.no_buffer + port.kernel_drops for port in result.ports),
-            result=result,
-            **{name: sum(getattr(stream, name) for stream in result.streams) for name in _STREAM_COUNTS},
-            **setting,
-        )
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The counts of frames, by name."""
-        return {name: getattr(self, name) for name in (*_STREAM_COUNTS, "stale", "tester_drops")}
-
-    @property
-    def failed_to_prepare(self) -> bool:
-        """True when the condition was not established: the trial decides nothing, and its step is tried again."""
-        return self.purpose == Purpose.PREPARE and self.verdict == Verdict.FAIL
-
-
-_STREAM_COUNTS: Final = [field.name for field in fields(TrialRecord) if field.name in StreamResult.model_fields]
-
-
-@dataclass(frozen=True)
-class TransferRecord:
-    """Holds one direction of test `number` between hosts; its fields are the columns of the table `transfer`."""
-
-    number: int
-    direction: str
-    started_at: str
-    duration_s: float
-    goodput_bps: float
-    retransmits: int
-
-
-@dataclass(frozen=True)
-class StepRecord:
-    """Holds all trials of one attempt at one rate; the step passes when every trial does."""
-
-    number: int
-    attempt: int
-    rate: float
-    outcome: Outcome
-    cause: Cause
-    reason: str
-    trials: tuple[TrialRecord, ...]
 
 
 @dataclass(frozen=True)
@@ -199,21 +95,7 @@ class RepetitionRecord:
         groups: dict[tuple[int, int], list[TrialRecord]] = {}
         for trial in self.trials:
             groups.setdefault((trial.number, trial.attempt), []).append(trial)
-        return [_step(number, attempt, trials) for (number, attempt), trials in groups.items()]
-
-
-def _step(number: int, attempt: int, trials: list[TrialRecord]) -> StepRecord:
-    # A trial that does not pass ends the attempt.
-    decisive = trials[-1]
-    return StepRecord(
-        number=number,
-        attempt=attempt,
-        rate=decisive.step_rate,
-        outcome=Outcome.UNPREPARED if decisive.failed_to_prepare else Outcome(decisive.verdict.value),
-        cause=decisive.cause,
-        reason=decisive.reason,
-        trials=tuple(trials),
-    )
+        return [step_of(number, attempt, trials) for (number, attempt), trials in groups.items()]
 
 
 class PlacedTrial(NamedTuple):

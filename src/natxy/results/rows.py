@@ -16,10 +16,11 @@ from natxy.engine.messages.results import StreamResult
 from natxy.results.bounded import Bounded
 from natxy.results.ceilings import ceiling_share
 from natxy.results.compare import Comparison
-from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, TransferRecord, TrialRecord
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord
 from natxy.results.selftest import SelfTest
 from natxy.results.statistics import Summary
 from natxy.results.sweeps import computed
+from natxy.results.trials import TransferRecord, TrialRecord
 
 Row = dict[str, Any]
 

@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from natxy.engine.messages.results import TrialResult
-from natxy.results.records import TransferRecord, TrialRecord
+from natxy.results.trials import TransferRecord, TrialRecord
 
 Record = TypeVar("Record", TrialRecord, TransferRecord)
 

@@ -19,9 +19,10 @@ from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
 from natxy.results.planned import settings_of
-from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind, TrialRecord
+from natxy.results.records import RunState, State
 from natxy.results.schema import SCHEMA, to_row
 from natxy.results.selftest import SelfTest, Tester
+from natxy.results.trials import Purpose, TransferRecord, TrialKind, TrialRecord
 from natxy.system.machine import MachineLoad
 from natxy.system.process_owner import Owner
 

@@ -21,9 +21,10 @@ from natxy.results.curves import Axis, Curve
 from natxy.results.pcap import PcapWriter
 from natxy.results.planned import planned_experiment
 from natxy.results.reader import RunReader
-from natxy.results.records import Purpose, RunState, State, TransferRecord, TrialKind
+from natxy.results.records import RunState, State
 from natxy.results.schema import SCHEMA
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp
+from natxy.results.trials import Purpose, TransferRecord, TrialKind
 from natxy.search.outcome import Outcome
 from natxy.system.process_owner import Owner
 from tests.support.sample_runs import settings

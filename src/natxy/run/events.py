@@ -10,8 +10,9 @@ from natxy.engine.messages.results import Progress
 from natxy.plan.experiment import Experiment
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import FinishedTrial
-from natxy.results.records import State, TrialKind
+from natxy.results.records import State
 from natxy.results.statistics import Summary
+from natxy.results.trials import TrialKind
 from natxy.search.outcome import Attempt
 from natxy.tcp.hosts import Transfer
 

@@ -13,8 +13,8 @@ from natxy.plan.experiment import Experiment
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.pcap import PcapWriter
-from natxy.results.records import Purpose, TransferRecord, TrialKind
 from natxy.results.store import RunStore
+from natxy.results.trials import Purpose, TransferRecord, TrialKind
 from natxy.run.events import RunListener
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 from natxy.tcp.hosts import TcpTest, Transfer

@@ -13,8 +13,8 @@ from natxy.errors import DutError
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.pcap import PcapWriter
-from natxy.results.records import Purpose, TrialKind
 from natxy.results.store import RunStore
+from natxy.results.trials import Purpose, TrialKind
 from natxy.run.events import RunListener
 from natxy.run.recorder import TrialRecorder
 from natxy.search.outcome import Attempt

@@ -27,7 +27,8 @@ from natxy.procedures.common.repetition import FinishedTrial, Repetition
 from natxy.procedures.connection_rate import ConnectionRate
 from natxy.report.words import states
 from natxy.results.reader import RunReader
-from natxy.results.records import Purpose, RunRecord, RunState, State, TrialKind
+from natxy.results.records import RunRecord, RunState, State
+from natxy.results.trials import Purpose, TrialKind
 from natxy.run.events import RunListener
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE
 from natxy.run.run import resume_plan, run_plan

@@ -9,7 +9,7 @@ from typing import Any, Final
 from natxy.calibration.case import Case, Expected, exactly, within
 from natxy.calibration.scale import Scale
 from natxy.calibration.stall import STALL_S
-from natxy.results.records import TrialKind
+from natxy.results.trials import TrialKind
 
 LOST_EVERY: Final = 100
 DUPLICATED_EVERY: Final = 10

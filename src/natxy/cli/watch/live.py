@@ -20,8 +20,9 @@ from natxy.engine.messages.results import Progress, Verdict
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.units import format_duration, format_quantity
 from natxy.procedures.common.repetition import KIND_WORDS, FinishedTrial
-from natxy.results.records import State, TrialKind
+from natxy.results.records import State
 from natxy.results.statistics import Summary
+from natxy.results.trials import TrialKind
 from natxy.run.estimate import expected_steps
 from natxy.run.events import RunListener
 from natxy.search.outcome import Attempt

@@ -9,7 +9,7 @@ from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.streams import establish_request
-from natxy.results.records import Purpose, TrialKind
+from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 
 # The time of an engine request besides its traffic and its waits.

@@ -19,7 +19,8 @@ from natxy.plan.procedures import DECLARATIONS
 from natxy.procedures.common.repetition import FinishedTrial
 from natxy.procedures.truth_test import BURST, SEARCH, plan_of
 from natxy.results.reader import RunReader
-from natxy.results.records import ExperimentRecord, State, TrialKind
+from natxy.results.records import ExperimentRecord, State
+from natxy.results.trials import TrialKind
 from natxy.run.events import RunListener
 from natxy.run.run import resume_plan, run_plan
 from natxy.search.outcome import Outcome

@@ -15,8 +15,8 @@ from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.procedures.common.replay import Replay
-from natxy.results.records import Purpose, TrialKind
 from natxy.results.store import timestamp
+from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 from natxy.tcp.hosts import TcpHosts, TcpTest, Transfer
 

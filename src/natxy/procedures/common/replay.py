@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from natxy.engine.messages.results import TrialResult
-from natxy.results.records import Purpose, TrialKind, TrialRecord
+from natxy.results.trials import Purpose, TrialKind, TrialRecord
 from natxy.search.outcome import Attempt
 
 

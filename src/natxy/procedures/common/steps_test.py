@@ -27,7 +27,8 @@ from natxy.report.page import html
 from natxy.report.tables import results as results_tables
 from natxy.results.curves import Axis, Curve
 from natxy.results.reader import RunReader
-from natxy.results.records import Purpose, RunRecord, State, TrialKind
+from natxy.results.records import RunRecord, State
+from natxy.results.trials import Purpose, TrialKind
 from natxy.run.run import run_plan
 from natxy.search.outcome import Attempt
 

@@ -19,7 +19,7 @@ from natxy.procedures.common.base import Config, Procedure
 from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
 from natxy.procedures.common.repetition import Repetition
 from natxy.results.curves import Axis, Curve
-from natxy.results.records import Purpose, TrialKind
+from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 
 # The percentiles of a curve of delays; the smallest delay is drawn at 0 %.

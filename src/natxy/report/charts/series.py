@@ -15,7 +15,8 @@ from natxy.plan.model.units import Unit
 from natxy.report.charts import chart
 from natxy.report.charts.chart import Chart, Ink, Row, Spec
 from natxy.report.words import wording
-from natxy.results.records import ExperimentRecord, RepetitionRecord, TrialKind, TrialRecord
+from natxy.results.records import ExperimentRecord, RepetitionRecord
+from natxy.results.trials import TrialKind, TrialRecord
 
 _HEIGHT: Final = 240
 _LEAST_SECONDS: Final = 3

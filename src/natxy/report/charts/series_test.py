@@ -6,7 +6,8 @@ from pathlib import Path
 
 from natxy.report.charts.series import series_chart
 from natxy.results.reader import RunReader
-from natxy.results.records import ExperimentRecord, TrialRecord
+from natxy.results.records import ExperimentRecord
+from natxy.results.trials import TrialRecord
 from tests.support.sample_runs import SampleRun, Sought
 
 

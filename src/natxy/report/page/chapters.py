@@ -82,8 +82,8 @@ def _part(experiment: ExperimentRecord) -> ExperimentPart:
     result = f"{headlines.headline(experiment)}, {headlines.rate_kind(experiment)}" if experiment.statistics else ""
     if experiment.is_only_a_lower_bound:
         result += (
-            ": a lower bound, because a search that the median counts found no rate that failed, or none that passed. "
-            "The gateway may do more"
+            ": a lower bound. In a search that decides the median no rate failed, or none passed, "
+            "so the gateway may do more"
         )
     return ExperimentPart(
         name=experiment.name,

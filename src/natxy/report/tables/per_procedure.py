@@ -12,7 +12,8 @@ from natxy.plan.procedures.figures import BACKGROUND_STREAMS, STREAMS
 from natxy.report.tables.statistics import MEDIAN
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import wording
-from natxy.results.records import ExperimentRecord, RunRecord, TrialKind
+from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.results.trials import TrialKind
 
 _LATENCIES: Final = {"tl": "TL", "wcl": "WCL"}
 _CAPACITIES: Final = {"c0": "C0", "r0": "R0", "cs": "CS", "rs": "RS", "ct": "CT", "capacity": "C"}

@@ -8,8 +8,9 @@ from natxy.engine.messages.results import Verdict
 from natxy.report.page.html import write_report
 from natxy.report.tables.trials import corrupt_frames, foreign_frames
 from natxy.results.reader import RunReader
-from natxy.results.records import Purpose, State, TrialKind
+from natxy.results.records import State
 from natxy.results.store import timestamp
+from natxy.results.trials import Purpose, TrialKind
 from tests.support.sample_runs import SampleRun, Sought, quickstart, result
 
 

@@ -14,7 +14,8 @@ from natxy.plan.model.traffic import Directions, Orders, PortRange
 from natxy.plan.model.units import Percent, Unit, format_duration, format_quantity, format_rate
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.report.words import headlines, wording
-from natxy.results.records import ExperimentRecord, TrialKind
+from natxy.results.records import ExperimentRecord
+from natxy.results.trials import TrialKind
 
 _DIRECTIONS: Final = {
     Directions.BIDIRECTIONAL: "bidirectional, equal rates",
