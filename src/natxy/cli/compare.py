@@ -15,7 +15,7 @@ from natxy.errors import PlanError
 from natxy.report.tables import comparison
 from natxy.report.tables.table import to_rich
 from natxy.report.words import tester
-from natxy.results.compare import RULE, compare
+from natxy.results.analysis.compare import RULE, compare
 from natxy.results.reader import RunReader
 from natxy.results.rows import comparison_rows
 

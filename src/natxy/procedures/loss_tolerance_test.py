@@ -20,7 +20,7 @@ from natxy.report.tables import comparison
 from natxy.report.tables import results as results_tables
 from natxy.report.text import terminal
 from natxy.report.words import headlines
-from natxy.results.compare import compare
+from natxy.results.analysis.compare import compare
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from natxy.run.events import RunListener

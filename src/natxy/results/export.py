@@ -9,11 +9,11 @@ from dataclasses import asdict, fields
 from enum import StrEnum
 from typing import Any, BinaryIO
 
-from natxy.results.ceilings import ceiling_share
+from natxy.results.analysis.ceilings import ceiling_share
+from natxy.results.analysis.sweeps import Computed, computed
 from natxy.results.planned import settings_of
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord
 from natxy.results.rows import Row, to_csv, trial_rows
-from natxy.results.sweeps import Computed, computed
 from natxy.results.trials import TrialRecord
 
 

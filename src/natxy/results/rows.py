@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from natxy.engine.messages.results import StreamResult
+from natxy.results.analysis.ceilings import ceiling_share
+from natxy.results.analysis.compare import Comparison
+from natxy.results.analysis.sweeps import computed
 from natxy.results.bounded import Bounded
-from natxy.results.ceilings import ceiling_share
-from natxy.results.compare import Comparison
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord
 from natxy.results.selftest import SelfTest
 from natxy.results.statistics import Summary
-from natxy.results.sweeps import computed
 from natxy.results.trials import TransferRecord, TrialRecord
 
 Row = dict[str, Any]

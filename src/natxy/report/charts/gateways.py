@@ -11,7 +11,7 @@ from natxy.report.charts import chart
 from natxy.report.charts.chart import Chart, Ink, Row, Spec
 from natxy.report.tables.gateways import label, short_kernel
 from natxy.report.words import headlines
-from natxy.results.gateways import SideBySide, side_by_side
+from natxy.results.analysis.gateways import SideBySide, side_by_side
 from natxy.results.records import RunRecord
 
 _BAR_HEIGHT: Final = 26

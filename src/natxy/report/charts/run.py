@@ -12,8 +12,8 @@ from natxy.report.charts.search import SearchStep, search_chart
 from natxy.report.charts.series import series_chart
 from natxy.report.charts.sweep import sweep_chart
 from natxy.report.words import wording
+from natxy.results.analysis.sweeps import SweepGroup, sweep_groups
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord
-from natxy.results.sweeps import SweepGroup, sweep_groups
 from natxy.results.trials import StepRecord
 
 

@@ -12,7 +12,7 @@ from natxy.plan.model.units import Unit
 from natxy.report.charts import chart
 from natxy.report.charts.chart import Chart, Ink, Row, Spec
 from natxy.report.words import headlines, wording
-from natxy.results.sweeps import Sweep, as_number
+from natxy.results.analysis.sweeps import Sweep, as_number
 
 _HEIGHT: Final = 300
 # The swept fields that are preferred for the x axis; the others distinguish lines.

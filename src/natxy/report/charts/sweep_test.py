@@ -9,8 +9,8 @@ from natxy.plan.yaml.frame_size_lists import FRAME_SIZE_LISTS
 from natxy.report.charts.chart import Chart, Row, Spec
 from natxy.report.charts.still import page_svg
 from natxy.report.charts.sweep import sweep_chart
+from natxy.results.analysis.sweeps import Sweep, sweeps
 from natxy.results.reader import RunReader
-from natxy.results.sweeps import Sweep, sweeps
 from tests.support.sample_runs import replanned
 from tests.support.sample_sweeps import sweeps as sample
 

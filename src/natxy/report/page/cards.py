@@ -9,8 +9,8 @@ from natxy.plan.model.units import Unit
 from natxy.report.tables.per_procedure import latency_lines
 from natxy.report.words import headlines, states, wording
 from natxy.report.words.tester import tester_limited
+from natxy.results.analysis.sweeps import Sweep, sweeps
 from natxy.results.records import ExperimentRecord, RunRecord, State
-from natxy.results.sweeps import Sweep, sweeps
 
 
 @dataclass(frozen=True)

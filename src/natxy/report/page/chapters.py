@@ -13,8 +13,8 @@ from natxy.report.tables import sweep as sweep_tables
 from natxy.report.tables import trials
 from natxy.report.tables.table import Table
 from natxy.report.words import headlines, wording
+from natxy.results.analysis.sweeps import computed, sweep_groups, sweeps
 from natxy.results.records import ExperimentRecord, RunRecord
-from natxy.results.sweeps import computed, sweep_groups, sweeps
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from natxy.report.tables.selftest import ceilings, pacing
 from natxy.report.tables.trials import corrupt_frames, foreign_frames, undecided_trials
 from natxy.report.words import states
 from natxy.report.words.tester import busy, self_test_sentence, tester_limits
-from natxy.results.gateways import several_kernels
+from natxy.results.analysis.gateways import several_kernels
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState

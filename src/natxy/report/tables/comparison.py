@@ -8,10 +8,10 @@ from typing import Final
 
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, wording
+from natxy.results.analysis.compare import Compared, Comparison, Exceeds, Key, key
+from natxy.results.analysis.sweeps import shared_fields
 from natxy.results.bounded import Bounded
-from natxy.results.compare import Compared, Comparison, Exceeds, Key, key
 from natxy.results.records import ExperimentRecord
-from natxy.results.sweeps import shared_fields
 
 _COLUMNS = (
     Column("Experiment"),

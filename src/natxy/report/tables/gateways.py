@@ -10,7 +10,7 @@ from natxy.plan.model.units import Unit
 from natxy.plan.procedures import DECLARATIONS
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, states, wording
-from natxy.results.gateways import GatewayName, GatewayRow, SideBySide, side_by_side
+from natxy.results.analysis.gateways import GatewayName, GatewayRow, SideBySide, side_by_side
 from natxy.results.records import ExperimentRecord, RunRecord, State
 from natxy.results.statistics import Summary
 

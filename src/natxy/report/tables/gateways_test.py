@@ -10,7 +10,7 @@ from natxy.report.charts.gateways import gateways_charts
 from natxy.report.page.html import render
 from natxy.report.tables.gateways import gateways_table
 from natxy.report.tables.table import Table
-from natxy.results.gateways import side_by_side
+from natxy.results.analysis.gateways import side_by_side
 from natxy.results.reader import RunReader
 from natxy.results.records import State
 from tests.support.sample_runs import SampleRun, Sought

@@ -12,7 +12,7 @@ from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.report.tables.gateways import label, short_kernel
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, wording
-from natxy.results.gateways import GatewayName, gateway_key, gateway_names, traffic
+from natxy.results.analysis.gateways import GatewayName, gateway_key, gateway_names, traffic
 from natxy.results.records import ExperimentRecord, RunRecord
 
 _Cell = Callable[[ExperimentRecord], str | None]

@@ -9,7 +9,7 @@ from natxy.plan.model.terms import Family
 from natxy.plan.model.units import Unit, format_quantity, format_rate
 from natxy.report.tables.table import Column, Table
 from natxy.report.words.wording import ABSENT
-from natxy.results.ceilings import DOUBTFUL_SHARE
+from natxy.results.analysis.ceilings import DOUBTFUL_SHARE
 from natxy.results.selftest import Ceiling, SelfTest, Variant
 
 _VARIANTS: Final = {

@@ -23,8 +23,8 @@ from natxy.report.tables.statistics import (
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, states, wording
 from natxy.report.words.conditions import conditions
+from natxy.results.analysis.sweeps import Computed, Sweep, SweepGroup, computed, sweep_groups
 from natxy.results.records import ExperimentRecord, RunRecord, State
-from natxy.results.sweeps import Computed, Sweep, SweepGroup, computed, sweep_groups
 
 # Procedures with so few further figures, such as the times of a tear-down, also show minima and maxima.
 _FEW_FIGURES: Final = 3

@@ -14,7 +14,7 @@ from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.table import to_rich
 from natxy.report.words import states
 from natxy.report.words.tester import busy, self_test_sentence, tester_limits
-from natxy.results.gateways import several_kernels
+from natxy.results.analysis.gateways import several_kernels
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from natxy.plan.model.units import format_rate
 from natxy.report.words.wording import percent
-from natxy.results.ceilings import DOUBTFUL_SHARE, ceiling_share
+from natxy.results.analysis.ceilings import DOUBTFUL_SHARE, ceiling_share
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.selftest import SelfTest
 

@@ -8,7 +8,7 @@ import pytest
 
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
-from natxy.results.ceilings import ceiling_share
+from natxy.results.analysis.ceilings import ceiling_share
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
 from natxy.results.selftest import Ceiling, SelfTest, Tester, Variant, save, state_folder, stored

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from natxy.results.analysis.sweeps import Computed, as_number, computed, sweep_groups, sweeps
 from natxy.results.bounded import Bound
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Ratio, ratio, summarize
-from natxy.results.sweeps import Computed, as_number, computed, sweep_groups, sweeps
 from tests.support.sample_runs import replanned
 from tests.support.sample_sweeps import sweeps as sample
 
