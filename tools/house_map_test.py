@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from tools.house_map import Import, cpp_imports, python_imports, rooms, violations
+import pytest
+
+from tools.house_map import Import, cpp_imports, main, python_imports, rooms, violations
 
 MAP = """
 text about `nothing`
@@ -71,3 +73,7 @@ def test_imports_are_found_in_every_form_and_for_types_alone() -> None:
 def test_includes_are_found() -> None:
     sources = {"engine/a/x.cpp": '#include "a/x.hpp"\n#include <vector>\n', "engine/a/x.hpp": ""}
     assert cpp_imports(sources) == [Import("engine/a/x.cpp", "engine/a/x.hpp")]
+
+
+def test_the_sources_follow_the_map(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main() == 0, capsys.readouterr().out
