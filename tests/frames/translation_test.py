@@ -40,7 +40,7 @@ pytestmark = [*needs.LAB, needs.programs("tayga"), needs.TUN]
 
 def experiment(**fields: Any) -> Experiment:
     base = {"name": "e", "gateway": "simulated", "procedure": "throughput", "search": {"max_rate": "1M"}, "ttl": TTL}
-    timing = {"preset": "lab", "trial": "300ms", "drain": "300ms", "max_pause": "1s", "overrun_floor": "1s"}
+    timing = {"preset": "lab", "trial": "300ms", "drain": "1s", "max_pause": "1s", "overrun_floor": "1s"}
     top = {"name": "p", "testbed": {"kind": "simulated"}, "timing": timing}
     return resolve(Plan.model_validate(top | {"experiments": [base | fields]})).experiments[0]
 
@@ -62,7 +62,8 @@ def tayga(lab: NetnsLab, own: Experiment, folder: Path) -> Iterator[None]:
     configuration.write_text("\n".join(lines) + "\n", encoding="ascii")
     run(["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"])
     run(["tayga", "-c", str(configuration), "--mktun"])
-    run(["ip", "link", "set", "nat64", "mtu", str(own.address_plan.mtu), "up"])
+    # The queue holds a whole trial, in case Tayga has to wait for a core.
+    run(["ip", "link", "set", "nat64", "mtu", str(own.address_plan.mtu), "txqueuelen", "5000", "up"])
     for network in routed:
         run(["ip", "route", "add", network, "dev", "nat64"])
     if own.connections:

@@ -152,7 +152,7 @@ class TestLab:
         assert owner not in other_labs()
         (left,) = (finding.value for finding in probe_machines()[THIS_MACHINE] if finding.name == "left by killed runs")
         assert LabNamespaces(owner).dut in left
-        assert f"nf_conntrack_max as changed by process {owner.pid}" in left
+        assert f"nf_conntrack_max, changed by process {owner.pid}" in left
         removed = remove_stale_labs()
         assert any(str(owner.pid) in line for line in removed)
         assert any("nf_conntrack_max" in line for line in removed)
