@@ -150,7 +150,7 @@ def test_settings_are_given_back_by_the_run_after_a_killed_one(tmp_path: Path) -
     (programs / "sysctl").write_text(
         f'#!/bin/sh\ncd {settings}\n[ $1 = -qw ] || exec cat "$2"\necho "${{2#*=}}" > "${{2%%=*}}"\n'
     )
-    (programs / "nft").write_text("#!/bin/sh\n")
+    (programs / "nft").write_text("#!/bin/sh\ncat > /dev/null\n")
     for program in programs.iterdir():
         program.chmod(0o755)
     before = {

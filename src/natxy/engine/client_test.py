@@ -155,6 +155,7 @@ def test_a_crash_names_its_signal(tmp_path: Path) -> None:
         client.info()
 
 
+@pytest.mark.serial
 def test_silence_is_a_death(tmp_path: Path) -> None:
     started = time.monotonic()
     with (
@@ -165,6 +166,7 @@ def test_silence_is_a_death(tmp_path: Path) -> None:
     assert time.monotonic() - started < 3
 
 
+@pytest.mark.serial
 def test_an_engine_that_takes_no_request_is_dead(tmp_path: Path) -> None:
     many = [PortSpec(side=Side.LEFT, device="net_null" * 100, medium=PortMedium.LOOP)] * 1000
     started = time.monotonic()
@@ -176,6 +178,7 @@ def test_an_engine_that_takes_no_request_is_dead(tmp_path: Path) -> None:
     assert time.monotonic() - started < 3
 
 
+@pytest.mark.serial
 def test_a_stopped_engine_is_dead(tmp_path: Path) -> None:
     script = """
         import os, signal
@@ -228,6 +231,7 @@ def test_ctrl_c_aborts_the_trial(tmp_path: Path) -> None:
     assert (tmp_path / "engine.log").read_text() == "trial.abort\n"
 
 
+@pytest.mark.serial
 def test_closing_takes_at_most_two_seconds(tmp_path: Path) -> None:
     with engine(tmp_path, "receive(); send(id=1, result={}); time.sleep(60)") as client:
         with pytest.raises(EngineDiedError):
