@@ -8,6 +8,7 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from natxy.dut.linux.interfaces import disturbing_offloads
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortSpec
@@ -21,7 +22,6 @@ from natxy.tcp.iperf3 import Iperf3Hosts
 from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.cabled import CabledTestbed
 from natxy.testbeds.host_links import host_namespaces
-from natxy.testbeds.interfaces import disturbing_offloads
 from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.tester_ports import TesterPorts
 

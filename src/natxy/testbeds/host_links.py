@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from typing import Final
 
-from natxy.dut.linux.rps import steered
+from natxy.dut.linux.interfaces import steered
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.messages.common import Side

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
-from natxy.dut.linux.links import LinuxLinks
-from natxy.dut.linux.rps import steer
+from natxy.dut.linux.interfaces import set_links, steer
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.devices import AF_XDP_SEND_BUFFER, ring_slots
@@ -226,7 +225,7 @@ class NetnsLab(EngineTestbed):
         steer(self._dut, self.interfaces, self.cores.dut)
 
     def _set_links(self) -> None:
-        LinuxLinks(self.transport, self.interfaces, self._addresses).apply()
+        set_links(self.transport, self.interfaces, self._addresses)
 
 
 def _listed(cores: tuple[int, ...]) -> str:
