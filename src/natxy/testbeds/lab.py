@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from natxy.dut import registry
@@ -31,9 +31,8 @@ from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.tcp.hosts import Foreground, TcpHosts
-from natxy.tcp.iperf3 import Iperf3Hosts
 from natxy.testbeds.base import EngineTestbed
-from natxy.testbeds.host_links import host_namespaces
+from natxy.testbeds.host_links import hosts_in_namespaces
 from natxy.testbeds.namespaces import LabNamespaces, other_labs
 
 TESTER_MACS = {Side.LEFT: "02:00:00:00:00:01", Side.RIGHT: "02:00:00:00:01:01"}
@@ -76,6 +75,7 @@ class NetnsLab(EngineTestbed):
         self._machine = MachineSysctls()
         self._namespaces = LabNamespaces(Owner.current())
         self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0), dut_cores)
+        self.gateway_cores = self.cores.dut
         self.interfaces = _DUT_INTERFACES
         self._tester = NetnsTransport(self._namespaces.tester, self._machine)
         # A gateway in user space inherits the cores of the command that starts it.
@@ -97,10 +97,6 @@ class NetnsLab(EngineTestbed):
     def transport(self) -> Transport:
         """Runs commands on the DUT."""
         return self._dut
-
-    @property
-    def gateway_cores(self) -> tuple[int, ...]:
-        return self.cores.dut
 
     def engine_argv(self) -> list[str]:
         return ["ip", "netns", "exec", self._namespaces.tester, *super().engine_argv()]
@@ -179,18 +175,9 @@ class NetnsLab(EngineTestbed):
             )
         return sentences
 
-    @contextmanager
-    def hosts(self, addresses: Addresses, foreground: Foreground) -> Iterator[TcpHosts]:
-        with host_namespaces(
-            {side: side.value for side in Side},
-            self._tester,
-            self._namespaces,
-            self._machine,
-            addresses=addresses,
-            mtu=self._addresses.mtu,
-            cores=self.cores.tester,
-        ) as ends:
-            yield Iperf3Hosts(ends[Side.LEFT], ends[Side.RIGHT], foreground)
+    def hosts(self, addresses: Addresses, foreground: Foreground) -> AbstractContextManager[TcpHosts]:
+        ends, cores, mtu = {side: side.value for side in Side}, self.cores.tester, self._addresses.mtu
+        return hosts_in_namespaces(ends, self._tester, self._namespaces, addresses, foreground, mtu=mtu, cores=cores)
 
     def host_deviations(self) -> list[str]:
         sentences = [

@@ -73,7 +73,6 @@ class LoopTestbed(EngineTestbed):
         return engine
 
     def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
-        del addresses
         return Wire(config)
 
     def port_specs(self) -> list[PortSpec]:

@@ -22,12 +22,10 @@ class GuestLab(NetnsLab):
 
     def __init__(self, config: LabConfig, addresses: AddressPlan) -> None:
         super().__init__(config, addresses)
+        # The guest has one core.
+        self.gateway_cores = ()
         macs = {self.interfaces.left: DUT_MACS[Side.LEFT], self.interfaces.right: DUT_MACS[Side.RIGHT]}
         self._guest = Guest(find_guest(), self._namespaces.dut, self.cores.dut, macs, addresses.mtu)
-
-    @property
-    def gateway_cores(self) -> tuple[int, ...]:
-        return ()
 
     @property
     def transport(self) -> Transport:
