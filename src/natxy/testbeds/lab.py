@@ -18,7 +18,7 @@ from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.linux.interfaces import set_links, steer
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import NetnsTransport
-from natxy.engine.devices import AF_XDP_SEND_BUFFER, ring_slots
+from natxy.engine.devices import AF_XDP_SEND_BUFFER
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.plan.experiment import Addresses
@@ -34,22 +34,13 @@ from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.host_links import hosts_in_namespaces
 from natxy.testbeds.namespaces import LabNamespaces, other_labs
+from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS, VethEnd, join, veth_device
 
-TESTER_MACS = {Side.LEFT: "02:00:00:00:00:01", Side.RIGHT: "02:00:00:00:01:01"}
 DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
 _DUT_INTERFACES = DutInterfaces(left="dut-left", right="dut-right")
 
-# Offloads leave checksums unfinished and merge frames; on the veth pair a frame must look as it does on a wire.
-OFFLOADS_OFF = [word for offload in ("tx", "rx", "gro", "gso", "tso", "sg") for word in (offload, "off")]
-
 # Set before the links exist, so that new links inherit them.
 _COMMON_SYSCTLS = {"net.ipv6.conf.all.accept_dad": 0, "net.ipv6.conf.default.accept_dad": 0}
-# The engine or a guest answers at the end of the link, so the kernel of the namespace must not.
-SILENT_SYSCTLS = {
-    "net.ipv6.conf.all.disable_ipv6": 1,
-    "net.ipv6.conf.default.disable_ipv6": 1,
-    "net.ipv4.conf.all.arp_ignore": 8,
-}
 _DUT_SYSCTLS = {
     "net.ipv6.conf.all.accept_ra": 0,
     "net.ipv6.conf.default.accept_ra": 0,
@@ -197,15 +188,9 @@ class NetnsLab(EngineTestbed):
             transport.run(["sysctl", "-qw", *assignments])
 
     def _cable(self, side: Side) -> None:
-        tester_end, dut_end = side.value, getattr(self.interfaces, side.value)
-        queues = ["numtxqueues", str(self._config.queues), "numrxqueues", str(self._config.queues)]
-        peer = ["peer", "name", dut_end, "address", self._dut_macs[side], *queues, "netns", self._namespaces.dut]
-        self._tester.run(
-            ["ip", "link", "add", tester_end, "address", TESTER_MACS[side], *queues, "type", "veth", *peer]
-        )
-        for transport, end in ((self._tester, tester_end), (self._dut, dut_end)):
-            transport.run(["ethtool", "-K", end, *OFFLOADS_OFF])
-            transport.run(["ip", "link", "set", end, "mtu", str(self._addresses.mtu), "up"])
+        tester = VethEnd(self._tester, side.value, TESTER_MACS[side])
+        dut = VethEnd(self._dut, getattr(self.interfaces, side.value), self._dut_macs[side])
+        join(tester, dut, queues=self._config.queues, mtu=self._addresses.mtu)
 
     def _start_dut(self) -> None:
         """Steers the DUT's work to its own cores; on the sender's it would slow the tester and lose no frame."""
@@ -217,10 +202,3 @@ class NetnsLab(EngineTestbed):
 
 def _listed(cores: tuple[int, ...]) -> str:
     return ", ".join(map(str, cores))
-
-
-def veth_device(number: int, side: Side, io: str, queues: int, mtu: int) -> str:
-    """Returns the DPDK device of the veth pair's end that has the name of its side."""
-    if io == "af_xdp":
-        return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count=1,busy_budget=0"
-    return f"net_af_packet{number},iface={side.value},qpairs={queues}{ring_slots(mtu)}"

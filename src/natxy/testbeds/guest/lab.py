@@ -10,9 +10,9 @@ from natxy.dut.transport.base import Transport
 from natxy.engine.messages.common import Side
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.lab import LabConfig
-from natxy.testbeds.guest.files import find_guest
-from natxy.testbeds.guest.kernel import RECEIVE_BUFFER_BYTES, Guest
-from natxy.testbeds.lab import DUT_MACS, SILENT_SYSCTLS, NetnsLab
+from natxy.testbeds.guest.kernel import RECEIVE_BUFFER_BYTES, Guest, find_guest
+from natxy.testbeds.lab import DUT_MACS, NetnsLab
+from natxy.testbeds.veth import SILENT_SYSCTLS
 
 
 class GuestLab(NetnsLab):
