@@ -15,7 +15,7 @@ import pytest
 
 from natxy.engine.program import find_engine, find_reference
 from natxy.errors import NatxyError
-from natxy.testbeds.guest.files import find_guest
+from natxy.testbeds.guest.kernel import find_guest
 
 
 def programs(*names: str) -> pytest.MarkDecorator:

@@ -15,7 +15,7 @@ from natxy.plan.gateways.linux import IptablesBackend, IptablesConfig
 from natxy.plan.model.terms import Kernel
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.system.process_owner import Owner
-from natxy.testbeds.guest.files import find_guest
+from natxy.testbeds.guest.kernel import find_guest
 from natxy.testbeds.guest.lab import GuestLab
 from natxy.testbeds.namespaces import LabNamespaces
 from tests.support import needs

@@ -16,7 +16,7 @@ from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.system.machine_sysctls import MachineSysctls
-from natxy.testbeds.guest.files import find_guest
+from natxy.testbeds.guest.kernel import find_guest
 from natxy.testbeds.lab_kernels import runs_in_guest
 
 _CONFIG: Final[TypeAdapter[GatewayConfig]] = TypeAdapter(GatewayConfig)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Final
 
 from natxy.doctor.finding import Finding, unless
+from natxy.dut.linux.interfaces import INTERFACES, parse_offloads
 from natxy.dut.transport.base import Transport
 from natxy.plan.testbeds.ports import EnginePorts
-from natxy.testbeds.interfaces import INTERFACES, parse_offloads
 
 _PORTS_HASHED: Final = "L4 bytes 0 & 1"
 

@@ -23,7 +23,7 @@ from natxy.engine.program import find_engine
 from natxy.errors import NatxyError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.system.machine_sysctls import MachineSysctls
-from natxy.testbeds.guest.files import find_guest
+from natxy.testbeds.guest.kernel import find_guest
 from natxy.testbeds.namespaces import stale_labs
 
 THIS_MACHINE: Final = "this machine"

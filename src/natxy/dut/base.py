@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Generic, TypeVar
 
@@ -68,6 +69,7 @@ class Capability(StrEnum):
     SET_CORES = "set-cores"
 
 
+@dataclass(eq=False, repr=False)
 class Gateway(ABC, Generic[ConfigT]):
     """A device under test. Every method raises DutError when the DUT refuses or fails."""
 
@@ -77,18 +79,25 @@ class Gateway(ABC, Generic[ConfigT]):
     """One line for `natxy list gateways`."""
     position: ClassVar[int] = 100
     """The place in `natxy list gateways`, lowest first; drivers of one place are in alphabetical order of modules."""
-    capabilities: frozenset[Capability] = frozenset()
+
+    config: ConfigT
+    transport: Transport
+    interfaces: DutInterfaces
+    addresses: AddressPlan
+    capabilities: frozenset[Capability] = field(default=frozenset(), init=False)
+
+    def __post_init__(self) -> None:
+        """Derives what depends on the settings. PlanError when the driver cannot carry them out."""
+        self.capabilities = self.capabilities_of(self.config)
 
     @classmethod
     def capabilities_of(cls, config: ConfigT) -> frozenset[Capability]:
         """Returns the driver's capabilities with these settings."""
-        del config
         return cls.capabilities
 
     @classmethod
     def programs(cls, config: ConfigT) -> dict[str, str]:
         """Returns the programs that the driver runs on the DUT, each with how to install it."""
-        del config
         return {}
 
     @classmethod
@@ -97,16 +106,6 @@ class Gateway(ABC, Generic[ConfigT]):
 
         PlanError when they don't suffice for `connections`; DutError when they cannot be read.
         """
-        del config, transport, connections
-
-    def __init__(
-        self, config: ConfigT, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
-    ) -> None:
-        self.config = config
-        self.transport = transport
-        self.interfaces = interfaces
-        self.addresses = addresses
-        self.capabilities = self.capabilities_of(config)
 
     @property
     def translation(self) -> Translation:
@@ -129,6 +128,16 @@ class Gateway(ABC, Generic[ConfigT]):
     def apply(self) -> None:
         """Sets the gateway up. On failure, nothing of it remains."""
 
+    @contextmanager
+    def removed_on_error(self) -> Iterator[None]:
+        """Removes the gateway when the context ends with an error."""
+        try:
+            yield
+        except BaseException:
+            with suppress(DutError):
+                self.remove()
+            raise
+
     @abstractmethod
     def remove(self) -> None:
         """Undoes `apply`. No error when there is nothing to undo."""
@@ -148,7 +157,6 @@ class Gateway(ABC, Generic[ConfigT]):
 
     def check(self, need: TableNeed) -> None:
         """PlanError when the table cannot hold the connections, or when they expire before the trial ends."""
-        del need
 
     def clear(self) -> None:
         """Empties the connection tracking table and verifies that it is empty (RFC 9693 §4.4)."""

@@ -18,32 +18,24 @@ class Engine(Protocol):
 
     def info(self) -> EngineInfo:
         """Returns the engine's version, cores and clock."""
-        ...
 
     def open_ports(self, request: PortsOpen) -> PortsOpened:
         """Opens the tester's ports. PlanError when a port or its memory is not available."""
-        ...
 
     def resolve_neighbors(self, request: NeighborsResolve) -> NeighborsResolved:
         """Resolves the DUT's MAC addresses. DutError when the DUT does not answer."""
-        ...
 
     def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
         """Runs phase 1 (RFC 9693 §4.2) with a new state table."""
-        ...
 
     def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
         """Sends one reply through each connection of the state table (RFC 9693 §4.6)."""
-        ...
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         """Runs one trial."""
-        ...
 
     def abort(self) -> None:
         """Ends a running trial; no error when there is none."""
-        ...
 
     def close(self) -> None:
         """Closes the ports and ends the engine within 2 s. A second call does nothing."""
-        ...

@@ -31,6 +31,9 @@ class Testbed(ABC):
     machine does not have. Descriptions and deviations are valid once the testbed is built.
     """
 
+    gateway_cores: Sequence[int] = ()
+    """The cores that frames can be steered to, by their numbers on the DUT; none when the testbed cannot choose."""
+
     def __init__(self) -> None:
         self._stack = ExitStack()
         """Holds what removes the testbed; each step of `_build` adds to it before it changes anything."""
@@ -58,12 +61,6 @@ class Testbed(ABC):
     @property
     def tester_cores(self) -> tuple[int, ...]:
         """Returns the cores of this machine that must do nothing but measure."""
-        return ()
-
-    @property
-    def gateway_cores(self) -> Sequence[int]:
-        """Returns the cores that frames can be steered to, by the numbers they have on the DUT; none when the testbed
-        cannot choose."""
         return ()
 
     @abstractmethod

@@ -27,7 +27,6 @@ class CabledTestbed(Testbed):
         self._machine = MachineSysctls()
         self.transport = dut_transport(dut, self._machine)
         self.interfaces = DutInterfaces(left=dut.left, right=dut.right)
-        self._dut_cores: tuple[int, ...] = ()
 
     def _build(self) -> None:
         self._stack.callback(self._machine.release_all)
@@ -38,15 +37,11 @@ class CabledTestbed(Testbed):
             self.transport.machine.release_all()
             self.transport.hot_plug.give_back()
             self._stack.callback(self.transport.hot_plug.give_back)
-            self._dut_cores = self.transport.hot_plug.cores()
+            self.gateway_cores = self.transport.hot_plug.cores()
 
     @abstractmethod
     def _take_ends(self) -> None:
         """Prepares the ports or hosts at the ends of the DUT's links."""
-
-    @property
-    def gateway_cores(self) -> tuple[int, ...]:
-        return self._dut_cores
 
     def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
         return registry.create(config, self.transport, self.interfaces, addresses)

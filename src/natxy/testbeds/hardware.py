@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
+from natxy.dut.linux.interfaces import disturbing_offloads
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortSpec
@@ -17,11 +17,9 @@ from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.system.process_owner import Owner
 from natxy.tcp.hosts import Foreground, TcpHosts
-from natxy.tcp.iperf3 import Iperf3Hosts
 from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.cabled import CabledTestbed
-from natxy.testbeds.host_links import host_namespaces
-from natxy.testbeds.interfaces import disturbing_offloads
+from natxy.testbeds.host_links import hosts_in_namespaces
 from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.tester_ports import TesterPorts
 
@@ -73,18 +71,10 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
     def engine_deviations(self) -> list[str]:
         return self._ports.deviations()
 
-    @contextmanager
-    def hosts(self, addresses: Addresses, foreground: Foreground) -> Iterator[TcpHosts]:
-        with host_namespaces(
-            self._ports.interfaces,
-            LocalTransport(self._machine),
-            LabNamespaces(Owner.current()),
-            self._machine,
-            addresses=addresses,
-            mtu=self._mtu,
-            cores=self.cores.tester,
-        ) as ends:
-            yield Iperf3Hosts(ends[Side.LEFT], ends[Side.RIGHT], foreground)
+    def hosts(self, addresses: Addresses, foreground: Foreground) -> AbstractContextManager[TcpHosts]:
+        here, namespaces = LocalTransport(self._machine), LabNamespaces(Owner.current())
+        ends, cores = self._ports.interfaces, self.cores.tester
+        return hosts_in_namespaces(ends, here, namespaces, addresses, foreground, mtu=self._mtu, cores=cores)
 
     def host_deviations(self) -> list[str]:
         sentences = [

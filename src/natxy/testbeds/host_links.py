@@ -13,14 +13,14 @@ from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from typing import Final
 
-from natxy.dut.linux.rps import steered
+from natxy.dut.linux.interfaces import steered
 from natxy.dut.transport.base import Transport
-from natxy.dut.transport.local import NetnsTransport
+from natxy.dut.transport.local import LocalTransport, NetnsTransport
 from natxy.engine.messages.common import Side
 from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import IPAddress, LinkAddresses
-from natxy.system.machine_sysctls import MachineSysctls
-from natxy.tcp.iperf3 import Host
+from natxy.tcp.hosts import Foreground, TcpHosts
+from natxy.tcp.iperf3 import Host, Iperf3Hosts
 from natxy.testbeds.namespaces import LabNamespaces
 
 # The routing table of the hosts' own addresses; the other routes of a host stay as they are.
@@ -97,16 +97,16 @@ def _remove_rule(transport: Transport, address: IPv4Interface | IPv6Interface) -
 
 
 @contextmanager
-def host_namespaces(
+def hosts_in_namespaces(
     ends: Mapping[Side, str],
-    outside: Transport,
+    outside: LocalTransport,
     namespaces: LabNamespaces,
-    machine: MachineSysctls,
-    *,
     addresses: Addresses,
+    foreground: Foreground,
+    *,
     mtu: int,
     cores: tuple[int, ...],
-) -> Iterator[dict[Side, Host]]:
+) -> Iterator[TcpHosts]:
     """Moves the interfaces `ends` from the namespace of `outside` into one namespace a host, and back afterwards.
 
     iperf3, and the kernel's part of receiving, run on `cores`.
@@ -117,7 +117,7 @@ def host_namespaces(
         for side, interface in ends.items():
             namespace = namespaces.host(side)
             namespaces.add(namespace)
-            inside = NetnsTransport(namespace, machine)
+            inside = NetnsTransport(namespace, outside.machine)
             inside.run(["sysctl", "-qw", *_SYSCTLS])
             outside.run(["ip", "link", "set", interface, "netns", namespace])
             stack.callback(inside.run, ["ip", "link", "set", interface, "netns", _namespace_of(outside)])
@@ -125,7 +125,7 @@ def host_namespaces(
             stack.enter_context(linked_host(inside, interface, getattr(addresses, side.value), address, mtu))
             stack.enter_context(steered(inside, interface, cores))
             hosts[side] = Host(inside, address, cores)
-        yield hosts
+        yield Iperf3Hosts(hosts[Side.LEFT], hosts[Side.RIGHT], foreground)
 
 
 def _namespace_of(transport: Transport) -> str:

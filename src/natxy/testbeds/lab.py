@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
-from natxy.dut.linux.links import LinuxLinks
-from natxy.dut.linux.rps import steer
+from natxy.dut.linux.interfaces import set_links, steer
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import NetnsTransport
-from natxy.engine.devices import AF_XDP_SEND_BUFFER, ring_slots
+from natxy.engine.devices import AF_XDP_SEND_BUFFER
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.plan.experiment import Addresses
@@ -32,26 +31,16 @@ from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.tcp.hosts import Foreground, TcpHosts
-from natxy.tcp.iperf3 import Iperf3Hosts
 from natxy.testbeds.base import EngineTestbed
-from natxy.testbeds.host_links import host_namespaces
+from natxy.testbeds.host_links import hosts_in_namespaces
 from natxy.testbeds.namespaces import LabNamespaces, other_labs
+from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS, VethEnd, join, veth_device
 
-TESTER_MACS = {Side.LEFT: "02:00:00:00:00:01", Side.RIGHT: "02:00:00:00:01:01"}
 DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
 _DUT_INTERFACES = DutInterfaces(left="dut-left", right="dut-right")
 
-# Offloads leave checksums unfinished and merge frames; on the veth pair a frame must look as it does on a wire.
-OFFLOADS_OFF = [word for offload in ("tx", "rx", "gro", "gso", "tso", "sg") for word in (offload, "off")]
-
 # Set before the links exist, so that new links inherit them.
 _COMMON_SYSCTLS = {"net.ipv6.conf.all.accept_dad": 0, "net.ipv6.conf.default.accept_dad": 0}
-# The engine or a guest answers at the end of the link, so the kernel of the namespace must not.
-SILENT_SYSCTLS = {
-    "net.ipv6.conf.all.disable_ipv6": 1,
-    "net.ipv6.conf.default.disable_ipv6": 1,
-    "net.ipv4.conf.all.arp_ignore": 8,
-}
 _DUT_SYSCTLS = {
     "net.ipv6.conf.all.accept_ra": 0,
     "net.ipv6.conf.default.accept_ra": 0,
@@ -77,6 +66,7 @@ class NetnsLab(EngineTestbed):
         self._machine = MachineSysctls()
         self._namespaces = LabNamespaces(Owner.current())
         self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0), dut_cores)
+        self.gateway_cores = self.cores.dut
         self.interfaces = _DUT_INTERFACES
         self._tester = NetnsTransport(self._namespaces.tester, self._machine)
         # A gateway in user space inherits the cores of the command that starts it.
@@ -98,10 +88,6 @@ class NetnsLab(EngineTestbed):
     def transport(self) -> Transport:
         """Runs commands on the DUT."""
         return self._dut
-
-    @property
-    def gateway_cores(self) -> tuple[int, ...]:
-        return self.cores.dut
 
     def engine_argv(self) -> list[str]:
         return ["ip", "netns", "exec", self._namespaces.tester, *super().engine_argv()]
@@ -180,18 +166,9 @@ class NetnsLab(EngineTestbed):
             )
         return sentences
 
-    @contextmanager
-    def hosts(self, addresses: Addresses, foreground: Foreground) -> Iterator[TcpHosts]:
-        with host_namespaces(
-            {side: side.value for side in Side},
-            self._tester,
-            self._namespaces,
-            self._machine,
-            addresses=addresses,
-            mtu=self._addresses.mtu,
-            cores=self.cores.tester,
-        ) as ends:
-            yield Iperf3Hosts(ends[Side.LEFT], ends[Side.RIGHT], foreground)
+    def hosts(self, addresses: Addresses, foreground: Foreground) -> AbstractContextManager[TcpHosts]:
+        ends, cores, mtu = {side: side.value for side in Side}, self.cores.tester, self._addresses.mtu
+        return hosts_in_namespaces(ends, self._tester, self._namespaces, addresses, foreground, mtu=mtu, cores=cores)
 
     def host_deviations(self) -> list[str]:
         sentences = [
@@ -211,30 +188,17 @@ class NetnsLab(EngineTestbed):
             transport.run(["sysctl", "-qw", *assignments])
 
     def _cable(self, side: Side) -> None:
-        tester_end, dut_end = side.value, getattr(self.interfaces, side.value)
-        queues = ["numtxqueues", str(self._config.queues), "numrxqueues", str(self._config.queues)]
-        peer = ["peer", "name", dut_end, "address", self._dut_macs[side], *queues, "netns", self._namespaces.dut]
-        self._tester.run(
-            ["ip", "link", "add", tester_end, "address", TESTER_MACS[side], *queues, "type", "veth", *peer]
-        )
-        for transport, end in ((self._tester, tester_end), (self._dut, dut_end)):
-            transport.run(["ethtool", "-K", end, *OFFLOADS_OFF])
-            transport.run(["ip", "link", "set", end, "mtu", str(self._addresses.mtu), "up"])
+        tester = VethEnd(self._tester, side.value, TESTER_MACS[side])
+        dut = VethEnd(self._dut, getattr(self.interfaces, side.value), self._dut_macs[side])
+        join(tester, dut, queues=self._config.queues, mtu=self._addresses.mtu)
 
     def _start_dut(self) -> None:
         """Steers the DUT's work to its own cores; on the sender's it would slow the tester and lose no frame."""
         steer(self._dut, self.interfaces, self.cores.dut)
 
     def _set_links(self) -> None:
-        LinuxLinks(self.transport, self.interfaces, self._addresses).apply()
+        set_links(self.transport, self.interfaces, self._addresses)
 
 
 def _listed(cores: tuple[int, ...]) -> str:
     return ", ".join(map(str, cores))
-
-
-def veth_device(number: int, side: Side, io: str, queues: int, mtu: int) -> str:
-    """Returns the DPDK device of the veth pair's end that has the name of its side."""
-    if io == "af_xdp":
-        return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count=1,busy_budget=0"
-    return f"net_af_packet{number},iface={side.value},qpairs={queues}{ring_slots(mtu)}"

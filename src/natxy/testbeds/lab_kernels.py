@@ -14,9 +14,10 @@ from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import Kernel
 from natxy.plan.testbeds.lab import LabConfig
-from natxy.testbeds.guest.files import find_guest
+from natxy.testbeds.guest.kernel import find_guest
 from natxy.testbeds.guest.lab import GuestLab
-from natxy.testbeds.lab import SILENT_SYSCTLS, NetnsLab
+from natxy.testbeds.lab import NetnsLab
+from natxy.testbeds.veth import SILENT_SYSCTLS
 
 
 class ReferenceLab(NetnsLab):
@@ -44,7 +45,18 @@ def lab_for(config: LabConfig, addresses: AddressPlan, gateway: GatewayConfig, d
 
 def runs_in_guest(gateway: GatewayConfig) -> bool:
     """Returns True when the gateway runs in user-mode Linux; raises PlanError as `lab_for` does."""
-    return _kernel_of(gateway) == Kernel.USER_MODE
+    if gateway.lab_kernel == Kernel.USER_MODE or gateway.module is None:
+        return gateway.lab_kernel == Kernel.USER_MODE
+    if takes_module(gateway.module):
+        return False
+    without = f"{gateway.driver} needs the kernel module {gateway.module}, which {platform.release()} doesn't have"
+    if gateway.lab_kernel == Kernel.OWN:
+        raise PlanError(f"{without}: install it, e.g. `apt install jool-dkms`, or remove `kernel: own`")
+    try:
+        find_guest()
+    except PlanError as error:
+        raise PlanError(f"{without}; user-mode Linux can run it instead, but {error}") from error
+    return True
 
 
 def takes_module(name: str) -> bool:
@@ -55,19 +67,3 @@ def takes_module(name: str) -> bool:
         return run_program(["modprobe", "--dry-run", name], check=False).returncode == 0
     except DutError:
         return False
-
-
-def _kernel_of(gateway: GatewayConfig) -> Kernel:
-    if gateway.module is None:
-        return gateway.lab_kernel or Kernel.OWN
-    if gateway.lab_kernel != Kernel.USER_MODE and takes_module(gateway.module):
-        return Kernel.OWN
-    without = f"{gateway.driver} needs the kernel module {gateway.module}, which {platform.release()} doesn't have"
-    if gateway.lab_kernel == Kernel.OWN:
-        raise PlanError(f"{without}: install it, e.g. `apt install jool-dkms`, or remove `kernel: own`")
-    if gateway.lab_kernel is None:
-        try:
-            find_guest()
-        except PlanError as error:
-            raise PlanError(f"{without}; user-mode Linux can run it instead, but {error}") from error
-    return Kernel.USER_MODE

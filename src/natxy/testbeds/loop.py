@@ -23,9 +23,9 @@ from natxy.plan.testbeds.loop import LoopConfig
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.testbeds.base import EngineTestbed
-from natxy.testbeds.lab import OFFLOADS_OFF, SILENT_SYSCTLS, TESTER_MACS, veth_device
 from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.tester_ports import TesterPorts
+from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS, VethEnd, join, veth_device
 
 _MEDIA: Final = {
     "veth": "the two ends of a veth pair in a network namespace",
@@ -73,7 +73,6 @@ class LoopTestbed(EngineTestbed):
         return engine
 
     def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
-        del addresses
         return Wire(config)
 
     def port_specs(self) -> list[PortSpec]:
@@ -107,12 +106,8 @@ class LoopTestbed(EngineTestbed):
         self._namespaces.add(self._namespaces.tester)
         tester = NetnsTransport(self._namespaces.tester, self._machine)
         tester.run(["sysctl", "-qw", *(f"{name}={value}" for name, value in SILENT_SYSCTLS.items())])
-        queues = ["numtxqueues", str(self._config.queues), "numrxqueues", str(self._config.queues)]
-        ends = [[side.value, "address", TESTER_MACS[side], *queues] for side in Side]
-        tester.run(["ip", "link", "add", *ends[0], "type", "veth", "peer", "name", *ends[1]])
-        for side in Side:
-            tester.run(["ethtool", "-K", side.value, *OFFLOADS_OFF])
-            tester.run(["ip", "link", "set", side.value, "mtu", str(self._mtu), "up"])
+        left, right = (VethEnd(tester, side.value, TESTER_MACS[side]) for side in Side)
+        join(left, right, queues=self._config.queues, mtu=self._mtu)
 
     def _device(self, number: int, side: Side) -> str:
         if self._config.medium == "memif":

@@ -119,15 +119,18 @@ def _end_processes(namespace: str, timeout_s: float = 2) -> None:
         time.sleep(0.02)
 
 
+def _links(namespace: str, *selection: str) -> list[str]:
+    shown = run_program(["ip", "-n", namespace, "-brief", "link", "show", *selection]).stdout
+    return [line.split()[0].split("@")[0] for line in shown.splitlines()]
+
+
 def _move_links_out(namespace: str) -> None:
-    for line in run_program(["ip", "-n", namespace, "-brief", "link", "show"]).stdout.splitlines():
-        link = line.split()[0].split("@")[0]
+    for link in _links(namespace):
         if link != "lo":
             run_program(["ip", "-n", namespace, "link", "set", link, "netns", str(os.getpid())], check=False)
 
 
 def _remove_links(namespace: str) -> None:
     # Deleting a namespace frees its links only after a while, so delete the links first.
-    for line in run_program(["ip", "-n", namespace, "-brief", "link", "show", "type", "veth"]).stdout.splitlines():
-        link = line.split("@")[0].split()[0]
+    for link in _links(namespace, "type", "veth"):
         run_program(["ip", "-n", namespace, "link", "del", link], check=False)

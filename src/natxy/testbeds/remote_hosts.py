@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_interface
 
+from natxy.dut.linux.interfaces import disturbing_offloads
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.ssh import SshTransport
 from natxy.engine.messages.common import Side
@@ -19,7 +20,6 @@ from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.tcp.iperf3 import Host, Iperf3Hosts
 from natxy.testbeds.cabled import CabledTestbed
 from natxy.testbeds.host_links import link_addresses, linked_host
-from natxy.testbeds.interfaces import disturbing_offloads
 
 
 class HostsTestbed(CabledTestbed):

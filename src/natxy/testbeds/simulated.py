@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,33 +27,26 @@ class SimulatedTestbed(Testbed):
     def __init__(self, config: SimulatedTestbedConfig, gateway: GatewayConfig, seed: int) -> None:
         super().__init__()
         assert isinstance(gateway, SimulatedConfig)
-        self._config = config
+        self._tester_limit_fps = config.tester_limit
+        self.gateway_cores = range(config.dut_cores)
         self._dut = SimulatedDut(gateway, config.noise, seed)
 
     def _build(self) -> None:
         """A model needs nothing to be built."""
 
-    @property
-    def gateway_cores(self) -> Sequence[int]:
-        return range(self._config.dut_cores)
-
     def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
-        del config, addresses
         return SimulatedGateway(self._dut)
 
     @contextmanager
     def engine(self, log: Path) -> Iterator[Engine]:
-        del log
-        yield SimulatedEngine(self._dut, self._config.tester_limit)
+        yield SimulatedEngine(self._dut, self._tester_limit_fps)
 
     @contextmanager
     def hosts(self, addresses: Addresses, foreground: Foreground) -> Iterator[TcpHosts]:
-        del addresses, foreground
         yield SimulatedHosts(self._dut)
 
     def sleep(self, seconds: float) -> None:
         """Takes no time."""
-        del seconds
 
     def description(self) -> dict[str, str]:
         return {"testbed": "simulated: a model of a gateway in virtual time"}

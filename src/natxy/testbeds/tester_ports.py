@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from natxy.dut.linux.interfaces import INTERFACES, disturbing_offloads
 from natxy.dut.transport.local import LocalTransport, run_program
 from natxy.engine.devices import AF_XDP_SEND_BUFFER, ring_slots
 from natxy.engine.messages.common import Side
@@ -13,7 +14,6 @@ from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.errors import PlanError
 from natxy.plan.testbeds.ports import TesterPort
 from natxy.system.machine_sysctls import MachineSysctls
-from natxy.testbeds.interfaces import INTERFACES, disturbing_offloads
 
 
 class TesterPorts:

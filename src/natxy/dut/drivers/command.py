@@ -7,13 +7,11 @@ import re
 import shlex
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 
-from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway
-from natxy.dut.transport.base import CompletedCommand, Transport
+from natxy.dut.base import Capability, DutDescription, Gateway
+from natxy.dut.transport.base import CompletedCommand
 from natxy.errors import DutError
 from natxy.plan.gateways.command import Command, CommandConfig
-from natxy.plan.model.addresses import AddressPlan
 
 
 class CommandGateway(Gateway[CommandConfig]):
@@ -42,24 +40,18 @@ class CommandGateway(Gateway[CommandConfig]):
         commands += [command for command in (config.wait_ready, config.count, config.version) if command]
         return {command[0]: "install it, or correct the gateway's commands" for command in commands}
 
-    def __init__(
-        self, config: CommandConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
-    ) -> None:
-        super().__init__(config, transport, interfaces, addresses)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._meanings = {
-            "{left}": interfaces.left,
-            "{right}": interfaces.right,
-            "{left_address}": str(addresses.left.dut.ip),
-            "{right_address}": str(addresses.right.dut.ip),
+            "{left}": self.interfaces.left,
+            "{right}": self.interfaces.right,
+            "{left_address}": str(self.addresses.left.dut.ip),
+            "{right_address}": str(self.addresses.right.dut.ip),
         }
 
     def apply(self) -> None:
-        try:
+        with self.removed_on_error():
             self._run_all(self.config.apply)
-        except BaseException:
-            with suppress(DutError):
-                self.remove()
-            raise
 
     def remove(self) -> None:
         self._run_all(self.config.remove)
@@ -91,20 +83,16 @@ class CommandGateway(Gateway[CommandConfig]):
             time.sleep(0.1)
 
     def describe(self) -> DutDescription:
-        version = (
-            self._run(self.config.version).stdout.strip()
-            if self.config.version
-            else "unknown: the plan has no `version`"
-        )
+        version = "unknown: the plan has no `version`"
+        if self.config.version:
+            version = self._run(self.config.version).stdout.strip()
         configuration = "\n".join(
             f"# {shlex.join(done.argv)}\n{done.stdout.rstrip()}" for done in map(self._run, self.config.describe)
         )
-        settings = {"set up by": "; ".join(shlex.join(self._meant(command)) for command in self.config.apply) or "–"}
+        settings = {"set up by": self._shown(*self.config.apply) or "–"}
         if self.config.stateful:
-            settings["emptied by"] = "; ".join(shlex.join(self._meant(command)) for command in self.config.clear)
-            settings["verified empty by"] = (
-                shlex.join(self._meant(self.config.count)) if self.config.count else "nothing; the plan has no `count`"
-            )
+            verified_by = self._shown(self.config.count) if self.config.count else "nothing; the plan has no `count`"
+            settings |= {"emptied by": self._shown(*self.config.clear), "verified empty by": verified_by}
         return DutDescription(self.name, version, settings, configuration)
 
     def clear(self) -> None:
@@ -131,8 +119,11 @@ class CommandGateway(Gateway[CommandConfig]):
         for command in commands:
             self._run(command)
 
-    def _run(self, command: Command, *, check: bool = True) -> CompletedCommand:
-        return self.transport.run(self._meant(command), timeout_s=self.config.timeout, check=check)
+    def _run(self, command: Command) -> CompletedCommand:
+        return self.transport.run(self._meant(command), timeout_s=self.config.timeout)
+
+    def _shown(self, *commands: Command) -> str:
+        return "; ".join(shlex.join(self._meant(command)) for command in commands)
 
     def _meant(self, command: Command) -> list[str]:
         return [re.sub(r"\{\w+\}", lambda found: self._meanings.get(found[0], found[0]), word) for word in command]

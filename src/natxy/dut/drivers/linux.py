@@ -4,20 +4,9 @@
 from __future__ import annotations
 
 from natxy.dut.base import Capability
-from natxy.dut.linux.gateway import LinuxGateway, NetfilterGateway
+from natxy.dut.linux.gateway import LinuxGateway
+from natxy.dut.linux.netfilter import NetfilterGateway, NftablesTranslator
 from natxy.plan.gateways.linux import IptablesConfig, IptablesTarget, LinuxForwardConfig, NftablesConfig
-
-# The declaration before the deletion makes this one transaction, whether the table exists or not.
-_NFTABLES_RULESET = """\
-table {family} natxy
-delete table {family} natxy
-table {family} natxy {{
-\tchain postrouting {{
-\t\ttype nat hook postrouting priority srcnat; policy accept;
-\t\toifname "{outside}" masquerade
-\t}}
-}}
-"""
 
 
 class LinuxForwardGateway(LinuxGateway[LinuxForwardConfig]):
@@ -27,18 +16,6 @@ class LinuxForwardGateway(LinuxGateway[LinuxForwardConfig]):
     summary = "Linux kernel forwarding, IPv4 and IPv6: the baseline"
     position = 0
     capabilities = frozenset({Capability.SET_CORES})
-
-    def install(self) -> None:
-        """Does nothing: forwarding is all."""
-
-    def uninstall(self) -> None:
-        """Does nothing: nothing was installed."""
-
-    def version(self) -> str:
-        return self.kernel()
-
-    def configuration(self) -> str:
-        return self.routes()
 
 
 class IptablesGateway(NetfilterGateway[IptablesConfig]):
@@ -84,30 +61,13 @@ class IptablesGateway(NetfilterGateway[IptablesConfig]):
         return self.transport.run(argv, check=must_succeed).returncode == 0
 
 
-class NftablesGateway(NetfilterGateway[NftablesConfig]):
+class NftablesGateway(NftablesTranslator[NftablesConfig]):
     """Translates by masquerade on the interface to the responder's side."""
 
     name = "nftables"
     summary = "nftables masquerade with connection tracking: NAT44, or NAT66 with IPv6 addresses"
     position = 2
 
-    @classmethod
-    def programs(cls, config: NftablesConfig) -> dict[str, str]:
-        return super().programs(config) | {"nft": "apt install nftables"}
-
     @property
-    def _family(self) -> str:
-        return "ip6" if self.addresses.left.dut.version == 6 else "ip"
-
-    def install(self) -> None:
-        ruleset = _NFTABLES_RULESET.format(family=self._family, outside=self.interfaces.right)
-        self.transport.run(["nft", "-f", "-"], input=ruleset)
-
-    def uninstall(self) -> None:
-        self.transport.run(["nft", "-f", "-"], input=f"table {self._family} natxy\ndelete table {self._family} natxy\n")
-
-    def version(self) -> str:
-        return f"{self.transport.run(['nft', '--version']).stdout.strip()}, {self.kernel()}"
-
-    def configuration(self) -> str:
-        return self.transport.run(["nft", "list", "ruleset"]).stdout
+    def rule(self) -> str:
+        return f'oifname "{self.interfaces.right}" masquerade'

@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway
-from natxy.dut.transport.base import ProgramStarter, Transport
+from natxy.dut.base import Capability, DutDescription, Gateway
+from natxy.dut.transport.base import ProgramStarter
 from natxy.dut.transport.hotplug import parse_cores
 from natxy.engine.devices import ring_slots
 from natxy.engine.messages.common import Side
@@ -58,13 +58,11 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
     def capabilities_of(cls, config: ReferenceConfig) -> frozenset[Capability]:
         return frozenset({Capability.CLEAR, Capability.COUNT}) if config.keeps_connections else frozenset()
 
-    def __init__(
-        self, config: ReferenceConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
-    ) -> None:
-        super().__init__(config, transport, interfaces, addresses)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._stack = ExitStack()
         self._client: ReferenceClient | None = None
-        self._gateway = gateway_of(config, addresses)
+        self._gateway = gateway_of(self.config, self.addresses)
 
     def apply(self) -> None:
         with ExitStack() as stack:

@@ -1,32 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base classes of gateways in the Linux kernel: forwarding, links, and netfilter with its connection tracking table."""
+"""The base class of Linux gateways, which forward, set their own links and choose their cores."""
 
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
-from natxy.dut.base import Capability, ConfigT, DutDescription, DutInterfaces, Gateway, TableNeed
+from natxy.dut.base import ConfigT, DutDescription, Gateway
 from natxy.dut.linux.conntrack import ConntrackTable
-from natxy.dut.linux.links import LinuxLinks
-from natxy.dut.linux.rps import napi_in_threads, steer, steered_to
-from natxy.dut.transport.base import PowerSwitch, Transport
+from natxy.dut.linux.interfaces import napi_in_threads, set_links, steer, steered_to, unset_links
+from natxy.dut.transport.base import PowerSwitch
 from natxy.dut.transport.hotplug import CoreSwitch
 from natxy.errors import DutError
-from natxy.plan.gateways.linux import ConntrackModel
-from natxy.plan.model.addresses import AddressPlan
-
-ConntrackT = TypeVar("ConntrackT", bound=ConntrackModel)
 
 LINK_UP_S = 10.0
 FORWARDING = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
 
 
 class LinuxGateway(Gateway[ConfigT]):
-    """Forwards by the kernel. A driver implements `install`, `uninstall`, `version` and `configuration`."""
+    """Forwards by the kernel.
+
+    A driver that does more than forward implements `install`, `uninstall`, `version` and `configuration`.
+    """
 
     table: ConntrackTable | None = None
     """The connection tracking table of a stateful gateway."""
@@ -35,49 +31,37 @@ class LinuxGateway(Gateway[ConfigT]):
         "net.ipv4.conf.all.rp_filter",
     )
 
-    def __init__(
-        self, config: ConfigT, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
-    ) -> None:
-        super().__init__(config, transport, interfaces, addresses)
-        self._links = LinuxLinks(transport, interfaces, addresses)
-
-    @abstractmethod
     def install(self) -> None:
         """Adds what distinguishes this gateway from a router."""
 
-    @abstractmethod
     def uninstall(self) -> None:
         """Undoes `install`. No error when nothing is installed."""
 
-    @abstractmethod
     def version(self) -> str:
         """Returns the names and versions of the gateway's parts."""
+        return self.kernel()
 
-    @abstractmethod
     def configuration(self) -> str:
         """Returns the exact configuration in force."""
+        return self.routes()
 
     @classmethod
     def programs(cls, config: ConfigT) -> dict[str, str]:
         return {"ip": "apt install iproute2", "sysctl": "apt install procps"}
 
     def set_links(self) -> None:
-        self._links.apply()
+        set_links(self.transport, self.interfaces, self.addresses)
 
     def unset_links(self) -> None:
-        self._links.remove()
+        unset_links(self.transport, self.interfaces, self.addresses)
 
     def apply(self) -> None:
-        try:
+        with self.removed_on_error():
             for name in FORWARDING:
                 self.transport.network.hold(name, "1")
             if self.table:
                 self.table.apply()
             self.install()
-        except BaseException:
-            with suppress(DutError):
-                self.remove()
-            raise
 
     def remove(self) -> None:
         self.uninstall()
@@ -164,40 +148,3 @@ class LinuxGateway(Gateway[ConfigT]):
                     "check the cabling and `ip link`"
                 )
             time.sleep(0.05)
-
-
-class NetfilterGateway(LinuxGateway[ConntrackT]):
-    """Translates by netfilter, whose connection tracking table it sizes, counts and empties."""
-
-    capabilities = frozenset({Capability.CLEAR, Capability.COUNT, Capability.SET_CORES})
-    table: ConntrackTable
-
-    @classmethod
-    def programs(cls, config: ConntrackT) -> dict[str, str]:
-        return super().programs(config) | {"conntrack": "apt install conntrack"}
-
-    @classmethod
-    def check_machine(cls, config: ConntrackT, transport: Transport, connections: int) -> None:
-        ConntrackTable(transport, (), maximum=config.conntrack_max).check_size(connections)
-
-    def __init__(
-        self, config: ConntrackT, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
-    ) -> None:
-        super().__init__(config, transport, interfaces, addresses)
-        self.table = ConntrackTable(
-            transport,
-            addresses.networks,
-            maximum=config.conntrack_max,
-            hash_size=config.hash_size,
-            udp_timeout_s=config.udp_timeout_s,
-            udp_stream_timeout_s=config.udp_stream_timeout_s,
-        )
-
-    def check(self, need: TableNeed) -> None:
-        self.table.check(need)
-
-    def clear(self) -> None:
-        self.table.clear()
-
-    def count(self) -> int:
-        return self.table.count()

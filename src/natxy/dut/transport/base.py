@@ -27,6 +27,11 @@ class CompletedCommand:
             raise DutError(f"`{shlex.join(self.argv)}` failed with exit code {self.returncode}; it printed: {output}")
 
 
+def pinned(cores: Sequence[int]) -> list[str]:
+    """Returns the beginning of a command that runs only on `cores`; empty without cores."""
+    return ["taskset", "--cpu-list", ",".join(map(str, cores))] if cores else []
+
+
 class HeldSysctls(Protocol):
     """Sets sysctls until they are released, which restores their original values."""
 
@@ -41,12 +46,10 @@ class Transport(Protocol):
     @property
     def machine(self) -> HeldSysctls:
         """The sysctls that exist once for the DUT's whole machine."""
-        ...
 
     @property
     def network(self) -> HeldSysctls:
         """The sysctls of the DUT's network namespace."""
-        ...
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
@@ -55,11 +58,9 @@ class Transport(Protocol):
 
         DutError when it is missing, exceeds `timeout_s`, or, with `check`, fails.
         """
-        ...
 
     def describe(self) -> str:
         """Returns the DUT's location as error messages name it."""
-        ...
 
 
 @runtime_checkable
@@ -75,4 +76,3 @@ class ProgramStarter(Protocol):
 
     def inside(self, argv: Sequence[str]) -> list[str]:
         """Returns the command that starts `argv` where the DUT's commands run."""
-        ...

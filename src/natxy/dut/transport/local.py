@@ -7,7 +7,7 @@ import shlex
 import subprocess
 from collections.abc import Sequence
 
-from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.base import CompletedCommand, pinned
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError
 from natxy.system.machine_sysctls import MachineSysctls
@@ -19,7 +19,7 @@ class LocalTransport:
     def __init__(self, machine: MachineSysctls, cores: Sequence[int] = ()) -> None:
         self.machine = machine
         self.network = OwnSysctls(self)
-        self._pinned = _pinned(cores)
+        self._pinned = pinned(cores)
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
@@ -33,29 +33,18 @@ class LocalTransport:
         return "this machine"
 
 
-class NetnsTransport:
+class NetnsTransport(LocalTransport):
     """Runs commands on this machine in the network namespace `namespace`; with `cores`, on these alone."""
 
     def __init__(self, namespace: str, machine: MachineSysctls, cores: Sequence[int] = ()) -> None:
+        super().__init__(machine, cores)
         self.namespace = namespace
-        self.machine = machine
-        self.network = OwnSysctls(self)
-        self._pinned = _pinned(cores)
-
-    def run(
-        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
-    ) -> CompletedCommand:
-        return run_program(self.inside(argv), input=input, timeout_s=timeout_s, check=check)
 
     def inside(self, argv: Sequence[str]) -> list[str]:
-        return ["ip", "netns", "exec", self.namespace, *self._pinned, *argv]
+        return ["ip", "netns", "exec", self.namespace, *super().inside(argv)]
 
     def describe(self) -> str:
         return f"network namespace {self.namespace} on this machine"
-
-
-def _pinned(cores: Sequence[int]) -> list[str]:
-    return ["taskset", "--cpu-list", ",".join(map(str, cores))] if cores else []
 
 
 def run_program(

@@ -8,20 +8,21 @@ it has the programs installed here.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.sysctls import RemoteSysctls
-from natxy.errors import DutError
+from natxy.errors import DutError, PlanError
 from natxy.testbeds.guest import init as guest_init
-from natxy.testbeds.guest.files import GuestFiles
 from natxy.testbeds.guest.serial_line import GuestLine, LineBrokenError
 
 RECEIVE_BUFFER_BYTES: Final = 4 * 1024 * 1024
@@ -32,8 +33,35 @@ _DEPTH: Final = 128
 _BOOT_S: Final = 30.0
 _END_S: Final = 3.0
 _LAST_LINES: Final = 8
+_INSTALLED_MODULES: Final = Path("/usr/lib/uml/modules")
 # Modules that the gateway drivers expect, as in a distribution's kernel.
-_MODULES: Final = ("ipv6", "nf_conntrack")
+_EXPECTED_MODULES: Final = ("ipv6", "nf_conntrack")
+
+
+@dataclass(frozen=True)
+class GuestFiles:
+    """Names a guest's kernel, the program, with its version, and the folder of its modules and preloaded library."""
+
+    program: Path
+    version: str
+    folder: Path
+
+
+def find_guest() -> GuestFiles:
+    """Finds Debian's user-mode Linux, and the modules that `make jool` builds for it.
+
+    Raises PlanError when something is missing.
+    """
+    program = shutil.which("linux.uml")
+    versions = sorted(path.name for path in _INSTALLED_MODULES.glob("*"))
+    if program is None or not versions:
+        raise PlanError("user-mode Linux is not installed on this machine: run `make jool`")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "natxy"
+    folder = cache / f"guest-{versions[0]}"
+    # `make jool` writes the stamp last.
+    if not (folder / "stamp").is_file():
+        raise PlanError(f"{folder}, a guest's modules, is missing: run `make jool` as the user that natxy runs as")
+    return GuestFiles(Path(program), versions[0], folder)
 
 
 class Guest:
@@ -68,7 +96,7 @@ class Guest:
                 self._boot()
             except LineBrokenError as error:
                 raise DutError(f"the guest was not ready {_BOOT_S:g} s after its start{self._last_words()}") from error
-            for module in _MODULES:
+            for module in _EXPECTED_MODULES:
                 self.run(["modprobe", module])
             self.run(["ip", "link", "set", "lo", "up"])
             for number, name in enumerate(self._interfaces):
@@ -142,7 +170,11 @@ class Guest:
 
     def _argv(self, line: int, sockets: Path) -> list[str]:
         inside = ["ip", "netns", "exec", self._namespace, "taskset", "--cpu-list", ",".join(map(str, self._cores))]
-        preload = ["env", f"LD_PRELOAD={self._files.preload}", f"GUEST_RECEIVE_BUFFER={RECEIVE_BUFFER_BYTES}"]
+        preload = [
+            "env",
+            f"LD_PRELOAD={self._files.folder / 'preload.so'}",
+            f"GUEST_RECEIVE_BUFFER={RECEIVE_BUFFER_BYTES}",
+        ]
         devices = [
             f"vec{number}:transport=raw,ifname={name},mac={mac},mtu={self._mtu},depth={_DEPTH}"
             for number, (name, mac) in enumerate(self._interfaces.items())

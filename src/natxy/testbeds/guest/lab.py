@@ -10,9 +10,9 @@ from natxy.dut.transport.base import Transport
 from natxy.engine.messages.common import Side
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.lab import LabConfig
-from natxy.testbeds.guest.files import find_guest
-from natxy.testbeds.guest.kernel import RECEIVE_BUFFER_BYTES, Guest
-from natxy.testbeds.lab import DUT_MACS, SILENT_SYSCTLS, NetnsLab
+from natxy.testbeds.guest.kernel import RECEIVE_BUFFER_BYTES, Guest, find_guest
+from natxy.testbeds.lab import DUT_MACS, NetnsLab
+from natxy.testbeds.veth import SILENT_SYSCTLS
 
 
 class GuestLab(NetnsLab):
@@ -22,12 +22,10 @@ class GuestLab(NetnsLab):
 
     def __init__(self, config: LabConfig, addresses: AddressPlan) -> None:
         super().__init__(config, addresses)
+        # The guest has one core.
+        self.gateway_cores = ()
         macs = {self.interfaces.left: DUT_MACS[Side.LEFT], self.interfaces.right: DUT_MACS[Side.RIGHT]}
         self._guest = Guest(find_guest(), self._namespaces.dut, self.cores.dut, macs, addresses.mtu)
-
-    @property
-    def gateway_cores(self) -> tuple[int, ...]:
-        return ()
 
     @property
     def transport(self) -> Transport:

@@ -8,14 +8,12 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway, TableNeed
+from natxy.dut.base import Capability, DutDescription, Gateway, TableNeed
 from natxy.dut.drivers.openbsd_pf.links import OpenbsdLinks
 from natxy.dut.drivers.openbsd_pf.rules import FIRST_PORT, LAST_PORT, pf_rules
 from natxy.dut.limits import check_lifetime, table_timeout_s
-from natxy.dut.transport.base import Transport
 from natxy.errors import DutError, PlanError
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig, PfClear
-from natxy.plan.model.addresses import AddressPlan
 
 _FORWARDING: Final = ("net.inet.ip.forwarding", "net.inet6.ip6.forwarding")
 _UDP_TIMEOUTS: Final = ("udp.first", "udp.single", "udp.multiple")
@@ -33,12 +31,10 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
     def capabilities_of(cls, config: OpenbsdPfConfig) -> frozenset[Capability]:
         return frozenset({Capability.CLEAR, Capability.COUNT}) if config.enabled else frozenset()
 
-    def __init__(
-        self, config: OpenbsdPfConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
-    ) -> None:
-        super().__init__(config, transport, interfaces, addresses)
-        self._rules = pf_rules(config, interfaces, addresses) if config.enabled else ""
-        self._links = OpenbsdLinks(transport, interfaces, addresses, config.neighbors)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._rules = pf_rules(self.config, self.interfaces, self.addresses) if self.config.enabled else ""
+        self._links = OpenbsdLinks(self.transport, self.interfaces, self.addresses, self.config.neighbors)
         self._links_set = False
         self._applied = False
 
@@ -51,13 +47,9 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
         self._links_set = False
 
     def apply(self) -> None:
-        try:
+        with self.removed_on_error():
             self._applied = True
             self._configure()
-        except BaseException:
-            with suppress(DutError):
-                self.remove()
-            raise
 
     def remove(self) -> None:
         if not self._applied:
@@ -114,13 +106,9 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
         for name, timeout_s in self._udp_timeouts_s().items():
             check_lifetime(need, timeout_s, entries="states", timeout=name, setting="udp_timeout_s")
 
-    def restart(self) -> None:
-        """Reboots the DUT (RFC 6201 §4.2.1), which also recovers one that can no longer empty its table."""
-        self._reboot()
-
     def clear(self) -> None:
         if self.config.clear == PfClear.REBOOT:
-            self._reboot()
+            self.restart()
         timeout_s = table_timeout_s(self.count())
         deadline = time.monotonic() + timeout_s
         self.transport.run(["pfctl", "-F", "states"], timeout_s=timeout_s)
@@ -143,8 +131,11 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
         self.transport.run(["pfctl", "-f", "-"], input=self._rules)
         self.transport.run(["pfctl", "-e"], check=False)
 
-    def _reboot(self) -> None:
-        """Reboots the DUT. Returns when it answers, forwards and has its rules again."""
+    def restart(self) -> None:
+        """Reboots the DUT (RFC 6201 §4.2.1), which also recovers one that can no longer empty its table.
+
+        Returns when the DUT answers, forwards and has its rules again.
+        """
         booted = self._sysctl("kern.boottime")
         # The connection may end before the command does.
         with suppress(DutError):

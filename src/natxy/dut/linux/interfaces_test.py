@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.dut.base import DutInterfaces
-from natxy.dut.linux.rps import cpu_mask, napi_in_threads
+from natxy.dut.linux.interfaces import cpu_mask, napi_in_threads
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.system.machine_sysctls import MachineSysctls

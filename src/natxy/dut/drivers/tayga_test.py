@@ -2,20 +2,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network, IPv6Network, ip_interface
 
 import pytest
 
-from natxy.dut.drivers.tayga.process import TaygaProcess
+from natxy.dut.base import DutInterfaces
+from natxy.dut.drivers.tayga import TaygaNetfilterGateway
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
-from natxy.plan.model.addresses import Translation
+from natxy.plan.gateways.tayga import TaygaNetfilterConfig
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Translation
 from natxy.plan.model.terms import TranslationKind
 from natxy.system.machine_sysctls import MachineSysctls
 
 TRANSLATION = Translation(
     kind=TranslationKind.NAT64, prefix=IPv6Network("2001:2:0:64::/96"), pool=IPv4Network("198.19.0.1/32")
 )
+LINK = LinkAddresses(dut=ip_interface("198.19.0.1/24"), tester=ip_interface("198.19.0.2/24"))
+ADDRESSES = AddressPlan(left=LINK, right=LINK, translation=TRANSLATION)
 
 
 class Running(LocalTransport):
@@ -41,11 +45,11 @@ def test_it_runs_on_the_cores_that_it_is_given_unless_it_has_its_own(
     own: int | None, now: str | None, later: str
 ) -> None:
     transport = Running()
-    tayga = TaygaProcess(transport, TRANSLATION, [], [], own)
+    tayga = TaygaNetfilterGateway(TaygaNetfilterConfig(core=own), transport, DutInterfaces("a", "b"), ADDRESSES)
     tayga.set_cores([1, 3])
     assert transport.pinnings() == ([f"taskset --cpu-list --pid {now} 77"] if now else [])
     transport.asked.clear()
-    tayga.start()
+    tayga.install()
     assert transport.pinnings() == [
         f"taskset --cpu-list {later} tayga --config /dev/stdin --pidfile /run/natxy-tayga-5.pid"
     ]

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from natxy.errors import PlanError
-from natxy.testbeds.guest import files as guest_files
-from natxy.testbeds.guest.files import find_guest
+from natxy.testbeds.guest import kernel
+from natxy.testbeds.guest.kernel import find_guest
 
 
 def test_what_is_missing_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs, modules = tmp_path / "bin", tmp_path / "modules"
     monkeypatch.setenv("PATH", str(programs))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(guest_files, "_MODULES", modules)
+    monkeypatch.setattr(kernel, "_INSTALLED_MODULES", modules)
     with pytest.raises(PlanError, match=r"user-mode Linux is not installed .*`make jool`"):
         find_guest()
     programs.mkdir()

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sets up network interfaces of a Linux machine: their addresses, their routes and the cores that process their frames.
+
+Receive packet steering (RPS) selects the cores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.transport.base import Transport
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+
+INTERFACES: Final = Path("/sys/class/net")
+_MERGING: Final = re.compile(
+    r"^\s*((?:generic-receive|generic-segmentation|large-receive|tcp-segmentation)-offload): on", re.MULTILINE
+)
+
+
+def set_links(transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan) -> None:
+    """Adds addresses and routes to both interfaces, and sets them up. Existing ones stay unchanged.
+
+    DutError when iproute2 refuses something.
+    """
+    for interface, link in _links(interfaces, addresses):
+        transport.run(["ip", "link", "set", interface, "up"])
+        # An address under duplicate address detection does not forward yet.
+        unchecked = ["nodad"] if link.dut.version == 6 else []
+        transport.run(["ip", "address", "replace", str(link.dut), "dev", interface, *unchecked])
+        if _change_routes(transport, "replace", interface, link) != 0:
+            # Repeated one by one, so that the error names the route that is refused.
+            for route in _routes("replace", interface, link):
+                transport.run(["ip", *route])
+
+
+def unset_links(transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan) -> None:
+    """Removes the addresses and routes; no error when there are none. The interfaces stay up."""
+    for interface, link in _links(interfaces, addresses):
+        _change_routes(transport, "del", interface, link)
+        transport.run(["ip", "address", "del", str(link.dut), "dev", interface], check=False)
+
+
+def _links(interfaces: DutInterfaces, addresses: AddressPlan) -> Iterator[tuple[str, LinkAddresses]]:
+    for pair in addresses.pairs:
+        yield interfaces.left, pair.left
+        yield interfaces.right, pair.right
+
+
+def _routes(verb: str, interface: str, link: LinkAddresses) -> list[list[str]]:
+    return [["route", verb, str(prefix), "via", str(link.tester.ip), "dev", interface] for prefix in link.routes]
+
+
+def _change_routes(transport: Transport, verb: str, interface: str, link: LinkAddresses) -> int:
+    # One call for all: there may be hundreds, and over ssh each call is a round trip.
+    batch = "".join(f"{' '.join(route)}\n" for route in _routes(verb, interface, link))
+    return transport.run(["ip", "-force", "-batch", "-"], input=batch, check=False).returncode
+
+
+def steer(transport: Transport, interfaces: DutInterfaces, cores: Collection[int]) -> None:
+    """Steers the frames of both interfaces to `cores`."""
+    for interface in (interfaces.left, interfaces.right):
+        steer_interface(transport, interface, cores)
+
+
+@contextmanager
+def steered(transport: Transport, interface: str, cores: Collection[int]) -> Iterator[None]:
+    """Steers the frames of one interface to `cores` within the context."""
+    before = {
+        queue: transport.run(["cat", f"{queue}/rps_cpus"]).stdout.strip() for queue in _queues(transport, interface)
+    }
+    try:
+        steer_interface(transport, interface, cores)
+        yield
+    finally:
+        for queue, mask in before.items():
+            transport.run(["tee", f"{queue}/rps_cpus"], input=mask, check=False)
+
+
+def steer_interface(transport: Transport, interface: str, cores: Iterable[int]) -> None:
+    """Steers the frames of one interface to `cores`."""
+    mask = cpu_mask(cores)
+    for queue in _queues(transport, interface):
+        transport.run(["tee", f"{queue}/rps_cpus"], input=mask)
+
+
+def steered_to(transport: Transport, interfaces: DutInterfaces) -> str:
+    """Returns the mask in force as the kernel prints it; empty for a kernel with one core, which has no mask."""
+    queues = _queues(transport, interfaces.left)
+    return transport.run(["cat", f"{queues[0]}/rps_cpus"], check=False).stdout.strip() if queues else ""
+
+
+def napi_in_threads(transport: Transport, interfaces: DutInterfaces) -> list[str]:
+    """Returns the interfaces with threaded NAPI, whose threads the scheduler places on any core."""
+    return [
+        interface
+        for interface in (interfaces.left, interfaces.right)
+        if transport.run(["cat", f"/sys/class/net/{interface}/threaded"], check=False).stdout.strip() == "1"
+    ]
+
+
+def cpu_mask(cores: Iterable[int]) -> str:
+    """Returns a mask in the kernel's format: groups of 32 bits in hexadecimal, `1,00000002` for cores 1 and 32."""
+    mask = sum(1 << core for core in set(cores))
+    groups: list[int] = []
+    while mask or not groups:
+        groups.append(mask & 0xFFFFFFFF)
+        mask >>= 32
+    return ",".join([f"{groups[-1]:x}", *(f"{group:08x}" for group in reversed(groups[:-1]))])
+
+
+def _queues(transport: Transport, interface: str) -> list[str]:
+    folder = f"/sys/class/net/{interface}/queues"
+    return [f"{folder}/{name}" for name in transport.run(["ls", folder]).stdout.split() if name.startswith("rx-")]
+
+
+def disturbing_offloads(interface: str, machine: Transport) -> list[str]:
+    """Returns ethtool's names of the offloads that are on and merge or split frames."""
+    return parse_offloads(machine.run(["ethtool", "--show-features", interface], check=False).stdout)
+
+
+def parse_offloads(features: str) -> list[str]:
+    """Returns the names of these offloads in the output of `ethtool --show-features`."""
+    return _MERGING.findall(features)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Base classes of gateways that translate by netfilter, and of those whose rules nftables loads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Final, TypeVar
+
+from natxy.dut.base import Capability, TableNeed
+from natxy.dut.linux.conntrack import ConntrackTable
+from natxy.dut.linux.gateway import LinuxGateway
+from natxy.dut.transport.base import Transport
+from natxy.plan.gateways.linux import ConntrackModel
+
+ConntrackT = TypeVar("ConntrackT", bound=ConntrackModel)
+
+# The declaration before the deletion makes this one transaction, whether the table exists or not.
+_NO_RULES: Final = """\
+table {family} natxy
+delete table {family} natxy
+"""
+_RULES: Final = (
+    _NO_RULES
+    + """\
+table {family} natxy {{
+\tchain postrouting {{
+\t\ttype nat hook postrouting priority srcnat; policy accept;
+\t\t{rule}
+\t}}
+}}
+"""
+)
+
+
+class NetfilterGateway(LinuxGateway[ConntrackT]):
+    """Translates by netfilter, whose connection tracking table it sizes, counts and empties."""
+
+    capabilities = frozenset({Capability.CLEAR, Capability.COUNT, Capability.SET_CORES})
+    table: ConntrackTable
+
+    @classmethod
+    def programs(cls, config: ConntrackT) -> dict[str, str]:
+        return super().programs(config) | {"conntrack": "apt install conntrack"}
+
+    @classmethod
+    def check_machine(cls, config: ConntrackT, transport: Transport, connections: int) -> None:
+        ConntrackTable(transport, (), maximum=config.conntrack_max).check_size(connections)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.table = ConntrackTable(
+            self.transport,
+            self.addresses.networks,
+            maximum=self.config.conntrack_max,
+            hash_size=self.config.hash_size,
+            udp_timeout_s=self.config.udp_timeout_s,
+            udp_stream_timeout_s=self.config.udp_stream_timeout_s,
+        )
+
+    def check(self, need: TableNeed) -> None:
+        self.table.check(need)
+
+    def clear(self) -> None:
+        self.table.clear()
+
+    def count(self) -> int:
+        return self.table.count()
+
+
+class NftablesTranslator(NetfilterGateway[ConntrackT]):
+    """Translates by one rule of nftables in the family of the responder's side."""
+
+    @property
+    @abstractmethod
+    def rule(self) -> str:
+        """Returns the rule in nftables' language."""
+
+    @classmethod
+    def programs(cls, config: ConntrackT) -> dict[str, str]:
+        return super().programs(config) | {"nft": "apt install nftables"}
+
+    def install(self) -> None:
+        self._load(_RULES)
+
+    def uninstall(self) -> None:
+        self._load(_NO_RULES)
+
+    def version(self) -> str:
+        return f"{self.transport.run(['nft', '--version']).stdout.strip()}, {self.kernel()}"
+
+    def configuration(self) -> str:
+        return self.transport.run(["nft", "list", "ruleset"]).stdout
+
+    def _load(self, ruleset: str) -> None:
+        family = "ip6" if self.addresses.right.dut.version == 6 else "ip"
+        self.transport.run(["nft", "-f", "-"], input=ruleset.format(family=family, rule=self.rule))
