@@ -49,10 +49,8 @@ class AddressesPlan(PlanModel):
     """
 
     preset: AddressPreset = AddressPreset.SINGLE
-    networks: Annotated[int, Field(ge=1, le=4096), AfterValidator(power_of_two)] = Field(
-        default=1,
-        description="networks on each side that contain the addresses, with a route for each (RFC 2544 §12)",
-    )
+    networks: Annotated[int, Field(ge=1, le=4096), AfterValidator(power_of_two)] = 1
+    """Networks on each side that contain the addresses, with a route for each (RFC 2544 §12)."""
     left: LinkAddresses | None = None
     right: LinkAddresses | None = None
     left_hosts: AddressRanges | None = None
@@ -63,17 +61,12 @@ class TranslationPlan(PlanModel):
     """A kind of translation, or a mapping that replaces parts of its defaults."""
 
     kind: TranslationKind
-    prefix: IPv6Network | None = Field(
-        default=None, description="a /96; the IPv6 address of an IPv4 host is this and the IPv4 address (RFC 6052)"
-    )
-    pool: IPNetwork | None = Field(
-        default=None,
-        description="addresses that replace those of all left hosts on the right where the gateway keeps connections",
-    )
-    mappings: tuple[AddressMapping, ...] | None = Field(
-        default=None,
-        description="IPv4 addresses of the IPv6 hosts that IPv4 hosts send to of their own accord (RFC 7757)",
-    )
+    prefix: IPv6Network | None = None
+    """A /96; the IPv6 address of an IPv4 host is this and the IPv4 address (RFC 6052)."""
+    pool: IPNetwork | None = None
+    """Addresses that replace those of all left hosts on the right where the gateway keeps connections."""
+    mappings: tuple[AddressMapping, ...] | None = None
+    """IPv4 addresses of the IPv6 hosts that IPv4 hosts send to of their own accord (RFC 7757)."""
 
 
 def _known_table(name: str) -> str:
@@ -87,66 +80,54 @@ class ExperimentPlan(PlanModel):
 
     name: Annotated[str, Pattern(_CELL_NAME_PATTERN, _NAME), Field(max_length=200)]
     title: str | None = None
-    sweep: str | None = Field(
-        default=None,
-        description="rows of fields that change together; in a resolved plan, the swept experiment's name",
-    )
-    cell: dict[str, CellValue] = Field(
-        default={}, description="in a resolved plan: the swept fields and their values in this cell"
-    )
+    sweep: str | None = None
+    """Rows of fields that change together; in a resolved plan, the swept experiment's name."""
+    cell: dict[str, CellValue] = Field(default={})
+    """The swept fields and their values in this cell; only in a resolved plan."""
     gateway: Annotated[GatewayConfig, Shorthand("driver", "Gateway")]
     procedure: Annotated[ProcedureConfig, Shorthand("name", "Procedure")]
-    family: Family | None = Field(default=None, description="default: the plan's")
-    translation: Annotated[TranslationPlan, Shorthand("kind", "Translation")] | None = Field(
-        default=None, description="nat64, nat46 or siit: left and right are of different families"
-    )
-    frame_size: Annotated[int, Field(ge=64, le=LONGEST_FRAME)] | None = Field(
-        default=None, description="in bytes, including the FCS; default: 64, with IPv6 84"
-    )
-    size_convention: SizeConvention = Field(
-        default=SizeConvention.PAIRED,
-        description="the side whose frames have `frame_size` where a translation changes their size",
-    )
-    line_rate: BitRate | None = Field(default=None, description="bit rate of one direction; default: the plan's")
-    ttl: Annotated[int, Field(ge=2, le=255)] = Field(default=64, description="TTL or hop limit of test frames")
-    dont_fragment: bool = Field(default=False, description="sets the DF bit of IPv4 frames")
+    family: Family | None = None
+    """Family of both sides; default: the plan's."""
+    translation: Annotated[TranslationPlan, Shorthand("kind", "Translation")] | None = None
+    """nat64, nat46 or siit; left and right are of different families."""
+    frame_size: Annotated[int, Field(ge=64, le=LONGEST_FRAME)] | None = None
+    """Size in bytes, including the FCS; default: 64, with IPv6 84."""
+    size_convention: SizeConvention = SizeConvention.PAIRED
+    """The side whose frames have `frame_size` where a translation changes their size."""
+    line_rate: BitRate | None = None
+    """Bit rate of one direction; default: the plan's."""
+    ttl: Annotated[int, Field(ge=2, le=255)] = 64
+    """TTL or hop limit of test frames."""
+    dont_fragment: bool = False
+    """Sets the DF bit of IPv4 frames."""
     directions: Directions | None = None
     addresses: Annotated[AddressesPlan, Shorthand("preset", "Addresses")] = AddressesPlan()
     ports: PortsPlan = PortsPlan()
     orders: Orders = Orders()
-    flows: Count | None = Field(
-        default=None, description="number of four-tuples of traffic without connections; default: all"
-    )
-    cores: Annotated[int, Field(ge=1, le=4096)] | None = Field(
-        default=None, description="number of the gateway's cores that process packets; default: all"
-    )
-    connections: Count | None = Field(
-        default=None, description="number of connections that phase 1 establishes (RFC 9693 §4.2)"
-    )
-    phase1_rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = Field(
-        default=None, description="rate of phase 1 before a procedure over connections; connections per second"
-    )
-    rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = Field(
-        default=None, description="rate of a procedure without a search; frames per second per direction"
-    )
-    alpha: Annotated[float, Field(gt=0, le=1)] | None = Field(
-        default=None, description="validation rate as a share of the connection rate (RFC 9693 §4.6)"
-    )
+    flows: Count | None = None
+    """Number of four-tuples of traffic without connections; default: all."""
+    cores: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Number of the gateway's cores that process packets; default: all."""
+    connections: Count | None = None
+    """Number of connections that phase 1 establishes (RFC 9693 §4.2)."""
+    phase1_rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = None
+    """Rate of phase 1 before a procedure over connections; connections per second."""
+    rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = None
+    """Rate of a procedure without a search; frames per second per direction."""
+    alpha: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Validation rate as a share of the connection rate (RFC 9693 §4.6)."""
     search: SearchPlan = SearchPlan()
-    background: Annotated[BackgroundPlan, Shorthand("share", "Background")] | None = Field(
-        default=None, description="share of native IPv6 frames in each direction, e.g. 10% (RFC 8219 §5.3)"
-    )
-    loss_tolerance: LossTolerance | None = Field(
-        default=None,
-        description="share of frames that a trial may lose and still pass, e.g. 0.01%; the RFCs allow none",
-    )
-    baseline: str | None = Field(default=None, description="the experiment whose result is 100 %")
-    repeat: Annotated[int, Field(ge=1, le=10_000)] | None = Field(default=None, description="default: the plan's")
-    max_invalid: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=3,
-        description="number of attempts at a step that may remain undecided. If half of them or more were invalid, the "
-        "experiment ends as `tester limit reached`; else phase 1 failed, and the repetition ends without a result",
-    )
+    background: Annotated[BackgroundPlan, Shorthand("share", "Background")] | None = None
+    """Share of native IPv6 frames in each direction, e.g. 10% (RFC 8219 §5.3)."""
+    loss_tolerance: LossTolerance | None = None
+    """Share of frames that a trial may lose and still pass, e.g. 0.01%; the RFCs allow none."""
+    baseline: str | None = None
+    """The experiment whose result is 100 %."""
+    repeat: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Repetitions of the experiment; default: the plan's."""
+    max_invalid: Annotated[int, Field(ge=1, le=100)] = 3
+    """Number of attempts at a step that may remain undecided. If half of them or more were invalid, the experiment ends
+    as `tester limit reached`; else phase 1 failed, and the repetition ends without a result."""
     timing: Annotated[TimingPlan, Shorthand("preset", "Timing")] = TimingPlan()
 
     def families(self, usual: Family) -> tuple[Family, Family]:
@@ -165,20 +146,17 @@ class Plan(PlanModel):
 
     name: Annotated[str, Pattern(NAME_PATTERN, _NAME), Field(max_length=64)]
     description: str = ""
-    seed: Annotated[int, Field(ge=0, lt=2**64)] = Field(
-        default=1, description="seed of every pseudorandom choice; the same seed sends the same frames"
-    )
-    repeat: Annotated[int, Field(ge=1, le=10_000)] = Field(default=20, description="repetitions of every experiment")
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
+    """Seed of every pseudorandom choice; the same seed sends the same frames."""
+    repeat: Annotated[int, Field(ge=1, le=10_000)] = 20
+    """Repetitions of every experiment."""
     family: Family = Family.IPV4
-    line_rate: BitRate | None = Field(
-        default=None, description="bit rate of one direction, e.g. 10Gbps; percentages refer to it"
-    )
+    line_rate: BitRate | None = None
+    """Bit rate of one direction, e.g. 10Gbps; percentages refer to it."""
     timing: Annotated[TimingPlan, Shorthand("preset", "Timing")] = TimingPlan()
     testbed: TestbedConfig = LabConfig()
-    allow_public_destinations: bool = Field(
-        default=False, description="allow test traffic outside the benchmark and private address ranges (RFC 6815)"
-    )
-    published: list[Annotated[str, AfterValidator(_known_table)]] = Field(
-        default=[], description="tables that others published, for the report to print beside the measured ones"
-    )
+    allow_public_destinations: bool = False
+    """Allow test traffic outside the benchmark and private address ranges (RFC 6815)."""
+    published: list[Annotated[str, AfterValidator(_known_table)]] = Field(default=[])
+    """Tables that others published, for the report to print beside the measured ones."""
     experiments: Annotated[list[ExperimentPlan], Field(min_length=1)]

@@ -5,15 +5,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
+from natxy.plan.model.base import PlanModel
 from natxy.plan.model.terms import Kernel, TranslationKind
 
 
-class GatewayModel(BaseModel):
+class GatewayModel(PlanModel):
     """The settings of one driver. A plan names it by `driver`; everything else here is declared, not set."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     driver: str
 

@@ -22,28 +22,32 @@ class CommandConfig(GatewayModel):
     """
 
     steers_own_cores: ClassVar[bool] = True
-
+    translations: ClassVar = frozenset({None, *TranslationKind})
     driver: Literal["command"] = "command"
-    stateful: bool = Field(default=False, description="the gateway keeps connections; needs `clear`")
-    masquerades: bool = Field(
-        default=False, description="the gateway hides the left side, which then has private addresses"
-    )
-    apply: list[Command] = Field(default=[], description="set the gateway up")
-    remove: list[Command] = Field(default=[], description="undo `apply`; no error when there is nothing to undo")
-    wait_ready: Command | None = Field(default=None, description="repeated until it succeeds")
-    clear: list[Command] = Field(default=[], description="empty the connection tracking table")
-    count: Command | None = Field(
-        default=None, description="prints the number of connections; the first number printed counts"
-    )
-    restart: list[Command] = Field(
-        default=[], description="reset the gateway and set it up as before; `remove` and `apply` when not given"
-    )
-    set_cores: list[Command] = Field(
-        default=[], description="make `{cores}` of the gateway's cores do all its work; `remove` undoes that"
-    )
-    version: Command | None = Field(default=None, description="prints the name and version, for the report")
-    describe: list[Command] = Field(default=[], description="print the configuration in force, for the report")
-    timeout: Duration = Field(default=60.0, description="limit for each command, and for `wait_ready` as a whole")
+    stateful: bool = False
+    """The gateway keeps connections; needs `clear`."""
+    masquerades: bool = False
+    """The gateway hides the left side, which then has private addresses."""
+    apply: list[Command] = Field(default=[])
+    """Commands that set the gateway up."""
+    remove: list[Command] = Field(default=[])
+    """Commands that undo `apply`; no error when there is nothing to undo."""
+    wait_ready: Command | None = None
+    """Command that is repeated until it succeeds."""
+    clear: list[Command] = Field(default=[])
+    """Commands that empty the connection tracking table."""
+    count: Command | None = None
+    """Command that prints the number of connections; the first number printed counts."""
+    restart: list[Command] = Field(default=[])
+    """Commands that reset the gateway and set it up as before; `remove` and `apply` when not given."""
+    set_cores: list[Command] = Field(default=[])
+    """Commands that make `{cores}` of the gateway's cores do all its work; `remove` undoes that."""
+    version: Command | None = None
+    """Command that prints the name and version, for the report."""
+    describe: list[Command] = Field(default=[])
+    """Commands that print the configuration in force, for the report."""
+    timeout: Duration = 60.0
+    """Limit for each command, and for `wait_ready` as a whole."""
 
     @model_validator(mode="after")
     def _clears_what_it_keeps(self) -> CommandConfig:
@@ -60,7 +64,3 @@ class CommandConfig(GatewayModel):
     @property
     def hides_left(self) -> bool:
         return self.masquerades
-
-    @property
-    def translations(self) -> frozenset[TranslationKind | None]:
-        return frozenset({None, *TranslationKind})

@@ -15,19 +15,13 @@ class JoolConfig(KernelModel):
     """Jool's stateful NAT64 (RFC 6146), and NAT46 through static entries of its binding information base."""
 
     module: ClassVar[str | None] = "jool"
+    keeps_connections: ClassVar = True
+    translations: ClassVar = frozenset({TranslationKind.NAT64, TranslationKind.NAT46})
     driver: Literal["jool"] = "jool"
-    udp_timeout_s: Annotated[int, Field(ge=120, description="lifetime of a UDP session (RFC 6146 §4)")] = 300
-    bib_port: Annotated[int, Field(ge=1, le=65535, description="for a nat46: port of the responders, UDP and TCP")] = (
-        5000
-    )
-
-    @property
-    def keeps_connections(self) -> bool | None:
-        return True
-
-    @property
-    def translations(self) -> frozenset[TranslationKind | None]:
-        return frozenset({TranslationKind.NAT64, TranslationKind.NAT46})
+    udp_timeout_s: Annotated[int, Field(ge=120)] = 300
+    """Lifetime of a UDP session (RFC 6146 §4)."""
+    bib_port: Annotated[int, Field(ge=1, le=65535)] = 5000
+    """Port of the responders in a nat46, UDP and TCP."""
 
     def only_port(self, kind: TranslationKind) -> int | None:
         return self.bib_port if kind == TranslationKind.NAT46 else None
@@ -37,8 +31,5 @@ class JoolSiitConfig(KernelModel):
     """Jool's stateless translation (RFC 7915): SIIT, or NAT46 without connections."""
 
     module: ClassVar[str | None] = "jool_siit"
+    translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46})
     driver: Literal["jool-siit"] = "jool-siit"
-
-    @property
-    def translations(self) -> frozenset[TranslationKind | None]:
-        return frozenset({TranslationKind.SIIT, TranslationKind.NAT46})

@@ -33,16 +33,18 @@ class TablePolicy(StrEnum):
 class LimitsModel(GatewayModel):
     """A gateway whose behaviour is set by the plan, so that the right results of measurements are known."""
 
-    flow_cost: Annotated[float, Field(ge=0)] = Field(
-        default=0.0,
-        description="cost of every flow or connection after the first, as a share of the time to forward a frame",
-    )
-    recovery_time: Duration = Field(default=0.0, description="time after an overload in which nothing is forwarded")
-    restart_time: Duration = Field(default=0.1, description="time that a restart takes; nothing is forwarded meanwhile")
+    flow_cost: Annotated[float, Field(ge=0)] = 0.0
+    """Cost of every flow or connection after the first, as a share of the time to forward a frame."""
+    recovery_time: Duration = 0.0
+    """Time after an overload in which nothing is forwarded."""
+    restart_time: Duration = 0.1
+    """Time that a restart takes; nothing is forwarded meanwhile."""
     table_capacity: TableSize = 1_000_000
     table_policy: TablePolicy = TablePolicy.KEEP
-    tear_down_rate: AbsoluteRate | None = Field(default=None, description="connections deleted per second")
-    clear_time: Duration = Field(default=0.0, description="time to empty a table without connections")
+    tear_down_rate: AbsoluteRate | None = None
+    """Connections deleted per second."""
+    clear_time: Duration = 0.0
+    """Time to empty a table without connections."""
 
     def clearing_s(self, connections: int) -> float:
         """Returns how many seconds it takes to empty a table of so many connections."""

@@ -16,11 +16,9 @@ from natxy.plan.model.terms import Kernel
 class KernelModel(GatewayModel):
     """Settings of a gateway that also runs in user-mode Linux."""
 
-    kernel: Kernel | None = Field(
-        default=None,
-        description="kernel of the gateway in a lab: the machine's `own`, or one in `user-mode`; automatic: the "
-        "machine's own, unless the gateway needs a module that it lacks",
-    )
+    kernel: Kernel | None = None
+    """Kernel of the gateway in a lab: the machine's `own`, or one in `user-mode`; automatic: the machine's own, unless
+    the gateway needs a module that it lacks."""
 
     @property
     def lab_kernel(self) -> Kernel | None:
@@ -34,23 +32,17 @@ class ConntrackModel(GatewayModel):
     """
 
     keeps_conntrack: ClassVar[bool] = True
+    keeps_connections: ClassVar = True
+    hides_left: ClassVar = True
 
-    conntrack_max: TableSize | None = Field(default=None, description="nf_conntrack_max; unchanged when not given")
-    hash_size: TableSize | None = Field(default=None, description="nf_conntrack_buckets; unchanged when not given")
-    udp_timeout_s: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="nf_conntrack_udp_timeout: lifetime of a connection without a reply"
-    )
-    udp_stream_timeout_s: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="nf_conntrack_udp_timeout_stream: lifetime of a connection that had a reply"
-    )
-
-    @property
-    def keeps_connections(self) -> bool | None:
-        return True
-
-    @property
-    def hides_left(self) -> bool:
-        return True
+    conntrack_max: TableSize | None = None
+    """Size of the table, nf_conntrack_max; unchanged when not given."""
+    hash_size: TableSize | None = None
+    """Size of its hash table, nf_conntrack_buckets; unchanged when not given."""
+    udp_timeout_s: Annotated[int, Field(ge=1)] | None = None
+    """Lifetime of a connection without a reply, nf_conntrack_udp_timeout."""
+    udp_stream_timeout_s: Annotated[int, Field(ge=1)] | None = None
+    """Lifetime of a connection that had a reply, nf_conntrack_udp_timeout_stream."""
 
     @property
     def table_sizes(self) -> dict[str, int]:
@@ -93,5 +85,7 @@ class IptablesConfig(ConntrackModel, KernelModel):
     """iptables NAT with connection tracking: NAT44, or NAT66 by ip6tables where the plan's family is ipv6."""
 
     driver: Literal["iptables"] = "iptables"
-    backend: IptablesBackend = Field(default=IptablesBackend.NFT, description="iptables-nft or iptables-legacy")
-    target: IptablesTarget = Field(default=IptablesTarget.MASQUERADE, description="target of the rule that translates")
+    backend: IptablesBackend = IptablesBackend.NFT
+    """Program that sets the rule: iptables-nft or iptables-legacy."""
+    target: IptablesTarget = IptablesTarget.MASQUERADE
+    """Target of the rule that translates."""

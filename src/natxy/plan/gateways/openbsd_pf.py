@@ -40,16 +40,17 @@ class OpenbsdPfConfig(GatewayModel):
 
     on_other_machine: ClassVar[bool] = True
     driver: Literal["openbsd-pf"] = "openbsd-pf"
-    enabled: bool = Field(default=True, description="false: plain forwarding, with PF disabled")
-    states: Count | None = Field(default=None, description="`set limit states`; PF's default when not given")
-    udp_timeout_s: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="udp.first, udp.single and udp.multiple; PF's defaults when not given"
-    )
+    enabled: bool = True
+    """False for plain forwarding, with PF disabled."""
+    states: Count | None = None
+    """Limit of the state table, `set limit states`; PF's default when not given."""
+    udp_timeout_s: Annotated[int, Field(ge=1)] | None = None
+    """Lifetime of a state: udp.first, udp.single and udp.multiple; PF's defaults when not given."""
     clear: PfClear = PfClear.FLUSH
-    reboot_timeout: Duration = Field(default=300.0, description="longest time until the DUT answers again")
-    neighbors: TesterMacs | None = Field(
-        default=None, description="static entries; addresses are resolved when not given"
-    )
+    reboot_timeout: Duration = 300.0
+    """Longest time until the DUT answers again."""
+    neighbors: TesterMacs | None = None
+    """MAC addresses for static entries; addresses are resolved when not given."""
 
     @property
     def keeps_connections(self) -> bool | None:

@@ -43,7 +43,8 @@ class PortChoice(StrEnum):
 
 class PeriodicLoss(PlanModel):
     every: Count
-    frames: Count = Field(default=1, description="number of frames lost at the end of each `every`")
+    frames: Count = 1
+    """Number of frames lost at the end of each `every`."""
 
     @model_validator(mode="after")
     def _within_the_period(self) -> PeriodicLoss:
@@ -55,11 +56,11 @@ class PeriodicLoss(PlanModel):
 class DelayShare(PlanModel):
     """A share of the frames, whose delays are uniformly distributed from `min` to `max`."""
 
-    share: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=1.0, description="share of the frames; all shares add up to 1"
-    )
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of the frames; all shares add up to 1."""
     min: Duration
-    max: Duration | None = Field(default=None, description="the same as `min` when not given")
+    max: Duration | None = None
+    """The same as `min` when not given."""
 
     @model_validator(mode="after")
     def _ordered(self) -> DelayShare:
@@ -70,20 +71,27 @@ class DelayShare(PlanModel):
 
 class Reordering(PlanModel):
     every: Count
-    by: Count = Field(default=1, description="frames that overtake it; it waits for them 100 ms at most")
+    by: Count = 1
+    """Frames that overtake it; it waits for them 100 ms at most."""
 
 
 class Faults(PlanModel):
     """Faults of one direction. Each counts the frames that the faults before it have let pass."""
 
     loss: Annotated[PeriodicLoss, Shorthand("every", "Loss")] | None = None
-    loss_ratio: Ratio = Field(default=0.0, description="probability that a frame is lost")
-    wrong_port_every: Count | None = Field(default=None, description="every n-th frame: wrong port, right checksum")
-    corrupt_checksum_every: Count | None = Field(default=None, description="every n-th frame: wrong UDP checksum")
-    duplicate_every: Count | None = Field(default=None, description="every n-th frame: sent twice")
+    loss_ratio: Ratio = 0.0
+    """Probability that a frame is lost."""
+    wrong_port_every: Count | None = None
+    """Every n-th frame has a wrong port and a right checksum."""
+    corrupt_checksum_every: Count | None = None
+    """Every n-th frame has a wrong UDP checksum."""
+    duplicate_every: Count | None = None
+    """Every n-th frame is sent twice."""
     reorder: Reordering | None = None
-    delay: list[DelayShare] = Field(default=[], description="the least that the program can do when not given")
-    keep_order: bool = Field(default=False, description="no frame leaves before its predecessor, whatever its delay")
+    delay: list[DelayShare] = Field(default=[])
+    """Delays of the frames; the least that the program can do when not given."""
+    keep_order: bool = False
+    """No frame leaves before its predecessor, whatever its delay."""
 
     @model_validator(mode="after")
     def _whole(self) -> Faults:
@@ -102,21 +110,22 @@ class ReferenceConfig(LimitsModel):
     driver: Literal["reference"] = "reference"
     mode: ReferenceMode = ReferenceMode.FORWARD
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 0
-    max_rate: AbsoluteRate | None = Field(
-        default=None, description="frames forwarded per second; no limit when not given"
-    )
+    max_rate: AbsoluteRate | None = None
+    """Frames forwarded per second; no limit when not given."""
     rate_scope: RateScope = RateScope.AGGREGATE
-    buffer_frames: Count = Field(default=64, description="frames that pass in a burst above `max_rate`")
-    connection_rate: AbsoluteRate | None = Field(
-        default=None, description="connections set up per second; the first frames of further ones are dropped"
-    )
-    connection_burst: Count = Field(default=64, description="connections set up at once above that rate")
-    without_state_every: Count | None = Field(
-        default=None, description="every n-th new connection: its frame is forwarded, but no state is kept"
-    )
+    buffer_frames: Count = 64
+    """Frames that pass in a burst above `max_rate`."""
+    connection_rate: AbsoluteRate | None = None
+    """Connections set up per second; the first frames of further ones are dropped."""
+    connection_burst: Count = 64
+    """Connections set up at once above that rate."""
+    without_state_every: Count | None = None
+    """The frame of every n-th new connection is forwarded, but no state is kept."""
     port_choice: PortChoice = PortChoice.PRESERVE
-    forward: Faults = Field(default=Faults(), description="faults from left to right")
-    reverse: Faults = Field(default=Faults(), description="faults from right to left")
+    forward: Faults = Faults()
+    """Faults from left to right."""
+    reverse: Faults = Faults()
+    """Faults from right to left."""
 
     @property
     def keeps_connections(self) -> bool | None:

@@ -29,36 +29,29 @@ class SimulatedConfig(LimitsModel):
     """A gateway in virtual time with known limits; for tests, and to try a plan without a machine."""
 
     in_virtual_time: ClassVar[bool] = True
-
+    keeps_connections: ClassVar = None
+    translations: ClassVar = frozenset({None, *TranslationKind})
     driver: Literal["simulated"] = "simulated"
-    forwarding_fps: AbsoluteRate = Field(
-        default=500_000.0, description="most frames forwarded per second, both directions together"
-    )
-    buffer_frames: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="frames that can wait to be forwarded, both directions together"
-    )
+    forwarding_fps: AbsoluteRate = 500_000.0
+    """Most frames forwarded per second, both directions together."""
+    buffer_frames: Annotated[int, Field(ge=0)] = 0
+    """Frames that can wait to be forwarded, both directions together."""
     after_restart: AfterRestart = AfterRestart.FORWARD
-    connection_rate_fps: AbsoluteRate = Field(default=200_000.0, description="most connections set up per second")
-    core_efficiency: Ratio = Field(
-        default=1.0, description="gain of each core after the first, as a share of the two rates"
-    )
-    tear_down_rate: AbsoluteRate = Field(default=1_000_000.0, description="connections deleted per second")
-    clear_time: Duration = Field(default=0.01, description="time to empty a table without connections")
+    connection_rate_fps: AbsoluteRate = 200_000.0
+    """Most connections set up per second."""
+    core_efficiency: Ratio = 1.0
+    """Gain of each core after the first, as a share of the two rates."""
+    tear_down_rate: AbsoluteRate = 1_000_000.0
+    """Connections deleted per second."""
+    clear_time: Duration = 0.01
+    """Time to empty a table without connections."""
     forward_loss_ratio: Ratio = 0.0
     reverse_loss_ratio: Ratio = 0.0
-    background_loss_ratio: Ratio = Field(
-        default=0.0, description="loss of native IPv6 traffic, instead of the loss of its direction"
-    )
-    forward_delay_ns: Annotated[int, Field(ge=0)] = Field(default=20_000, description="least delay, left to right")
-    reverse_delay_ns: Annotated[int, Field(ge=0)] = Field(default=20_000, description="least delay, right to left")
-    delay_spread_ns: Annotated[int, Field(ge=0)] = Field(
-        default=30_000, description="greatest delay minus least delay; all delays in between are equally frequent"
-    )
-
-    @property
-    def keeps_connections(self) -> bool | None:
-        return None
-
-    @property
-    def translations(self) -> frozenset[TranslationKind | None]:
-        return frozenset({None, *TranslationKind})
+    background_loss_ratio: Ratio = 0.0
+    """Loss of native IPv6 traffic, instead of the loss of its direction."""
+    forward_delay_ns: Annotated[int, Field(ge=0)] = 20_000
+    """Least delay, left to right."""
+    reverse_delay_ns: Annotated[int, Field(ge=0)] = 20_000
+    """Least delay, right to left."""
+    delay_spread_ns: Annotated[int, Field(ge=0)] = 30_000
+    """Greatest delay minus least delay; all delays in between are equally frequent."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,29 +13,23 @@ from natxy.plan.gateways.linux import ConntrackModel
 from natxy.plan.model.terms import TranslationKind
 
 Core = Annotated[int, Field(ge=0)]
-_CORE = "core of the DUT for Tayga's one thread; any core when not given"
 
 
 class TaygaConfig(GatewayModel):
     """Tayga alone: SIIT, or NAT46 without connections."""
 
+    translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46})
     driver: Literal["tayga"] = "tayga"
-    core: Core | None = Field(default=None, description=_CORE)
-
-    @property
-    def translations(self) -> frozenset[TranslationKind | None]:
-        return frozenset({TranslationKind.SIIT, TranslationKind.NAT46})
+    core: Core | None = None
+    """Core of the DUT for Tayga's one thread; any core when not given."""
 
 
 class TaygaNetfilterConfig(ConntrackModel):
     """Stateful NAT64: Tayga gives each IPv6 host an IPv4 address of `hosts`, and nftables maps it to the pool."""
 
+    translations: ClassVar = frozenset({TranslationKind.NAT64})
     driver: Literal["tayga-netfilter"] = "tayga-netfilter"
-    core: Core | None = Field(default=None, description=_CORE)
-    hosts: IPv4Network = Field(
-        default=IPv4Network("172.16.0.0/12"), description="addresses of the IPv6 hosts between Tayga and nftables"
-    )
-
-    @property
-    def translations(self) -> frozenset[TranslationKind | None]:
-        return frozenset({TranslationKind.NAT64})
+    core: Core | None = None
+    """Core of the DUT for Tayga's one thread; any core when not given."""
+    hosts: IPv4Network = IPv4Network("172.16.0.0/12")
+    """Addresses of the IPv6 hosts between Tayga and nftables."""

@@ -13,13 +13,12 @@ from typing import Annotated
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     field_validator,
     model_validator,
 )
 
+from natxy.plan.model.base import PlanModel
 from natxy.plan.model.terms import TranslationKind
 
 IPInterface = IPv4Interface | IPv6Interface
@@ -35,14 +34,12 @@ def power_of_two(number: int) -> int:
     return number
 
 
-class LinkAddresses(BaseModel):
+class LinkAddresses(PlanModel):
     """The addresses of one link.
 
     `dut` and `tester` are in the link's prefix. The DUT routes the prefixes `behind` to `tester`. Each of them is
     divided into `networks` equal parts, with a route for each.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     dut: IPInterface
     tester: IPInterface
@@ -71,19 +68,15 @@ class LinkAddresses(BaseModel):
         return tuple(network for network in self.networks_behind if network != self.dut.network)
 
 
-class LinkPair(BaseModel):
+class LinkPair(PlanModel):
     """The addresses of both links."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     left: LinkAddresses
     right: LinkAddresses
 
 
-class AddressMapping(BaseModel):
+class AddressMapping(PlanModel):
     """IPv6 hosts and the IPv4 addresses that represent them, one for each (RFC 7757)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ipv4: IPv4Network
     ipv6: IPv6Network
@@ -97,15 +90,13 @@ class AddressMapping(BaseModel):
         return self
 
 
-class Translation(BaseModel):
+class Translation(PlanModel):
     """The settings of a gateway that translates between IPv6 and IPv4.
 
     `prefix` is a /96; the IPv6 address of an IPv4 host is the prefix followed by the IPv4 address (RFC 6052).
     `mappings` give IPv4 addresses to the IPv6 hosts that IPv4 hosts send to of their own accord. Where the gateway
     keeps connections, `pool` has the addresses that replace those of all left hosts on the right.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: TranslationKind
     prefix: IPv6Network
@@ -129,14 +120,12 @@ class Translation(BaseModel):
         return None
 
 
-class AddressPlan(BaseModel):
+class AddressPlan(PlanModel):
     """The addresses of both sides: the initiator's (private) side is left, the responder's is right.
 
     With a `translation`, the sides are of different families. `background` has further addresses of the same links, for
     native IPv6 traffic. `mtu` is the MTU of both links, large enough for the longest frame.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     left: LinkAddresses
     right: LinkAddresses

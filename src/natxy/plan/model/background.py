@@ -27,10 +27,10 @@ DEFAULT_LINKS: Final = LinkPair(
 class BackgroundPlan(PlanModel):
     """Background traffic as written. `left` and `right` are further addresses of the two links."""
 
-    share: Share = Field(description="share of the frames of each direction, in tenths of 1 %, such as 10%")
-    frame_size: Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV6], le=LONGEST_FRAME)] | None = Field(
-        default=None, description="in bytes, including the FCS; default: the experiment's, at least 84"
-    )
+    share: Share
+    """Share of the frames of each direction, in tenths of 1 %, such as 10%."""
+    frame_size: Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV6], le=LONGEST_FRAME)] | None = None
+    """Size in bytes, including the FCS; default: the experiment's, at least 84."""
     left: LinkAddresses | None = None
     right: LinkAddresses | None = None
 

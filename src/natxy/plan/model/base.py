@@ -14,9 +14,9 @@ from natxy.plan.model.json_schema import named, without_null
 
 
 class PlanModel(BaseModel):
-    """Forbids unknown fields, and cannot be changed."""
+    """Forbids unknown fields, and cannot be changed. The docstring of a field is its description in the JSON Schema."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Shorthand:

@@ -58,14 +58,14 @@ class GoalPlan(PlanModel):
     """A preset's name, or a mapping that replaces parts of a preset."""
 
     preset: GoalPreset | None = None
-    initial_trial: Duration | None = Field(
-        default=None, description="length of the shortest trials, which approach the rate"
-    )
-    final_trial: Duration | None = Field(default=None, description="length of the trials that decide")
-    duration_sum: Duration | None = Field(default=None, description="total trial time that decides on one rate")
-    exceed_ratio: Annotated[float, Field(ge=0, lt=1)] | None = Field(
-        default=None, description="share of a rate's trial time whose trials may lose frames"
-    )
+    initial_trial: Duration | None = None
+    """Length of the shortest trials, which approach the rate."""
+    final_trial: Duration | None = None
+    """Length of the trials that decide."""
+    duration_sum: Duration | None = None
+    """Total trial time that decides on one rate."""
+    exceed_ratio: Annotated[float, Field(ge=0, lt=1)] | None = None
+    """Share of a rate's trial time whose trials may lose frames."""
 
 
 class Goal(PlanModel):
@@ -99,14 +99,14 @@ class SearchPlan(PlanModel):
     """A search as written. Rates of a throughput search are per direction."""
 
     kind: Literal["binary", "mlrsearch"] = "binary"
-    min_rate: Rate | None = Field(default=None, description="lowest rate to try; default: 1000 per second")
-    max_rate: Rate | None = Field(default=None, description="highest rate to try")
-    error: Rate | None = Field(
-        default=None, description="the search ends when its interval is this narrow; a percentage is of the result"
-    )
-    goal: Annotated[GoalPlan, Shorthand("preset", "Goal")] | None = Field(
-        default=None, description="for `kind: mlrsearch`: the trials that a rate needs to pass"
-    )
+    min_rate: Rate | None = None
+    """Lowest rate to try; default: 1000 per second."""
+    max_rate: Rate | None = None
+    """Highest rate to try."""
+    error: Rate | None = None
+    """The search ends when its interval is this narrow; a percentage is of the result."""
+    goal: Annotated[GoalPlan, Shorthand("preset", "Goal")] | None = None
+    """The trials that a rate needs to pass; only for `kind: mlrsearch`."""
 
     @model_validator(mode="after")
     def _goal_of_mlrsearch(self) -> SearchPlan:

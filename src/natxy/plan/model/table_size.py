@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import BeforeValidator, WithJsonSchema
 
 from natxy.plan.model.json_schema import named
-from natxy.plan.model.units import COUNT_SCHEMA, parse_count
+from natxy.plan.model.units import COUNT_SCHEMA, is_number, parse_count
 
 # The kernel counts entries and buckets in 31 bits.
 _MOST: Final = 2**31 - 1
@@ -21,7 +21,7 @@ def _parse(given: object) -> int:
         if (size := parse_count(given)) > _MOST:
             raise ValueError(f"expected at most {_MOST}, got {given}")
         return size
-    if [*given] != ["per_connection"] or not _is_positive(given["per_connection"]):
+    if _per_connection(given) is None:
         raise ValueError("expected a count, or {per_connection: 1.1} with a number above 0")
     raise ValueError("per_connection needs the experiment's `connections`; give them, or a count here")
 
@@ -48,16 +48,18 @@ def sized(experiment: object) -> object:
         connections = parse_count(experiment.get("connections"))
     except ValueError:
         return experiment
-    return {**experiment, "gateway": {field: _size(given, connections) for field, given in gateway.items()}}
+    # In floating point, 1.1 · 100,000 is a little more than 110,000.
+    sizes = {
+        field: math.ceil(round(share * connections, 6))
+        for field, given in gateway.items()
+        if (share := _per_connection(given)) is not None
+    }
+    return {**experiment, "gateway": {**gateway, **sizes}}
 
 
-def _size(given: Any, connections: int) -> Any:
+def _per_connection(given: object) -> float | None:
+    """Returns the number in `{per_connection: 1.1}`, or None for anything else."""
     match given:
-        case {"per_connection": share, **others} if not others and _is_positive(share):
-            # In floating point, 1.1 · 100,000 is a little more than 110,000.
-            return math.ceil(round(share * connections, 6))
-    return given
-
-
-def _is_positive(given: object) -> bool:
-    return isinstance(given, int | float) and not isinstance(given, bool) and given > 0
+        case {"per_connection": share, **others} if not others and is_number(share) and share > 0:
+            return share
+    return None

@@ -23,27 +23,19 @@ class TimingPlan(PlanModel):
     """A preset's name, or a mapping that replaces parts of a preset."""
 
     preset: TimingPreset | None = None
-    trial: Annotated[Duration, Field(gt=0)] | None = Field(
-        default=None, description="length of a throughput trial's traffic (RFC 2544 §24)"
-    )
-    drain: Duration | None = Field(
-        default=None, description="wait for residual frames after the traffic (RFC 2544 §23)"
-    )
-    settle: Duration | None = Field(
-        default=None,
-        description="pause before a trial (RFC 2544 §23); twice as long before an invalid trial is repeated",
-    )
-    learning_pause: Duration | None = Field(
-        default=None, description="pause after address resolution, and between phases 1 and 2 (RFC 2544 §23)"
-    )
-    overrun_floor: Duration | None = Field(
-        default=None, description="a last frame that is no later than this never makes a trial invalid"
-    )
-    max_pause: Duration | None = Field(
-        default=None,
-        description="longest pause of the tester's core that is tolerated: a trial is invalid if the bursts after "
-        "longer pauses could explain its loss",
-    )
+    trial: Annotated[Duration, Field(gt=0)] | None = None
+    """Length of a throughput trial's traffic (RFC 2544 §24)."""
+    drain: Duration | None = None
+    """Wait for residual frames after the traffic (RFC 2544 §23)."""
+    settle: Duration | None = None
+    """Pause before a trial (RFC 2544 §23); twice as long before an invalid trial is repeated."""
+    learning_pause: Duration | None = None
+    """Pause after address resolution, and between phases 1 and 2 (RFC 2544 §23)."""
+    overrun_floor: Duration | None = None
+    """A last frame that is no later than this never makes a trial invalid."""
+    max_pause: Duration | None = None
+    """Longest pause of the tester's core that is tolerated: a trial is invalid if the bursts after longer pauses could
+    explain its loss."""
 
 
 class Timing(PlanModel):
@@ -60,13 +52,7 @@ class Timing(PlanModel):
 
 # RFC 2544 §23 and §24. The bound on lateness, 0.001 % of the traffic, is 0.6 ms of 60 s: it needs no floor.
 RFC_TIMING: Final = Timing(
-    preset=TimingPreset.RFC,
-    trial=60.0,
-    drain=2.0,
-    settle=5.0,
-    learning_pause=2.0,
-    overrun_floor=0.0,
-    max_pause=0.001,
+    preset=TimingPreset.RFC, trial=60.0, drain=2.0, settle=5.0, learning_pause=2.0, overrun_floor=0.0, max_pause=0.001
 )
 # A software path empties within milliseconds. 0.001 % of half a second is 5 µs, less than one burst takes on a core of
 # a shared virtual machine, so the bound needs a floor.

@@ -13,6 +13,7 @@ from pydantic_core import CoreSchema
 
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.terms import Order
+from natxy.plan.model.units import is_number
 
 
 class Directions(StrEnum):
@@ -36,7 +37,7 @@ class PortRange(PlanModel):
     @model_validator(mode="before")
     @classmethod
     def _written_as_text(cls, given: object) -> object:
-        if isinstance(given, int) and not isinstance(given, bool):
+        if isinstance(given, int) and is_number(given):
             return {"min": given, "max": given}
         if isinstance(given, str):
             match = re.fullmatch(r"\s*(\d+)\s*[-–]\s*(\d+)\s*", given)

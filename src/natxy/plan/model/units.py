@@ -11,7 +11,7 @@ import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeGuard
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
@@ -82,8 +82,8 @@ def parse_absolute_rate(given: object) -> float:
 def parse_duration(given: object) -> float:
     """Reads `60s`, `500ms` or `2 min`; a bare number is seconds."""
     expected = "a duration such as 60s, 500ms or 2 min"
-    if _is_number(given):
-        seconds = float(given)  # type: ignore[arg-type]
+    if is_number(given):
+        seconds = float(given)
     elif isinstance(given, str) and (match := _DURATION.fullmatch(given.strip())):
         seconds = _number(match) * _SECONDS[match["unit"] or "s"]
     else:
@@ -105,7 +105,7 @@ def parse_count(given: object) -> int:
 def parse_share(given: object) -> float:
     """Reads `0.01%` as 0.0001. The only bare number is 0, because another could mean a ratio or a percentage."""
     expected = "a percentage from 0% to below 100%, such as 0.01%"
-    if _is_number(given) and given == 0:
+    if is_number(given) and given == 0:
         return 0.0
     if isinstance(given, str) and (percent := _PERCENT.fullmatch(given.strip())) and _number(percent) < 100:
         return _number(percent) / 100
@@ -168,8 +168,8 @@ def times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def _is_number(given: object) -> bool:
-    # A YAML `yes` or `true` would otherwise count as 1.
+def is_number(given: object) -> TypeGuard[int | float]:
+    """Reports whether a value from YAML is a number; `true` is not, although Python takes it for 1."""
     return isinstance(given, int | float) and not isinstance(given, bool)
 
 
@@ -178,8 +178,8 @@ def _number(match: re.Match[str]) -> float:
 
 
 def _scaled(given: object, pattern: re.Pattern[str], expected: str) -> float:
-    if _is_number(given):
-        return float(given)  # type: ignore[arg-type]
+    if is_number(given):
+        return float(given)
     if isinstance(given, str) and (match := pattern.fullmatch(given.strip())):
         return _number(match) * _SCALES[match["scale"]]
     raise ValueError(f"expected {expected}, got {given!r}")

@@ -18,16 +18,12 @@ LONGEST_BURST_S: Final = 2.0
 
 class BackToBackConfig(MaximumRate):
     name: Literal["back-to-back"] = "back-to-back"
-    longest_burst: Annotated[Count, Unit.FRAMES] | None = Field(
-        default=None, description="frames per direction of the longest burst to try; default: 2 s at the maximum rate"
-    )
-    error: Annotated[Count, Unit.FRAMES] = Field(
-        default=1, description="the search ends when its bounds are this many frames apart"
-    )
-    loss_verification: Annotated[int, Field(ge=0, le=100)] = Field(
-        default=2,
-        description="how often a burst that lost frames is sent again; it passes as soon as one of them loses nothing",
-    )
+    longest_burst: Annotated[Count, Unit.FRAMES] | None = None
+    """Frames per direction of the longest burst to try; default: 2 s at the maximum rate."""
+    error: Annotated[Count, Unit.FRAMES] = 1
+    """The search ends when its bounds are this many frames apart."""
+    loss_verification: Annotated[int, Field(ge=0, le=100)] = 2
+    """Number of times a burst that lost frames is sent again; it passes as soon as one of them loses nothing."""
 
     list_position: ClassVar = 310
     summary: ClassVar = "the longest burst at the maximum rate that loses nothing (RFC 2544 §26.4, RFC 9004)"
@@ -37,7 +33,6 @@ class BackToBackConfig(MaximumRate):
         Figure("corrected_buffer", "Corrected buffer time", Unit.SECONDS, with_headline=1, with_rate=-1),
     )
     step_unit: ClassVar = Unit.FRAMES
-    stateful: ClassVar = False
     rate_title: ClassVar = "Throughput"
     takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "background"})
     timed: ClassVar = False

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Self, get_args
 
-from pydantic import Field
-
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.units import AbsoluteRate, Unit
 from natxy.plan.procedures.figures import Figure
@@ -29,12 +27,14 @@ class ProcedureDeclaration(PlanModel):
     """Says in one line what is measured, with the section of the RFC."""
     figures: ClassVar[tuple[Figure, ...]]
     """The results of a repetition. The first is the headline, which medians, ratios and shares refer to."""
-    step_unit: ClassVar[Unit]
-    """The unit of the value that is varied from step to step, such as a search's rate."""
-    stateful: ClassVar[bool]
-    """True if the procedure measures how connections are made or kept; others may run over established connections."""
     takes: ClassVar[frozenset[str]]
     """The fields of an experiment that apply to this procedure, among those that do not apply to all."""
+
+    step_unit: ClassVar[Unit] = Unit.FPS
+    """The unit of the value that is varied from step to step, such as a search's rate."""
+
+    stateful: ClassVar[bool] = False
+    """True if the procedure measures how connections are made or kept; others may run over established connections."""
 
     stated: ClassVar[Mapping[str, str]] = {}
     """Facts that a report states beside the settings, by title."""
@@ -111,11 +111,9 @@ class ProcedureDeclaration(PlanModel):
 class MaximumRate(ProcedureDeclaration):
     """Declares a procedure that refers to the highest rate of the medium."""
 
-    maximum_rate: AbsoluteRate | None = Field(
-        default=None,
-        description="the highest rate of the medium, in frames per second per direction; default: the theoretical "
-        "maximum of the plan's `line_rate`",
-    )
+    maximum_rate: AbsoluteRate | None = None
+    """The highest rate of the medium, in frames per second per direction; default: the theoretical maximum of the
+    plan's `line_rate`."""
 
     needs_maximum_rate: ClassVar[bool] = True
     """True if the procedure needs the rate; otherwise the rate is a limit that may be unknown."""

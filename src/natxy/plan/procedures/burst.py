@@ -14,9 +14,8 @@ from natxy.plan.procedures.figures import Figure
 
 class BurstConfig(MaximumRate):
     name: Literal["burst"] = "burst"
-    frames: Annotated[int, Field(ge=2, le=65536), Unit.FRAMES] = Field(
-        default=16, description="frames of a burst, per direction; RFC 2544 §21 asks for 16, 64, 256 and 1024"
-    )
+    frames: Annotated[int, Field(ge=2, le=65536), Unit.FRAMES] = 16
+    """Frames of a burst, per direction; RFC 2544 §21 asks for 16, 64, 256 and 1024."""
 
     list_position: ClassVar = 320
     summary: ClassVar = "the smallest gap between bursts at which nothing is lost (RFC 2544 §21)"
@@ -24,8 +23,6 @@ class BurstConfig(MaximumRate):
         Figure("rate", "Highest average rate of bursts", Unit.FPS),
         Figure("gap", "Smallest gap between bursts", Unit.NS, with_headline=-1),
     )
-    step_unit: ClassVar = Unit.FPS
-    stateful: ClassVar = False
     takes: ClassVar = frozenset({"search", "directions", "connections", "phase1_rate", "background", "loss_tolerance"})
     takes_mlrsearch: ClassVar = True
     needs_maximum_rate: ClassVar = False

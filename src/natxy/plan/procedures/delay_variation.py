@@ -22,8 +22,6 @@ class PdvConfig(ProcedureDeclaration):
         *per_direction("min_delay", "Least delay", Unit.NS),
         *per_direction("lost", "Frames lost", Unit.FRAMES),
     )
-    step_unit: ClassVar = Unit.FPS
-    stateful: ClassVar = False
     takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})
 
 
@@ -40,6 +38,4 @@ class IpdvConfig(ProcedureDeclaration):
         *per_direction("max", "Largest IPDV", Unit.NS),
         *per_direction("lost", "Frames lost", Unit.FRAMES),
     )
-    step_unit: ClassVar = Unit.FPS
-    stateful: ClassVar = False
     takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})

@@ -15,9 +15,8 @@ from natxy.plan.procedures.figures import Figure, per_direction
 
 class FrameLossRateConfig(MaximumRate):
     name: Literal["frame-loss-rate"] = "frame-loss-rate"
-    step_percent: Annotated[float, Field(ge=0.1, le=10), Unit.PERCENT] = Field(
-        default=10.0, description="from one rate to the next lower one, as a share of the maximum rate"
-    )
+    step_percent: Annotated[float, Field(ge=0.1, le=10), Unit.PERCENT] = 10.0
+    """Step from one rate to the next lower one, as a share of the maximum rate."""
 
     list_position: ClassVar = 110
     summary: ClassVar = "the loss at 100 %, 90 %, … of a maximum rate (RFC 2544 §26.3)"
@@ -25,8 +24,6 @@ class FrameLossRateConfig(MaximumRate):
         Figure("lossless_rate", "Highest rate without loss", Unit.FPS),
         *per_direction("loss_at_maximum", "Frame loss at the maximum rate", Unit.PERCENT),
     )
-    step_unit: ClassVar = Unit.FPS
-    stateful: ClassVar = False
     takes: ClassVar = frozenset({"directions", "flows", "connections", "phase1_rate", "background"})
 
     def offered_percents(self) -> list[float]:

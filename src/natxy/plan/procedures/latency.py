@@ -18,15 +18,11 @@ LEAST_TAGGED: Final = 500
 class LatencyStream(ProcedureDeclaration):
     """Declares a procedure whose stream runs for a while before the first frame is tagged."""
 
-    warm_up: Duration | None = Field(
-        default=None, description="time before the first tagged frame; default: the timing's `trial`"
-    )
-    tagging: Annotated[Duration, Field(gt=0)] | None = Field(
-        default=None, description="time from the first tagged frame to the stream's end; default: the timing's `trial`"
-    )
+    warm_up: Duration | None = None
+    """Time before the first tagged frame; default: the timing's `trial`."""
+    tagging: Annotated[Duration, Field(gt=0)] | None = None
+    """Time from the first tagged frame to the stream's end; default: the timing's `trial`."""
 
-    step_unit: ClassVar = Unit.FPS
-    stateful: ClassVar = False
     takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})
 
     def warm_up_s(self, trial_s: float) -> float:
@@ -38,9 +34,8 @@ class LatencyStream(ProcedureDeclaration):
 
 class LatencyConfig(LatencyStream):
     name: Literal["latency"] = "latency"
-    tagged_frames: Annotated[int, Field(ge=1, le=1_000_000), Unit.FRAMES] = Field(
-        default=LEAST_TAGGED, description="number of frames of a stream that are tagged, evenly spread"
-    )
+    tagged_frames: Annotated[int, Field(ge=1, le=1_000_000), Unit.FRAMES] = LEAST_TAGGED
+    """Number of frames of a stream that are tagged, evenly spread."""
 
     list_position: ClassVar = 200
     summary: ClassVar = "typical and worst case latency of tagged frames at a known rate (RFC 8219 §7.2)"

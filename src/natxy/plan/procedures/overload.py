@@ -20,8 +20,6 @@ class OverloadConfig(ProcedureDeclaration):
         Figure("single", "Throughput of one flow", Unit.FPS),
         Figure("many", "Throughput of all flows", Unit.FPS),
     )
-    step_unit: ClassVar = Unit.FPS
-    stateful: ClassVar = False
     takes: ClassVar = frozenset(
         {"search", "directions", "flows", "connections", "phase1_rate", "background", "loss_tolerance"}
     )

@@ -24,23 +24,16 @@ class ResetKind(StrEnum):
 
 class ResetConfig(ProcedureDeclaration):
     name: Literal["reset"] = "reset"
-    kind: ResetKind = Field(
-        default=ResetKind.PROCESS, description="the kind of reset, which the report states (RFC 6201 §4)"
-    )
-    command: Annotated[list[str], Field(min_length=1)] | None = Field(
-        default=None,
-        description="a program with its arguments that resets the DUT it is run on; default: the gateway's own restart",
-    )
-    command_timeout: Annotated[Duration, Field(gt=0)] = Field(
-        default=60.0, description="time within which the command has to end"
-    )
-    steady: Annotated[Duration, Field(gt=0)] | None = Field(
-        default=None, description="duration of the traffic before the reset; default: the timing's `trial`"
-    )
-    recovery: Annotated[Duration, Field(gt=0)] | None = Field(
-        default=None,
-        description="duration of the traffic from the reset on, longer than the reset; default: the timing's `trial`",
-    )
+    kind: ResetKind = ResetKind.PROCESS
+    """The kind of reset, which the report states (RFC 6201 §4)."""
+    command: Annotated[list[str], Field(min_length=1)] | None = None
+    """A program with its arguments that resets the DUT it is run on; default: the gateway's own restart."""
+    command_timeout: Annotated[Duration, Field(gt=0)] = 60.0
+    """Time within which the command has to end."""
+    steady: Annotated[Duration, Field(gt=0)] | None = None
+    """Duration of the traffic before the reset; default: the timing's `trial`."""
+    recovery: Annotated[Duration, Field(gt=0)] | None = None
+    """Duration of the traffic from the reset on, longer than the reset; default: the timing's `trial`."""
 
     list_position: ClassVar = 410
     summary: ClassVar = "how long a reset interrupts forwarding (RFC 6201)"
@@ -50,8 +43,6 @@ class ResetConfig(ProcedureDeclaration):
         *per_direction("loss", "Reset time by lost frames", Unit.SECONDS),
         *per_direction("timestamps", "Reset time by time stamps", Unit.SECONDS),
     )
-    step_unit: ClassVar = Unit.FPS
-    stateful: ClassVar = False
     takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "background"})
 
     @model_validator(mode="after")

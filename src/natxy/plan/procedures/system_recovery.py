@@ -17,9 +17,8 @@ OVERLOAD_SHARE: Final = 1.1
 
 class SystemRecoveryConfig(MaximumRate):
     name: Literal["system-recovery"] = "system-recovery"
-    recovery: Annotated[Duration, Field(gt=0)] | None = Field(
-        default=None, description="duration of the traffic at half the rate; default: the timing's `trial`"
-    )
+    recovery: Annotated[Duration, Field(gt=0)] | None = None
+    """Duration of the traffic at half the rate; default: the timing's `trial`."""
 
     list_position: ClassVar = 400
     summary: ClassVar = "from the end of an overload to the last frame lost (RFC 2544 §26.5)"
@@ -28,8 +27,6 @@ class SystemRecoveryConfig(MaximumRate):
         *per_direction("recovery", "Recovery time", Unit.SECONDS),
         *per_direction("overload_loss", "Frame loss in the overload", Unit.PERCENT),
     )
-    step_unit: ClassVar = Unit.FPS
-    stateful: ClassVar = False
     rate_title: ClassVar = "Throughput"
     takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "background"})
     needs_maximum_rate: ClassVar = False

@@ -14,28 +14,18 @@ from natxy.plan.procedures.figures import Figure
 
 class TableCapacityConfig(ProcedureDeclaration):
     name: Literal["table-capacity"] = "table-capacity"
-    initial_connections: Annotated[Count, Unit.CONNECTIONS] = Field(
-        default=10_000, description="C0, a number of connections that is surely below the capacity"
-    )
-    max_connections: Annotated[Count, Unit.CONNECTIONS] = Field(
-        default=64_000_000,
-        description="the most connections to try; a table that holds them all has at least this capacity",
-    )
-    beta: Annotated[float, Field(gt=0, lt=1)] = Field(
-        default=0.2, description="doubling ends when the rate falls below this share of the previous rate"
-    )
-    gamma: Annotated[float, Field(gt=0, lt=1)] = Field(
-        default=0.4,
-        description="bisection rejects a number of connections whose rate is below this share of the last safe rate",
-    )
-    error: Annotated[Count, Unit.CONNECTIONS] = Field(
-        default=1, description="E, the bisection ends when its bounds are this many connections apart"
-    )
-
-    shortcut: Literal["validation-answers"] | None = Field(
-        default=None,
-        description="begins the bisection at the number of connections that answered when there were too many",
-    )
+    initial_connections: Annotated[Count, Unit.CONNECTIONS] = 10_000
+    """C0: a number of connections that is surely below the capacity."""
+    max_connections: Annotated[Count, Unit.CONNECTIONS] = 64_000_000
+    """The most connections to try; a table that holds them all has at least this capacity."""
+    beta: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """Doubling ends when the rate falls below this share of the previous rate."""
+    gamma: Annotated[float, Field(gt=0, lt=1)] = 0.4
+    """Bisection rejects a number of connections whose rate is below this share of the last safe rate."""
+    error: Annotated[Count, Unit.CONNECTIONS] = 1
+    """E: the bisection ends when its bounds are this many connections apart."""
+    shortcut: Literal["validation-answers"] | None = None
+    """Option that begins the bisection at the number of connections that answered when there were too many."""
 
     list_position: ClassVar = 530
     summary: ClassVar = "how many connections the table holds (RFC 9693 §4.9)"

@@ -13,24 +13,20 @@ from natxy.plan.model.units import Duration, Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.figures import Figure, per_direction
 
-# With time stamps (RFC 7323).
+# Includes time stamps (RFC 7323).
 TCP_HEADER_BYTES: Final = 32
+
+CongestionControl = Annotated[str, Pattern(r"[a-z0-9_]+", "the name of a congestion control, such as cubic")]
 
 
 class TcpGoodputConfig(ProcedureDeclaration):
     name: Literal["tcp-goodput"] = "tcp-goodput"
-    best_of: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=3, description="number of tests in a repetition; the one with the highest goodput is the result"
-    )
-    duration: Annotated[Duration, Field(ge=1, multiple_of=1)] = Field(
-        default=10.0, description="duration of a test, in whole seconds"
-    )
-    congestion_control: (
-        Annotated[str, Pattern(r"[a-z0-9_]+", "the name of a congestion control, such as cubic")] | None
-    ) = Field(
-        default=None,
-        description="the congestion control of the hosts' TCP, such as cubic; default: the hosts' own setting",
-    )
+    best_of: Annotated[int, Field(ge=1, le=100)] = 3
+    """Number of tests in a repetition; the one with the highest goodput is the result."""
+    duration: Annotated[Duration, Field(ge=1, multiple_of=1)] = 10.0
+    """Duration of a test, in whole seconds."""
+    congestion_control: CongestionControl | None = None
+    """The congestion control of the hosts' TCP, such as cubic; default: the hosts' own setting."""
 
     list_position: ClassVar = 600
     summary: ClassVar = "TCP goodput by iperf3: of the hosts and the DUT together, no figure of an RFC"
@@ -41,7 +37,6 @@ class TcpGoodputConfig(ProcedureDeclaration):
         *per_direction("retransmits", "Retransmissions", Unit.SEGMENTS),
     )
     step_unit: ClassVar = Unit.BPS
-    stateful: ClassVar = False
     takes: ClassVar = frozenset({"directions", "flows", "baseline"})
     timed: ClassVar = False
     between_hosts: ClassVar = True

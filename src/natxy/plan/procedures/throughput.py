@@ -16,8 +16,6 @@ class ThroughputConfig(ProcedureDeclaration):
     list_position: ClassVar = 100
     summary: ClassVar = "the highest rate at which every frame arrives (RFC 2544 §26.1)"
     figures: ClassVar = (Figure("rate", "Throughput", Unit.FPS),)
-    step_unit: ClassVar = Unit.FPS
-    stateful: ClassVar = False
     supplies: ClassVar = "rate"
     takes: ClassVar = frozenset(
         {"search", "directions", "flows", "connections", "phase1_rate", "background", "loss_tolerance", "baseline"}

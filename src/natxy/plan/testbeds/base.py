@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
-from pydantic import Field
-
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Problem
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
@@ -88,10 +86,10 @@ class TestbedModel(PlanModel):
 class SharedMachine(TestbedModel):
     """Assigns the cores of a machine that tester and gateway share."""
 
-    tester_cores: Cores | None = Field(default=None, description="cores of the engine's workers; default: core 0")
-    dut_cores: Cores | None = Field(
-        default=None, description="cores of the gateway; default: a core that the tester does not use, if possible"
-    )
+    tester_cores: Cores | None = None
+    """Cores of the engine's workers; default: core 0."""
+    dut_cores: Cores | None = None
+    """Cores of the gateway; default: a core that the tester does not use, if possible."""
 
     def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment:
         return assign_cores(usable, self.tester_cores, self.dut_cores, dut_count=dut_count)

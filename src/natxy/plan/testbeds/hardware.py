@@ -21,9 +21,12 @@ class HardwareConfig(TestbedModel):
     left: TesterPort
     right: TesterPort
     dut: DutLocation
-    io: Io = Field(default="af_xdp", description="I/O driver of interfaces; a pci device needs none")
-    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="queues of each port")
-    tester_cores: Cores | None = Field(default=None, description="cores of the engine's workers; default: core 0")
+    io: Io = "af_xdp"
+    """I/O driver of interfaces; a pci device needs none."""
+    queues: Annotated[int, Field(ge=1, le=64)] = 1
+    """Queues of each port."""
+    tester_cores: Cores | None = None
+    """Cores of the engine's workers; default: core 0."""
 
     @model_validator(mode="after")
     def _two_ports(self) -> HardwareConfig:

@@ -21,9 +21,8 @@ class LabConfig(SharedMachine):
 
     kind: Literal["lab"] = "lab"
     io: Io = "af_xdp"
-    queues: Annotated[int, Field(ge=1, le=64)] = Field(
-        default=1, description="queues of each port; more than 1 needs af_packet"
-    )
+    queues: Annotated[int, Field(ge=1, le=64)] = 1
+    """Queues of each port; more than 1 needs af_packet."""
 
     nominal_line_rate: ClassVar[bool] = True
     runs_guests: ClassVar[bool] = True

@@ -23,11 +23,16 @@ class LoopConfig(TestbedModel):
 
     kind: Literal["loop"]
     medium: Medium = "veth"
-    left: TesterPort | None = Field(default=None, description="port at one end of the cable, with `medium: cable`")
-    right: TesterPort | None = Field(default=None, description="port at the other end of the cable")
-    io: Io = Field(default="af_xdp", description="I/O driver of the kernel's interfaces")
-    queues: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="queues of each port")
-    tester_cores: Cores | None = Field(default=None, description="cores of the engine's workers; default: core 0")
+    left: TesterPort | None = None
+    """Port at one end of the cable, with `medium: cable`."""
+    right: TesterPort | None = None
+    """Port at the other end of the cable."""
+    io: Io = "af_xdp"
+    """I/O driver of the kernel's interfaces."""
+    queues: Annotated[int, Field(ge=1, le=64)] = 1
+    """Queues of each port."""
+    tester_cores: Cores | None = None
+    """Cores of the engine's workers; default: core 0."""
 
     has_gateway: ClassVar[bool] = False
 

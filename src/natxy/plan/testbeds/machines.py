@@ -22,11 +22,11 @@ class SshTarget(PlanModel):
     host: Annotated[str, Field(min_length=1)]
     user: str | None = None
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    config: Path | None = Field(default=None, description="configuration file to use instead of ~/.ssh/config")
+    config: Path | None = None
+    """Configuration file to use instead of ~/.ssh/config."""
     connect_timeout: Duration = 10.0
-    as_root: list[str] = Field(
-        default=[], description="prefix that runs a command as root, e.g. [sudo, -n]; none when the user is root"
-    )
+    as_root: list[str] = Field(default=[])
+    """Prefix that runs a command as root, e.g. [sudo, -n]; none when the user is root."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -58,7 +58,8 @@ class DutLocation(PlanModel):
     left: InterfaceName
     right: InterfaceName
     ssh: SshTarget | None = None
-    namespace: str | None = Field(default=None, description="a network namespace on this machine")
+    namespace: str | None = None
+    """A network namespace on this machine."""
     addresses: LinkSetUp = LinkSetUp.SET
 
     @model_validator(mode="after")

@@ -16,15 +16,12 @@ class SimulatedTestbedConfig(TestbedModel):
     """No machine: models of an engine and a gateway in virtual time, to try a plan."""
 
     kind: Literal["simulated"] = "simulated"
-    tester_limit: AbsoluteRate | None = Field(
-        default=None, description="most frames per second that the simulated tester sends on one stream"
-    )
-    dut_cores: Annotated[int, Field(ge=1, le=4096)] = Field(
-        default=1, description="cores of the gateway, whose limits are given for one core"
-    )
-    noise: Annotated[float, Field(ge=0, lt=1)] = Field(
-        default=0.0, description="relative spread of the gateway's limits from trial to trial"
-    )
+    tester_limit: AbsoluteRate | None = None
+    """Most frames per second that the simulated tester sends on one stream."""
+    dut_cores: Annotated[int, Field(ge=1, le=4096)] = 1
+    """Cores of the gateway, whose limits are given for one core."""
+    noise: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Relative spread of the gateway's limits from trial to trial."""
 
     in_virtual_time: ClassVar[bool] = True
 
