@@ -13,6 +13,7 @@ from natxy.plan.checks.experiment import check_experiment
 from natxy.plan.checks.references import check_references
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.background import resolve_background
+from natxy.plan.model.base import PlanModel
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.problems import Location, PlanProblems, Problem
 from natxy.plan.model.search import GoalPlan, Search, SearchPlan, resolve_goal
@@ -51,17 +52,13 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
     if problems:
         raise PlanProblems(problems)
     kept = _kept(experiments, only)
-    return ResolvedPlan(
-        name=plan.name,
-        description=plan.description,
-        seed=plan.seed,
-        family=plan.family,
-        testbed=plan.testbed,
-        allow_public_destinations=plan.allow_public_destinations,
-        published=plan.published,
-        experiments=kept,
-        absent_baselines=_absent_baselines(experiments, kept),
-    )
+    decided = {"experiments": kept, "absent_baselines": _absent_baselines(experiments, kept)}
+    return ResolvedPlan.model_validate(_shared_fields(plan, ResolvedPlan) | decided)
+
+
+def _shared_fields(written: PlanModel, resolved: type[PlanModel]) -> dict[str, object]:
+    """Returns the fields as written that the resolved model has too."""
+    return {name: value for name, value in written if name in resolved.model_fields}
 
 
 def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, repeat: int | None) -> Experiment:
@@ -71,41 +68,25 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     flows = own.flows or own.procedure.usual_flows
     timing = resolve_timing(plan.timing, own.timing)
     addresses = resolve_addresses(own.addresses, family, kind, hiding=own.gateway.hides_left)
-    experiment = Experiment(
-        name=own.name,
-        title=own.title or own.name,
-        sweep=own.sweep,
-        cell=own.cell,
-        gateway=own.gateway,
-        procedure=own.procedure,
-        family=family,
-        translation=resolve_translation(own.translation, addresses) if own.translation else None,
-        frame_size=own.settled_frame_size(plan.family),
-        size_convention=own.size_convention,
-        line_rate=own.line_rate or plan.line_rate,
-        ttl=own.ttl,
-        dont_fragment=own.dont_fragment,
-        directions=(own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
-        addresses=addresses,
-        ports=resolve_ports(own.ports, flows or own.connections or own.procedure.most_connections),
-        orders=own.orders,
-        flows=flows,
-        cores=own.cores,
-        connections=own.connections,
-        phase1_rate=own.phase1_rate,
-        rate=own.rate,
-        alpha=(own.alpha or DEFAULT_ALPHA) if "alpha" in takes else None,
-        search=None,
-        background=None,
-        loss_tolerance=(own.loss_tolerance or LossTolerance()) if "loss_tolerance" in takes else None,
-        baseline=own.baseline,
-        repeat=repeat or own.repeat or plan.repeat,
-        max_invalid=own.max_invalid,
-        timing=timing,
-    )
-    if own.background:
-        background = resolve_background(own.background, experiment.frame_size)
-        experiment = experiment.model_copy(update={"background": background})
+    frame_size = own.settled_frame_size(plan.family)
+    decided = {
+        "title": own.title or own.name,
+        "family": family,
+        "translation": resolve_translation(own.translation, addresses) if own.translation else None,
+        "frame_size": frame_size,
+        "line_rate": own.line_rate or plan.line_rate,
+        "directions": (own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
+        "addresses": addresses,
+        "ports": resolve_ports(own.ports, flows or own.connections or own.procedure.most_connections),
+        "flows": flows,
+        "alpha": (own.alpha or DEFAULT_ALPHA) if "alpha" in takes else None,
+        "search": None,
+        "background": resolve_background(own.background, frame_size) if own.background else None,
+        "loss_tolerance": (own.loss_tolerance or LossTolerance()) if "loss_tolerance" in takes else None,
+        "repeat": repeat or own.repeat or plan.repeat,
+        "timing": timing,
+    }
+    experiment = Experiment.model_validate(_shared_fields(own, Experiment) | decided)
     procedure = _resolve_procedure(own.procedure, experiment.maximum_fps, (*location, "procedure"))
     experiment = experiment.model_copy(update={"procedure": procedure})
     if "search" not in takes:

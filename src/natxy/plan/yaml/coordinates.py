@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-Path = tuple[str, ...]
-"""The path of a field within an experiment, such as ("gateway", "conntrack_max")."""
+from natxy.plan.yaml.schema import Path
 
 # The first of these fields that a mapping has is its main value.
 _MAIN: Final = ("driver", "name", "preset", "experiment", "rate")
@@ -44,6 +43,16 @@ def labels(items: Sequence[object]) -> list[str]:
     ]
 
 
+def leaves(fields: Mapping[str, object], path: Path = ()) -> Iterator[tuple[Path, object]]:
+    """Yields the values at all depths with their paths. Lists are left out: each is a sweep of its own."""
+    for name, value in fields.items():
+        here = (*path, str(name))
+        if isinstance(value, Mapping):
+            yield from leaves(value, here)
+        elif not isinstance(value, list):
+            yield here, value
+
+
 def name_part(path: Path, label: str) -> str:
     """Returns the part of a cell's name for a coordinate: `connections=400k`."""
     return f"{path[-1]}=" + re.sub(r"[^A-Za-z0-9._=:%+-]+", "-", label)
@@ -65,10 +74,6 @@ def _main(item: object) -> str:
     return str(next(given, "")) or " ".join(f"{key}={value}" for key, value in _flat(item))
 
 
-def _flat(item: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yields the other values with their paths. Lists are left out: each is a sweep of its own."""
-    for key, value in item.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        elif not isinstance(value, list) and key not in _MAIN:
-            yield prefix + key, str(value)
+def _flat(item: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yields the values that are not the main value of a mapping, with their paths as text."""
+    return ((".".join(path), str(value)) for path, value in leaves(item) if path[-1] not in _MAIN)

@@ -13,6 +13,7 @@ from natxy.plan.written import Plan
 from natxy.plan.yaml.frame_size_lists import FRAME_SIZE_LISTS
 
 Path = tuple[str, ...]
+"""The path of a field within an experiment, such as ("gateway", "conntrack_max")."""
 
 # Fields that an experiment cannot take from `defaults`.
 OWN_FIELDS: Final = frozenset({"name", "sweep", "cell"})

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from natxy.plan.model.problems import Location, PlanProblems, Problem
 from natxy.plan.written import NAME_PATTERN
-from natxy.plan.yaml.coordinates import Path, in_words, labels, name_part
-from natxy.plan.yaml.schema import single_fields
+from natxy.plan.yaml.coordinates import in_words, labels, leaves, name_part
+from natxy.plan.yaml.schema import Path, single_fields
 
 Fields = Mapping[str, Any]
 
@@ -131,18 +131,8 @@ def _rows(cell: Cell) -> Iterator[Cell]:
 
 def _common_paths(rows: Sequence[Fields]) -> list[Path]:
     """Returns the paths of all values of the rows. A mapping that is a plain value in another row counts as a whole."""
-    paths = dict.fromkeys(path for row in rows for path in _leaves(row))
+    paths = dict.fromkeys(path for row in rows for path, _ in leaves(row))
     return [path for path in paths if not any(path[:length] in paths for length in range(1, len(path)))]
-
-
-def _leaves(fields: Fields, path: Path = ()) -> Iterator[Path]:
-    """Yields the paths of the values. Lists are left out: each is a sweep of its own."""
-    for name, value in fields.items():
-        here = (*path, str(name))
-        if isinstance(value, Mapping):
-            yield from _leaves(value, here)
-        elif not isinstance(value, list):
-            yield here
 
 
 def _value(fields: object, path: Path) -> object:
@@ -202,5 +192,4 @@ def _mapping(fields: object) -> Fields:
     return fields
 
 
-# The fields that name a cell are not swept.
-SWEPT: Final = single_fields() - {("name",), ("title",), ("sweep",), ("cell",)}
+SWEPT: Final = single_fields()
