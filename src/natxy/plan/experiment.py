@@ -17,12 +17,11 @@ from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import USUAL_MTU, AddressPlan, AddressPreset, LinkAddresses, Translation
 from natxy.plan.model.background import Background
 from natxy.plan.model.base import PlanModel
-from natxy.plan.model.frame_sizes import ETHERNET_BYTES, SMALLEST_FRAME, line_rate_fps
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, CellValue, Family, SizeConvention
 from natxy.plan.model.timing import Timing
-from natxy.plan.model.traffic import Directions, Orders, PortRange
+from natxy.plan.model.traffic import ETHERNET_BYTES, SMALLEST_FRAME, Directions, Orders, PortRange, line_rate_fps
 from natxy.plan.model.units import BitRate, Unit
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig

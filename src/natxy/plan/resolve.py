@@ -9,7 +9,7 @@ from typing import Final
 from natxy.errors import PlanError
 from natxy.plan.address_presets import resolve_addresses, resolve_ports, resolve_translation
 from natxy.plan.cells import linked
-from natxy.plan.checks.experiment import check_experiment
+from natxy.plan.checks import check_experiment
 from natxy.plan.checks.references import check_references
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.background import resolve_background

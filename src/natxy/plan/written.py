@@ -16,12 +16,11 @@ from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, power_of_two
 from natxy.plan.model.background import BackgroundPlan
 from natxy.plan.model.base import Pattern, PlanModel, Shorthand
-from natxy.plan.model.frame_sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.search import KnownRate, SearchPlan
 from natxy.plan.model.terms import CellValue, Family, SizeConvention, TranslationKind
 from natxy.plan.model.timing import TimingPlan
-from natxy.plan.model.traffic import Directions, Orders, PortRange
+from natxy.plan.model.traffic import LONGEST_FRAME, SMALLEST_FRAME, Directions, Orders, PortRange
 from natxy.plan.model.units import BitRate, Count
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.model.frame_sizes import SMALLEST_FRAME
 from natxy.plan.model.terms import Family
-from natxy.plan.model.traffic import Directions
+from natxy.plan.model.traffic import SMALLEST_FRAME, Directions
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.loop import LoopConfig

@@ -1,2 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks a plan without touching a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from natxy.plan.checks.addresses import check_addresses
+from natxy.plan.checks.gateway import check_gateway
+from natxy.plan.checks.procedure import check_hosts, check_procedure
+from natxy.plan.checks.traffic import check_traffic
+from natxy.plan.checks.translation import check_translation
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.problems import Location, Problem
+from natxy.plan.written import ExperimentPlan, Plan
+
+
+def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Yields the problems of one experiment; `own` is the experiment as written, before defaults were filled in."""
+    yield from check_procedure(own, location)
+    yield from check_gateway(plan.testbed, experiment, location)
+    yield from check_translation(plan, own, experiment, location)
+    yield from check_traffic(plan, experiment, location)
+    yield from check_addresses(plan, own, experiment, location)
+    yield from check_hosts(plan.testbed, experiment, location)

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks an experiment's frames, flows and connections, the duration of its trials, and when they pass."""
+"""Checks an experiment's frames, flows and connections, the duration of its trials, and its background traffic."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
+from natxy.plan.address_presets import is_safe
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.address_ranges import AddressRanges
+from natxy.plan.model.background import LONGEST_CYCLE, Background
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family
 from natxy.plan.model.units import LONGEST_DURATION_S, format_duration, format_share
 from natxy.plan.testbeds import TestbedConfig
+from natxy.plan.written import Plan
 
 # The engine numbers the frames of a trial and the four-tuples of a flow space up to these limits.
 MOST_CONNECTIONS: Final = 2**48 - 1
@@ -20,13 +24,15 @@ MOST_FOUR_TUPLES: Final = 2**62
 FLOWS_TOLERANCE: Final = 0.001
 
 
-def check_traffic(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
-    yield from _check_frame(testbed, experiment, location)
+def check_traffic(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    yield from _check_frame(plan.testbed, experiment, location)
     yield from _check_connections(experiment, location)
     yield from _check_flows(experiment, location)
     yield from _check_search(experiment, location)
     yield from _check_duration(experiment, location)
     yield from _check_loss_tolerance(experiment, location)
+    if experiment.background:
+        yield from _check_background(plan, experiment, experiment.background, (*location, "background"))
 
 
 def longest_trial_s(experiment: Experiment) -> float | None:
@@ -106,3 +112,25 @@ def _check_loss_tolerance(experiment: Experiment, location: Location) -> Iterato
     if tolerance and tolerance.forward and experiment.alpha is not None:
         text = "all connections are validated, so every frame of phase 1 must arrive; give only the replies a "
         yield Problem((*location, "loss_tolerance"), text + f"tolerance: {{reverse: {format_share(tolerance.most)}}}")
+
+
+def _check_background(plan: Plan, experiment: Experiment, background: Background, at: Location) -> Iterator[Problem]:
+    few, of = background.turns
+    if abs(background.share - few / of) > 1e-12:
+        text = (
+            f"{format_share(background.share)} is no share of at most {LONGEST_CYCLE} frames; give whole tenths of 1 %"
+        )
+        yield Problem((*at, "share"), text)
+    if experiment.gateway.hides_left and Family.IPV6 in experiment.families and experiment.translation is None:
+        text = f"{experiment.gateway.driver} would translate the native IPv6 traffic too; remove it, or measure IPv4"
+        yield Problem(at, text)
+    for side in ("left", "right"):
+        link = getattr(background, side)
+        own = getattr(experiment.addresses, side)
+        if (link.dut.version, link.tester.version) != (6, 6) or link.dut.network != link.tester.network:
+            yield Problem((*at, side), f"{link.dut} and {link.tester} must be two IPv6 addresses of one link")
+        elif link.dut.network.overlaps(own.dut.network):
+            yield Problem((*at, side), f"{link.dut.network} is the experiment's own too; choose another prefix")
+        elif not plan.allow_public_destinations and not is_safe(AddressRanges.model_validate(link.tester.ip)):
+            text = f"{link.tester.ip} is outside the benchmark and private ranges, and test traffic must not leak "
+            yield Problem((*at, side), text + "(RFC 6815); choose another, or set `allow_public_destinations: true`")

@@ -52,7 +52,13 @@ class Timing(PlanModel):
 
 # RFC 2544 §23 and §24. The bound on lateness, 0.001 % of the traffic, is 0.6 ms of 60 s: it needs no floor.
 RFC_TIMING: Final = Timing(
-    preset=TimingPreset.RFC, trial=60.0, drain=2.0, settle=5.0, learning_pause=2.0, overrun_floor=0.0, max_pause=0.001
+    preset=TimingPreset.RFC,
+    trial=60.0,
+    drain=2.0,
+    settle=5.0,
+    learning_pause=2.0,
+    overrun_floor=0.0,
+    max_pause=0.001,
 )
 # A software path empties within milliseconds. 0.001 % of half a second is 5 µs, less than one burst takes on a core of
 # a shared virtual machine, so the bound needs a floor.

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from natxy.plan.model.frame_sizes import line_rate_fps
+from natxy.plan.model.traffic import line_rate_fps
 
 
 def test_line_rate_of_64_byte_frames_is_the_known_one() -> None:
