@@ -41,7 +41,7 @@ FIRST_DESTINATION_PORT: Final = 1000
 
 
 def is_safe(hosts: AddressRanges) -> bool:
-    """Returns whether test traffic may go to these hosts without explicit permission (RFC 6815)."""
+    """Reports whether test traffic may go to these hosts without explicit permission (RFC 6815)."""
     return all(each.within(SAFE_NETWORKS) for each in hosts.ranges)
 
 
@@ -50,7 +50,7 @@ def _link(dut: str, tester: str, behind: str) -> LinkAddresses:
 
 
 def _link_to(link: LinkAddresses, networks: int) -> LinkAddresses:
-    """Returns the link with so many networks behind it, which equally divide an IPv4 prefix or are IPv6 /64s."""
+    """Returns the link with `networks` networks behind it: equal parts of an IPv4 prefix, or IPv6 /64s."""
     if networks == 1:
         return link
     space = _NETWORKS[link]

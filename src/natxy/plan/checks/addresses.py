@@ -47,12 +47,7 @@ def check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, loc
             yield Problem((*at, f"{side}_hosts"), text)
         if link.dut.ip in hosts:
             yield Problem((*at, f"{side}_hosts"), f"{link.dut.ip} is the gateway's own; leave it out of the range")
-        if not plan.allow_public_destinations and not is_safe(hosts):
-            yield Problem(
-                (*at, f"{side}_hosts"),
-                f"{hosts.first} to {hosts.last} is outside the benchmark and private ranges, and test traffic must not "
-                "leak (RFC 6815); choose others, or set `allow_public_destinations: true` on an isolated network",
-            )
+        yield from check_destinations(plan, hosts, (*at, f"{side}_hosts"))
     left, right = addresses.left.dut.network, addresses.right.dut.network
     twice = {*addresses.left.behind} & {*addresses.right.behind}
     if left.version == right.version and left.overlaps(right):
@@ -60,3 +55,10 @@ def check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, loc
         yield Problem(at, f"{text}; give each its own")
     elif twice:
         yield Problem(at, f"{min(map(str, twice))} is behind both links; give each its own")
+
+
+def check_destinations(plan: Plan, hosts: AddressRanges, at: Location) -> Iterator[Problem]:
+    """Yields an error for public addresses, to which test traffic must not leak (RFC 6815)."""
+    if not plan.allow_public_destinations and not is_safe(hosts):
+        text = f"{hosts} is outside the benchmark and private ranges, and test traffic must not leak (RFC 6815); "
+        yield Problem(at, text + "choose others, or set `allow_public_destinations: true` on an isolated network")

@@ -16,19 +16,17 @@ from natxy.plan.testbeds import TestbedConfig
 def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
     gateway = experiment.gateway
     at = (*location, "gateway")
+    unfit = f"the gateway {gateway.driver!r} doesn't run on the testbed {testbed.kind!r}"
     if gateway.in_virtual_time != testbed.in_virtual_time:
-        text = f"the gateway {gateway.driver!r} doesn't run on the testbed {testbed.kind!r}; "
-        yield Problem(at, text + "simulated gateways and the simulated testbed go together")
+        yield Problem(at, f"{unfit}; simulated gateways and the simulated testbed go together")
     if gateway.is_gateway != testbed.has_gateway:
-        text = f"the gateway {gateway.driver!r} doesn't run on the testbed {testbed.kind!r}; "
-        yield Problem(at, text + "a loop has no gateway, which is `gateway: wire`")
+        yield Problem(at, f"{unfit}; a loop has no gateway, which is `gateway: wire`")
     if gateway.polls:
         if testbed.dut_location and testbed.has_ports:
             text = f"{gateway.driver} runs beside the tester: choose `testbed: {{kind: memif}}`, or a lab"
             yield Problem(at, text)
     elif only := testbed.only_driver:
-        text = f"the gateway {gateway.driver!r} doesn't run on the testbed {testbed.kind!r}, only {only!r} does"
-        yield Problem(at, text)
+        yield Problem(at, f"{unfit}, only {only!r} does")
     dut = testbed.dut_location
     if gateway.on_other_machine and not (dut and dut.ssh):
         text = f"{gateway.driver} is a machine of its own; give `testbed: {{kind: hardware}}` with its `dut.ssh`"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the fields that a procedure takes or needs, and the ends of the DUT's links that it runs between."""
+"""Checks the fields that a procedure takes or needs, and the ports or hosts that it runs between."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from natxy.plan.written import ExperimentPlan
 
 
 def check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
-    """`own` is the experiment as written."""
+    """Yields the fields that are missing or that the procedure does not take; `own` is the experiment as written."""
     procedure = own.procedure
     for field in own.model_fields_set:
         others = takers(field)
@@ -39,7 +39,7 @@ def check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem
 
 
 def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
-    """Yields what keeps the tester's ports, or the hosts that replace them, from carrying out the experiment."""
+    """Yields the reasons why the tester's ports, or the hosts that replace them, cannot carry out the experiment."""
     procedure = experiment.procedure
     if not procedure.between_hosts:
         if not testbed.has_ports:

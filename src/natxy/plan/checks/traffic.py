@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from natxy.plan.address_presets import is_safe
+from natxy.plan.checks.addresses import check_destinations
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.background import LONGEST_CYCLE, Background
@@ -131,6 +131,5 @@ def _check_background(plan: Plan, experiment: Experiment, background: Background
             yield Problem((*at, side), f"{link.dut} and {link.tester} must be two IPv6 addresses of one link")
         elif link.dut.network.overlaps(own.dut.network):
             yield Problem((*at, side), f"{link.dut.network} is the experiment's own too; choose another prefix")
-        elif not plan.allow_public_destinations and not is_safe(AddressRanges.model_validate(link.tester.ip)):
-            text = f"{link.tester.ip} is outside the benchmark and private ranges, and test traffic must not leak "
-            yield Problem((*at, side), text + "(RFC 6815); choose another, or set `allow_public_destinations: true`")
+        else:
+            yield from check_destinations(plan, AddressRanges.model_validate(link.tester.ip), (*at, side))

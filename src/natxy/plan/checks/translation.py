@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from natxy.plan.address_presets import is_safe
+from natxy.plan.checks.addresses import check_destinations
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.written import ExperimentPlan, Plan
@@ -51,11 +50,6 @@ def _check_addresses(plan: Plan, kind: TranslationKind, experiment: Experiment, 
         addressed.append((hosts.left_hosts, experiment.right_destinations))
     for own, seen in addressed:
         if seen is None:
-            yield Problem((*at, "mappings"), f"none covers {_span(own)}, so no IPv4 host can send there; add one")
-        elif seen.first.version == 4 and not plan.allow_public_destinations and not is_safe(seen):
-            text = f"{_span(seen)} is outside the benchmark and private ranges (RFC 6815); choose others, or set "
-            yield Problem((*at, "mappings"), text + "`allow_public_destinations: true` on an isolated network")
-
-
-def _span(hosts: AddressRanges) -> str:
-    return str(hosts.first) if hosts.size == 1 else f"{hosts.first} to {hosts.last}"
+            yield Problem((*at, "mappings"), f"none covers {own}, so no IPv4 host can send there; add one")
+        elif seen.first.version == 4:
+            yield from check_destinations(plan, seen, (*at, "mappings"))

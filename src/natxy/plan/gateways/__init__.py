@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gateways that a plan can name, with the settings that each driver takes: a file per family of drivers.
+"""Collects the gateways that a plan can name. Each file has the settings of one family of drivers.
 
-A driver is a subclass of `GatewayModel` that gives `driver` a default. It is found by itself.
+A driver is a subclass of `GatewayModel` that gives `driver` a default; it needs no entry in a list.
 """
 
 from __future__ import annotations

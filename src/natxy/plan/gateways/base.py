@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of every gateway, and what a gateway declares about itself for checks that need no machine."""
+"""The base of all gateways' settings: the facts that check a plan without a machine."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from natxy.plan.model.terms import Kernel, TranslationKind
 
 
 class GatewayModel(PlanModel):
-    """The settings of one driver. A plan names it by `driver`; everything else here is declared, not set."""
+    """Declares a driver: its settings, and facts about it. A plan names it by `driver` and cannot set the facts."""
 
     driver: str
 
     is_gateway: ClassVar[bool] = True
-    """False where nothing forwards: the tester's ports are joined, and what is measured is the tester."""
+    """False if nothing forwards: the tester's ports are joined, and the tester itself is measured."""
     is_router: ClassVar[bool] = False
-    """It only forwards, so RFC 2544 §12 asks for a run with 256 destination networks."""
+    """True if it only forwards, so that RFC 2544 §12 asks for a run with 256 destination networks."""
     in_virtual_time: ClassVar[bool] = False
-    """It is a model that runs on the simulated testbed alone."""
+    """True for a model that runs only on the simulated testbed."""
     on_other_machine: ClassVar[bool] = False
-    """It needs a machine of its own, reached over ssh."""
+    """True if it needs a machine of its own, reached over ssh."""
     polls: ClassVar[bool] = False
-    """It is natxy's own program, which runs beside the tester and never rests: it polls the DUT's ports."""
+    """True for natxy's own program, which runs beside the tester and polls the DUT's ports without rest."""
     forwards_tcp: ClassVar[bool] = True
+    """False if it forwards only UDP."""
     keeps_conntrack: ClassVar[bool] = False
-    """It keeps its connections in Linux's connection tracking table."""
+    """True if it keeps its connections in Linux's connection tracking table."""
     steers_own_cores: ClassVar[bool] = False
-    """Its driver accepts any number of cores: the user's commands know which ones the gateway has."""
+    """True if its driver accepts any number of cores, because the user's commands assign them."""
     module: ClassVar[str | None] = None
-    """A kernel module that it needs, and that a kernel may lack."""
+    """The kernel module that it needs and that a kernel may lack; None if there is none."""
 
     @property
     def keeps_connections(self) -> bool | None:
@@ -40,17 +41,17 @@ class GatewayModel(PlanModel):
 
     @property
     def hides_left(self) -> bool:
-        """True where it translates the left side's addresses to its own; these are private by default."""
+        """True if it replaces the left side's addresses by its own; the left side is then private by default."""
         return False
 
     @property
     def clear_s(self) -> float:
-        """Roughly how many seconds it takes to empty the table, where that is more than a moment."""
+        """The approximate seconds that emptying the table takes; 0 if that is only a moment."""
         return 0.0
 
     @property
     def translations(self) -> frozenset[TranslationKind | None]:
-        """The translations between address families that it supports; None stands for traffic of one family."""
+        """The translations between address families that it supports; None is traffic of one family."""
         return frozenset({None})
 
     @property

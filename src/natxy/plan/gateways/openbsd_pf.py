@@ -17,7 +17,7 @@ Mac = Annotated[
     str, Pattern(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", "a MAC address in small letters, such as 02:00:00:00:00:01")
 ]
 
-# Mostly the start of a server's firmware.
+# A server spends most of this in its firmware.
 _REBOOT_S: Final = 120.0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gateway of a loop, which has none: the tester's ports are joined."""
+"""Settings of `wire`, which joins the tester's ports without a gateway."""
 
 from __future__ import annotations
 

@@ -178,3 +178,6 @@ class AddressRanges(
 
     def __contains__(self, address: IPAddress) -> bool:
         return any(address in each for each in self.ranges)
+
+    def __str__(self) -> str:
+        return str(self.first) if self.size == 1 else f"{self.first} to {self.last}"

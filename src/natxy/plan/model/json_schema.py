@@ -26,9 +26,9 @@ def without_null(schema: Schema) -> tuple[list[Schema], list[Schema]]:
 
 
 def simplified(schema: Schema) -> Schema:
-    """Returns the schema with every `named` part in `$defs`, and without what no editor needs.
+    """Returns the schema with every `named` part in `$defs`.
 
-    That is pydantic's titles, which are the names once more, and defaults that are null or mappings.
+    It lacks pydantic's titles, which repeat the names, and defaults that are null or mappings.
 
     Unions of models become `anyOf`: with `oneOf`, a mapping without the field that selects the model would fit several
     models and be rejected. In a plan, that field may come from the defaults.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The procedures that a plan can name. Each module declares one, or a few that belong together."""
+"""Collects the procedures that a plan can name. Each module declares one, or a few that belong together."""
 
 from __future__ import annotations
 

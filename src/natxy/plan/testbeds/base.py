@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defines the facts that checks, reports and runs need to know of a testbed, whatever its kind."""
+"""The base of all testbeds' settings: the facts that checks, reports and runs use for every kind."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class TestbedModel(PlanModel):
     """Holds the settings of a testbed. The defaults describe one on this machine with a gateway and ports."""
 
     has_gateway: ClassVar[bool] = True
-    """A gateway lies between the tester's ports."""
+    """True if a gateway lies between the tester's ports."""
     has_ports: ClassVar[bool] = True
-    """The tester sends and receives frames by two ports, which a TCP on this machine can use instead."""
+    """True if the tester sends and receives by two ports of its own, which a TCP on this machine can use instead."""
     in_virtual_time: ClassVar[bool] = False
-    """Tester and gateway are models; nothing is measured."""
+    """True if tester and gateway are models, and nothing is measured."""
     nominal_line_rate: ClassVar[bool] = False
-    """A line rate in the plan is only nominal: the links can carry more."""
+    """True if a line rate in the plan is only nominal, because the links can carry more."""
     runs_guests: ClassVar[bool] = False
-    """A gateway can run in user-mode Linux."""
+    """True if a gateway can run in user-mode Linux."""
     only_driver: ClassVar[str | None] = None
-    """The one gateway driver that runs on this testbed; None where this is not restricted to one."""
+    """The one gateway driver that runs on this testbed; None if others run too."""
 
     @property
     def is_local(self) -> bool:
@@ -74,7 +74,7 @@ class TestbedModel(PlanModel):
         return None if self.dut_location and self.dut_location.ssh else 0
 
     def problems(self) -> Iterator[Problem]:
-        """Yields what is wrong with the settings beyond what the fields' types say."""
+        """Yields the errors in the settings that the types of the fields do not prevent."""
         yield from ()
 
     def frame_problem(self, longest: int) -> str | None:

@@ -11,7 +11,7 @@ from natxy.errors import PlanError
 
 @dataclass(frozen=True)
 class CoreAssignment:
-    """`main`: the core of the engine's control thread and of natxy itself, which mostly sleep."""
+    """The cores of each program. `main` is that of the engine's control thread and natxy itself, which mostly sleep."""
 
     tester: tuple[int, ...]
     dut: tuple[int, ...]
@@ -19,7 +19,7 @@ class CoreAssignment:
 
     @property
     def shared(self) -> bool:
-        """Tester and DUT compete for a core, so an overloaded DUT slows the tester instead of losing frames."""
+        """True if tester and DUT compete for a core; an overloaded DUT then slows the tester and drops nothing."""
         return not set(self.tester).isdisjoint(self.dut)
 
 

@@ -12,7 +12,7 @@ from natxy.plan.model.problems import Problem
 from natxy.plan.testbeds.base import SharedMachine
 from natxy.plan.testbeds.ports import EnginePorts, Io, veth_problems
 
-# XDP needs the frame, 256 bytes of headroom and 320 for the kernel's skb_shared_info in one page; the FCS isn't there.
+# XDP keeps the frame without its FCS, 256 bytes of headroom and 320 bytes of skb_shared_info in one page.
 AF_XDP_LONGEST_FRAME: Final = 4096 - 256 - 320 + 4
 
 

@@ -70,7 +70,7 @@ class EnginePorts:
 
 
 def veth_problems(io: Io, queues: int) -> Iterator[Problem]:
-    """Yields what is wrong with the queues of ports that are ends of veth pairs."""
+    """Yields an error if ports that are ends of veth pairs have more queues than their driver supports."""
     if io == "af_xdp" and queues > 1:
         yield Problem(
             ("testbed", "queues"),

@@ -78,7 +78,7 @@ def field_names(schema: Schema, location: Location) -> list[str]:
 
 
 def _single_fields(schema: Schema) -> Iterator[tuple[Path, Schema]]:
-    """Yields every such field with the object that has it in its `properties`."""
+    """Yields the fields of `single_fields`, each with the object that has it in its `properties`."""
     within: list[tuple[Path, Schema]] = [((), schema["$defs"][_EXPERIMENT])]
     for path, owner in within:
         for name, field in owner.get("properties", {}).items():
@@ -120,7 +120,7 @@ def _alternatives(schema: Schema, nodes: list[Schema]) -> list[Schema]:
 
 
 def _target(schema: Schema, reference: str) -> Schema:
-    """Returns what a reference such as `#/$defs/Defaults` points to."""
+    """Returns the schema that a reference such as `#/$defs/Defaults` points to."""
     node = schema
     for part in reference.split("/")[1:]:
         node = node[part]
