@@ -114,7 +114,7 @@ _MAPPED: Final = {
     _RIGHT_V6: _hosts("2001:2:0:8001::100", "2001:2:0:8001::fffe"),
 }
 
-# In the benchmark block: translators may refuse 64:ff9b::/96 for its non-global addresses (RFC 6052 §3.1).
+# This prefix is in the benchmark block. Translators may refuse 64:ff9b::/96 for non-global addresses (RFC 6052 §3.1).
 PREFIX: Final = IPv6Network("2001:2:0:64::/96")
 _POOLS: Final[Mapping[int, IPNetwork]] = {4: IPv4Network("198.18.0.0/24"), 6: IPv6Network("2001:2:0:8064::/120")}
 _MAPPINGS: Final[Mapping[tuple[TranslationKind | None, AddressPreset], AddressMapping]] = {

@@ -88,7 +88,7 @@ class ExperimentPlan(PlanModel):
     family: Family | None = None
     """Family of both sides; default: the plan's."""
     translation: Annotated[TranslationPlan, Shorthand("kind", "Translation")] | None = None
-    """nat64, nat46 or siit; left and right are of different families."""
+    """Kind of translation, nat64, nat46 or siit, between the different families of left and right."""
     frame_size: Annotated[int, Field(ge=64, le=LONGEST_FRAME)] | None = None
     """Size in bytes, including the FCS; default: 64, with IPv6 84."""
     size_convention: SizeConvention = SizeConvention.PAIRED
@@ -155,7 +155,7 @@ class Plan(PlanModel):
     timing: Annotated[TimingPlan, Shorthand("preset", "Timing")] = TimingPlan()
     testbed: TestbedConfig = LabConfig()
     allow_public_destinations: bool = False
-    """Allow test traffic outside the benchmark and private address ranges (RFC 6815)."""
+    """Allows test traffic outside the benchmark and private address ranges (RFC 6815)."""
     published: list[Annotated[str, AfterValidator(_known_table)]] = Field(default=[])
     """Tables that others published, for the report to print beside the measured ones."""
     experiments: Annotated[list[ExperimentPlan], Field(min_length=1)]

@@ -17,8 +17,8 @@ Command = Annotated[list[str], Field(min_length=1)]
 class CommandConfig(GatewayModel):
     """Any gateway. A command is a program with its arguments, which is run on the DUT without a shell.
 
-    In an argument, `{left}` and `{right}` stand for the DUT's interfaces, `{left_address}` and `{right_address}` for
-    its own addresses on them; in `set_cores`, `{cores}` stands for the number of cores.
+    In an argument, `{left}` and `{right}` are the DUT's interfaces, `{left_address}` and `{right_address}` for
+    its own addresses on them; in `set_cores`, `{cores}` is the number of cores.
     """
 
     steers_own_cores: ClassVar[bool] = True

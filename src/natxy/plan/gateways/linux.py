@@ -28,7 +28,7 @@ class KernelModel(GatewayModel):
 class ConntrackModel(GatewayModel):
     """Settings of a gateway that keeps its connections in Linux's connection tracking table.
 
-    A setting that is not given stays as it is on the DUT.
+    A setting that is not given keeps its value on the DUT.
     """
 
     keeps_conntrack: ClassVar[bool] = True

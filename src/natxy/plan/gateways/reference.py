@@ -60,7 +60,7 @@ class DelayShare(PlanModel):
     """Share of the frames; all shares add up to 1."""
     min: Duration
     max: Duration | None = None
-    """The same as `min` when not given."""
+    """Longest delay; the same as `min` when not given."""
 
     @model_validator(mode="after")
     def _ordered(self) -> DelayShare:
@@ -72,7 +72,7 @@ class DelayShare(PlanModel):
 class Reordering(PlanModel):
     every: Count
     by: Count = 1
-    """Frames that overtake it; it waits for them 100 ms at most."""
+    """Number of frames that overtake it; it waits for them 100 ms at most."""
 
 
 class Faults(PlanModel):

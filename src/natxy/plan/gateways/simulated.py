@@ -54,4 +54,4 @@ class SimulatedConfig(LimitsModel):
     reverse_delay_ns: Annotated[int, Field(ge=0)] = 20_000
     """Least delay, right to left."""
     delay_spread_ns: Annotated[int, Field(ge=0)] = 30_000
-    """Greatest delay minus least delay; all delays in between are equally frequent."""
+    """Difference between the greatest and the least delay; all delays in between are equally frequent."""

@@ -47,8 +47,8 @@ class KnownRate(PlanModel):
 
 
 class GoalPreset(StrEnum):
-    """With both presets, a rate passes only with a lossless trial of the timing's full length. `fast` approaches the
-    rate with trials of a 60th of that length."""
+    """A rate passes only with a lossless trial of the timing's full length. `fast` approaches the rate with trials of a
+    60th of that length, `strict` with trials of the full length."""
 
     STRICT = "strict"
     FAST = "fast"

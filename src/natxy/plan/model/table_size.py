@@ -48,7 +48,7 @@ def sized(experiment: object) -> object:
         connections = parse_count(experiment.get("connections"))
     except ValueError:
         return experiment
-    # In floating point, 1.1 · 100,000 is a little more than 110,000.
+    # Rounded, because 1.1 · 100,000 is a little more than 110,000 in floating point.
     sizes = {
         field: math.ceil(round(share * connections, 6))
         for field, given in gateway.items()

@@ -15,8 +15,7 @@ from natxy.plan.model.base import PlanModel
 from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.units import is_number
 
-# Frame sizes are in bytes and include the FCS.
-# Header and FCS, which a frame size includes and an MTU does not.
+# Frame sizes are in bytes and include the FCS. These are the header and the FCS, which an MTU does not include.
 ETHERNET_BYTES: Final = 18
 # Preamble, start delimiter and inter-frame gap, which a frame takes on the wire in addition to its size.
 ETHERNET_OVERHEAD_BYTES: Final = 20

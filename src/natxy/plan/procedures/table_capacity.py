@@ -25,7 +25,7 @@ class TableCapacityConfig(ProcedureDeclaration):
     error: Annotated[Count, Unit.CONNECTIONS] = 1
     """E: the bisection ends when its bounds are this many connections apart."""
     shortcut: Literal["validation-answers"] | None = None
-    """Option that begins the bisection at the number of connections that answered when there were too many."""
+    """Shortcut that begins the bisection at the number of connections that answered when there were too many."""
 
     list_position: ClassVar = 530
     summary: ClassVar = "how many connections the table holds (RFC 9693 §4.9)"

@@ -30,7 +30,7 @@ from natxy.plan.yaml.syntax import why_no_yaml
 # Each experiment takes at least seconds. More are a mistake in a sweep, and would fill the memory.
 MOST_EXPERIMENTS: Final = 10_000
 
-# In bytes: more than MOST_EXPERIMENTS need with all their defaults. Without a limit, reading a device would not end.
+# Bytes: more than MOST_EXPERIMENTS need with all their defaults. Without a limit, reading a device would not end.
 _LONGEST: Final = 64 * 2**20
 
 # An experiment overrides these mappings of `defaults` key by key. It replaces every other field as a whole.

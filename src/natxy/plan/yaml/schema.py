@@ -70,7 +70,7 @@ def field_names(schema: Schema, location: Location) -> list[str]:
         else:
             deeper = [node["properties"][part] for node in alternatives if part in node.get("properties", {})]
             if not deeper:
-                # In a location, pydantic names a discriminated union's member by its tag.
+                # Pydantic names the member of a discriminated union by its tag.
                 deeper = [node for node in alternatives if _has_tag(schema, node, part)]
         candidates = deeper or candidates
     names = (name for node in _alternatives(schema, candidates) for name in node.get("properties", {}))

@@ -113,20 +113,15 @@ def _rows(cell: Cell) -> Iterator[Cell]:
     below = {name: value for name, value in _mapping(cell.fields).items() if name != "sweep"}
     combined = [_laid_over(below, row) for row in rows]
     labelled = {path: labels([_value(fields, path) for fields in combined]) for path in _common_paths(rows)}
-    swept = {path: own for path, own in labelled.items() if len(set(own)) > 1}
+    swept = {path: values for path, values in labelled.items() if len(set(values)) > 1}
     first_suffices = bool(swept) and len(set(next(iter(swept.values())))) == len(rows)
     for number, (row, fields) in enumerate(zip(rows, combined, strict=True)):
-        coordinates = [
-            Coordinate(path, None, own[number], is_named=not (first_suffices and position))
-            for position, (path, own) in enumerate(swept.items())
+        own = [
+            Coordinate(path, None, values[number], is_named=not (first_suffices and position))
+            for position, (path, values) in enumerate(swept.items())
         ]
-        yield replace(
-            cell,
-            fields=fields,
-            coordinates=(*cell.coordinates, *coordinates),
-            row=row,
-            row_number=number,
-        )
+        coordinates = (*cell.coordinates, *own)
+        yield replace(cell, fields=fields, coordinates=coordinates, row=row, row_number=number)
 
 
 def _common_paths(rows: Sequence[Fields]) -> list[Path]:
