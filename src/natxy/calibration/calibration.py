@@ -26,7 +26,7 @@ from natxy.run.run import run_plan
 class Wiring(StrEnum):
     """Says how tester and gateway are joined.
 
-    `memif` is shared memory, without the kernel. `veth` is a lab's veth pairs, over which the kernel carries the frames.
+    `memif` is shared memory, without the kernel; `veth` is a lab's veth pairs, whose frames the kernel carries.
     """
 
     MEMIF = "memif"
