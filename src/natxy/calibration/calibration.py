@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A calibration: a choice of cases, measured over one wiring, and again where pauses of a core disturbed them."""
+"""Measures the cases of a calibration over one wiring, and repeats those that pauses of a core disturbed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from natxy.run.run import run_plan
 
 
 class Wiring(StrEnum):
-    """The link of tester and gateway. `memif`: shared memory, without the kernel. `veth`: a lab's veth pairs, over
-    which the kernel carries the frames."""
+    """Says how tester and gateway are joined.
+
+    `memif` is shared memory, without the kernel; `veth` is a lab's veth pairs, whose frames the kernel carries.
+    """
 
     MEMIF = "memif"
     VETH = "veth"
@@ -55,7 +57,7 @@ _RANK: Final = {Standing.WRONG: 2, Standing.OK: 1, Standing.DISTURBED: 0}
 
 @dataclass(frozen=True)
 class Calibration:
-    """The cases to measure, over one wiring, at one scale."""
+    """Holds the cases to measure, over one wiring and at one scale, and measures them."""
 
     wiring: Wiring
     scale: Scale
@@ -98,16 +100,16 @@ class Calibration:
         """Measures the cases in a run in `folder`, and disturbed ones again in runs in folders within it."""
         found = self._measure_once(folder, listener)
         for number in range(2, _MOST_RUNS + 1):
-            disturbed = [
-                case
-                for case in self.cases
-                if any(reading.standing == Standing.DISTURBED for reading in found[case.name])
-            ]
+            disturbed = tuple(
+                case for case in self.cases if any(each.standing == Standing.DISTURBED for each in found[case.name])
+            )
             if not disturbed:
                 break
-            again = replace(self, cases=tuple(disturbed))._measure_once(folder / f"again-{number}", listener)
+            again = replace(self, cases=disturbed)._measure_once(folder / f"again-{number}", listener)
             for name, new in again.items():
-                found[name] = [_decisive(*both) for both in zip(found[name], new, strict=True)]
+                # The later of two readings with the same standing counts.
+                pairs = zip(new, found[name], strict=True)
+                found[name] = [max(pair, key=lambda reading: _RANK[reading.standing]) for pair in pairs]
         return [reading for case in self.cases for reading in found[case.name]]
 
     def _measure_once(self, folder: Path, listener: RunListener) -> dict[str, list[Reading]]:
@@ -115,7 +117,3 @@ class Calibration:
         run_plan(self.plan, folder, listener)
         reader = RunReader(folder)
         return {case.name: [*readings(case, reader.experiment(case.name), folder)] for case in self.cases}
-
-
-def _decisive(before: Reading, after: Reading) -> Reading:
-    return max(after, before, key=lambda reading: _RANK[reading.standing])

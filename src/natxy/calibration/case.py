@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A case of a calibration: an experiment on the reference gateway, and the results that it has to have."""
+"""Defines the cases of a calibration: experiments on the reference gateway, with their true results."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from natxy.results.trials import TrialKind
 
 @dataclass(frozen=True)
 class Expected:
-    """A true value, and the tolerance that a right measurement may need, `below` and `above` it, for the reason `why`.
+    """Holds a true value, and how far `below` and `above` it a correct measurement may be, for the reason `why`.
 
-    Pauses of a core that sum up to `bears_pause_s` at most excuse no error.
+    Pauses of a core excuse an error only if they add up to more than `tolerated_pause_s`.
     """
 
     truth: float
     why: str
     below: float = 0.0
     above: float = 0.0
-    bears_pause_s: float = MAX_PAUSE_S
+    tolerated_pause_s: float = MAX_PAUSE_S
 
     def excess(self, measured: float) -> float:
         """Returns by how much the error exceeds the tolerance."""
@@ -30,8 +30,8 @@ class Expected:
         return max(0.0, error - self.above, -error - self.below)
 
 
-def within(truth: float, tolerance: float, why: str, bears_pause_s: float = MAX_PAUSE_S) -> Expected:
-    return Expected(truth, why, tolerance, tolerance, bears_pause_s)
+def within(truth: float, tolerance: float, why: str, tolerated_pause_s: float = MAX_PAUSE_S) -> Expected:
+    return Expected(truth, why, tolerance, tolerance, tolerated_pause_s)
 
 
 def exactly(truth: float, why: str = "counted") -> Expected:
@@ -44,7 +44,7 @@ def both_directions(name: str, forward: Expected, reverse: Expected) -> dict[str
 
 @dataclass(frozen=True)
 class Case:
-    """An experiment with its truths.
+    """Holds an experiment and its true results.
 
     `gateway` has the settings of the reference gateway, and `experiment` the other fields of the experiment in a plan.
     `figures` are the procedure's, by name. `counts` are fields of the last valid trial of a kind. If `stalled`, the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reading: one measured figure or count of a case, compared with its true value."""
+"""Compares the measured figures and counts of a case with their true values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DURING: Final = {TrialKind.PHASE1: " in phase 1", TrialKind.VALIDATE: " in the 
 # The figure of a case whose tester is stalled.
 INVALID: Final = "stalled trials that are invalid"
 # A stall is longer than any pause, so pauses excuse nothing.
-_ALL_INVALID: Final = Expected(100, "counted", bears_pause_s=math.inf)
+_ALL_INVALID: Final = Expected(100, "counted", tolerated_pause_s=math.inf)
 _SECOND: Final = {Unit.NS: 1e-9, Unit.SECONDS: 1.0}
 
 
@@ -84,7 +84,7 @@ class Reading:
     @property
     def standing(self) -> Standing:
         """Pauses explain an error of a time no longer than themselves, and any other error if they are longer than the
-        expected value bears."""
+        expected value tolerates."""
         pause_s = self.pauses.both_s
         excess = math.inf if self.measured is None else self.expected.excess(self.measured)
         # Figures are sums and quotients of floating point numbers.
@@ -92,7 +92,7 @@ class Reading:
             return Standing.OK
         second = _SECOND.get(self.unit)
         too_far = self.measured is not None and second is not None and excess * second > pause_s
-        return Standing.WRONG if too_far or pause_s <= self.expected.bears_pause_s else Standing.DISTURBED
+        return Standing.WRONG if too_far or pause_s <= self.expected.tolerated_pause_s else Standing.DISTURBED
 
     @property
     def remark(self) -> str:

@@ -36,8 +36,8 @@ def test_what_counts_as_true(expected: Expected, measured: float | None, error: 
     assert reading.error == (error if error is None else pytest.approx(error, abs=1e-12))
 
 
-def delay(measured_ns: float | None, pause_s: float, bears_pause_s: float = 0.0) -> Standing:
-    expected = within(1e6, 5e4, "w", bears_pause_s)
+def delay(measured_ns: float | None, pause_s: float, tolerated_pause_s: float = 0.0) -> Standing:
+    expected = within(1e6, 5e4, "w", tolerated_pause_s)
     pauses = Pauses(both_s=pause_s)
     return Reading("case", "pdv", "pdv", "x", Unit.NS, expected, measured_ns, pauses).standing
 
@@ -51,7 +51,7 @@ def test_a_pause_excuses_no_more_delay_than_it_can_have_added() -> None:
 
 
 def test_a_pause_that_is_borne_excuses_nothing() -> None:
-    assert delay(2e6, 1e-3, bears_pause_s=1e-3) == Standing.WRONG
+    assert delay(2e6, 1e-3, tolerated_pause_s=1e-3) == Standing.WRONG
     rate = Reading("case", "throughput", "rate", "x", Unit.FPS, exactly(100), 90.0, Pauses(both_s=0.005))
     assert rate.standing == Standing.WRONG
     longer = replace(rate, pauses=Pauses(tester_s=0.004, gateway_s=0.002, both_s=0.006))

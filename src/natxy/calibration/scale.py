@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scale of a calibration: the rates and lengths of its trials, and the tolerances that follow from them."""
+"""Defines the scale of a calibration: the rates and lengths of its trials, and the tolerances that follow from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPARE_FRAMES: Final = 64
 
 @dataclass(frozen=True)
 class Scale:
-    """The rates and lengths of trials.
+    """Holds the rates and lengths of trials.
 
     `rate_fps` is the rate that the gateway forwards, per direction. Connections are established at half of it, and
     delays measured at a fifth. A search ends with an interval of `width`, a share of the truth. `high_fps` is the rate
@@ -40,7 +40,7 @@ class Scale:
 
     @property
     def moment_s(self) -> float:
-        """The length of a trial that any pause of a core spoils. The shorter it is, the likelier it has none."""
+        """The length of a trial that any pause of a core invalidates. The shorter it is, the likelier it has none."""
         return self.trial_s / 4
 
     @property

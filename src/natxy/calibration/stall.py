@@ -40,7 +40,7 @@ class StallingListener(RunListener):
 def _stall_engine() -> None:
     """Stops this process's engine, if it has one, for STALL_S."""
     for pid in _children():
-        if _name(pid) == ENGINE:
+        if Path(f"/proc/{pid}/comm").read_text().strip() == ENGINE:
             os.kill(pid, signal.SIGSTOP)
             try:
                 time.sleep(STALL_S)
@@ -51,7 +51,3 @@ def _stall_engine() -> None:
 def _children() -> list[int]:
     tasks = Path("/proc/self/task").glob("*/children")
     return [int(pid) for task in tasks for pid in task.read_text().split()]
-
-
-def _name(pid: int) -> str:
-    return Path(f"/proc/{pid}/comm").read_text().strip()

@@ -15,9 +15,9 @@ import natxy
 from natxy.cli.errors import reported_errors
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
+from natxy.plan.model.search import SEARCHES
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.yaml.loading import load_plan
-from natxy.search.kinds import SEARCHES
 
 Entry = dict[str, str]
 """Has `name` and `summary`; the entry of a plan also has `path`."""

@@ -25,9 +25,8 @@ from natxy.report.tables.table import to_rich
 from natxy.results.reader import RunReader
 from natxy.results.selftest import SelfTest, save, which_tester
 from natxy.run.run import run_plan
-from natxy.selftest.flood import fastest_fps
 from natxy.selftest.outcome import self_test_of
-from natxy.selftest.plan import FRAME_SIZES, REPEAT, TRIAL_S, loop_of, probe_plan, selftest_plan
+from natxy.selftest.plan import FRAME_SIZES, REPEAT, TRIAL_S, fastest_fps, loop_of, probe_plan, selftest_plan
 
 _PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 

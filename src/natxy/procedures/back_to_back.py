@@ -7,6 +7,7 @@ counts the whole burst as buffered; the corrected buffer time excludes the frame
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from natxy.engine.messages.requests import TrialLimits, TrialRequest
@@ -14,14 +15,14 @@ from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import times
 from natxy.plan.procedures.back_to_back import BackToBackConfig
-from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
 from natxy.procedures.common.phase1 import phase1_s
 from natxy.procedures.common.rates import below_line, off_throughput
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.common.traffic import TrafficProcedure, traffic_step
-from natxy.search.longest import Longest, LongestSearch
+from natxy.procedures.common.traffic import traffic_step
+from natxy.search.binary import LongestSearch
 from natxy.search.outcome import Attempt
 
 # The largest difference between two clocks that are both within Ethernet's ±100 ppm.
@@ -36,23 +37,27 @@ LEAST_REPEAT: Final = 50
 """RFC 2544 §26.4."""
 
 
-class BackToBack(TrafficProcedure[BackToBackConfig]):
+class BackToBack(Procedure[BackToBackConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         config, throughput_fps = self.config, repetition.rate
         assert throughput_fps is not None
         if throughput_fps >= config.maximum_fps * (1 - CLOCK_TOLERANCE):
-            return _no_result("the throughput is the maximum rate, at which a burst may go on forever (RFC 9004 §6.1)")
+            return no_result(
+                config, "the throughput is the maximum rate, at which a burst may go on forever (RFC 9004 §6.1)"
+            )
         bursts = _Bursts(repetition, config)
         search = _search(config, repetition.experiment.turn_frames)
-        found = search.run(bursts.pass_at)
-        if found.passed == 0:
-            figures = _figures(found, config, throughput_fps)
+        passed, failed = search.run(bursts.pass_at)
+        implied_s = passed / config.maximum_fps
+        corrected_s = implied_s * (1 - throughput_fps / config.maximum_fps)
+        figures = {"burst": passed, "implied_buffer": implied_s, "corrected_buffer": corrected_s}
+        if passed == 0:
             return ProcedureResult(figures, upper_bound=search.step, remark=bursts.last_reason)
         return ProcedureResult(
-            _figures(found, config, throughput_fps),
-            lower_bound=found.passed,
-            upper_bound=found.failed,
-            remark="" if found.failed else "at least this: the longest burst that was to be tried lost nothing",
+            figures,
+            lower_bound=passed,
+            upper_bound=failed,
+            remark="" if failed else "at least this: the longest burst that was to be tried lost nothing",
         )
 
     def expected_steps(self, experiment: Experiment) -> int:
@@ -78,29 +83,30 @@ class BackToBack(TrafficProcedure[BackToBackConfig]):
         return [f"Back-to-back frames are measured {times(repeat)}; {asked}."]
 
 
+@dataclass
 class _Bursts:
     """Sends bursts, each one repeatedly until it passes or its loss is verified."""
 
-    def __init__(self, repetition: Repetition, config: BackToBackConfig) -> None:
-        self._repetition = repetition
-        self._config = config
-        self._steps = 0
-        self.last_reason = ""
+    repetition: Repetition
+    config: BackToBackConfig
+    steps: int = 0
+    last_reason: str = ""
 
     def pass_at(self, frames: int) -> bool:
-        """Returns whether a burst of so many frames passes; the buffer need not be why it loses any (RFC 9004 §6.2)."""
-        return any(self._passes(frames) for _ in range(1 + self._config.loss_verification))
+        """Returns True if a burst of `frames` passes. Loss is verified, since its cause may be another than a full
+        buffer (RFC 9004 §6.2)."""
+        return any(self._passes(frames) for _ in range(1 + self.config.loss_verification))
 
     def _passes(self, frames: int) -> bool:
-        self._steps += 1
-        result = valid_step(self._repetition, self._steps, frames, self._send)
+        self.steps += 1
+        result = valid_step(self.repetition, self.steps, frames, self._send)
         self.last_reason = result.reason
         return result.verdict == Verdict.PASS
 
     def _send(self, attempt: Attempt) -> TrialResult | None:
-        experiment, maximum_fps = self._repetition.experiment, self._config.maximum_fps
+        experiment, maximum_fps = self.repetition.experiment, self.config.maximum_fps
         return traffic_step(
-            self._repetition,
+            self.repetition,
             attempt,
             lambda seed: _burst(experiment, round(attempt.rate), maximum_fps, seed),
             rate_fps=maximum_fps,
@@ -120,13 +126,3 @@ def _burst(experiment: Experiment, frames: int, rate_fps: float, seed: int) -> T
 def _search(config: BackToBackConfig, turn: int) -> LongestSearch:
     """Searches among bursts of whole turns, of `turn` frames each."""
     return LongestSearch(max(1, config.longest_frames // turn) * turn, config.error, turn)
-
-
-def _figures(found: Longest, config: BackToBackConfig, throughput_fps: float) -> dict[str, float | None]:
-    implied_s = found.passed / config.maximum_fps
-    corrected_s = implied_s * (1 - throughput_fps / config.maximum_fps)
-    return {"burst": found.passed, "implied_buffer": implied_s, "corrected_buffer": corrected_s}
-
-
-def _no_result(remark: str) -> ProcedureResult:
-    return ProcedureResult(dict.fromkeys(("burst", "implied_buffer", "corrected_buffer")), remark=remark)

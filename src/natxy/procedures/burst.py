@@ -13,15 +13,15 @@ from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.burst import BurstConfig
-from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.steps import search_of, search_rate, timed
-from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.common.traffic import TrafficProcedure, traffic_step
+from natxy.procedures.common.steps import search_rate, timed
+from natxy.procedures.common.streams import traffic_request, with_foreground
+from natxy.procedures.common.traffic import traffic_step
 from natxy.search.outcome import Attempt
 
 
-class Burst(TrafficProcedure[BurstConfig]):
+class Burst(Procedure[BurstConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         def step(attempt: Attempt) -> TrialResult | None:
             experiment = timed(repetition.experiment, attempt)
@@ -34,9 +34,6 @@ class Burst(TrafficProcedure[BurstConfig]):
         gap_ns = 1e9 * self.config.gap_s(rate_fps) if rate_fps else None
         return replace(found, figures={**found.figures, "gap": gap_ns})
 
-    def expected_steps(self, experiment: Experiment) -> int:
-        return search_of(experiment).expected_steps()
-
 
 def _bursts(experiment: Experiment, burst: int, rate_fps: float, seed: int) -> TrialRequest:
     """Requests at least two whole bursts, since one burst has no gap.
@@ -47,7 +44,4 @@ def _bursts(experiment: Experiment, burst: int, rate_fps: float, seed: int) -> T
     frames = max(math.ceil(2 * burst / whole), round(rate_fps * experiment.traffic_s) // whole) * whole
     request = traffic_request(experiment, rate_fps, seed, frames=frames)
     # Foreground and background share one schedule, so one burst holds frames of both.
-    streams = [
-        stream if stream.interleaved_with else stream.model_copy(update={"burst": burst}) for stream in request.streams
-    ]
-    return request.model_copy(update={"streams": streams})
+    return with_foreground(request, lambda _: {"burst": burst})

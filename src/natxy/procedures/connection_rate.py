@@ -7,29 +7,19 @@ still arrives. Validation detects this: the responder sends the reply of every c
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
-from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
-from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
+from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S, establish
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.steps import search_of, search_rate
-from natxy.procedures.common.streams import establish_request, validate_request
+from natxy.procedures.common.steps import search_rate
+from natxy.procedures.common.streams import validate_request
 from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 
-Rate = TypeVar("Rate", bound=ProcedureDeclaration)
 
-
-class _RateSearch(Procedure[Rate]):
-    def expected_steps(self, experiment: Experiment) -> int:
-        return search_of(experiment).expected_steps()
-
-
-class ConnectionRate(_RateSearch[ConnectionRateConfig]):
+class ConnectionRate(Procedure[ConnectionRateConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         return search_rate(repetition, lambda attempt: _establish(repetition, attempt))
 
@@ -37,7 +27,7 @@ class ConnectionRate(_RateSearch[ConnectionRateConfig]):
         return _established_s(experiment)
 
 
-class ValidatedConnectionRate(_RateSearch[ValidatedConnectionRateConfig]):
+class ValidatedConnectionRate(Procedure[ValidatedConnectionRateConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         return search_rate(repetition, lambda attempt: establish_and_validate(repetition, attempt))
 
@@ -46,17 +36,7 @@ class ValidatedConnectionRate(_RateSearch[ValidatedConnectionRateConfig]):
 
 
 def _establish(repetition: Repetition, attempt: Attempt) -> TrialResult:
-    """Runs phase 1 at `attempt.rate`, in connections per second."""
-    repetition.begin(attempt)
-    return repetition.trial(
-        attempt,
-        TrialKind.PHASE1,
-        Purpose.MEASURE,
-        attempt.rate,
-        lambda seed, on_progress: repetition.engine.establish(
-            establish_request(repetition.experiment, attempt.rate, seed), on_progress
-        ),
-    )
+    return establish(repetition, attempt, Purpose.MEASURE, attempt.rate)
 
 
 def establish_and_validate(repetition: Repetition, attempt: Attempt) -> TrialResult:

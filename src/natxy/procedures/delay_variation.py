@@ -12,13 +12,11 @@ from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import DelaySummary
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.delay_variation import IpdvConfig, PdvConfig
-from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.rates import known_rate_step, off_throughput
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import (
     DRAWN_PERCENTILES,
-    TrafficProcedure,
     by_direction,
     delay_curve,
     foreground,
@@ -27,9 +25,9 @@ from natxy.procedures.common.traffic import (
 )
 
 
-class Pdv(TrafficProcedure[PdvConfig]):
+class Pdv(Procedure[PdvConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        result = known_rate_step(repetition, lambda rate_fps, seed: _pdv_request(repetition.experiment, rate_fps, seed))
+        result = known_rate_step(repetition, lambda request: request.model_copy(update={"delay_histogram": True}))
         delays = {stream.name: stream.delay for stream in foreground(result.streams) if stream.delay}
         variations: dict[str, float | None] = {s: float(delay.p999_ns - delay.min_ns) for s, delay in delays.items()}
         least: dict[str, float | None] = {stream: float(delay.min_ns) for stream, delay in delays.items()}
@@ -45,11 +43,9 @@ class Pdv(TrafficProcedure[PdvConfig]):
         return off_throughput(experiment, "PDV is measured at", "RFC 8219 §7.3.1")
 
 
-class Ipdv(TrafficProcedure[IpdvConfig]):
+class Ipdv(Procedure[IpdvConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        result = known_rate_step(
-            repetition, lambda rate_fps, seed: _ipdv_request(repetition.experiment, rate_fps, seed)
-        )
+        result = known_rate_step(repetition, _with_ipdv)
         variations = {stream.name: stream.ipdv for stream in foreground(result.streams) if stream.ipdv}
         largest: dict[str, float | None] = {stream: float(ipdv.max_ns) for stream, ipdv in variations.items()}
         return ProcedureResult(
@@ -64,12 +60,7 @@ class Ipdv(TrafficProcedure[IpdvConfig]):
         return off_throughput(experiment, "IPDV is measured at", "RFC 8219 §7.3.2")
 
 
-def _pdv_request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
-    return traffic_request(experiment, rate_fps, seed).model_copy(update={"delay_histogram": True})
-
-
-def _ipdv_request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
-    request = traffic_request(experiment, rate_fps, seed)
+def _with_ipdv(request: TrialRequest) -> TrialRequest:
     return request.model_copy(update={"streams": [s.model_copy(update={"ipdv": True}) for s in request.streams]})
 
 

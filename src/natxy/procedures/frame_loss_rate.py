@@ -7,17 +7,17 @@ from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
-from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.rates import below_line
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.common.traffic import TrafficProcedure, by_direction, traffic_step
+from natxy.procedures.common.traffic import by_direction, traffic_step
 from natxy.results.curves import Axis, Curve
 from natxy.search.outcome import Attempt
 
 
-class FrameLossRate(TrafficProcedure[FrameLossRateConfig]):
+class FrameLossRate(Procedure[FrameLossRateConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         def step(attempt: Attempt) -> TrialResult | None:
             return traffic_step(

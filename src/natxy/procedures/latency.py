@@ -16,13 +16,12 @@ from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.latency import LEAST_TAGGED, LatencyConfig, LatencyStream, SingleTagLatencyConfig
-from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.rates import known_rate_step, off_throughput
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.streams import tagged_request
+from natxy.procedures.common.streams import with_foreground
 from natxy.procedures.common.traffic import (
     DRAWN_PERCENTILES,
-    TrafficProcedure,
     by_direction,
     delay_curve,
     foreground,
@@ -37,7 +36,7 @@ LEAST_WARM_UP_S: Final = 60.0
 Stream = TypeVar("Stream", bound=LatencyStream)
 
 
-class _TaggedStream(TrafficProcedure[Stream]):
+class _TaggedStream(Procedure[Stream]):
     """Offers a stream at the known rate and tags frames after the warm-up."""
 
     source: ClassVar[str]
@@ -48,13 +47,10 @@ class _TaggedStream(TrafficProcedure[Stream]):
         return [*self._short_times(experiment.timing.trial), *off_rate]
 
     def _short_times(self, trial_s: float) -> Iterator[str]:
+        stream_s, warm_up_s = self.config.traffic_s(trial_s), self.config.warm_up_s(trial_s)
         asked = (
-            ("Latency is measured in a stream of", self.config.traffic_s(trial_s), LEAST_STREAM_S),
-            (
-                "The first tagged frame of a latency stream follows after",
-                self.config.warm_up_s(trial_s),
-                LEAST_WARM_UP_S,
-            ),
+            ("Latency is measured in a stream of", stream_s, LEAST_STREAM_S),
+            ("The first tagged frame of a latency stream follows after", warm_up_s, LEAST_WARM_UP_S),
         )
         for words, own_s, least_s in asked:
             if own_s < least_s:
@@ -64,15 +60,13 @@ class _TaggedStream(TrafficProcedure[Stream]):
         """Runs the trial with up to `most` tagged frames a stream, or with all frames after the warm-up if fewer."""
         trial_s = repetition.experiment.timing.trial
 
-        def tagged(stream: StreamSpec) -> TaggedFrames:
+        def tagged(stream: StreamSpec) -> dict[str, TaggedFrames]:
             warm_up = math.ceil(stream.rate_fps * self.config.warm_up_s(trial_s))
             first = min(warm_up, stream.frames - 1)
             stride = max(1, (stream.frames - first) // most)
-            return TaggedFrames(first=first, stride=stride, count=min(most, stream.frames - first))
+            return {"tagged": TaggedFrames(first=first, stride=stride, count=min(most, stream.frames - first))}
 
-        return known_rate_step(
-            repetition, lambda rate_fps, seed: tagged_request(repetition.experiment, rate_fps, seed, tagged)
-        )
+        return known_rate_step(repetition, lambda request: with_foreground(request, tagged))
 
 
 class Latency(_TaggedStream[LatencyConfig]):

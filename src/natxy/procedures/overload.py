@@ -10,41 +10,37 @@ from dataclasses import replace
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.overload import OverloadConfig
-from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.steps import Found, find_rate, search_of
-from natxy.procedures.common.traffic import TrafficProcedure
+from natxy.procedures.common.steps import find_rate
 from natxy.procedures.throughput import throughput_step
+from natxy.search.outcome import SearchResult
 
 
-class Overload(TrafficProcedure[OverloadConfig]):
+class Overload(Procedure[OverloadConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         one_flow = replace(repetition, experiment=repetition.experiment.with_one_flow())
-        single = find_rate(one_flow, lambda attempt: throughput_step(one_flow, attempt))
+        single, single_remark = find_rate(one_flow, lambda attempt: throughput_step(one_flow, attempt))
         if single.lower_bound is None:
             figures = {"degradation": None, "single": 0.0, "many": None}
-            return ProcedureResult(figures, upper_bound=single.upper_bound, remark=f"one flow: {single.remark}")
-        many = find_rate(repetition, lambda attempt: throughput_step(repetition, attempt), steps_before=single.steps)
+            return ProcedureResult(figures, upper_bound=single.upper_bound, remark=f"one flow: {single_remark}")
+        many, many_remark = find_rate(repetition, lambda attempt: throughput_step(repetition, attempt), single.steps)
         degradation, bound = _degradation_percent(single, many)
+        remarks = {"one flow": single_remark, "all flows": many_remark}
         return ProcedureResult(
             {"degradation": degradation, "single": single.rate, "many": many.rate},
             lower_bound=bound,
-            remark=_remark(single, many),
+            remark="; ".join(f"{flows}: {remark}" for flows, remark in remarks.items() if remark),
         )
 
     def expected_steps(self, experiment: Experiment) -> int:
-        return 2 * search_of(experiment).expected_steps()
+        return 2 * super().expected_steps(experiment)
 
 
-def _degradation_percent(single: Found, many: Found) -> tuple[float | None, float | None]:
+def _degradation_percent(single: SearchResult, many: SearchResult) -> tuple[float | None, float | None]:
     """Returns the degradation and its lower bound, which is None unless one flow may exceed the search's limit."""
     if many.upper_bound is None:
         # All flows together may be faster than the search's limit, so the degradation is unknown.
         return None, None
     percent = 100 * (single.rate - many.rate) / single.rate
     return percent, percent if single.upper_bound is None else None
-
-
-def _remark(single: Found, many: Found) -> str:
-    remarks = (("one flow", single), ("all flows", many))
-    return "; ".join(f"{flows}: {found.remark}" for flows, found in remarks if found.remark)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from natxy.engine.messages.requests import TrialRequest
@@ -18,12 +19,12 @@ from natxy.errors import TesterLimitError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.reset import ResetConfig
-from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
 from natxy.procedures.common.rates import off_throughput
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.common.traffic import TrafficProcedure, by_direction, foreground, highest, traffic_step
+from natxy.procedures.common.traffic import by_direction, foreground, highest, traffic_step
 from natxy.search.outcome import Attempt
 
 # Loss within this last share of the traffic may have continued after it.
@@ -35,7 +36,7 @@ NEARLY_SAME_FRAMES: Final = 5
 _NO_LOSS: Final = "no frame was lost: the reset did not interrupt forwarding"
 
 
-class Reset(TrafficProcedure[ResetConfig]):
+class Reset(Procedure[ResetConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         assert repetition.rate is not None
         result = valid_step(repetition, 1, repetition.rate, lambda attempt: _step(repetition, self.config, attempt))
@@ -45,8 +46,7 @@ class Reset(TrafficProcedure[ResetConfig]):
         }
         stamped = {stream.name: _silence_s(stream) for stream in foreground(result.streams)}
         if not_back := _not_back(result.streams):
-            figures = repetition.experiment.procedure.figures
-            return ProcedureResult(dict.fromkeys(figure.name for figure in figures), remark=not_back)
+            return no_result(self.config, not_back)
         return ProcedureResult(
             figures={"loss": highest(lost), "timestamps": highest(stamped)}
             | by_direction("loss", lost)
@@ -65,7 +65,7 @@ class Reset(TrafficProcedure[ResetConfig]):
 
 def _step(repetition: Repetition, config: ResetConfig, attempt: Attempt) -> TrialResult | None:
     """Runs a trial and resets the DUT between two progress messages of the engine, which keeps sending."""
-    reset = _Reset(repetition, config)
+    reset = _Reset(repetition, config, attempt.rate)
     result = traffic_step(repetition, attempt, reset.traffic, meanwhile=reset.when_due)
     if reset.awaited:
         raise TesterLimitError(
@@ -74,39 +74,37 @@ def _step(repetition: Repetition, config: ResetConfig, attempt: Attempt) -> Tria
     return result
 
 
+@dataclass
 class _Reset:
-    """Resets the DUT once; `awaited` is set from the request of the traffic until the reset."""
+    """Resets the DUT once, during its traffic; `awaited` is set from the traffic's request to the reset."""
 
-    def __init__(self, repetition: Repetition, config: ResetConfig) -> None:
-        self._experiment = repetition.experiment
-        self._rate_fps = repetition.rate
-        self._gateway = repetition.gateway
-        self._config = config
-        self._after_s = self._config.steady_s(repetition.experiment.timing.trial)
-        self._ends_at = 0.0
-        self.awaited = False
+    repetition: Repetition
+    config: ResetConfig
+    rate_fps: float
+    awaited: bool = False
+    ends_at: float = 0.0
 
     def traffic(self, seed: int) -> TrialRequest:
-        assert self._rate_fps is not None
+        experiment = self.repetition.experiment
         self.awaited = True
-        self._ends_at = time.monotonic() + self._experiment.traffic_s
-        request = traffic_request(self._experiment, self._rate_fps, seed)
+        self.ends_at = time.monotonic() + experiment.traffic_s
+        request = traffic_request(experiment, self.rate_fps, seed)
         # The links of a machine that is reset go down with it.
         limits = request.limits.model_copy(update={"link_may_fall": True})
         return request.model_copy(update={"limits": limits})
 
     def when_due(self, progress: Progress) -> None:
-        if not self.awaited or not self._after_s <= progress.elapsed_s:
+        if not self.awaited or progress.elapsed_s < self.config.steady_s(self.repetition.experiment.timing.trial):
             return
         # A late progress message must not reset a gateway that no longer has traffic.
-        if progress.sent == progress.planned or time.monotonic() > self._ends_at:
+        if progress.sent == progress.planned or time.monotonic() > self.ends_at:
             return
         self.awaited = False
-        with self._gateway() as gateway:
-            if self._config.command is None:
+        with self.repetition.gateway() as gateway:
+            if self.config.command is None:
                 gateway.restart()
             else:
-                gateway.transport.run(self._config.command, timeout_s=self._config.command_timeout)
+                gateway.transport.run(self.config.command, timeout_s=self.config.command_timeout)
 
 
 def _not_back(streams: Iterable[StreamResult]) -> str:

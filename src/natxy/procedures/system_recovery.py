@@ -15,12 +15,12 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.figures import BACKGROUND_STREAMS, STREAMS
 from natxy.plan.procedures.system_recovery import SystemRecoveryConfig
-from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.rates import below_line, off_throughput
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.common.traffic import TrafficProcedure, by_direction, highest, traffic_step
+from natxy.procedures.common.traffic import by_direction, highest, traffic_step
 
 # Tolerates any loss of the overload but the loss of every frame.
 ANY_LOSS: Final = 1 - 1e-9
@@ -30,7 +30,7 @@ LEAST_OVERLOAD_S: Final = 60.0
 """RFC 2544 §26.5."""
 
 
-class SystemRecovery(TrafficProcedure[SystemRecoveryConfig]):
+class SystemRecovery(Procedure[SystemRecoveryConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         assert repetition.rate is not None
         experiment, rate_fps = repetition.experiment, self.config.overload_fps(repetition.rate)

@@ -16,28 +16,25 @@ from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
-from natxy.procedures.common.base import Procedure, ProcedureResult
+from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.steps import binary_search, valid_step
+from natxy.procedures.common.searches import binary_search
+from natxy.procedures.common.steps import valid_step
 from natxy.procedures.connection_rate import establish_and_validate, validated_s
 from natxy.results.curves import Axis, Curve
-from natxy.search.capacity import CapacityResult, CapacitySearch
+from natxy.search.capacity import CapacitySearch
 from natxy.search.outcome import Attempt, Outcome
 
 
 class TableCapacity(Procedure[TableCapacityConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        config, search = self.config, repetition.experiment.search
-        assert search is not None
-        initial = config.initial_connections
-        rates = binary_search(search, repetition.experiment.max_invalid)
+        config, initial = self.config, self.config.initial_connections
+        rates = binary_search(repetition.experiment)
         first = rates.run(lambda attempt: Outcome(_step(repetition, attempt, initial).verdict.value))
         if first.lower_bound is None:
             _recover(repetition)
-            figures = _figures(initial, None, None)
-            return ProcedureResult(
-                figures, upper_bound=initial, remark=f"at no rate were all {initial:,} initial connections kept"
-            )
+            none = no_result(config, f"at no rate were all {initial:,} initial connections kept")
+            return replace(none, figures={**none.figures, "c0": initial}, upper_bound=initial)
         steps, kept = first.steps, 0
 
         def passes(connections: int, rate: float) -> bool:
@@ -59,7 +56,14 @@ class TableCapacity(Procedure[TableCapacityConfig]):
             Axis("rate", Unit.CPS), points,
         )  # fmt: skip
         return ProcedureResult(
-            _figures(initial, first.rate, found),
+            {
+                "capacity": found.capacity,
+                "c0": initial,
+                "r0": first.rate,
+                "cs": found.safe,
+                "rs": found.safe_rate,
+                "ct": found.too_many,
+            },
             lower_bound=found.capacity,
             upper_bound=found.upper_bound,
             remark="" if found.upper_bound else "at least this: all of max_connections were kept",
@@ -67,11 +71,10 @@ class TableCapacity(Procedure[TableCapacityConfig]):
         )
 
     def expected_steps(self, experiment: Experiment) -> int:
-        config, search = self.config, experiment.search
-        assert search is not None
+        config = self.config
         doublings = math.ceil(math.log2(config.max_connections / config.initial_connections) / 2)
         bisections = 2 if config.shortcut else math.ceil(math.log2(1 + _middle(config) / config.error))
-        return binary_search(search, experiment.max_invalid).expected_steps() + 2 * (doublings + bisections)
+        return binary_search(experiment).expected_steps() + 2 * (doublings + bisections)
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return validated_s(experiment.model_copy(update={"connections": round(_middle(self.config))}))
@@ -90,19 +93,8 @@ def _middle(config: TableCapacityConfig) -> float:
     return math.sqrt(config.initial_connections * config.max_connections)
 
 
-def _figures(initial: int, initial_rate: float | None, found: CapacityResult | None) -> dict[str, float | None]:
-    return {
-        "capacity": found.capacity if found else None,
-        "c0": initial,
-        "r0": initial_rate,
-        "cs": found.safe if found else None,
-        "rs": found.safe_rate if found else None,
-        "ct": found.too_many if found else None,
-    }
-
-
 def _step(repetition: Repetition, attempt: Attempt, connections: int) -> TrialResult:
-    """Tries so many connections at `attempt.rate`, in connections per second; restarts a gateway that fails."""
+    """Tries to keep `connections`, made at `attempt.rate` per second; restarts a gateway that fails."""
     sized = replace(repetition, experiment=repetition.experiment.model_copy(update={"connections": connections}))
     _check_timeouts(sized, attempt.rate)
     try:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
-from natxy.procedures.common.base import Procedure, ProcedureResult
+from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
 from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
@@ -28,9 +28,10 @@ class TearDownRate(Procedure[TearDownRateConfig]):
         with repetition.gateway() as gateway:
             entries = gateway.count()
         if entries is not None and entries < connections:
-            return _no_result(
+            return no_result(
+                self.config,
                 f"the table held only {entries:,} of the {connections:,} connections established; enlarge it, or its "
-                "timeouts"
+                "timeouts",
             )
         with repetition.gateway() as gateway:
             full_s = gateway.timed_clear()
@@ -42,12 +43,5 @@ class TearDownRate(Procedure[TearDownRateConfig]):
             return ProcedureResult(figures, remark="a full table took no longer than an empty one; load more")
         return ProcedureResult(figures | {"rate": connections / net_s})
 
-    def expected_steps(self, experiment: Experiment) -> int:
-        return 1
-
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return phase1_s(experiment, phase1_fps)
-
-
-def _no_result(remark: str) -> ProcedureResult:
-    return ProcedureResult(dict.fromkeys(("rate", "full", "empty", "net")), remark=remark)

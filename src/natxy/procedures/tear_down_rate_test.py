@@ -61,7 +61,7 @@ def test_connections_are_only_prepared_and_each_repetition_loads_anew(tmp_path: 
 @pytest.mark.parametrize(
     ("gateway", "reason"),
     [
-        ({"table_capacity": 3999}, "failed in 3 of 3 tries"),
+        ({"table_capacity": 3999}, "failed in 3 of 3 attempts"),
         ({"table_capacity": 3000, "table_policy": "early-drop"}, "the table held only 3,000 of the 4,000"),
     ],
 )

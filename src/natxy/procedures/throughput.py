@@ -4,22 +4,18 @@
 from __future__ import annotations
 
 from natxy.engine.messages.results import TrialResult
-from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.throughput import ThroughputConfig
-from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.steps import search_of, search_rate, timed
+from natxy.procedures.common.steps import search_rate, timed
 from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.common.traffic import TrafficProcedure, traffic_step
+from natxy.procedures.common.traffic import traffic_step
 from natxy.search.outcome import Attempt
 
 
-class Throughput(TrafficProcedure[ThroughputConfig]):
+class Throughput(Procedure[ThroughputConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         return search_rate(repetition, lambda attempt: throughput_step(repetition, attempt))
-
-    def expected_steps(self, experiment: Experiment) -> int:
-        return search_of(experiment).expected_steps()
 
 
 def throughput_step(repetition: Repetition, attempt: Attempt) -> TrialResult | None:

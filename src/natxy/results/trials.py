@@ -29,7 +29,7 @@ class Purpose(StrEnum):
 class TrialRecord:
     """Holds one trial of the engine; its fields are the columns of the table `trial`.
 
-    `number` is the step of the search, `attempt` counts the tries at it from 1. `step_rate` is the rate of the step,
+    `number` is the step of the search, `attempt` counts the attempts at it from 1. `step_rate` is the rate of the step,
     `rate_fps` the rate of each stream of this trial. The counts are sums over all streams. `gateway_pause_s` is how
     long the gateway's core was taken from it, None when that is unknown.
     """

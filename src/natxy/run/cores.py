@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks before a run whether gateways can have the cores that their experiments ask for."""
+"""Checks that gateways can have the cores that their experiments ask for, and sets them."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
-from natxy.dut.base import Capability
+from natxy.dut.base import Capability, Gateway
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment, ResolvedPlan
@@ -48,3 +50,25 @@ def _check(experiment: Experiment, cores: int, available: int | None) -> None:
             f"{experiment.name} asks for {cores} of the gateway's cores, but this testbed has {available} for it: ask "
             "for fewer, or give it more by the testbed's `dut_cores`"
         )
+
+
+def set_cores(gateway: Gateway[Any], dut_cores: Sequence[int], experiment: Experiment) -> None:
+    """Gives the gateway the cores that the experiment asks for, or all of `dut_cores`.
+
+    Raises PlanError when the DUT has fewer.
+    """
+    if Capability.SET_CORES not in gateway.capabilities:
+        return
+    asked = experiment.cores
+    if experiment.gateway.steers_own_cores:
+        # Its commands know how many cores it has.
+        if asked is not None:
+            gateway.set_cores(range(asked))
+        return
+    if asked is not None and asked > len(dut_cores):
+        raise PlanError(
+            f"{experiment.name} asks for {asked} of the gateway's cores, but the DUT has {len(dut_cores)} in "
+            "service: ask for fewer"
+        )
+    if dut_cores:
+        gateway.set_cores(dut_cores[:asked])

@@ -61,17 +61,11 @@ class ExperimentRun:
             state, reason = self._measure(headlines)
         except TesterLimitError as error:
             state, reason = State.TESTER_LIMIT, str(error)
-        except HostError as error:
-            state, reason = State.HOST_FAILED, str(error)
-            self.setups.discard()
         except GatewayMissingError as error:
             state, reason = State.SKIPPED, str(error)
-        except DutError as error:
-            state, reason = State.FAILED, str(error)
-            self.setups.discard()
-        except EngineDiedError as error:
-            state, reason = State.FAILED, str(error)
-            if not self.outcomes.add_dead_engine():
+        except (HostError, DutError, EngineDiedError) as error:
+            state, reason = State.HOST_FAILED if isinstance(error, HostError) else State.FAILED, str(error)
+            if isinstance(error, EngineDiedError) and not self.outcomes.add_dead_engine():
                 raise
             self.setups.discard()
         except KeyboardInterrupt:
@@ -142,10 +136,8 @@ class ExperimentRun:
         if recorded and recorded.state == State.DONE:
             return recorded_result(recorded)
         if recorded:
-            repetition_id = recorded.id
-            self.store.resume_repetition(repetition_id)
-        else:
-            repetition_id = self.store.start_repetition(self.experiment_id, number)
+            self.store.resume_repetition(recorded.id)
+        repetition_id = recorded.id if recorded else self.store.start_repetition(self.experiment_id, number)
         self.outcomes.measured = True
         recorder = TrialRecorder(repetition_id, self.store, self.foreign, self.listener)
         repetition = Repetition(
@@ -159,7 +151,7 @@ class ExperimentRun:
             phase1_fps=rates.get("phase1_rate"),
             rate=rates.get("rate"),
         )
-        return measure_repetition(repetition, repetition_id, recorder, self.store, recorded)
+        return measure_repetition(repetition, recorder, recorded)
 
 
 def _joined(remarks: Mapping[int, str]) -> str:

@@ -11,7 +11,7 @@ from natxy.results.records import State
 from natxy.results.statistics import Summary
 
 ENDED: Final = {State.DONE, State.TESTER_LIMIT}
-"""States of an experiment that a resumed run leaves as it is."""
+"""States of experiments that a resumed run does not measure again."""
 # A NO_RESULT experiment may have some repetitions with a result.
 _MEASURED: Final = {*ENDED, State.NO_RESULT}
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.results import Verdict
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment
-from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.base import ProcedureResult, no_result
 from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.pcap import PcapWriter
 from natxy.results.store import RunStore
@@ -20,26 +21,26 @@ from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 from natxy.tcp.hosts import TcpTest, Transfer
 
 
+@dataclass
 class TrialRecorder:
     """Stores each trial of one repetition, then reports it to the listener."""
 
-    def __init__(self, repetition_id: int, store: RunStore, foreign: PcapWriter, listener: RunListener) -> None:
-        self._repetition_id = repetition_id
-        self._store = store
-        self._foreign = foreign
-        self._listener = listener
-        self._last_invalid: FinishedTrial | None = None
-        self._last_failed_phase1: FinishedTrial | None = None
-        self._lowest_rate = math.inf
-        self._at_lowest_rate: list[FinishedTrial] = []
+    repetition_id: int
+    store: RunStore
+    foreign: PcapWriter
+    listener: RunListener
+    _last_invalid: FinishedTrial | None = field(default=None, init=False)
+    _last_failed_phase1: FinishedTrial | None = field(default=None, init=False)
+    _lowest_rate: float = field(default=math.inf, init=False)
+    _at_lowest_rate: list[FinishedTrial] = field(default_factory=list, init=False)
 
     def limit_reason(self, limit: TesterLimitReached) -> str:
         """Explains the tester's limit by the last invalid trial: the trials of one step may have different rates."""
         trial = self._last_invalid
         assert trial is not None
-        invalid = "all" if limit.invalid == limit.tries else str(limit.invalid)
+        invalid = "all" if limit.invalid == limit.attempts else str(limit.invalid)
         return (
-            f"tester limit reached in {trial.title}: {limit.tries} tries, {invalid} invalid; the last: "
+            f"tester limit reached in {trial.title}: {limit.attempts} attempts, {invalid} invalid; the last: "
             f"{trial.result.reason}"
         )
 
@@ -57,24 +58,24 @@ class TrialRecorder:
         trial = self._last_failed_phase1
         assert trial is not None
         _check_any_arrived([trial])
-        others = ", the others were invalid" if never.unprepared < never.tries else ""
-        return ProcedureResult(
-            dict.fromkeys(figure.name for figure in experiment.procedure.figures),
-            remark=f"{trial.title} failed in {never.unprepared} of {never.tries} tries{others}: lower `phase1_rate` or "
+        others = ", the others were invalid" if never.unprepared < never.attempts else ""
+        return no_result(
+            experiment.procedure,
+            f"{trial.title} failed in {never.unprepared} of {never.attempts} attempts{others}: lower `phase1_rate` or "
             "enlarge the gateway's table",
         )
 
     def attempt_started(self, attempt: Attempt) -> None:
         if attempt.rate <= self._lowest_rate:
             self._lowest_rate, self._at_lowest_rate = attempt.rate, []
-        self._listener.attempt_started(attempt)
+        self.listener.attempt_started(attempt)
 
     def progress(self, kind: TrialKind) -> OnProgress:
-        return lambda progress: self._listener.progress(kind, progress)
+        return lambda progress: self.listener.progress(kind, progress)
 
     def finished(self, trial: FinishedTrial) -> None:
-        self._store.add_trial(
-            self._repetition_id,
+        self.store.add_trial(
+            self.repetition_id,
             number=trial.attempt.step,
             attempt=trial.attempt.number,
             kind=trial.kind,
@@ -85,17 +86,17 @@ class TrialRecorder:
             result=trial.result,
             gateway_pause_s=trial.gateway_pause_s,
         )
-        self._foreign.add(trial.result.samples)
+        self.foreign.add(trial.result.samples)
         self.replayed(trial)
-        self._listener.trial_finished(trial)
+        self.listener.trial_finished(trial)
 
     def transferred(self, number: int, started_at: str, test: TcpTest, found: Mapping[str, Transfer]) -> None:
         for direction, transfer in found.items():
             record = TransferRecord(
                 number, direction, started_at, test.duration_s, transfer.goodput_bps, transfer.retransmits
             )
-            self._store.add_transfer(self._repetition_id, record)
-        self._listener.test_finished(number, found)
+            self.store.add_transfer(self.repetition_id, record)
+        self.listener.test_finished(number, found)
 
     def replayed(self, trial: FinishedTrial) -> None:
         """Notes a trial that is already stored."""

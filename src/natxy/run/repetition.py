@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from natxy.errors import HostError, TesterLimitError
 from natxy.procedures.common.base import ProcedureResult
@@ -11,7 +12,6 @@ from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.replay import AttemptCutShort, Replay
 from natxy.procedures.registry import procedure_of
 from natxy.results.records import RepetitionRecord, State
-from natxy.results.store import RunStore
 from natxy.run.recorder import TrialRecorder
 from natxy.search.outcome import NeverPrepared, TesterLimitReached
 
@@ -28,45 +28,32 @@ def recorded_result(recorded: RepetitionRecord) -> ProcedureResult:
 
 
 def measure_repetition(
-    repetition: Repetition,
-    repetition_id: int,
-    recorder: TrialRecorder,
-    store: RunStore,
-    recorded: RepetitionRecord | None,
+    repetition: Repetition, recorder: TrialRecorder, recorded: RepetitionRecord | None
 ) -> ProcedureResult:
     """Returns the result and stores it, or stores why there is none and raises TesterLimitError or what the procedure
     raised.
 
     `recorded`: the same repetition as an earlier session left it.
     """
+    finish = partial(recorder.store.finish_repetition, recorder.repetition_id)
     try:
         try:
-            result = _measure(repetition, repetition_id, store, recorded)
+            result = _measure(repetition, recorder, recorded)
             recorder.check_forwarding(result)
         except NeverPrepared as never:
             result = recorder.without_connections(never, repetition.experiment)
     except TesterLimitReached as limit:
         reason = recorder.limit_reason(limit)
-        store.finish_repetition(
-            repetition_id,
-            State.TESTER_LIMIT,
-            lower_bound=limit.lower_bound,
-            upper_bound=limit.upper_bound,
-            reason=reason,
-        )
+        finish(State.TESTER_LIMIT, lower_bound=limit.lower_bound, upper_bound=limit.upper_bound, reason=reason)
         raise TesterLimitError(reason) from limit
     except KeyboardInterrupt:
-        store.finish_repetition(repetition_id, State.INTERRUPTED, reason="interrupted")
-        raise
-    except HostError as error:
-        store.finish_repetition(repetition_id, State.HOST_FAILED, reason=str(error))
+        finish(State.INTERRUPTED, reason="interrupted")
         raise
     except Exception as error:
-        store.finish_repetition(repetition_id, State.FAILED, reason=str(error))
+        finish(State.HOST_FAILED if isinstance(error, HostError) else State.FAILED, reason=str(error))
         raise
     headline = result.figures[repetition.experiment.procedure.headline().name]
-    store.finish_repetition(
-        repetition_id,
+    finish(
         State.NO_RESULT if headline is None else State.DONE,
         value=headline,
         figures=result.figures,
@@ -78,21 +65,19 @@ def measure_repetition(
     return result
 
 
-def _measure(
-    repetition: Repetition, repetition_id: int, store: RunStore, recorded: RepetitionRecord | None
-) -> ProcedureResult:
+def _measure(repetition: Repetition, recorder: TrialRecorder, recorded: RepetitionRecord | None) -> ProcedureResult:
     """Runs the procedure; trials in `recorded` that are still valid are replayed instead of measured again."""
     procedure = procedure_of(repetition.experiment)
-    usable = [*recorded.trials] if recorded else []
+    usable = recorded.trials if recorded else []
     if recorded and usable and (_starts_over(recorded) or not procedure.replayable):
-        store.drop_trials(repetition_id, usable[0].id)
+        recorder.store.drop_trials(recorder.repetition_id, usable[0].id)
         usable = []
     while True:
         replay = Replay(usable)
         try:
             return procedure.measure(replace(repetition, replay=replay, sleep=replay.waits(repetition.sleep)))
         except AttemptCutShort as cut:
-            store.drop_trials(repetition_id, cut.first_id)
+            recorder.store.drop_trials(recorder.repetition_id, cut.first_id)
             usable = [trial for trial in usable if trial.id < cut.first_id]
 
 

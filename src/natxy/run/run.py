@@ -81,7 +81,11 @@ def _carry_out(
     final = RunState.FAILED
     try:
         records = {experiment.name: experiment for experiment in before.experiments} if before else {}
-        ids = _resume_recording(store, records) if before else _start_recording(store, plan, folder)
+        if before:
+            store.resume_run()
+            ids = {name: record.id for name, record in records.items()}
+        else:
+            ids = _start_recording(store, plan, folder)
         with Setups(plan, folder / ENGINE_LOG) as setups:
             for experiment in plan.experiments:
                 listener.experiment_started(experiment)
@@ -117,12 +121,6 @@ def _is_relied_on(record: ExperimentRecord, plan: ResolvedPlan, records: dict[st
         for other in plan.experiments
         for rate in other.known_rates.values()
     )
-
-
-def _resume_recording(store: RunStore, records: dict[str, ExperimentRecord]) -> dict[str, int]:
-    """Returns the ids of the experiments by name."""
-    store.resume_run()
-    return {name: record.id for name, record in records.items()}
 
 
 def _start_recording(store: RunStore, plan: ResolvedPlan, folder: Path) -> dict[str, int]:

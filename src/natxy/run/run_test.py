@@ -150,7 +150,7 @@ def test_the_testers_limit_ends_an_experiment_but_not_the_run(tmp_path: Path) ->
     forwarding, bounded = run.experiments
     assert (forwarding.state, forwarding.values) == (State.TESTER_LIMIT, [])
     assert forwarding.reason == (
-        "tester limit reached in traffic at 500.5 kfps per direction: 3 tries, all invalid; "
+        "tester limit reached in traffic at 500.5 kfps per direction: 3 attempts, all invalid; "
         "the last: forward: the simulated tester sends at most 100000 fps"
     )
     assert forwarding.repetitions[0].reason == forwarding.reason
@@ -168,7 +168,7 @@ def test_the_testers_limit_ends_an_experiment_but_not_the_run(tmp_path: Path) ->
 )
 def test_the_testers_limit_names_the_trial_it_failed_in(tmp_path: Path, experiment: dict[str, Any], trial: str) -> None:
     _, run = measure(tmp_path / "run", experiment, testbed={"tester_limit": "99k"})
-    assert run.experiments[0].reason.startswith(f"tester limit reached in {trial}: 3 tries")
+    assert run.experiments[0].reason.startswith(f"tester limit reached in {trial}: 3 attempts")
 
 
 def test_an_experiment_without_its_phase_1_rate_is_skipped(tmp_path: Path) -> None:

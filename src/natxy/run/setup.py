@@ -6,20 +6,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from natxy.dut.base import Capability, Gateway
-from natxy.errors import PlanError
+from natxy.dut.base import Gateway
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.machines import LinkSetUp
 from natxy.procedures.common.repetition import GatewayContext, Tester
 from natxy.procedures.common.streams import neighbors_request
-from natxy.run.cores import most_cores
+from natxy.run.cores import most_cores, set_cores
 from natxy.system.interrupts import interrupts_held_back
 from natxy.system.niceness import HIGHEST, LOWEST, Niceness
+from natxy.tcp.hosts import TcpHosts
 from natxy.testbeds.base import Testbed
 from natxy.testbeds.registry import TestbedNeeds, create_testbed
 
@@ -83,7 +84,7 @@ class Setups:
                 raise
             self._made_for = wanted
         with self._setup.gateway() as gateway:
-            _set_cores(gateway, self._setup.dut_cores, experiment)
+            set_cores(gateway, self._setup.dut_cores, experiment)
         return self._setup
 
     def discard(self) -> None:
@@ -103,9 +104,28 @@ class Setups:
         self._niceness.avoid(testbed.tester_cores)
         stack.enter_context(testbed)
         gateway = self._set_up_gateway(stack, testbed, experiment)
+        tester: Tester
         if experiment.procedure.between_hosts:
-            return self._with_hosts(stack, testbed, gateway, experiment)
-        return self._with_engine(stack, testbed, gateway, experiment)
+            tester = stack.enter_context(testbed.hosts(experiment.addresses, self._niceness.foreground))
+            engine_info, description, deviations = {}, tester.describe(), testbed.host_deviations()
+        else:
+            tester = stack.enter_context(testbed.engine(self._engine_log))
+            engine_info = tester.info().model_dump(mode="json")
+            description, deviations = testbed.engine_description(), testbed.engine_deviations()
+        gateway.wait_ready()
+        if not isinstance(tester, TcpHosts) and self._plan.testbed.has_gateway:
+            tester.resolve_neighbors(neighbors_request(experiment))
+        testbed.sleep(experiment.timing.learning_pause)
+        return Setup(
+            tester=tester,
+            gateway=partial(self._in_hand, gateway),
+            sleep=testbed.sleep,
+            dut_cores=testbed.gateway_cores,
+            engine_info=engine_info,
+            description=testbed.description() | description,
+            dut_description=testbed.dut_description(),
+            deviations=[*testbed.deviations(), *deviations],
+        )
 
     def _set_up_gateway(self, stack: ExitStack, testbed: Testbed, experiment: Experiment) -> Gateway[Any]:
         gateway = testbed.create_gateway(experiment.gateway, experiment.address_plan)
@@ -117,50 +137,12 @@ class Setups:
         gateway.apply()
         return gateway
 
-    def _with_engine(self, stack: ExitStack, testbed: Testbed, gateway: Gateway[Any], experiment: Experiment) -> Setup:
-        engine = stack.enter_context(testbed.engine(self._engine_log))
-        gateway.wait_ready()
-        if self._plan.testbed.has_gateway:
-            engine.resolve_neighbors(neighbors_request(experiment))
-        testbed.sleep(experiment.timing.learning_pause)
-        return Setup(
-            tester=engine,
-            gateway=self._in_hand(gateway),
-            sleep=testbed.sleep,
-            dut_cores=testbed.gateway_cores,
-            engine_info=engine.info().model_dump(mode="json"),
-            description=testbed.description() | testbed.engine_description(),
-            dut_description=testbed.dut_description(),
-            deviations=[*testbed.deviations(), *testbed.engine_deviations()],
-        )
-
-    def _with_hosts(self, stack: ExitStack, testbed: Testbed, gateway: Gateway[Any], experiment: Experiment) -> Setup:
-        hosts = stack.enter_context(testbed.hosts(experiment.addresses, self._niceness.foreground))
-        described = hosts.describe()
-        gateway.wait_ready()
-        testbed.sleep(experiment.timing.learning_pause)
-        return Setup(
-            tester=hosts,
-            gateway=self._in_hand(gateway),
-            sleep=testbed.sleep,
-            dut_cores=testbed.gateway_cores,
-            engine_info={},
-            description=testbed.description() | described,
-            dut_description=testbed.dut_description(),
-            deviations=[*testbed.deviations(), *testbed.host_deviations()],
-        )
-
-    def _in_hand(self, gateway: Gateway[Any]) -> GatewayContext:
-        """Returns a function whose context gives programs that the gateway's driver starts the right priority."""
-
-        @contextmanager
-        def in_hand() -> Iterator[Gateway[Any]]:
-            # The reference gateway starts no program after its set-up; beside it natxy needs its own high priority.
-            unchanged = gateway.config.polls
-            with nullcontext() if unchanged else self._niceness.beside_a_trial():
-                yield gateway
-
-        return in_hand
+    @contextmanager
+    def _in_hand(self, gateway: Gateway[Any]) -> Iterator[Gateway[Any]]:
+        """Yields the gateway; programs that its driver starts meanwhile have the right priority."""
+        # The reference gateway starts no program after its set-up; beside it natxy needs its own high priority.
+        with nullcontext() if gateway.config.polls else self._niceness.beside_a_trial():
+            yield gateway
 
 
 def _nice_value(plan: ResolvedPlan) -> int:
@@ -168,21 +150,3 @@ def _nice_value(plan: ResolvedPlan) -> int:
     that core while frames flow."""
     spinning = any(experiment.gateway.polls for experiment in plan.experiments)
     return HIGHEST if spinning else LOWEST
-
-
-def _set_cores(gateway: Gateway[Any], dut_cores: Sequence[int], experiment: Experiment) -> None:
-    if Capability.SET_CORES not in gateway.capabilities:
-        return
-    asked = experiment.cores
-    if experiment.gateway.steers_own_cores:
-        # Its commands know how many cores it has.
-        if asked is not None:
-            gateway.set_cores(range(asked))
-        return
-    if asked is not None and asked > len(dut_cores):
-        raise PlanError(
-            f"{experiment.name} asks for {asked} of the gateway's cores, but the DUT has {len(dut_cores)} in "
-            "service: ask for fewer"
-        )
-    if dut_cores:
-        gateway.set_cores(dut_cores[:asked])

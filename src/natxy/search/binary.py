@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary search for the highest rate that passes (RFC 2544 §26.1)."""
+"""Binary searches: for the highest rate that passes (RFC 2544 §26.1), and for the greatest whole number."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from natxy.search.outcome import Attempt, Measure, Outcome, SearchResult, TesterLimitReached, try_rate
@@ -33,63 +34,83 @@ class BinarySearch:
 
     def run(self, measure: Measure) -> SearchResult:
         """Searches the rate. TesterLimitReached or NeverPrepared when no attempt at a rate is decisive."""
-        return _Run(self, measure).search()
+        passed: float | None = None
+        failed: float | None = None
+        steps = 0
+        while (rate := self._next_rate(passed, failed)) is not None:
+            steps += 1
+            attempt = Attempt(steps, 1, rate, *self._bracket(passed, failed))
+            try:
+                outcome = try_rate(measure, attempt, self.max_invalid)
+            except TesterLimitReached as limit:
+                raise TesterLimitReached(rate, limit.attempts, limit.invalid, passed, failed) from limit
+            if outcome == Outcome.PASS:
+                passed = rate
+            else:
+                failed = rate
+        return SearchResult(passed, failed, steps)
 
     def narrow(self, lower: float, upper: float) -> bool:
         """Returns true when the bracket needs no further step."""
-        error = self.absolute_error if self.absolute_error is not None else (self.relative_error or 0) * upper
         # There is no floating-point number between two adjacent ones.
-        return upper - lower <= error or not lower < (lower + upper) / 2 < upper
+        return upper - lower <= self._error_at(upper) or not lower < (lower + upper) / 2 < upper
 
     def expected_steps(self) -> int:
         """Returns the approximate number of steps of a search, for estimates of time."""
-        middle = (self.min_rate + self.max_rate) / 2
-        error = self.absolute_error if self.absolute_error is not None else (self.relative_error or 0) * middle
+        error = self._error_at((self.min_rate + self.max_rate) / 2)
         width = self.max_rate - self.min_rate
         return 1 + math.ceil(math.log2(width / error)) if width > error else 2
 
+    def _error_at(self, rate: float) -> float:
+        return self.absolute_error if self.absolute_error is not None else (self.relative_error or 0) * rate
 
-class _Run:
-    """The state of one search.
+    def _bracket(self, passed: float | None, failed: float | None) -> tuple[float, float]:
+        return self.min_rate if passed is None else passed, self.max_rate if failed is None else failed
 
-    `passed` and `failed` are None until a rate has passed or failed. The limits are tried last, and only if all other
-    steps point to them, because the tester need not be able to send the highest rate.
+    def _next_rate(self, passed: float | None, failed: float | None) -> float | None:
+        """Returns the rate of the next step, or None at the end of the search.
+
+        The limits are tried last, and only if all other steps point to them, because the tester need not be able to
+        send the highest rate.
+        """
+        lower, upper = self._bracket(passed, failed)
+        if not self.narrow(lower, upper):
+            return (lower + upper) / 2
+        if failed is None and passed != self.max_rate:
+            return self.max_rate
+        if passed is None and failed != self.min_rate:
+            return self.min_rate
+        return None
+
+
+@dataclass(frozen=True)
+class LongestSearch:
+    """Searches the greatest whole number that passes, such as the frames of a burst (RFC 2544 §26.4).
+
+    It tries the multiples of `step` up to `most`, which is one of them. It ends when the numbers that passed and failed
+    differ by no more than `error`, or by one `step`.
     """
 
-    def __init__(self, settings: BinarySearch, measure: Measure) -> None:
-        self._settings = settings
-        self._measure = measure
-        self._passed: float | None = None
-        self._failed: float | None = None
-        self._steps = 0
+    most: int
+    error: int
+    step: int = 1
+
+    def run(self, passes: Callable[[int], bool]) -> tuple[int, int | None]:
+        """Returns the greatest number that passed, 0 if none did, and the smallest that failed, None if none did."""
+        passed, failed = 0, self.most + self.step
+        # `most` is tried only if all other steps point to it.
+        while (wide := failed - passed > self._width) or passed < self.most < failed:
+            tried = (passed + failed) // 2 // self.step * self.step if wide else self.most
+            if passes(tried):
+                passed = tried
+            else:
+                failed = tried
+        return passed, failed if failed <= self.most else None
+
+    def expected_steps(self) -> int:
+        """Returns the approximate number of steps, for estimates of time."""
+        return max(1, math.ceil(math.log2((self.most + self.step) / self._width)))
 
     @property
-    def _lower(self) -> float:
-        return self._settings.min_rate if self._passed is None else self._passed
-
-    @property
-    def _upper(self) -> float:
-        return self._settings.max_rate if self._failed is None else self._failed
-
-    def search(self) -> SearchResult:
-        while not self._settings.narrow(self._lower, self._upper):
-            self._try((self._lower + self._upper) / 2)
-        if self._failed is None:
-            self._try(self._settings.max_rate)
-        if self._passed is None and self._failed != self._settings.min_rate:
-            self._try(self._settings.min_rate)
-        return SearchResult(
-            rate=self._passed or 0.0, lower_bound=self._passed, upper_bound=self._failed, steps=self._steps
-        )
-
-    def _try(self, rate: float) -> None:
-        self._steps += 1
-        tries = self._settings.max_invalid
-        try:
-            outcome = try_rate(self._measure, Attempt(self._steps, 1, rate, self._lower, self._upper), tries)
-        except TesterLimitReached as limit:
-            raise TesterLimitReached(rate, tries, limit.invalid, self._passed, self._failed) from limit
-        if outcome == Outcome.PASS:
-            self._passed = rate
-        else:
-            self._failed = rate
+    def _width(self) -> int:
+        return max(self.error // self.step, 1) * self.step

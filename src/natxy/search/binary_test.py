@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from natxy import errors
 from natxy.search import outcome
-from natxy.search.binary import BinarySearch
+from natxy.search.binary import BinarySearch, LongestSearch
 from natxy.search.outcome import Attempt, Outcome
 
 LIMITS = BinarySearch(min_rate=10, max_rate=1000, absolute_error=10)
@@ -93,18 +93,18 @@ def test_tries_that_decide_nothing_never_change_the_result(truth: float, undecid
 
 
 def test_too_many_invalid_trials_are_the_testers_limit() -> None:
-    tries: list[Attempt] = []
+    attempts: list[Attempt] = []
 
     def measure(attempt: Attempt) -> Outcome:
-        tries.append(attempt)
+        attempts.append(attempt)
         return Outcome.INVALID if attempt.rate > 600 else Outcome.PASS
 
     with pytest.raises(outcome.TesterLimitReached, match="3 of 3 attempts at 752") as caught:
         LIMITS.run(measure)
     assert isinstance(caught.value, errors.TesterLimitError)
-    assert (caught.value.rate, caught.value.tries) == (752.5, 3)
+    assert caught.value.attempts == 3
     assert (caught.value.lower_bound, caught.value.upper_bound) == (505, None)
-    assert [attempt.number for attempt in tries] == [1, 1, 2, 3]
+    assert [attempt.number for attempt in attempts] == [1, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -126,3 +126,23 @@ def test_settings_that_make_no_search(settings: dict[str, float]) -> None:
 def test_an_error_below_what_floating_point_tells_apart_ends() -> None:
     result = BinarySearch(min_rate=1, max_rate=1e9, absolute_error=1e-12).run(Dut(123456.789))
     assert math.isclose(result.rate, 123456.789)
+
+
+@given(st.integers(1, 10**9), st.integers(0, 10**9), st.integers(1, 1000), st.sampled_from([1, 2, 10, 1000]))
+def test_the_truth_is_found_within_the_error_or_a_step(most: int, truth: int, error: int, step: int) -> None:
+    tried: list[int] = []
+
+    def passes(frames: int) -> bool:
+        assert step <= frames <= most * step
+        assert frames % step == 0
+        tried.append(frames)
+        return frames <= truth
+
+    search = LongestSearch(most * step, error, step)
+    passed, failed = search.run(passes)
+    assert len(tried) == len(set(tried)) <= search.expected_steps() + 1
+    assert passed <= truth
+    if failed is None:
+        assert passed == most * step <= truth
+    else:
+        assert truth < failed <= passed + max(error, step)

@@ -59,27 +59,29 @@ class CapacitySearch:
         middle. RFC 9693 does not have this shortcut.
         """
         rates = {initial_connections: initial_rate}
-        safe, rate, too_many = initial_connections, initial_rate, None
-        while too_many is None and safe < self.max_connections:
-            tried = min(2 * safe, self.max_connections)
-            found = self.highest_rate(tried, self.beta * rate, rate, passes)
+
+        def keeps(connections: int, share: float) -> bool:
+            """Searches a rate of at least `share` of the last safe one; records it and returns True if found."""
+            safe_rate = rates[max(rates)]
+            found = self._highest_rate(connections, share * safe_rate, safe_rate, passes)
             if found is None:
+                return False
+            rates[connections] = found
+            return True
+
+        too_many: int | None = None
+        while too_many is None and max(rates) < self.max_connections:
+            tried = min(2 * max(rates), self.max_connections)
+            if not keeps(tried, self.beta):
                 too_many = tried
-            else:
-                safe, rate = tried, found
-                rates[tried] = found
-        doubled, doubled_rate = safe, rate
+        safe, safe_rate = max(rates.items())
         upper = too_many
         counted = count() if count and too_many else None
-        while upper is not None and upper - safe > self.error:
-            tried = self._next(safe, upper, counted)
-            found = self.highest_rate(tried, self.gamma * rate, rate, passes)
-            if found is None:
+        while upper is not None and upper - max(rates) > self.error:
+            tried = self._next(max(rates), upper, counted)
+            if not keeps(tried, self.gamma):
                 upper = tried
-            else:
-                safe, rate = tried, found
-                rates[tried] = found
-        return CapacityResult(safe, doubled, doubled_rate, too_many, upper, rates)
+        return CapacityResult(max(rates), safe, safe_rate, too_many, upper, rates)
 
     def _next(self, safe: int, upper: int, counted: int | None) -> int:
         """Returns the next number: away from `counted` by doubling distances, until the other bound is found."""
@@ -92,7 +94,7 @@ class CapacitySearch:
             return min(middle, counted + max(self.error, 2 * (safe - counted)))
         return max(middle, counted - max(self.error, 2 * (counted - upper)))
 
-    def highest_rate(self, connections: int, enough: float, most: float, passes: Passes) -> float | None:
+    def _highest_rate(self, connections: int, enough: float, most: float, passes: Passes) -> float | None:
         """Returns the highest rate between `enough` and `most` that passes; None when `enough` fails.
 
         It tries `enough` first, because that mostly decides, and then `most`, which passed with fewer connections and

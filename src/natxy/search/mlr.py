@@ -69,11 +69,10 @@ class MlrSearch:
         config.search_duration_max = math.inf
         # No warm-up trial at the highest rate, which would not count.
         config.warmup_duration = 0.0
-        measurer = _Measurer(measure, self._goal_loss_ratio, timed=self.durations is not None, tries=self.max_invalid)
+        measurer = _Measurer(self, measure)
         found = MultipleLossRatioSearch(config).search(measurer, debug=lambda _: None)[goal]
         lower, upper = found.relevant_lower_bound, found.relevant_upper_bound
         return SearchResult(
-            rate=0.0 if lower is None else float(lower),
             lower_bound=None if lower is None else float(lower),
             upper_bound=None if upper is None else float(upper),
             steps=measurer.steps,
@@ -88,14 +87,14 @@ class MlrSearch:
         return 4 + math.ceil(math.log2(1 + widths / 64))
 
     @property
-    def _goal_loss_ratio(self) -> float:
+    def goal_loss_ratio(self) -> float:
         """The tolerated loss, slightly raised: a trial that loses exactly that much passes despite rounding."""
         return self.loss_ratio * (1 + 1e-12)
 
     def _goal(self) -> SearchGoal:
         durations = self.durations or TrialDurations(_NOMINAL_TRIAL_S, _NOMINAL_TRIAL_S, _NOMINAL_TRIAL_S)
         return SearchGoal(
-            loss_ratio=self._goal_loss_ratio,
+            loss_ratio=self.goal_loss_ratio,
             exceed_ratio=self.exceed_ratio,
             relative_width=self.relative_error,
             initial_trial_duration=durations.initial,
@@ -109,14 +108,12 @@ class MlrSearch:
 
 
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]
-    """Passes the library's trials on to the caller's function. If `timed`, the library decides their length."""
+    """Passes the library's trials on to the caller's function."""
 
-    def __init__(self, measure: Callable[[Attempt], Sample], loss_ratio: float, *, timed: bool, tries: int) -> None:
+    def __init__(self, search: MlrSearch, measure: Callable[[Attempt], Sample]) -> None:
         self.steps = 0
+        self._search = search
         self._measure = measure
-        self._loss_ratio = loss_ratio
-        self._timed = timed
-        self._tries = tries
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
         self.steps += 1
@@ -126,12 +123,13 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
             samples.append(self._measure(attempt))
             return samples[-1].outcome
 
-        duration_s = intended_duration if self._timed else None
-        outcome = try_rate(once, Attempt(self.steps, 1, intended_load, duration_s=duration_s), self._tries)
+        duration_s = intended_duration if self._search.durations else None
+        attempt = Attempt(self.steps, 1, intended_load, duration_s=duration_s)
+        outcome = try_rate(once, attempt, self._search.max_invalid)
         lost = samples[-1].lost
         if outcome != Outcome.PASS:
             # The trial failed by more than this loss: by misrouted frames, or in a direction that tolerates less.
-            lost = max(lost, math.floor(self._loss_ratio * samples[-1].frames) + 1)
+            lost = max(lost, math.floor(self._search.goal_loss_ratio * samples[-1].frames) + 1)
         return MeasurementResult(
             intended_duration=intended_duration,
             intended_load=intended_load,

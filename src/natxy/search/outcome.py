@@ -25,7 +25,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try at a step of a search: a step is one rate that is tried.
+    """One attempt at a step of a search: a step is one rate that is tried.
 
     `step` is the step's number in the repetition and `number` the attempt's number within the step; both count from 1.
     `lower` is the highest rate that has passed and `upper` the lowest that has failed, or the limits of the search;
@@ -48,16 +48,20 @@ Measure = Callable[[Attempt], Outcome]
 class SearchResult:
     """The result of a search.
 
-    `rate` is the highest that passed, 0 when none did. `lower_bound` is None when no rate passed, `upper_bound` when
-    none failed: the true rate is then at least `rate`. `conditional_rate` is MLRsearch's conditional throughput: the
-    rate that arrived in the decisive trials at `rate`.
+    `lower_bound` is the highest rate that passed, None when none did. `upper_bound` is the lowest that failed, None
+    when none did; the true rate is then at least `lower_bound`. `conditional_rate` is MLRsearch's conditional
+    throughput: the rate that arrived in the decisive trials at `lower_bound`.
     """
 
-    rate: float
     lower_bound: float | None
     upper_bound: float | None
     steps: int
     conditional_rate: float | None = None
+
+    @property
+    def rate(self) -> float:
+        """The highest rate that passed, 0 when none did."""
+        return self.lower_bound or 0.0
 
 
 class TesterLimitReached(TesterLimitError):
@@ -69,14 +73,13 @@ class TesterLimitReached(TesterLimitError):
     def __init__(
         self,
         rate: float,
-        tries: int,
+        attempts: int,
         invalid: int,
         lower_bound: float | None = None,
         upper_bound: float | None = None,
     ) -> None:
-        super().__init__(f"{invalid} of {tries} attempts at {rate:.6g} per second were invalid")
-        self.rate = rate
-        self.tries = tries
+        super().__init__(f"{invalid} of {attempts} attempts at {rate:.6g} per second were invalid")
+        self.attempts = attempts
         self.invalid = invalid
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
@@ -88,25 +91,24 @@ class NeverPrepared(NatxyError):
     The search has no result.
     """
 
-    def __init__(self, rate: float, tries: int, unprepared: int) -> None:
-        super().__init__(f"{unprepared} of {tries} attempts at {rate:.6g} per second could not be prepared")
-        self.rate = rate
-        self.tries = tries
+    def __init__(self, rate: float, attempts: int, unprepared: int) -> None:
+        super().__init__(f"{unprepared} of {attempts} attempts at {rate:.6g} per second could not be prepared")
+        self.attempts = attempts
         self.unprepared = unprepared
 
 
-def try_rate(measure: Measure, first: Attempt, tries: int) -> Outcome:
+def try_rate(measure: Measure, first: Attempt, attempts: int) -> Outcome:
     """Measures until an attempt is decisive, and returns its outcome.
 
-    After `tries` attempts, TesterLimitReached if at least half of them were invalid, NeverPrepared otherwise.
+    After this many `attempts`, TesterLimitReached if at least half of them were invalid, NeverPrepared otherwise.
     """
     unprepared = 0
-    for number in range(1, tries + 1):
+    for number in range(1, attempts + 1):
         outcome = measure(replace(first, number=number))
         if outcome in (Outcome.PASS, Outcome.FAIL):
             return outcome
         unprepared += outcome == Outcome.UNPREPARED
-    invalid = tries - unprepared
+    invalid = attempts - unprepared
     if invalid >= unprepared:
-        raise TesterLimitReached(first.rate, tries, invalid)
-    raise NeverPrepared(first.rate, tries, unprepared)
+        raise TesterLimitReached(first.rate, attempts, invalid)
+    raise NeverPrepared(first.rate, attempts, unprepared)

@@ -8,7 +8,7 @@ from natxy.search.outcome import Attempt, NeverPrepared, Outcome, TesterLimitRea
 PASS, FAIL, INVALID, UNPREPARED = Outcome
 
 
-def tried(*outcomes: Outcome, tries: int = 3) -> tuple[Outcome, list[int]]:
+def tried(*outcomes: Outcome, attempts: int = 3) -> tuple[Outcome, list[int]]:
     """Returns the outcome and the numbers of the attempts."""
     retries: list[int] = []
 
@@ -16,7 +16,7 @@ def tried(*outcomes: Outcome, tries: int = 3) -> tuple[Outcome, list[int]]:
         retries.append(attempt.number)
         return outcomes[attempt.number - 1]
 
-    return try_rate(measure, Attempt(7, 1, 1000), tries), retries
+    return try_rate(measure, Attempt(7, 1, 1000), attempts), retries
 
 
 @pytest.mark.parametrize("decided", [PASS, FAIL])
@@ -35,7 +35,7 @@ def test_what_decides_nothing_is_tried_again(decided: Outcome) -> None:
 )  # fmt: skip
 def test_tries_of_which_half_are_invalid_are_the_testers_limit(outcomes: tuple[Outcome, ...], invalid: int) -> None:
     with pytest.raises(TesterLimitReached, match=f"{invalid} of {len(outcomes)} attempts at") as caught:
-        tried(*outcomes, PASS, tries=len(outcomes))
+        tried(*outcomes, PASS, attempts=len(outcomes))
     assert caught.value.invalid == invalid
 
 
@@ -48,4 +48,4 @@ def test_tries_that_could_not_be_prepared_are_not_the_testers_limit(
 ) -> None:
     with pytest.raises(NeverPrepared, match=f"{unprepared} of 3 attempts at 1000") as caught:
         tried(*outcomes, PASS)
-    assert (caught.value.rate, caught.value.tries, caught.value.unprepared) == (1000, 3, unprepared)
+    assert (caught.value.attempts, caught.value.unprepared) == (3, unprepared)

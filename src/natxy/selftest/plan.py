@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the plan of a self-test: searches for the tester's highest rates with its ports joined to each other."""
+"""Makes the plan of a self-test: searches for the tester's highest rates with its ports joined to each other.
+
+A flood, which offers the tester more than it can send, gives the upper end of the searches.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
-from natxy.errors import PlanError
+from natxy.engine.client import EngineClient
+from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import SMALLEST_FRAME, Directions
@@ -14,6 +19,8 @@ from natxy.plan.resolve import resolve
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.plan.written import Plan
+from natxy.procedures.common.streams import traffic_request
+from natxy.run.setup import Setups
 
 FRAME_SIZES: Final = (512, 1518)
 """Measured besides the smallest frame of each family."""
@@ -23,6 +30,9 @@ TRIAL_S: Final = 0.1
 REPEAT: Final = 2
 ERROR: Final = "5%"
 MIN_RATE_FPS: Final = 1000
+# Enough frames to keep any tester busy for some milliseconds, and few enough not to take long.
+FLOOD_FRAMES: Final = 500_000
+FLOOD_FPS: Final = 200e6
 # Upper end of a search, relative to the rate of the flood, which was a short trial.
 HEADROOM: Final = 1.25
 # The most that one core can send each way, relative to its rate one way.
@@ -42,20 +52,33 @@ def loop_of(testbed: TestbedConfig) -> LoopConfig:
     ports = testbed.engine_ports
     if ports is None:
         raise PlanError(f"a testbed of kind {testbed.kind!r} has no ports to join; give a plan with a lab or hardware")
-    return LoopConfig(
-        kind="loop",
-        medium=ports.medium,
-        left=ports.left,
-        right=ports.right,
-        io=ports.io,
-        queues=ports.queues,
-        tester_cores=ports.tester_cores,
-    )
+    return LoopConfig(kind="loop", **vars(ports))
 
 
 def probe_plan(testbed: LoopConfig) -> ResolvedPlan:
     """Returns a plan with one experiment, whose traffic costs a tester the least."""
     return _plan(testbed, [_rate_search(Family.IPV4, SMALLEST_FRAME[Family.IPV4], "fixed", Directions.FORWARD, 1e9)])
+
+
+def fastest_fps(probe: ResolvedPlan, engine_log: Path) -> float:
+    """Returns the frames per second that arrive when the tester of `probe` is offered more than it can send.
+
+    Raises DutError when none arrives.
+    """
+    experiment = probe.experiments[0]
+    timing = experiment.timing.model_copy(update={"trial": FLOOD_FRAMES / FLOOD_FPS})
+    with Setups(probe, engine_log) as setups:
+        engine = setups.provide(experiment).tester
+        assert isinstance(engine, EngineClient)
+        request = traffic_request(experiment.model_copy(update={"timing": timing}), FLOOD_FPS, probe.seed)
+        result = engine.run_trial(request)
+    stream = result.streams[0]
+    if stream.received == 0:
+        raise DutError(
+            f"of {stream.sent:,} frames that left the left port none arrived at the right one ({result.reason}): join "
+            "the two ports by a cable, with nothing in between"
+        )
+    return stream.received / result.duration_s
 
 
 def selftest_plan(
@@ -86,8 +109,8 @@ def _experiments(
     # Experiments with the same addresses follow each other, so that they share a testbed.
     for family in families:
         smallest = SMALLEST_FRAME[family]
-        yield from (_rate_search(family, smallest, "fixed", ways, most[ways]) for ways in _WAYS)
-        yield from (_rate_search(family, smallest, "ports", ways, most[ways]) for ways in _WAYS)
+        for variant in ("fixed", "ports"):
+            yield from (_rate_search(family, smallest, variant, ways, most[ways]) for ways in _WAYS)
         if family == families[0]:
             within = (rate_fps for rate_fps in PACING_RATES_FPS if rate_fps < most[Directions.FORWARD] / HEADROOM**2)
             yield from (_pacing(family, rate_fps) for rate_fps in within)
@@ -123,14 +146,12 @@ def _pacing(family: Family, rate_fps: int) -> dict[str, Any]:
 def _plan(
     testbed: LoopConfig, experiments: list[dict[str, Any]], *, repeat: int = 1, trial_s: float = TRIAL_S
 ) -> ResolvedPlan:
-    timing = {"preset": "lab", "trial": trial_s, "drain": 0.02, "settle": 0.005}
-    own = [{"gateway": "wire", "max_invalid": 2, **experiment} for experiment in experiments]
     plan = {
         "name": "selftest",
         "description": "What the tester can do without a gateway.",
         "repeat": repeat,
-        "timing": timing,
+        "timing": {"preset": "lab", "trial": trial_s, "drain": 0.02, "settle": 0.005},
         "testbed": testbed,
-        "experiments": own,
+        "experiments": [{"gateway": "wire", "max_invalid": 2, **experiment} for experiment in experiments],
     }
     return resolve(Plan.model_validate(plan))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from natxy.calibration.case import Case, Expected, exactly, within
 from natxy.calibration.scale import Scale
@@ -28,19 +28,11 @@ _POLICIES: Final = {
 
 
 def connection_rate(scale: Scale) -> Iterator[Case]:
-    yield Case(
-        "connection-rate", "Connections", setting_up(scale),
-        {"procedure": "connection-rate"} | _connecting(scale),
-        {"rate": _highest_connection_rate(scale)},
-    )  # fmt: skip
+    yield _connecting("connection-rate", "Connections", scale)
 
 
 def validated_connection_rate(scale: Scale) -> Iterator[Case]:
-    yield Case(
-        "validated-connection-rate", "Validated connections", setting_up(scale),
-        {"procedure": "validated-connection-rate"} | _connecting(scale),
-        {"rate": _highest_connection_rate(scale)},
-    )  # fmt: skip
+    yield _connecting("validated-connection-rate", "Validated connections", scale)
 
 
 def tear_down_rate(scale: Scale) -> Iterator[Case]:
@@ -75,15 +67,14 @@ def table_capacity(scale: Scale) -> Iterator[Case]:
         )  # fmt: skip
 
 
-def setting_up(scale: Scale, **others: Any) -> dict[str, Any]:
-    """Returns the settings of a gateway that establishes the scale's connections per second."""
+def _connecting(procedure: str, title: str, scale: Scale) -> Case:
+    """Returns a search on a gateway that establishes the scale's connections per second."""
     rate_cps = scale.connections_cps
-    burst = scale.buffer(rate_cps)
-    return {"mode": "nat", "connection_rate": rate_cps, "connection_burst": burst, **others}
-
-
-def _connecting(scale: Scale) -> dict[str, Any]:
-    return {"connections": scale.connections, "search": scale.search(scale.connections_cps)}
+    return Case(
+        procedure, title, {"mode": "nat", "connection_rate": rate_cps, "connection_burst": scale.buffer(rate_cps)},
+        {"procedure": procedure, "connections": scale.connections, "search": scale.search(rate_cps)},
+        {"rate": _highest_connection_rate(scale)},
+    )  # fmt: skip
 
 
 def _highest_connection_rate(scale: Scale) -> Expected:

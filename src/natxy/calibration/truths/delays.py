@@ -74,7 +74,7 @@ def _delays(*shares: tuple[float, float]) -> list[dict[str, float]]:
 
 
 def _delay(truth_ns: float) -> Expected:
-    return within(truth_ns, DELAY_NS, _WHY_DELAY, bears_pause_s=0)
+    return within(truth_ns, DELAY_NS, _WHY_DELAY, tolerated_pause_s=0)
 
 
 def _steady_delay(truth_ns: float) -> Expected:

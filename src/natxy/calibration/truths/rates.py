@@ -17,21 +17,22 @@ BUFFER: Final = 2000
 
 
 def throughput(scale: Scale) -> Iterator[Case]:
-    search = {"procedure": "throughput", "search": scale.search(scale.rate_fps)}
-    figures = {"rate": highest_rate(scale)}
-    nat: dict[str, Any] = {"connections": PHASE2_CONNECTIONS, "phase1_rate": scale.connections_cps}
-    yield Case("throughput", "Forwarding", limited(scale), search, figures)
+    yield _throughput("throughput", "Forwarding", scale)
     if high := scale.high:
-        search_high = {"procedure": "throughput", "search": high.search(high.rate_fps)}
-        figures_high = {"rate": highest_rate(high)}
-        yield Case("throughput-high", "Forwarding at a high rate", limited(high), search_high, figures_high)
-    yield Case("throughput-ipv6", "Forwarding IPv6", limited(scale), search | {"family": "ipv6"}, figures)
-    yield Case("throughput-siit", "SIIT", limited(scale), search | {"translation": "siit"}, figures)
-    gateway = limited(scale, mode="nat")
-    yield Case("throughput-nat44", "NAT44", gateway, search | nat, figures)
-    yield Case("throughput-nat66", "NAT66", gateway, search | nat | {"family": "ipv6"}, figures)
-    yield Case("throughput-nat64", "NAT64", gateway, search | nat | {"translation": "nat64"}, figures)
-    yield Case("throughput-nat46", "NAT46", gateway, search | nat | {"translation": "nat46"}, figures)
+        yield _throughput("throughput-high", "Forwarding at a high rate", high)
+    yield _throughput("throughput-ipv6", "Forwarding IPv6", scale, family="ipv6")
+    yield _throughput("throughput-siit", "SIIT", scale, translation="siit")
+    nat = {"connections": PHASE2_CONNECTIONS, "phase1_rate": scale.connections_cps}
+    yield _throughput("throughput-nat44", "NAT44", scale, **nat)
+    yield _throughput("throughput-nat66", "NAT66", scale, **nat, family="ipv6")
+    yield _throughput("throughput-nat64", "NAT64", scale, **nat, translation="nat64")
+    yield _throughput("throughput-nat46", "NAT46", scale, **nat, translation="nat46")
+
+
+def _throughput(name: str, title: str, scale: Scale, **experiment: Any) -> Case:
+    gateway = limited(scale, mode="nat") if "connections" in experiment else limited(scale)
+    search = {"procedure": "throughput", "search": scale.search(scale.rate_fps)}
+    return Case(name, title, gateway, search | experiment, {"rate": highest_rate(scale)})
 
 
 def frame_loss_rate(scale: Scale) -> Iterator[Case]:
@@ -109,8 +110,7 @@ def overload(scale: Scale) -> Iterator[Case]:
 def limited(scale: Scale, **others: Any) -> dict[str, Any]:
     """Returns the settings of a gateway that forwards the scale's rate in each direction."""
     rate_fps = scale.rate_fps
-    own = {"max_rate": rate_fps, "rate_scope": "direction", "buffer_frames": scale.buffer(rate_fps)}
-    return own | others
+    return {"max_rate": rate_fps, "rate_scope": "direction", "buffer_frames": scale.buffer(rate_fps), **others}
 
 
 def highest_rate(scale: Scale) -> Expected:

@@ -24,6 +24,12 @@ RFC_TRIAL_S: Final = 60.0
 SHORTEST_TRIAL_S: Final = 0.1
 FAST_SHARE: Final = 60
 
+SEARCHES: Final = {
+    "binary": "halves the bracket until it is as narrow as `error` (RFC 2544 §26.1)",
+    "mlrsearch": "uses the loss of trials to choose rates, optionally with short trials first (RFC 9971)",
+}
+"""The kinds of searches by their names in `search: {kind: ...}`, each with a summary."""
+
 
 class KnownRate(PlanModel):
     """An absolute rate, or a share of the median that an earlier experiment measured."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of all procedures, and the result of a repetition."""
+"""Defines the base class of all procedures, and the result of a repetition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any, ClassVar, Final, Generic, TypeVar, get_args
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import times
 from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.procedures.common.phase1 import phase1_s
 from natxy.procedures.common.repetition import Repetition
+from natxy.procedures.common.searches import search_of
 from natxy.results.curves import Curve
 
 Config = TypeVar("Config", bound=ProcedureDeclaration)
@@ -21,7 +23,7 @@ USUAL_REPEAT: Final = 20
 
 @dataclass(frozen=True)
 class ProcedureResult:
-    """The result of one repetition: its figures by their declared names, None for a figure without a value.
+    """Holds the result of one repetition: its figures by their declared names, None for a figure without a value.
 
     The bounds are the headline's. A search sets them to the highest value that passed and the lowest that failed. A
     headline with only a lower bound is reported as "at least".
@@ -32,6 +34,11 @@ class ProcedureResult:
     upper_bound: float | None = None
     remark: str = ""
     curves: tuple[Curve, ...] = ()
+
+
+def no_result(declaration: ProcedureDeclaration, remark: str) -> ProcedureResult:
+    """Returns the result of a repetition without any figure; `remark` says why."""
+    return ProcedureResult(dict.fromkeys(figure.name for figure in declaration.figures), remark=remark)
 
 
 class Procedure(ABC, Generic[Config]):
@@ -62,13 +69,16 @@ class Procedure(ABC, Generic[Config]):
         attempts, and DutError.
         """
 
-    @abstractmethod
     def expected_steps(self, experiment: Experiment) -> int:
-        """Returns about how many steps a repetition has."""
+        """Returns about how many steps a repetition has: those of its search, or one."""
+        return search_of(experiment).expected_steps() if experiment.search else 1
 
-    @abstractmethod
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
-        """Returns about how long the traffic and the waits of a step last, without the rest before it."""
+        """Returns about how long the traffic and the waits of a step last, without the rest before it.
+
+        By default, a step is one trial of the experiment's `traffic_s` after its phase 1.
+        """
+        return phase1_s(experiment, phase1_fps) + experiment.traffic_s + experiment.timing.drain
 
     def deviations(self, experiment: Experiment) -> list[str]:
         """Returns a sentence for each way in which this experiment departs from the procedure's RFC."""

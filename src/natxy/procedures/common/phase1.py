@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phase 1 (RFC 9693 §4.2): establishes the connections that other procedures then measure over."""
+"""Phase 1 (RFC 9693 §4.2): establishes connections, as a measurement of its own or before another one."""
 
 from __future__ import annotations
 
@@ -16,23 +16,27 @@ from natxy.search.outcome import Attempt
 TRIAL_OVERHEAD_S: Final = 0.1
 
 
-def begin_with_connections(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
-    """Starts the attempt and establishes the experiment's connections; returns None if any are missing.
-
-    The rate is meant to be safe, so lost frames do not count as a failure of what is to be measured.
-    """
-    rate_fps = repetition.phase1_fps
-    assert rate_fps is not None
+def establish(repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_fps: float) -> TrialResult:
+    """Starts the attempt and establishes the experiment's connections, `rate_fps` of them per second."""
     repetition.begin(attempt)
-    result = repetition.trial(
+    return repetition.trial(
         attempt,
         TrialKind.PHASE1,
-        Purpose.PREPARE,
+        purpose,
         rate_fps,
         lambda seed, on_progress: repetition.engine.establish(
             establish_request(repetition.experiment, rate_fps, seed), on_progress
         ),
     )
+
+
+def begin_with_connections(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
+    """Starts the attempt and establishes the experiment's connections; returns None if any are missing.
+
+    The rate should be safe, so lost frames do not count as a failure of the measurement that follows.
+    """
+    assert repetition.phase1_fps is not None
+    result = establish(repetition, attempt, Purpose.PREPARE, repetition.phase1_fps)
     if result.verdict == Verdict.FAIL:
         return None
     if result.verdict == Verdict.PASS:

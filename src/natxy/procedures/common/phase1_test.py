@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A phase 1 that fails does not count as a failure of what is to be measured."""
+"""A phase 1 that fails does not count as a failure of the measurement that follows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GATEWAY: Final = {
     "forward_delay_ns": 5000,
     "delay_spread_ns": 1000,
 }
-TRIES: Final = 3
+ATTEMPTS: Final = 3
 
 
 def cases() -> Iterator[Any]:
@@ -53,7 +53,7 @@ every_procedure = pytest.mark.parametrize(("procedure", "others"), [*cases()])
 
 def plan(procedure: str, others: dict[str, Any]) -> ResolvedPlan:
     traffic = not DECLARATIONS[procedure].stateful
-    return plan_of(procedure, GATEWAY, phase2=traffic, max_invalid=TRIES, **others)
+    return plan_of(procedure, GATEWAY, phase2=traffic, max_invalid=ATTEMPTS, **others)
 
 
 def experiment(folder: Path) -> ExperimentRecord:
@@ -122,15 +122,15 @@ def test_one_that_always_fails_gives_no_result_until_it_is_mended(
         assert resume_plan(plan(procedure, others), folder, RunListener()) == 4
     assert failed.state == State.NO_RESULT
     assert failed.reason == (
-        "phase 1 at 1 kcps failed in 3 of 3 tries: lower `phase1_rate` or enlarge the gateway's table"
+        "phase 1 at 1 kcps failed in 3 of 3 attempts: lower `phase1_rate` or enlarge the gateway's table"
     )
     repetition = failed.repetitions[0]
     assert (repetition.state, repetition.reason, repetition.value) == (State.NO_RESULT, failed.reason, None)
     assert set(repetition.figures) == {figure.name for figure in failed.declaration.figures}
     assert set(repetition.figures.values()) == {None}
-    assert [trial.kind for trial in repetition.trials] == [TrialKind.PHASE1] * TRIES
-    assert [step.outcome for step in repetition.steps] == [Outcome.UNPREPARED] * TRIES
-    assert len(experiment(folder).repetitions[0].trials) == TRIES
+    assert [trial.kind for trial in repetition.trials] == [TrialKind.PHASE1] * ATTEMPTS
+    assert [step.outcome for step in repetition.steps] == [Outcome.UNPREPARED] * ATTEMPTS
+    assert len(experiment(folder).repetitions[0].trials) == ATTEMPTS
     assert resume_plan(plan(procedure, others), folder, RunListener()) == 0
     run_plan(plan(procedure, others), tmp_path / "sound", RunListener())
     assert experiment(folder).repetitions[0].figures == experiment(tmp_path / "sound").repetitions[0].figures
@@ -172,11 +172,11 @@ def test_a_run_cut_short_between_its_tries_ends_like_one_that_was_not(
 
 def test_tries_that_the_tester_spoilt_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Phase1(monkeypatch, every_second())
-    at_20k = plan_of("latency", GATEWAY, phase2=True, max_invalid=TRIES)
+    at_20k = plan_of("latency", GATEWAY, phase2=True, max_invalid=ATTEMPTS)
     slow = at_20k.testbed.model_copy(update={"tester_limit": 5000.0})
     assert run_plan(at_20k.model_copy(update={"testbed": slow}), tmp_path / "run", RunListener()) == 4
     assert experiment(tmp_path / "run").reason.startswith(
-        "phase 1 at 1 kcps failed in 2 of 3 tries, the others were invalid: lower `phase1_rate`"
+        "phase 1 at 1 kcps failed in 2 of 3 attempts, the others were invalid: lower `phase1_rate`"
     )
 
 
@@ -185,10 +185,10 @@ def test_one_failed_phase_1_among_tries_that_the_tester_spoilt_is_the_testers_li
 ) -> None:
     every_other = every_second()
     Phase1(monkeypatch, lambda seed: not every_other(seed))
-    at_20k = plan_of("latency", GATEWAY, phase2=True, max_invalid=TRIES)
+    at_20k = plan_of("latency", GATEWAY, phase2=True, max_invalid=ATTEMPTS)
     slow = at_20k.testbed.model_copy(update={"tester_limit": 5000.0})
     assert run_plan(at_20k.model_copy(update={"testbed": slow}), tmp_path / "run", RunListener()) == 3
     limited = experiment(tmp_path / "run")
     assert limited.state == State.TESTER_LIMIT
-    assert ": 3 tries, 2 invalid; the last: " in limited.reason
+    assert ": 3 attempts, 2 invalid; the last: " in limited.reason
     assert "phase1_rate" not in limited.reason

@@ -12,22 +12,27 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
+from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import traffic_step
+from natxy.search.outcome import Attempt
 
 # The clocks of two Ethernet ports may differ by this share, and plans round their rates.
 LINE_TOLERANCE: Final = 1e-4
 
 
-def known_rate_step(repetition: Repetition, request: Callable[[float, int], TrialRequest]) -> TrialResult:
+def known_rate_step(repetition: Repetition, adapt: Callable[[TrialRequest], TrialRequest]) -> TrialResult:
     """Carries out the only step of a procedure that measures at the experiment's `rate`.
 
-    `request(rate_fps, seed)` returns the trial to run.
+    `adapt` receives the request for plain traffic and returns the one to run.
     """
-    rate_fps = repetition.rate
-    assert rate_fps is not None
-    return valid_step(
-        repetition, 1, rate_fps, lambda attempt: traffic_step(repetition, attempt, lambda seed: request(rate_fps, seed))
-    )
+    assert repetition.rate is not None
+
+    def step(attempt: Attempt) -> TrialResult | None:
+        return traffic_step(
+            repetition, attempt, lambda seed: adapt(traffic_request(repetition.experiment, attempt.rate, seed))
+        )
+
+    return valid_step(repetition, 1, repetition.rate, step)
 
 
 def off_throughput(experiment: Experiment, measured: str, source: str) -> list[str]:

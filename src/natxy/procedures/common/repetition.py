@@ -74,8 +74,8 @@ class TrialObserver(Protocol):
 class Repetition:
     """Gives a procedure what it needs to measure one repetition, and runs its trials.
 
-    `phase1_fps` and `rate` are the rates that the experiment's `phase1_rate` and `rate` stand for; None if it has no
-    such field. `rate` is in the procedure's unit. `sleep` takes seconds.
+    `phase1_fps` and `rate` are the values of the experiment's `phase1_rate` and `rate`; None if it has no such
+    field. `rate` is in the procedure's unit. `sleep` takes seconds.
     """
 
     experiment: Experiment

@@ -16,7 +16,7 @@ from natxy.search.outcome import Attempt
 
 
 class AttemptCutShort(Exception):
-    """The attempt that begins with the trial `first_id` is incomplete, so this trial and later ones cannot be used."""
+    """Reports that the attempt beginning with trial `first_id` is incomplete; it and later trials cannot be used."""
 
     def __init__(self, first_id: int) -> None:
         super().__init__(f"the attempt that begins with trial {first_id} was cut short")
@@ -31,7 +31,7 @@ class Replay:
         self._first: TrialRecord | None = None
 
     def begin(self, attempt: Attempt) -> bool:
-        """Returns whether this attempt is stored. Raises AttemptCutShort if another attempt is stored instead."""
+        """Returns True if this attempt is stored. Raises AttemptCutShort if another attempt is stored instead."""
         self._first = self._trials[0] if self._trials else None
         if self._first and (self._first.number, self._first.attempt) != (attempt.step, attempt.number):
             raise AttemptCutShort(self._first.id)

@@ -5,17 +5,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.search import Search
 from natxy.plan.model.units import Unit
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition
-from natxy.search.binary import BinarySearch
-from natxy.search.mlr import MlrSearch, Sample, TrialDurations
+from natxy.procedures.common.searches import search_of
+from natxy.search.mlr import MlrSearch, Sample
 from natxy.search.outcome import Attempt, Outcome, SearchResult, try_rate
 
 LINE_RATE_PASSED: Final = "the line rate: the theoretical maximum passed"
@@ -24,33 +23,24 @@ Step = Callable[[Attempt], TrialResult | None]
 """Runs the trials of one attempt and returns the trial that decides it, or None if phase 1 failed."""
 
 
-@dataclass(frozen=True)
-class Found:
-    """The result of a search, with a remark if the result needs one.
-
-    If the line's theoretical maximum passed, it is also the upper bound, since no higher rate can be offered.
-    """
-
-    rate: float
-    lower_bound: float | None
-    upper_bound: float | None
-    steps: int
-    remark: str
-
-
 def search_rate(repetition: Repetition, step: Step) -> ProcedureResult:
     """Carries out the experiment's search and returns its rate as the headline."""
-    found = find_rate(repetition, step)
+    found, remark = find_rate(repetition, step)
     return ProcedureResult(
         figures={repetition.experiment.procedure.headline().name: found.rate},
         lower_bound=found.lower_bound,
         upper_bound=found.upper_bound,
-        remark=found.remark,
+        remark=remark,
     )
 
 
-def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> Found:
-    """Carries out the experiment's search. Its steps are numbered from `steps_before` + 1."""
+def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> tuple[SearchResult, str]:
+    """Carries out the experiment's search; returns its result, and a remark if the result needs one.
+
+    Its steps are numbered from `steps_before` + 1. If the line's theoretical maximum passed, it is also the upper
+    bound, since no higher rate can be offered.
+    """
+    experiment = repetition.experiment
     last_reason = ""
 
     def measure(attempt: Attempt) -> TrialResult | None:
@@ -59,14 +49,14 @@ def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> Foun
         last_reason = result.reason if result else last_reason
         return result
 
-    search = search_of(repetition.experiment)
+    search = search_of(experiment)
     if isinstance(search, MlrSearch):
-        found = search.run(lambda attempt: _sample(repetition.experiment, attempt, measure(attempt)))
+        found = search.run(lambda attempt: _sample(experiment, attempt, measure(attempt)))
     else:
-        found = search.run(lambda attempt: _decided(repetition.experiment, attempt, measure(attempt)))
-    if found.upper_bound is None and _is_line_rate(repetition.experiment, found.rate):
-        return Found(found.rate, found.lower_bound, found.rate, found.steps, LINE_RATE_PASSED)
-    return Found(found.rate, found.lower_bound, found.upper_bound, found.steps, _remark(found, last_reason))
+        found = search.run(lambda attempt: _decided(experiment, attempt, measure(attempt)))
+    if found.upper_bound is None and _is_line_rate(experiment, found.rate):
+        return replace(found, upper_bound=found.rate), LINE_RATE_PASSED
+    return found, _remark(found, last_reason)
 
 
 def valid_step(repetition: Repetition, number: int, rate: float, step: Step) -> TrialResult:
@@ -87,37 +77,12 @@ def valid_step(repetition: Repetition, number: int, rate: float, step: Step) -> 
     return result
 
 
-def search_of(experiment: Experiment) -> BinarySearch | MlrSearch:
-    search, tolerance = experiment.search, experiment.loss_tolerance
-    assert search is not None
-    if search.kind == "mlrsearch":
-        return mlr_search(search, experiment.max_invalid, loss_ratio=tolerance.most if tolerance else 0.0)
-    return binary_search(search, experiment.max_invalid)
-
-
 def timed(experiment: Experiment, attempt: Attempt) -> Experiment:
     """Returns the experiment with the trial duration that the search asks for in this attempt."""
     if attempt.duration_s is None:
         return experiment
     timing = experiment.timing.model_copy(update={"trial": attempt.duration_s})
     return experiment.model_copy(update={"timing": timing})
-
-
-def mlr_search(search: Search, max_invalid: int, *, loss_ratio: float) -> MlrSearch:
-    goal, relative_error = search.goal, search.relative_error
-    if relative_error is None:
-        assert search.absolute_error is not None
-        # The width is relative to a rate that is at most the highest.
-        relative_error = min(search.absolute_error / search.max_rate, 0.5)
-    return MlrSearch(
-        min_rate=search.min_rate,
-        max_rate=search.max_rate,
-        relative_error=relative_error,
-        durations=TrialDurations(goal.initial_trial, goal.final_trial, goal.duration_sum) if goal else None,
-        loss_ratio=loss_ratio,
-        exceed_ratio=goal.exceed_ratio if goal else 0.0,
-        max_invalid=max_invalid,
-    )
 
 
 def _outcome(result: TrialResult | None) -> Outcome:
@@ -142,18 +107,8 @@ def _sample(experiment: Experiment, attempt: Attempt, result: TrialResult | None
     return Sample(_decided(experiment, attempt, result), frames=worst.planned, lost=worst.lost)
 
 
-def binary_search(search: Search, max_invalid: int) -> BinarySearch:
-    return BinarySearch(
-        min_rate=search.min_rate,
-        max_rate=search.max_rate,
-        absolute_error=search.absolute_error,
-        relative_error=search.relative_error,
-        max_invalid=max_invalid,
-    )
-
-
 def _is_line_rate(experiment: Experiment, rate: float) -> bool:
-    """Returns whether the rate is the most that the line carries; False in a loop, which measures the tester."""
+    """Returns True if the line carries no higher rate; False in a loop, which measures the tester."""
     maximum_fps = experiment.maximum_fps
     if maximum_fps is None or experiment.procedure.step_unit != Unit.FPS:
         return False

@@ -123,12 +123,12 @@ def test_every_figure_is_shown(tmp_path: Path) -> None:
     assert "37.5 %" in html.render(RunReader(tmp_path / "run"))
 
 
-@pytest.mark.parametrize(("own", "tries"), [({}, 3), ({"max_invalid": 1}, 1), ({"max_invalid": 5}, 5)])
-def test_the_testers_limit_ends_it_as_it_ends_a_search(tmp_path: Path, own: dict[str, Any], tries: int) -> None:
+@pytest.mark.parametrize(("own", "attempts"), [({}, 3), ({"max_invalid": 1}, 1), ({"max_invalid": 5}, 5)])
+def test_the_testers_limit_ends_it_as_it_ends_a_search(tmp_path: Path, own: dict[str, Any], attempts: int) -> None:
     code, run, _ = measure(tmp_path / "run", own, tester_limit="150k")
     experiment = run.experiments[0]
     assert (code, experiment.state) == (3, State.TESTER_LIMIT)
     assert "tester limit reached in traffic at 200 kfps per direction" in experiment.reason
     assert [(trial.number, trial.attempt) for trial in experiment.repetitions[0].trials] == [
-        (1, 1), *((2, retry) for retry in range(1, tries + 1)),
+        (1, 1), *((2, retry) for retry in range(1, attempts + 1)),
     ]  # fmt: skip

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborSide, NeighborsResolve
@@ -16,7 +17,6 @@ from natxy.engine.messages.requests import (
     Selection,
     StreamKind,
     StreamSpec,
-    TaggedFrames,
     TrialLimits,
     TrialRequest,
     ValidateRequest,
@@ -24,7 +24,7 @@ from natxy.engine.messages.requests import (
 from natxy.plan.address_presets import RANDOM_PORTS
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import AddressRanges
-from natxy.plan.model.addresses import LinkAddresses, LinkPair
+from natxy.plan.model.addresses import LinkPair
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.timing import Timing
@@ -35,7 +35,7 @@ from natxy.plan.procedures.figures import BACKGROUND_STREAMS
 def neighbors_request(experiment: Experiment) -> NeighborsResolve:
     return NeighborsResolve(
         neighbors=[
-            _neighbor(side, link)
+            NeighborSide(side=side, address=link.tester.ip, gateway=link.dut.ip, answers=list(link.behind))
             for pair in experiment.address_plan.pairs
             for side, link in ((Side.LEFT, pair.left), (Side.RIGHT, pair.right))
         ]
@@ -73,7 +73,7 @@ def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> Vali
 
 
 def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frames: int | None = None) -> TrialRequest:
-    """Requests traffic at `rate_fps` in each direction, for the experiment's `traffic_s` or for so many `frames`.
+    """Requests traffic at `rate_fps` in each direction, for the experiment's `traffic_s` or for a number of `frames`.
 
     With background traffic, the number of frames is rounded to whole turns of foreground and background. With
     connections, the traffic is phase 2, and no frame opens a new connection.
@@ -83,23 +83,18 @@ def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frame
         Directions.REVERSE: [Side.RIGHT],
         Directions.BIDIRECTIONAL: [Side.LEFT, Side.RIGHT],
     }[experiment.directions or Directions.BIDIRECTIONAL]
-    timing = experiment.timing
     return TrialRequest(
         streams=[stream for side in sides for stream in _direction(experiment, side, rate_fps, frames)],
         seed=seed,
-        drain_s=timing.drain,
-        limits=_limits(timing),
+        drain_s=experiment.timing.drain,
+        limits=_limits(experiment.timing),
     )
 
 
-def tagged_request(
-    experiment: Experiment, rate_fps: float, seed: int, tagged: Callable[[StreamSpec], TaggedFrames]
-) -> TrialRequest:
-    """Returns `traffic_request` with tagged frames in every foreground stream."""
-    request = traffic_request(experiment, rate_fps, seed)
+def with_foreground(request: TrialRequest, updates: Callable[[StreamSpec], dict[str, Any]]) -> TrialRequest:
+    """Returns the request with the fields in `updates(stream)` replaced in every foreground stream."""
     streams = [
-        stream if stream.interleaved_with else stream.model_copy(update={"tagged": tagged(stream)})
-        for stream in request.streams
+        stream if stream.interleaved_with else stream.model_copy(update=updates(stream)) for stream in request.streams
     ]
     return request.model_copy(update={"streams": streams})
 
@@ -196,7 +191,3 @@ def _frame(experiment: Experiment, side: Side) -> FrameFormat:
 
 def _limits(timing: Timing) -> TrialLimits:
     return TrialLimits(overrun_floor_s=timing.overrun_floor, max_pause_s=timing.max_pause)
-
-
-def _neighbor(side: Side, link: LinkAddresses) -> NeighborSide:
-    return NeighborSide(side=side, address=link.tester.ip, gateway=link.dut.ip, answers=list(link.behind))

@@ -12,11 +12,9 @@ from typing import Final
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, StreamResult, TrialResult, Verdict
-from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.figures import STREAMS
-from natxy.procedures.common.base import Config, Procedure
-from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
+from natxy.procedures.common.phase1 import begin_with_connections
 from natxy.procedures.common.repetition import Repetition
 from natxy.results.curves import Axis, Curve
 from natxy.results.trials import Purpose, TrialKind
@@ -24,16 +22,6 @@ from natxy.search.outcome import Attempt
 
 # The percentiles of a curve of delays; the smallest delay is drawn at 0 %.
 DRAWN_PERCENTILES: Final = (*map(float, range(1, 100)), 99.5, 99.9, 100.0)
-
-
-class TrafficProcedure(Procedure[Config]):
-    """Carries out a procedure whose steps are single trials of the experiment's `traffic_s`, each after its phase 1."""
-
-    def expected_steps(self, experiment: Experiment) -> int:
-        return 1
-
-    def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
-        return phase1_s(experiment, phase1_fps) + experiment.traffic_s + experiment.timing.drain
 
 
 def traffic_step(
@@ -58,9 +46,8 @@ def traffic_step(
 
     def run(seed: int, on_progress: OnProgress) -> TrialResult:
         def report(progress: Progress) -> None:
-            for receive in (on_progress, meanwhile):
-                if receive:
-                    receive(progress)
+            for receive in filter(None, (on_progress, meanwhile)):
+                receive(progress)
 
         return repetition.engine.run_trial(request(seed), report)
 
