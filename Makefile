@@ -51,7 +51,6 @@ lint-python: setup-dev
 	@tools/findings.sh .venv/bin/ruff format --check --output-format=concise .
 	@tools/findings.sh .venv/bin/mypy
 	@tools/findings.sh .venv/bin/python -m tools.house_map
-	@tools/findings.sh .venv/bin/python -m tools.house_map
 
 lint-engine: setup-dev
 	@tools/findings.sh clang-format --dry-run -Werror $(CPP) $(HPP)

@@ -78,10 +78,7 @@ def _circle(imports: Sequence[Import]) -> list[str]:
 
 def python_imports(sources: Mapping[str, str]) -> list[Import]:
     """Returns the imports among Python `sources`, given as texts by path, `src/natxy/plan/units.py` for example."""
-    modules = {
-        path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", "."): path
-        for path in sources
-    }
+    modules = {_module(path): path for path in sources}
     found = []
     for path, text in sources.items():
         for node in ast.walk(ast.parse(text)):

@@ -196,7 +196,7 @@ TEST(Coverage, EveryTupleOnceOf2To24) {
   expect_every_tuple_once<Family::ipv6>(fields, 3);
 }
 
-/// Of 2^20 places drawn independently from 2^36, about eight pairs would coincide (birthday paradox).
+/// If 2^20 places were drawn independently from 2^36, about eight pairs would coincide (birthday paradox).
 template <Family F>
 void expect_distinct_samples(double width) {
   constexpr std::size_t samples = std::size_t{1} << 20;

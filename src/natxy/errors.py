@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can end a command, each with its exit code. A message says what is wrong, what was expected, what to do."""
+"""The errors that end a command, with its exit codes. A message says what is wrong, what was expected, what to do."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class PlanError(NatxyError):
 
 
 class TesterLimitError(NatxyError):
-    """The tester could not keep up; says nothing of the DUT."""
+    """The tester could not keep up; this says nothing about the DUT."""
 
     exit_code = 3
 
 
 class HostError(NatxyError):
-    """A host in the tester's place could not be reached or could not measure; says nothing of the DUT."""
+    """A host of `tcp-goodput` could not be reached or could not measure; this says nothing about the DUT."""
 
     exit_code = 3
 
@@ -33,10 +33,10 @@ class DutError(NatxyError):
 
 
 class GatewayMissingError(DutError):
-    """What the gateway is made of isn't there; its experiments are skipped."""
+    """A program or kernel module of the gateway is not installed; its experiments are skipped."""
 
 
 class EngineDiedError(NatxyError):
-    """natxy-engine ended or fell silent."""
+    """natxy-engine ended or stopped answering."""
 
     exit_code = 5

@@ -29,7 +29,7 @@ def compare_runs(
         typer.Option("--format", help="Print only the comparison, in this format.", show_default=False),
     ] = None,
 ) -> None:
-    """Compare runs with the first of them.
+    """Compare runs with each other, each with the first.
 
     Experiments correspond if they have the same name, procedure and cell. A run differs from the first if their medians
     differ by more than the wider of the two spreads. A spread is the maximum minus the minimum of the repetitions, or

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report states of rates that come from a result."""
+"""Tests how a report states rates that come from a result."""
 
 from __future__ import annotations
 

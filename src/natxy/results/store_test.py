@@ -33,7 +33,7 @@ SAMPLE = ForeignSample(side=Side.LEFT, kind="arp", time_ns=1_700_000_000_123_456
 
 
 def trial_at(rate_fps: float) -> TrialResult:
-    """Of a gateway that forwards 1000 fps."""
+    """Returns the result of a trial through a gateway that forwards 1000 fps."""
     stream = StreamSpec(name="forward", source=Side.LEFT, frame=FrameFormat(size=64), rate_fps=rate_fps, frames=1000)
     engine = SimulatedEngine(SimulatedDut(SimulatedConfig(forwarding_fps=1000)))
     result = engine.run_trial(TrialRequest(streams=[stream], seed=1))

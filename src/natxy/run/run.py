@@ -96,7 +96,15 @@ def _carry_out(
                     continue
                 recorded = {repetition.number: repetition for repetition in record.repetitions} if record else {}
                 ExperimentRun(
-                    plan, experiment, ids[experiment.name], recorded, setups, outcomes, store, foreign, listener
+                    plan=plan,
+                    experiment=experiment,
+                    experiment_id=ids[experiment.name],
+                    recorded=recorded,
+                    setups=setups,
+                    outcomes=outcomes,
+                    store=store,
+                    foreign=foreign,
+                    listener=listener,
                 ).carry_out()
         final = RunState.DONE
     except KeyboardInterrupt:

@@ -12,6 +12,7 @@ from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.background import LONGEST_CYCLE, Background
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family
+from natxy.plan.model.traffic import SMALLEST_FRAME
 from natxy.plan.model.units import LONGEST_DURATION_S, format_duration, format_share
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.written import Plan
@@ -44,7 +45,7 @@ def longest_trial_s(experiment: Experiment) -> float | None:
 
 
 def _check_frame(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
-    if Family.IPV6 in experiment.families and experiment.frame_size < 84:
+    if Family.IPV6 in experiment.families and experiment.frame_size < SMALLEST_FRAME[Family.IPV6]:
         yield Problem(
             (*location, "frame_size"),
             f"{experiment.frame_size} bytes cannot hold an IPv6 test frame: headers and the 18-byte signature need 84",

@@ -4,6 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from natxy.plan.yaml.schema import field_names, plan_schema, plan_schema_text
@@ -31,7 +32,7 @@ def test_field_names_are_found_through_lists_unions_and_tags() -> None:
 
 @pytest.mark.parametrize("file", PLANS, ids=lambda file: str(file.relative_to(ROOT)))
 def test_an_editor_accepts_every_plan_and_marks_unknown_fields(file: Path) -> None:
-    validator = pytest.importorskip("jsonschema").Draft202012Validator(plan_schema())
+    validator = Draft202012Validator(plan_schema())
     plan = YAML(typ="safe").load(file)
     assert not [*validator.iter_errors(plan)]
     experiments = plan.pop("experiments")
@@ -61,5 +62,5 @@ def test_an_editor_accepts_every_plan_and_marks_unknown_fields(file: Path) -> No
     ],
 )
 def test_an_editor_checks_the_fields_of_an_experiment(written: dict[str, object], fits: bool) -> None:
-    validator = pytest.importorskip("jsonschema").Draft202012Validator(plan_schema())
+    validator = Draft202012Validator(plan_schema())
     assert validator.is_valid({"name": "plan", "experiments": [{"name": "one", **written}]}) == fits

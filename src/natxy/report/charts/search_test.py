@@ -21,7 +21,7 @@ def chart(tried: list[SearchStep], median: float | None = 1500) -> Chart:
 
 
 def rows(drawn: Chart, field: str) -> list[Row]:
-    """Of the layer whose rows have this field."""
+    """Returns the rows of the layer that have this field."""
     found: list[Row] = next(
         layer["data"]["values"] for layer in drawn.spec["layer"] if field in layer["data"]["values"][0]
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of the tester's own ceiling in the terminal, on the page and in the CSV."""
+"""Tests the tester's own ceiling in the terminal, on the page and in the CSV."""
 
 from __future__ import annotations
 
