@@ -34,7 +34,7 @@ experiments:
   - {name: siit, gateway: jool-siit, translation: siit, procedure: throughput}
   - {name: siit46, gateway: jool-siit, translation: nat46, procedure: throughput, loss_tolerance: 1%}
   - {name: rate, translation: nat64, procedure: validated-connection-rate, connections: 2k}
-  - {name: emptying, translation: nat64, procedure: tear-down-rate, connections: 20k, phase1_rate: 10k, search: null,
+  - {name: emptying, translation: nat64, procedure: tear-down-rate, connections: 60k, phase1_rate: 10k, search: null,
      loss_tolerance: null}
   - {name: nat46, translation: nat46, procedure: throughput, loss_tolerance: 1%, ports: {destination: 5000},
      connections: 100, phase1_rate: 4k}
@@ -43,10 +43,14 @@ experiments:
 
 def test_both_translators_are_measured_and_described(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PLAN)
-    command = [sys.executable, "-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    # On a busy machine, clearing the full table may take no longer than clearing the empty one: no result, code 4.
+    for out in (tmp_path / "first", tmp_path / "second", tmp_path / "third"):
+        command = [sys.executable, "-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(out)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        if "took no longer than an empty one" not in done.stdout:
+            break
     assert done.returncode == 0, done.stdout + done.stderr
-    siit, siit46, rate, emptying, nat46 = RunReader(tmp_path / "out").run.experiments
+    siit, siit46, rate, emptying, nat46 = RunReader(out).run.experiments
     assert [each.state for each in (siit, siit46, rate, emptying, nat46)] == [State.DONE] * 5
     # Jool translates far more: the search's highest rate passes.
     assert (siit.values, siit46.values, rate.values, nat46.values) == ([4000.0],) * 4
