@@ -25,6 +25,9 @@ class Schedule {
   [[nodiscard]] std::uint64_t start() const { return start_; }
   [[nodiscard]] std::uint64_t frames() const { return frames_; }
 
+  /// Makes every frame due `ticks` later.
+  void postpone(std::uint64_t ticks) { start_ += ticks; }
+
   /// Returns the number of frames due at or before `now`.
   [[nodiscard]] std::uint64_t due(std::uint64_t now) const {
     if (now < start_) return 0;

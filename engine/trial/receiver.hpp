@@ -42,6 +42,7 @@ class Receiver final : public Task {
            std::vector<Stream> streams, Period period, const Clock& clock);
 
   void poll() override;
+  void postpone(std::uint64_t ticks) override { start_ += ticks; }
 
   [[nodiscard]] std::uint64_t received_so_far() const { return received_.get(); }
   /// Adds this queue's results to the reports. Call it after the worker has stopped.

@@ -57,11 +57,18 @@ class Sender final : public Task {
     if (sent_.get() == total_) finish(now);
   }
 
+  void postpone(std::uint64_t ticks) override {
+    setup_.trial_start += ticks;
+    setup_.give_up_at += ticks;
+    setup_.schedule.postpone(ticks);
+  }
+
   [[nodiscard]] bool done() const { return done_; }
   /// Returns the tick at which the last frame left or was given up. Valid once `done`.
   [[nodiscard]] std::uint64_t finished_at() const { return finished_at_; }
   /// Returns the tick at which the sender gives up and leaves the remaining frames unsent.
   [[nodiscard]] std::uint64_t gives_up_at() const { return setup_.give_up_at; }
+  [[nodiscard]] const Schedule& schedule() const { return setup_.schedule; }
   [[nodiscard]] std::uint64_t sent_so_far() const { return sent_.get(); }
 
   /// Adds this sender's results to the reports of its streams, which share its pacing. Call it after the worker has

@@ -11,6 +11,8 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual void poll() = 0;
+  /// Lets the trial begin `ticks` later than the task was built for. Call it before the first `poll`.
+  virtual void postpone(std::uint64_t ticks) = 0;
 };
 
 /// Counts events of one worker. Other threads may read it at any time.

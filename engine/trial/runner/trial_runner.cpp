@@ -21,9 +21,8 @@ namespace natxy {
 
 namespace {
 
-// At the start all tasks must be built and all workers must poll. A task takes some milliseconds to build.
-constexpr double kStartDelay_s = 0.02;
-constexpr double kStartDelayPerTask_s = 0.005;
+// All workers must poll when the first frame is due.
+constexpr double kStartDelay_s = 0.01;
 constexpr auto kWatchInterval = std::chrono::milliseconds(10);
 // A worker may need this time to notice that its senders have to give up, and these intervals to stop when asked to.
 constexpr double kNotice_s = 0.3;
@@ -36,13 +35,6 @@ std::uint16_t next_run_id() {
   return ++id;
 }
 
-/// Returns the number of receivers plus the maximum number of senders.
-std::size_t tasks(const TrialSpec& spec, const TrialResources& resources) {
-  std::size_t pairs = 0;
-  for (const auto& port : resources.ports) pairs += port->options().queues;
-  return pairs * (1 + spec.streams.size());
-}
-
 class TrialRun {
  public:
   TrialRun(const TrialSpec& spec, const TrialResources& resources, Connections& connections)
@@ -50,8 +42,7 @@ class TrialRun {
     check_request(spec, resources, connections);
     if (spec.learn) begin_connections(spec, connections);
     const Clock& clock = resources.clock;
-    start_ =
-        now_ticks() + clock.ticks(kStartDelay_s + kStartDelayPerTask_s * static_cast<double>(tasks(spec, resources)));
+    start_ = now_ticks();
     workers_.resize(resources.workers.size());
     for (auto& worker : workers_) {
       worker.stop = &stop_;
@@ -60,6 +51,8 @@ class TrialRun {
     const TaskBuilder builder(spec, resources, connections, run_id_, start_);
     builder.add_senders(workers_);
     builder.add_receivers(workers_, senders_give_up_at() + clock.ticks(kNotice_s + spec.drain_s));
+    // How long it takes to build the tasks depends on the trial, and is known only now.
+    postpone(now_ticks() - start_ + clock.ticks(kStartDelay_s));
   }
 
   TrialRun(const TrialRun&) = delete;
@@ -77,18 +70,19 @@ class TrialRun {
       }
     }
     bool going = true;
-    const auto watch_until = [&](const auto& ended) {
+    // Looks every kWatchInterval, and more often around the moment in which the end is expected.
+    const auto watch_until = [&](std::uint64_t expected, const auto& ended) {
       while (going && !ended()) {
-        std::this_thread::sleep_for(kWatchInterval);
+        std::this_thread::sleep_for(std::min(kWatchInterval, distance_to(expected)));
         ports.check_links();
         going = keep_going(progress());
       }
     };
     const std::uint64_t given_up = senders_give_up_at() + resources_.clock.ticks(kNotice_s);
-    watch_until([&] { return all_sent() || now_ticks() > given_up; });
+    watch_until(schedules_end(), [&] { return all_sent() || now_ticks() > given_up; });
     // The drain starts now: if this thread lost its core and saw the end late, the drain still has its full length.
     const std::uint64_t drained = now_ticks() + resources_.clock.ticks(all_sent() ? spec_.drain_s : 0);
-    watch_until([&] { return now_ticks() >= drained; });
+    watch_until(drained, [&] { return now_ticks() >= drained; });
     if (const auto stuck = stop_workers()) {
       throw WorkerStuck(
           fmt::format("the worker on core {} does not stop: a port's driver does not return, or the worker had no CPU "
@@ -131,6 +125,29 @@ class TrialRun {
     std::uint64_t last = start_;
     for_each_sender([&](const Sender& sender) { last = std::max(last, sender.gives_up_at()); });
     return last;
+  }
+
+  /// Returns when the last frame is due.
+  [[nodiscard]] std::uint64_t schedules_end() const {
+    std::uint64_t last = start_;
+    for_each_sender([&](const Sender& sender) { last = std::max(last, sender.schedule().end()); });
+    return last;
+  }
+
+  /// Returns how far away `moment` is, and at least 1 ms: the longer what was expected then is late, the less often it
+  /// has to be looked for.
+  [[nodiscard]] std::chrono::milliseconds distance_to(std::uint64_t moment) const {
+    const std::uint64_t now = now_ticks();
+    const double distance_s = resources_.clock.seconds(moment > now ? moment - now : now - moment);
+    return std::chrono::milliseconds(1 + static_cast<std::int64_t>(1000 * distance_s));
+  }
+
+  void postpone(std::uint64_t ticks) {
+    start_ += ticks;
+    for (const auto& worker : workers_) {
+      for (const auto& sender : worker.senders) sender->postpone(ticks);
+      for (const auto& receiver : worker.receivers) receiver.task->postpone(ticks);
+    }
   }
 
   [[nodiscard]] TrialProgress progress() const {
