@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from natxy.results.intervals import Interval, of_median, of_shift
+
+Values = numpy.ndarray
+Draw = Callable[[numpy.random.Generator, int], Values]
+
+# Each has the median 1. The skewed ones are those of rates with a few bad repetitions, and of delays.
+SAMPLES: dict[str, Draw] = {
+    "normal": lambda random, count: 1 + random.standard_normal(count) * 0.1,
+    "skewed": lambda random, count: numpy.exp(random.standard_normal(count) * 0.4),
+}
+
+rates = st.lists(st.floats(min_value=1, max_value=1e7), min_size=2, max_size=40)
+resolutions = st.floats(min_value=0, max_value=1e5)
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+@pytest.mark.parametrize("count", range(2, 21))
+def test_19_of_20_intervals_have_the_true_median(kind: str, count: int) -> None:
+    random = numpy.random.default_rng(count)
+    found = [of_median([*SAMPLES[kind](random, count)]) for _ in range(600)]
+    covered = sum(interval is not None and 1 in interval for interval in found)
+    assert covered / 600 >= (0.93 if kind == "normal" else 0.90)
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+@pytest.mark.parametrize(("count", "other"), [(2, 2), (2, 8), (3, 3), (3, 20), (4, 4), (5, 5), (10, 7), (20, 20)])
+def test_19_of_20_intervals_have_the_true_shift(kind: str, count: int, other: int) -> None:
+    random = numpy.random.default_rng(count)
+    draw = SAMPLES[kind]
+    found = [of_shift([*draw(random, count)], [*(3 + draw(random, other))]) for _ in range(600)]
+    assert sum(interval is not None and 3 in interval for interval in found) / 600 >= 0.93
+
+
+@pytest.mark.parametrize("noise", [0, 0.1, 0.3, 1, 3])
+@pytest.mark.parametrize("count", [3, 10])
+def test_19_of_20_shifts_are_covered_although_searches_round_to_a_grid(noise: float, count: int) -> None:
+    random = numpy.random.default_rng(count)
+    covered = 0
+    for shift in random.uniform(0, 3, 400):
+        truth = 100 + random.uniform() + noise * random.standard_normal((2, count))
+        first, other = numpy.floor(truth[0]), numpy.floor((truth[1] + shift) / 1.5) * 1.5
+        interval = of_shift([*first], [*other], 1, 1.5)
+        covered += interval is not None and shift in interval
+    assert covered / 400 >= 0.93
+
+
+@given(rates, resolutions)
+def test_an_interval_has_the_median_and_a_search_widens_it_upwards(values: list[float], resolution: float) -> None:
+    exact, searched = of_median(values), of_median(values, resolution)
+    assert exact is not None
+    assert searched == Interval(exact.low, exact.high + resolution)
+    assert statistics.median(values) in exact
+
+
+@given(rates, rates, resolutions, resolutions)
+def test_a_shift_has_the_difference_of_the_medians_and_its_brackets(
+    first: list[float], other: list[float], wide: float, wider: float
+) -> None:
+    shift = statistics.median(other) - statistics.median(first)
+    interval = of_shift(first, other, wide, wider)
+    assert interval is not None
+    assert {shift, shift - wide, shift + wider} == {
+        each for each in (shift, shift - wide, shift + wider) if each in interval
+    }
+
+
+@given(rates, rates)
+def test_a_shift_is_as_far_the_other_way(first: list[float], other: list[float]) -> None:
+    forth, back = of_shift(first, other), of_shift(other, first)
+    assert forth is not None
+    assert back is not None
+    assert (back.low, back.high) == pytest.approx((-forth.high, -forth.low))
+
+
+def test_equal_values_leave_only_the_resolution() -> None:
+    for count in (2, 5, 6, 20, 60, 1200):
+        assert of_median([7.0] * count) == Interval(7, 7)
+        assert of_median([7.0] * count, 0.5) == Interval(7, 7.5)
+        assert of_shift([7.0] * count, [8.0] * count) == Interval(1, 1)
+        assert of_shift([7.0] * count, [8.0] * count, 2, 1) == Interval(-1, 2)
+
+
+def test_one_value_has_no_interval() -> None:
+    assert of_median([]) is None
+    assert of_median([1.0]) is None
+    assert of_shift([1.0], [1.0, 2.0]) is None
+    assert of_shift([1.0, 2.0], [1.0]) is None
+
+
+def test_the_textbooks_ranks() -> None:
+    # Hollander and Wolfe, table A.4: P(T+ >= 40) = 0.0195 and P(T+ >= 39) = 0.0273 with 9 values, so that the 6th
+    # lowest and the 6th highest Walsh average are the ends.
+    values = [float(2**exponent) for exponent in range(9)]
+    walsh = sorted((a + b) / 2 for i, a in enumerate(values) for b in values[i:])
+    assert of_median(values) == Interval(walsh[5], walsh[-6])
+    # Mann and Whitney, 1947, table I: P(U <= 2) = 0.016 and P(U <= 3) = 0.028 with 5 values each.
+    differences = sorted(b - a for a in values[:5] for b in values[4:])
+    assert of_shift(values[:5], values[4:]) == Interval(differences[2], differences[-3])
+
+
+def test_large_groups_have_nearly_the_exact_ranks() -> None:
+    random = numpy.random.default_rng(1)
+    for count in (50, 51, 400, 1001):
+        interval = of_median([*random.standard_normal(count)])
+        assert interval is not None
+        assert interval.high - interval.low == pytest.approx(2 * 1.96 / count**0.5, rel=0.25)
+        shift = of_shift([*random.standard_normal(count)], [*random.standard_normal(count)])
+        assert shift is not None
+        assert shift.high - shift.low == pytest.approx(2 * 1.96 * (2 / count) ** 0.5, rel=0.25)
