@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from natxy.engine.messages.requests import StreamSpec
 from natxy.engine.simulation.losses import NOTHING, Carried, Outage, carried, end_s
+from natxy.engine.simulation.stalls import drawn_stalls, lossy_part
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.simulated import AfterRestart, SimulatedConfig
 
@@ -71,15 +72,24 @@ class SimulatedDut:
         self._seed = seed
         self._random = random.Random(seed)
         self.trial_time_s = 0.0
+        self.stalls: list[Outage] = []
         self.outages: list[Outage] = []
         self.forgotten_from_s = math.inf
 
-    def begin_trial(self, seed: int) -> None:
-        """Starts a trial, whose noise depends on its own seed and not on earlier trials."""
+    def begin_trial(self, seed: int, streams: Sequence[StreamSpec]) -> None:
+        """Starts a trial, whose noise and stalls depend on its own seed and not on earlier trials."""
         self._random = random.Random(f"{self._seed}/{seed}")
         self.trial_time_s = 0.0
-        self.outages = []
+        self.stalls = drawn_stalls(self.config.stalls, max(map(end_s, streams)), f"{self._seed}/{seed}/stalls")
+        self.outages = [lossy_part(stall, streams, self.config.buffer_frames) for stall in self.stalls]
         self.forgotten_from_s = math.inf
+
+    @property
+    def stalled_s(self) -> float | None:
+        """How long the gateway stood still in the present trial; None when its stalls are not watched."""
+        if self.config.stalls and not self.config.stalls.watched:
+            return None
+        return sum(stall.end_s - stall.start_s for stall in self.stalls)
 
     def forwarded(self, rate_fps: float, flows: int = 1) -> float:
         """Returns the share of frames forwarded at `rate_fps`, both directions together."""

@@ -27,9 +27,11 @@ from natxy.engine.simulation.losses import (
     during,
     end_s,
     lose,
+    merged,
     received_per_second,
     sent_per_second,
 )
+from natxy.engine.simulation.stalls import longest_silence
 from natxy.errors import NatxyError
 from natxy.plan.gateways.simulated import AfterRestart
 
@@ -78,8 +80,8 @@ class SimulatedEngine:
 
     def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
         stream = request.stream
-        self._dut.begin_trial(request.seed)
-        passed, made = self._dut.connect(stream.frames, stream.rate_fps)
+        self._dut.begin_trial(request.seed, [stream])
+        passed, made = self._dut.connect(stream.frames - self._unheard(stream), stream.rate_fps)
         received = _arrived(passed, self._dut.config.forward_loss_ratio)
         self._established = _Established(asked=stream.frames, made=made)
         result = self._result([(stream, received)], request.drain_s, on_progress)
@@ -87,7 +89,6 @@ class SimulatedEngine:
 
     def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
         established = self._require_phase1()
-        self._dut.begin_trial(request.seed)
         stream = StreamSpec(
             name="validation",
             source=Side.RIGHT,
@@ -97,13 +98,15 @@ class SimulatedEngine:
             frames=established.asked,
             max_loss_ratio=request.max_loss_ratio,
         )
+        self._dut.begin_trial(request.seed, [stream])
+        heard = 1 - self._unheard(stream) / stream.frames
         share = self._dut.forwarded(request.rate_fps)
-        received = _arrived(int(established.made * share), self._dut.config.reverse_loss_ratio)
+        received = _arrived(int(established.made * share * heard), self._dut.config.reverse_loss_ratio)
         self._dut.table.reply(received)
         return self._result([(stream, received)], request.drain_s, on_progress)
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
-        self._dut.begin_trial(request.seed)
+        self._dut.begin_trial(request.seed, request.streams)
         self._pass_time(request, on_progress)
         known = self._known(request.streams)
         # Traffic that the gateway does not translate has no flow cost.
@@ -153,6 +156,10 @@ class SimulatedEngine:
             through = Carried(through.share * known, 0.0 if known < 1 else through.lossless_part)
         return lose(stream, through, ratio, [*self._dut.outages, self._forgotten(stream)])
 
+    def _unheard(self, stream: StreamSpec) -> int:
+        """Returns the number of frames that the gateway's stalls lose."""
+        return sum(map(len, merged(during(stream, outage) for outage in self._dut.outages)))
+
     def _forgotten(self, stream: StreamSpec) -> Outage:
         """Returns the time from which on the gateway has lost the stream's connections."""
         until_s = end_s(stream)
@@ -166,7 +173,7 @@ class SimulatedEngine:
         found: dict[str, object] = {
             "first_lost": losses.first,
             "last_lost": losses.last,
-            "longest_silence": losses.silence,
+            "longest_silence": longest_silence(losses.silence, self._dut.stalls),
         }
         if losses.unheard:
             found["received_per_second"] = received_per_second(stream, losses.received, losses.unheard)

@@ -77,7 +77,7 @@ class StreamLosses:
 
 def lose(stream: StreamSpec, through: Carried, ratio: float, outages: Iterable[Outage]) -> StreamLosses:
     """Returns the losses of a stream. Of the frames that pass, `ratio` is lost too, evenly spread over the stream."""
-    unheard = _merged(during(stream, outage) for outage in outages)
+    unheard = merged(during(stream, outage) for outage in outages)
     heard = stream.frames - sum(map(len, unheard))
     received = int(heard * through.share)
     if ratio:
@@ -105,7 +105,7 @@ def during(stream: StreamSpec, outage: Outage) -> range:
     return range(first_from(outage.start_s), first_from(outage.end_s))
 
 
-def _merged(ranges: Iterable[range]) -> list[range]:
+def merged(ranges: Iterable[range]) -> list[range]:
     """Returns the ranges in order, with adjacent ones merged."""
     merged: list[range] = []
     for one in sorted((one for one in ranges if one), key=lambda one: one.start):

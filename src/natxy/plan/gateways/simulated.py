@@ -6,9 +6,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from natxy.plan.gateways.limits import LimitsModel, Ratio
+from natxy.plan.model.base import PlanModel
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.model.units import AbsoluteRate, Duration
 
@@ -23,6 +24,24 @@ class AfterRestart(StrEnum):
     FORWARD = "forward"
     MISROUTE = "misroute"
     DROP = "drop"
+
+
+class Stalls(PlanModel):
+    """Moments at random times, independent of each other, in which something else runs on the gateway's core."""
+
+    every: Duration
+    """Mean time from one stall to the next; the time between trials does not count."""
+    duration: Duration
+    """Time in which nothing is forwarded. Frames wait as far as `buffer_frames` allows, and further ones are lost."""
+    watched: bool = True
+    """Report the stalls as a lab reports them whose gateway's core is watched."""
+
+    @field_validator("every")
+    @classmethod
+    def _some_time(cls, given: float) -> float:
+        if given <= 0:
+            raise ValueError("expected a time above 0 s; a gateway without stalls has no `stalls`")
+        return given
 
 
 class SimulatedConfig(LimitsModel):
@@ -45,6 +64,7 @@ class SimulatedConfig(LimitsModel):
     """Connections deleted per second."""
     clear_time: Duration = 0.01
     """Time to empty a table without connections."""
+    stalls: Stalls | None = None
     forward_loss_ratio: Ratio = 0.0
     reverse_loss_ratio: Ratio = 0.0
     background_loss_ratio: Ratio = 0.0
