@@ -49,10 +49,12 @@ def test_a_limiters_curve_is_found(tmp_path: Path, capsys: pytest.CaptureFixture
         "directions": "forward",
         "max_invalid": 20,
     }
-    plan = {"name": "p", "repeat": 1, "timing": timing, "experiments": [experiment]}
+    plan = {"name": "p", "repeat": 3, "timing": timing, "experiments": [experiment]}
     assert run_plan(resolve(Plan.model_validate(plan)), tmp_path / "run", RunListener()) == 0
-    (loss,) = RunReader(tmp_path / "run").run.experiments[0].repetitions[0].curves
-    found = dict(loss.points)
+    repetitions = RunReader(tmp_path / "run").run.experiments[0].repetitions
+    curves = [dict(curve.points) for repetition in repetitions for curve in repetition.curves]
+    # A busy machine adds losses, and takes none away. A curve ends after two rates without loss.
+    found = {percent: min(curve[percent] for curve in curves if percent in curve) for percent in curves[0]}
     passed_fps = LIMIT_FPS + BURST_FRAMES / TRIAL_S
     expected = {percent: max(0.0, 100 - 100 * passed_fps / (MAXIMUM_FPS * percent / 100)) for percent in found}
     assert len(found) >= 6
