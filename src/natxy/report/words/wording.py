@@ -9,6 +9,7 @@ from typing import Final
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit, format_rate
 from natxy.results.bounded import Bounded
+from natxy.results.intervals import Interval
 from natxy.results.statistics import Ratio, Summary
 
 ABSENT: Final = "–"
@@ -70,6 +71,19 @@ def short(value: float, measured: str) -> str:
     if measured in (Unit.CONNECTIONS, Unit.FRAMES, Unit.SEGMENTS, Unit.NS, Unit.BPS):
         return quantity(value, measured)
     return format_rate(value, "").replace(" ", "")
+
+
+def interval(value: Interval | None, measured: str) -> str:
+    """Writes the ends of an interval in full."""
+    return ABSENT if value is None else f"[{quantity(value.low, measured)}, {quantity(value.high, measured)}]"
+
+
+def short_interval(value: Interval | None, measured: str) -> str:
+    """Writes the ends of an interval for a narrow table: rates with three significant digits, others in full."""
+    if value is None:
+        return ABSENT
+    ends = (float(f"{end:.3g}") if measured in (Unit.FPS, Unit.CPS) else end for end in (value.low, value.high))
+    return f"[{', '.join(short(end, measured) for end in ends)}]"
 
 
 def percent(value: float, digits: int = 1) -> str:
