@@ -92,11 +92,12 @@ def comparison_rows(comparison: Comparison) -> Iterator[Row]:
             "run": compared.run + 1,
             "repetitions": summary.count if summary else 0,
             **_bounded("median", summary.bounded_median if summary else None),
-            **_bounded("spread", compared.bounded_spread),
+            **_interval("interval", summary.interval if summary else None),
             "difference": compared.difference,
             "difference_percent": compared.difference_percent,
+            **_interval("difference_percent", compared.interval_percent),
             "difference_bound": compared.bound.value,
-            "exceeds_spread": compared.exceeds.value if compared.exceeds else None,
+            "verdict": compared.verdict.value if compared.verdict else None,
         }
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from natxy.plan.model.terms import CellValue
@@ -75,15 +75,18 @@ def short(value: float, measured: str) -> str:
 
 def interval(value: Interval | None, measured: str) -> str:
     """Writes the ends of an interval in full."""
-    return ABSENT if value is None else f"[{quantity(value.low, measured)}, {quantity(value.high, measured)}]"
+    return ends(value, lambda end: quantity(end, measured)).strip() or ABSENT
 
 
 def short_interval(value: Interval | None, measured: str) -> str:
     """Writes the ends of an interval for a narrow table: rates with three significant digits, others in full."""
-    if value is None:
-        return ABSENT
-    ends = (float(f"{end:.3g}") if measured in (Unit.FPS, Unit.CPS) else end for end in (value.low, value.high))
-    return f"[{', '.join(short(end, measured) for end in ends)}]"
+    rounded = measured in (Unit.FPS, Unit.CPS)
+    return ends(value, lambda end: short(float(f"{end:.3g}") if rounded else end, measured)).strip() or ABSENT
+
+
+def ends(value: Interval | None, show: Callable[[float], str]) -> str:
+    """Writes the ends of an interval in brackets after a space; without an interval, nothing."""
+    return "" if value is None else f" [{show(value.low)}, {show(value.high)}]"
 
 
 def percent(value: float, digits: int = 1) -> str:
