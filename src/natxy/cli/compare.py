@@ -31,10 +31,9 @@ def compare_runs(
 ) -> None:
     """Compare runs with each other, each with the first.
 
-    Experiments correspond if they have the same name, procedure and cell. A run differs from the first if their medians
-    differ by more than the wider of the two spreads. A spread is the maximum minus the minimum of the repetitions, or
-    the last interval of a search, if that is wider. A single repetition has no spread. Results of different traffic,
-    such as other frame sizes, are not compared.
+    Experiments correspond if they have the same name, procedure and cell. The difference of the medians is given with
+    its 95 % confidence interval, in percent of the first run. A run differs from the first if that interval excludes 0.
+    A single repetition has no interval. Results of different traffic, such as other frame sizes, are not compared.
     """
     with reported_errors():
         if len(folders) < 2:
@@ -60,7 +59,7 @@ def compare_runs(
         for number, (folder, run) in enumerate(zip(folders, runs, strict=True), 1):
             print_line(f"Run {number}: {folder}, {run.name} of {run.started_at}")
             if doubt := tester.busy(run):
-                print_line(f"  {doubt} Its spread may be smaller than the difference between two runs.")
+                print_line(f"  {doubt} What disturbed all its repetitions alike is not in its intervals.")
         for table in tables:
             console.print(to_rich(table))
         for line in comparison.unmatched(compared):

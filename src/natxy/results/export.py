@@ -73,10 +73,13 @@ def _experiment(experiment: ExperimentRecord, comparison: Computed) -> dict[str,
 
 
 def _statistics(experiment: ExperimentRecord) -> dict[str, Any]:
-    """Returns the summary of each figure."""
+    """Returns the summary of each figure, with its interval."""
     headline = experiment.declaration.headline().name
     of_headline = {headline: experiment.statistics} if experiment.statistics else {}
-    return {name: asdict(summary) for name, summary in (of_headline | experiment.figure_statistics).items()}
+    return {
+        name: asdict(summary) | {"interval": asdict(summary.interval) if summary.interval else None}
+        for name, summary in (of_headline | experiment.figure_statistics).items()
+    }
 
 
 def _repetition(repetition: RepetitionRecord) -> dict[str, Any]:

@@ -211,7 +211,13 @@ class ExperimentRecord:
 
     @cached_property
     def statistics(self) -> Summary | None:
-        return summarize_headlines(self._headlines)
+        """The summary of the headline."""
+        found = summarize_headlines(self._headlines)
+        return found and replace(found, signed=self.declaration.headline().signed)
+
+    def summary_of(self, figure: Figure) -> Summary | None:
+        """Returns the summary of a figure of this procedure; None when no repetition has it."""
+        return self.statistics if figure == self.declaration.headline() else self.figure_statistics.get(figure.name)
 
     @property
     def _headlines(self) -> list[Headline]:
@@ -224,8 +230,8 @@ class ExperimentRecord:
     @cached_property
     def figure_statistics(self) -> dict[str, Summary]:
         """The summaries of the figures that any repetition has, by name, in the order of their declaration."""
-        summaries = {figure.name: summarize_bounded(self._bounded(figure)) for figure in self.declaration.figures}
-        return {name: summary for name, summary in summaries.items() if summary}
+        summaries = {figure: summarize_bounded(self._bounded(figure)) for figure in self.declaration.figures}
+        return {figure.name: replace(summary, signed=figure.signed) for figure, summary in summaries.items() if summary}
 
     def _bounded(self, figure: Figure) -> list[Bounded]:
         """Returns the figure of every repetition that measured it, but for those where two bounds contradict."""

@@ -17,6 +17,7 @@ from natxy.results.analysis.ceilings import ceiling_share
 from natxy.results.analysis.compare import Comparison
 from natxy.results.analysis.sweeps import computed
 from natxy.results.bounded import Bounded
+from natxy.results.intervals import Interval
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord
 from natxy.results.selftest import SelfTest
 from natxy.results.statistics import Summary
@@ -64,7 +65,7 @@ def figure_rows(run: RunRecord) -> Iterator[Row]:
         compared = columns[experiment.id].columns()
         for number, figure in enumerate(experiment.declaration.figures):
             is_headline = number == 0
-            summary = experiment.statistics if is_headline else experiment.figure_statistics.get(figure.name)
+            summary = experiment.summary_of(figure)
             yield {
                 **_identity(experiment),
                 **cell,
@@ -91,11 +92,12 @@ def comparison_rows(comparison: Comparison) -> Iterator[Row]:
             "run": compared.run + 1,
             "repetitions": summary.count if summary else 0,
             **_bounded("median", summary.bounded_median if summary else None),
-            **_bounded("spread", compared.bounded_spread),
+            **_interval("interval", summary.interval if summary else None),
             "difference": compared.difference,
             "difference_percent": compared.difference_percent,
+            **_interval("difference_percent", compared.interval_percent),
             "difference_bound": compared.bound.value,
-            "exceeds_spread": compared.exceeds.value if compared.exceeds else None,
+            "verdict": compared.verdict.value if compared.verdict else None,
         }
 
 
@@ -114,8 +116,14 @@ def _statistics(summary: Summary | None) -> Row:
     row: Row = {}
     for name, statistic in _STATISTICS.items():
         row |= _bounded(name, statistic(summary) if summary else None)
+    row |= _interval("interval", summary.interval if summary else None)
     row["standard_deviation"] = summary.exact_deviation if summary else None
     return row | _bounded("dispersion", summary.bounded_dispersion if summary else None)
+
+
+def _interval(name: str, interval: Interval | None) -> Row:
+    """Returns the columns of the ends, both None without an interval."""
+    return {f"{name}_low": interval.low if interval else None, f"{name}_high": interval.high if interval else None}
 
 
 def _bounded(name: str, value: Bounded | None) -> Row:

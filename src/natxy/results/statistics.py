@@ -6,10 +6,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from natxy.results.bounded import Bound, Bounded
+from natxy.results.intervals import Interval, of_median
 
 # With fewer repetitions the 1st percentile is the minimum and the 99th the maximum.
 LEAST_FOR_PERCENTILES: Final = 100
@@ -36,6 +38,11 @@ class Headline(NamedTuple):
         """True when the lowest rate of the search failed, so that the truth lies between 0 and that rate."""
         return self.lower_bound is None and self.upper_bound is not None
 
+    @property
+    def bracket(self) -> float:
+        """The width of the bracket; 0 when it has only one end or none."""
+        return 0.0 if self.lower_bound is None or self.upper_bound is None else self.upper_bound - self.lower_bound
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -46,6 +53,9 @@ class Summary:
 
     Statistics from `at_least_from` on are lower bounds, those up to `at_most_to` upper bounds. A search that found
     nothing counts as 0; `below` is then the lowest rate that it tried.
+
+    `values` are those of the repetitions, and `resolution` is the widest bracket that their searches ended with, 0
+    without a search. `signed` is True for a figure that may be negative.
     """
 
     median: float
@@ -61,6 +71,20 @@ class Summary:
     median_is_at_least: bool = False
     at_most_to: float | None = None
     below: float | None = None
+    values: tuple[float, ...] = field(default=(), repr=False)
+    resolution: float = 0.0
+    signed: bool = False
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """The 95 % confidence interval of the median; None for a single value, and when any value is a bound."""
+        found = None if self.has_bounds else of_median(self.values, self.resolution)
+        return found if found is None or self.signed else Interval(max(found.low, 0.0), found.high)
+
+    @property
+    def has_bounds(self) -> bool:
+        """True when any value is a bound."""
+        return any(bound is not None for bound in (self.at_least_from, self.at_most_to, self.below))
 
     @property
     def percentiles_are_extremes(self) -> bool:
@@ -96,8 +120,7 @@ class Summary:
     @property
     def exact_deviation(self) -> float | None:
         """The standard deviation; None for a single value, and when any value is a bound."""
-        bounds = (self.at_least_from, self.at_most_to, self.below)
-        return self.standard_deviation if all(bound is None for bound in bounds) else None
+        return None if self.has_bounds else self.standard_deviation
 
     @property
     def bounded_dispersion(self) -> Bounded | None:
@@ -155,6 +178,7 @@ def summarize(values: Sequence[float]) -> Summary | None:
         count=len(values),
         dispersion=(max(values) - min(values)) / abs(median) if median and len(values) > 1 else None,
         standard_deviation=statistics.stdev(values) if len(values) > 1 else None,
+        values=tuple(values),
     )
 
 
@@ -183,4 +207,5 @@ def summarize_headlines(headlines: Sequence[Headline]) -> Summary | None:
         at_least_from=at_least_from,
         median_is_at_least=reached_maximum or counts_nothing,
         below=below,
+        resolution=max(headline.bracket for headline in headlines),
     )

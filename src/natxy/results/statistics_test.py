@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.results.bounded import Bound, Bounded
+from natxy.results.intervals import Interval
 from natxy.results.statistics import Headline, percentile, summarize, summarize_bounded, summarize_headlines
 
 
@@ -125,6 +128,32 @@ def test_a_single_value_has_no_dispersion() -> None:
     single = summarize([5.0])
     assert single is not None
     assert single.dispersion is None
+
+
+def test_an_interval_of_searches_reaches_to_the_end_of_the_widest_bracket() -> None:
+    summary = summarize_headlines([Headline(400, 400, 410), Headline(400, 400, 430), Headline(400)])
+    assert summary is not None
+    assert summary.interval == Interval(400, 430)
+
+
+def test_a_figure_that_cannot_be_negative_has_no_negative_interval() -> None:
+    summary = summarize([1, 9])
+    assert summary is not None
+    assert summary.interval is not None
+    assert summary.interval.low == 0
+    signed = replace(summary, signed=True).interval
+    assert signed is not None
+    assert signed.low < 0 < signed.high
+
+
+@pytest.mark.parametrize("bound", [REACHED, NOTHING])
+def test_what_a_search_cut_off_has_no_interval(bound: Headline) -> None:
+    summary = summarize_headlines([Headline(500, 500, 510), Headline(510, 510, 520), bound])
+    assert summary is not None
+    assert summary.interval is None
+    at_most = summarize_bounded([Bounded(2, Bound.AT_MOST), Bounded(3)])
+    assert at_most is not None
+    assert at_most.interval is None
 
 
 @pytest.mark.parametrize("percent", [0, -1, 101])

@@ -29,8 +29,15 @@ class BackToBackConfig(MaximumRate):
     summary: ClassVar = "the longest burst at the maximum rate that loses nothing (RFC 2544 §26.4, RFC 9004)"
     figures: ClassVar = (
         Figure("burst", "Back-to-back frames", Unit.FRAMES),
-        Figure("implied_buffer", "Implied buffer time", Unit.SECONDS, with_headline=1),
-        Figure("corrected_buffer", "Corrected buffer time", Unit.SECONDS, with_headline=1, with_rate=-1),
+        Figure("implied_buffer", "Implied buffer time", Unit.SECONDS, with_headline=1, more_is_better=True),
+        Figure(
+            "corrected_buffer",
+            "Corrected buffer time",
+            Unit.SECONDS,
+            with_headline=1,
+            with_rate=-1,
+            more_is_better=True,
+        ),
     )
     step_unit: ClassVar = Unit.FRAMES
     rate_title: ClassVar = "Throughput"

@@ -20,7 +20,7 @@ class PdvConfig(ProcedureDeclaration):
         Figure("pdv", "PDV, the direction with more", Unit.NS),
         *per_direction("pdv", "PDV", Unit.NS),
         *per_direction("min_delay", "Least delay", Unit.NS),
-        *per_direction("lost", "Frames lost", Unit.FRAMES),
+        *per_direction("lost", "Frames lost", Unit.FRAMES, more_is_better=False),
     )
     takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})
 
@@ -33,9 +33,9 @@ class IpdvConfig(ProcedureDeclaration):
     stated: ClassVar = DELAY_DEFINITION | {"Lost frames": "counted; a pair with one of them has no IPDV"}
     figures: ClassVar = (
         Figure("max", "Largest IPDV, the direction with more", Unit.NS),
-        *per_direction("min", "Smallest IPDV", Unit.NS),
-        *per_direction("median", "Median IPDV", Unit.NS),
+        *per_direction("min", "Smallest IPDV", Unit.NS, signed=True),
+        *per_direction("median", "Median IPDV", Unit.NS, signed=True),
         *per_direction("max", "Largest IPDV", Unit.NS),
-        *per_direction("lost", "Frames lost", Unit.FRAMES),
+        *per_direction("lost", "Frames lost", Unit.FRAMES, more_is_better=False),
     )
     takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})

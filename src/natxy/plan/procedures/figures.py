@@ -25,6 +25,9 @@ class Figure:
 
     `with_headline` and `with_rate` are 1 if the figure rises with the headline or with the experiment's `rate`, -1 if
     it falls and 0 if it does not depend on it. If the headline or the rate is only a bound, so is the figure.
+
+    `more_is_better` is None if the unit decides: more frames, connections or bits are better, and more time is worse.
+    A percentage is of a loss unless this says otherwise. `signed` is True for a figure that may be negative.
     """
 
     name: str
@@ -32,11 +35,25 @@ class Figure:
     unit: Unit
     with_headline: int = 0
     with_rate: int = 0
+    more_is_better: bool | None = None
+    signed: bool = False
+
+    @property
+    def is_better_when_higher(self) -> bool:
+        return self.unit not in _WORSE_WHEN_HIGHER if self.more_is_better is None else self.more_is_better
 
 
-def per_direction(name: str, title: str, unit: Unit) -> tuple[Figure, ...]:
+_WORSE_WHEN_HIGHER: Final = {Unit.NS, Unit.SECONDS, Unit.PERCENT}
+
+
+def per_direction(
+    name: str, title: str, unit: Unit, *, more_is_better: bool | None = None, signed: bool = False
+) -> tuple[Figure, ...]:
     """Returns one figure for each direction: `NAME_forward` and `NAME_reverse`."""
-    return tuple(Figure(f"{name}_{stream}", f"{title}, {stream}", unit) for stream in STREAMS)
+    return tuple(
+        Figure(f"{name}_{stream}", f"{title}, {stream}", unit, more_is_better=more_is_better, signed=signed)
+        for stream in STREAMS
+    )
 
 
 def applies(figure: Figure, directions: str | None) -> bool:

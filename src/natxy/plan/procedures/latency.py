@@ -44,7 +44,7 @@ class LatencyConfig(LatencyStream):
         Figure("wcl", "Worst case latency, the slower direction", Unit.NS),
         *per_direction("tl", "Typical latency", Unit.NS),
         *per_direction("wcl", "Worst case latency", Unit.NS),
-        *per_direction("lost_tagged", "Tagged frames lost", Unit.FRAMES),
+        *per_direction("lost_tagged", "Tagged frames lost", Unit.FRAMES, more_is_better=False),
     )
     stated: ClassVar = DELAY_DEFINITION | {"Lost tagged frames": "counted, and left out of both percentiles"}
 
@@ -57,7 +57,7 @@ class SingleTagLatencyConfig(LatencyStream):
     figures: ClassVar = (
         Figure("latency", "Latency of one tagged frame, the slower direction", Unit.NS),
         *per_direction("latency", "Latency of one tagged frame", Unit.NS),
-        *per_direction("lost_tagged", "Tagged frames lost", Unit.FRAMES),
+        *per_direction("lost_tagged", "Tagged frames lost", Unit.FRAMES, more_is_better=False),
     )
     reports_mean: ClassVar = True
     stated: ClassVar = DELAY_DEFINITION | {

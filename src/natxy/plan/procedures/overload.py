@@ -16,7 +16,7 @@ class OverloadConfig(ProcedureDeclaration):
     list_position: ClassVar = 300
     summary: ClassVar = "how much of the throughput of one flow is lost with many (RFC 8219 §10)"
     figures: ClassVar = (
-        Figure("degradation", "Degradation of the throughput", Unit.PERCENT),
+        Figure("degradation", "Degradation of the throughput", Unit.PERCENT, signed=True),
         Figure("single", "Throughput of one flow", Unit.FPS),
         Figure("many", "Throughput of all flows", Unit.FPS),
     )

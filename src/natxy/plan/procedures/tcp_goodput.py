@@ -32,7 +32,7 @@ class TcpGoodputConfig(ProcedureDeclaration):
     summary: ClassVar = "TCP goodput by iperf3: of the hosts and the DUT together, no figure of an RFC"
     figures: ClassVar = (
         Figure("goodput", "TCP goodput", Unit.BPS),
-        Figure("line_share", "Share of the line rate, headers and gaps counted", Unit.PERCENT),
+        Figure("line_share", "Share of the line rate, headers and gaps counted", Unit.PERCENT, more_is_better=True),
         *per_direction("goodput", "TCP goodput", Unit.BPS),
         *per_direction("retransmits", "Retransmissions", Unit.SEGMENTS),
     )

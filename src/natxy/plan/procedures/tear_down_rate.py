@@ -19,7 +19,7 @@ class TearDownRateConfig(ProcedureDeclaration):
         Figure("rate", "Connection tear-down rate", Unit.CPS),
         Figure("full", "Time to empty the full table", Unit.SECONDS),
         Figure("empty", "Time to empty the empty table", Unit.SECONDS),
-        Figure("net", "Difference of the two", Unit.SECONDS),
+        Figure("net", "Difference of the two", Unit.SECONDS, signed=True),
     )
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True

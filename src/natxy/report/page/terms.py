@@ -28,6 +28,7 @@ TERMS: Final = {
     "DUT": "device under test: the gateway that is measured (RFC 2285 §3.1.1)",
     "FCS": "frame check sequence: the last 4 bytes of an Ethernet frame",
     "four-tuple": "source address, destination address, source port and destination port",
+    "interval of the median": "the range that contains the true median with a confidence of 95 %, in 19 of 20 runs",
     "IPDV": "inter-packet delay variation: the difference between the delay of a frame and that of the one before "
     "(RFC 8219 §7.3.2)",
     "MLRsearch": "a search that decides by the losses of several trials at each rate (RFC 9971)",

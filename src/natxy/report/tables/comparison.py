@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, wording
-from natxy.results.analysis.compare import Compared, Comparison, Exceeds, Key, key
+from natxy.results.analysis.compare import Compared, Comparison, Key, key
 from natxy.results.analysis.sweeps import shared_fields
 from natxy.results.bounded import Bounded
 from natxy.results.records import ExperimentRecord
@@ -17,19 +18,12 @@ _COLUMNS = (
     Column("Experiment"),
     Column("Run", numeric=True),
     Column("Median", numeric=True),
-    Column("Spread", numeric=True),
     Column("N", numeric=True),
-    Column("Difference", numeric=True),
+    Column("Difference, 95 %", numeric=True),
     Column("Verdict"),
 )
 
 NOT_IN_EVERY_RUN: Final = "Not in every run"
-_VERDICTS: Final = {
-    Exceeds.YES: "differs",
-    Exceeds.NO: "within spread",
-    Exceeds.ONE_REPETITION: "one repetition",
-    Exceeds.BOUND: "a bound",
-}
 
 
 def figures(comparison: Comparison) -> list[Table]:
@@ -91,7 +85,6 @@ def _row(compared: Compared, names: Mapping[Key, str]) -> tuple[str, ...]:
         names[key(compared.experiment)] + headlines.non_rfc(compared.experiment),
         str(compared.run + 1),
         median,
-        wording.bounded(compared.bounded_spread, unit),
         str(summary.count if summary else 0),
         _difference(compared),
         _verdict(compared),
@@ -100,17 +93,22 @@ def _row(compared: Compared, names: Mapping[Key, str]) -> tuple[str, ...]:
 
 def _verdict(compared: Compared) -> str:
     if compared.unlike:
-        return f"not alike: {', '.join(compared.unlike)}"
-    return _VERDICTS[compared.exceeds] if compared.exceeds else ""
+        return f"{compared.verdict}: {', '.join(compared.unlike)}"
+    return compared.verdict or ""
 
 
 def _difference(compared: Compared) -> str:
     if compared.run == 0:
         return ""
     if compared.difference_percent is not None:
-        return Bounded(compared.difference_percent, compared.bound).text(lambda value: f"{value:+.1f} %")
+        shown = Bounded(compared.difference_percent, compared.bound).text(lambda value: f"{_signed(value)} %")
+        return shown + wording.ends(compared.interval_percent, _signed)
     if compared.difference is not None:
-        sign = "" if compared.difference < 0 else "+"
         unit = compared.figure.unit
-        return Bounded(compared.difference, compared.bound).text(lambda value: sign + wording.quantity(value, unit))
+        signed = functools.partial(_signed, show=lambda value: wording.quantity(value, unit))
+        return Bounded(compared.difference, compared.bound).text(signed) + wording.ends(compared.interval, signed)
     return wording.ABSENT
+
+
+def _signed(value: float, show: Callable[[float], str] = lambda value: f"{value:.1f}") -> str:
+    return ("−" if value < 0 else "+") + show(abs(value))

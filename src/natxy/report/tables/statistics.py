@@ -28,8 +28,9 @@ _STATISTICS: Final[tuple[tuple[str, _Statistic], ...]] = (
     ("99th percentile", lambda summary: summary.bounded(summary.p99)),
     *_EXTREMES,
 )
-NARROW_SPREAD: Final = ("Median", "Min", "Max", "Disp.", "N")
-NARROW_STATISTICS: Final = ("Median", "p1", "p99", "Min", "Max", "Disp.", "N")
+INTERVAL: Final = "95 % interval of the median"
+NARROW_SPREAD: Final = ("Median", "95 %", "Min", "Max", "Disp.", "N")
+NARROW_STATISTICS: Final = ("Median", "95 %", "p1", "p99", "Min", "Max", "Disp.", "N")
 
 
 # --- rows, a cell for each experiment
@@ -41,6 +42,7 @@ def statistics_rows(experiments: Sequence[ExperimentRecord]) -> list[Row]:
     rows: list[Row] = [
         ("Number of repetitions", *(states.repetitions(experiment) for experiment in experiments)),
         (MEDIAN, *(_median(experiment, directions=1) for experiment in experiments)),
+        (INTERVAL, *(_interval(experiment.statistics, experiment.unit) for experiment in experiments)),
     ]
     statistics = (("Mean", _MEAN), *_STATISTICS) if reports_mean else _STATISTICS
     rows.extend(
@@ -80,6 +82,9 @@ def further_rows(experiments: Sequence[ExperimentRecord], *, extremes: bool = Fa
         for label, statistic in statistics:
             cells = (_cell(summary, statistic, figure.unit) for summary in summaries)
             yield (f"{figure.title}, {wording.unit(figure.unit)}, {label}", *cells)
+        if any(summary and summary.interval for summary in summaries):
+            ends = (_interval(summary, figure.unit) for summary in summaries)
+            yield (f"{figure.title}, {wording.unit(figure.unit)}, {INTERVAL}", *ends)
 
 
 def aggregate_rows(experiments: Sequence[ExperimentRecord]) -> Iterator[Row]:
@@ -91,6 +96,10 @@ def aggregate_rows(experiments: Sequence[ExperimentRecord]) -> Iterator[Row]:
 
 def _cell(summary: Summary | None, statistic: _Statistic, unit: str) -> str:
     return wording.bounded(statistic(summary), unit) if summary else wording.ABSENT
+
+
+def _interval(summary: Summary | None, unit: str) -> str:
+    return wording.interval(summary.interval if summary else None, unit)
 
 
 def _deviation(experiment: ExperimentRecord) -> str:
@@ -110,21 +119,23 @@ def _median(experiment: ExperimentRecord, directions: int) -> str:
 
 def narrow_statistics(experiment: ExperimentRecord) -> Row:
     """Returns the cells of the columns `NARROW_STATISTICS`."""
-    median, *others = narrow_spread(experiment)
+    median, interval, *others = narrow_spread(experiment)
     summary = experiment.statistics
     if summary is None:
-        return (median, wording.ABSENT, wording.ABSENT, *others)
+        return (median, interval, wording.ABSENT, wording.ABSENT, *others)
     percentiles = (_short(summary.bounded(value), experiment.unit) for value in (summary.p1, summary.p99))
-    return (median, *percentiles, *others)
+    return (median, interval, *percentiles, *others)
 
 
 def narrow_spread(experiment: ExperimentRecord) -> Row:
     """Returns the cells of the columns `NARROW_SPREAD`."""
     summary = experiment.statistics
-    cells = [wording.ABSENT] * 4
+    cells = [wording.ABSENT] * 5
     if summary is not None:
         values = (summary.bounded_median, summary.bounded(summary.minimum), summary.bounded(summary.maximum))
-        cells = [*(_short(value, experiment.unit) for value in values), wording.dispersion(summary, gap="")]
+        median, *extremes = (_short(value, experiment.unit) for value in values)
+        interval = wording.short_interval(summary.interval, experiment.unit)
+        cells = [median, interval, *extremes, wording.dispersion(summary, gap="")]
     return (*cells, states.repetitions(experiment))
 
 

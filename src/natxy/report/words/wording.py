@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit, format_rate
 from natxy.results.bounded import Bounded
+from natxy.results.intervals import Interval
 from natxy.results.statistics import Ratio, Summary
 
 ABSENT: Final = "–"
@@ -70,6 +71,22 @@ def short(value: float, measured: str) -> str:
     if measured in (Unit.CONNECTIONS, Unit.FRAMES, Unit.SEGMENTS, Unit.NS, Unit.BPS):
         return quantity(value, measured)
     return format_rate(value, "").replace(" ", "")
+
+
+def interval(value: Interval | None, measured: str) -> str:
+    """Writes the ends of an interval in full."""
+    return ends(value, lambda end: quantity(end, measured)).strip() or ABSENT
+
+
+def short_interval(value: Interval | None, measured: str) -> str:
+    """Writes the ends of an interval for a narrow table: rates with three significant digits, others in full."""
+    rounded = measured in (Unit.FPS, Unit.CPS)
+    return ends(value, lambda end: short(float(f"{end:.3g}") if rounded else end, measured)).strip() or ABSENT
+
+
+def ends(value: Interval | None, show: Callable[[float], str]) -> str:
+    """Writes the ends of an interval in brackets after a space; without an interval, nothing."""
+    return "" if value is None else f" [{show(value.low)}, {show(value.high)}]"
 
 
 def percent(value: float, digits: int = 1) -> str:

@@ -1,44 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the experiments that several runs have in common, each run with the first.
 
-A difference exceeds the spread when the medians differ by more than the wider of the two spreads. A spread is maximum −
-minimum of the repetitions, or the last bracket of a search if that is wider. The rule assumes no distribution of the
-results, and errs towards "no difference".
+The effect is the difference of the medians with its 95 % confidence interval, from the unpaired repetitions of the two
+runs. The share of a baseline is compared as well: repetitions of the same number are paired within a run, so that what
+disturbs both experiments of a run cancels.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import StrEnum
 from typing import Any, Final
 
 from natxy.plan.model.terms import TRAFFIC_FIELDS
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures.figures import Figure
-from natxy.results.bounded import Bound, Bounded
+from natxy.results.bounded import Bound
+from natxy.results.intervals import Interval, of_shift
 from natxy.results.planned import settings_of
-from natxy.results.records import ExperimentRecord, RunRecord
-from natxy.results.statistics import Summary
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
+from natxy.results.statistics import Summary, summarize
 
 RULE: Final = (
-    "A run differs from the first when their medians differ by more than the wider of the two spreads: maximum − "
-    "minimum of the repetitions, or the last bracket of a search if that is wider. A difference within the spread may "
-    "be chance. One repetition has no spread: measure at least three. Results of different traffic get no verdict."
+    "In brackets: the 95 % confidence interval of the difference, from the repetitions of both runs and the last "
+    "brackets of their searches. A run differs from the first when the interval excludes 0; otherwise no difference "
+    "was found, and the interval says how large one may be. One repetition has no interval: measure at least three. "
+    "Results of different traffic get no verdict."
 )
 
-# Names are no difference in what was measured.
-_NAMES: Final = ("name", "title")
+SHARE_OF_BASELINE: Final = Figure("baseline_ratio", "Share of the baseline", Unit.PERCENT, more_is_better=True)
+
+# Names and thresholds are no difference in what was measured.
+_NOT_MEASURED: Final = ("name", "title", "expect")
 
 Key = tuple[str, str]
 """The name of an experiment or of its sweep, and the cell as JSON."""
 
 
-class Exceeds(Enum):
-    YES = "yes"
-    NO = "no"
-    ONE_REPETITION = "one repetition, no spread"
-    BOUND = "a median is only a bound"
+class Verdict(StrEnum):
+    DIFFERS = "differs"
+    NONE_FOUND = "none found"
+    ONE_REPETITION = "one repetition"
+    BOUND = "a bound"
     UNLIKE = "not alike"
 
 
@@ -46,29 +52,23 @@ class Exceeds(Enum):
 class Compared:
     """Holds one figure of an experiment in one run, and its difference from the first run.
 
-    `spread` is None with one repetition. `difference` and `difference_percent` are None for the first run, and when a
-    result is missing or the bounds of the two medians contradict each other; the percentage also when the first median
-    is 0. `bound` is that of the difference. `unlike` names the traffic settings that differ from the first run; results
-    of different traffic are not compared.
+    `difference` and `difference_percent` are None for the first run, and when a result is missing or the bounds of the
+    two medians contradict each other; the percentage also when the first median is 0. `bound` is that of the
+    difference. `interval` is that of the difference, None unless both runs have two repetitions or more without bounds.
+    `unlike` names the traffic settings that differ from the first run; results of different traffic are not compared.
     """
 
     figure: Figure
     experiment: ExperimentRecord
     run: int
     summary: Summary | None
-    spread: float | None
     difference: float | None = None
     difference_percent: float | None = None
-    exceeds: Exceeds | None = None
+    interval: Interval | None = None
+    interval_percent: Interval | None = None
+    verdict: Verdict | None = None
     bound: Bound = Bound.EXACTLY
     unlike: tuple[str, ...] = ()
-
-    @property
-    def bounded_spread(self) -> Bounded | None:
-        """The spread with its bound; None without a spread, and when minimum and maximum are both bounds."""
-        if self.summary is None or self.spread is None:
-            return None
-        return self.summary.bounded_spread(self.spread)
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ def compare(runs: Sequence[RunRecord]) -> Comparison:
         if len(found) < len(runs) or len({experiment.procedure for experiment in same}) > 1:
             unmatched.append((same[0], tuple(number for number, _ in found)))
             continue
-        figures.extend(_against_first(figure, same) for figure in same[0].declaration.figures)
-        if differing := _differing([settings_of(experiment.planned, *_NAMES) for experiment in same]):
+        figures.extend(compared_figures(same))
+        if differing := _differing([settings_of(experiment.planned, *_NOT_MEASURED) for experiment in same]):
             settings[same[0].title] = differing
     return Comparison(figures, unmatched, settings)
 
@@ -108,19 +108,44 @@ def key(experiment: ExperimentRecord) -> Key:
     return experiment.sweep or experiment.name, json.dumps(experiment.cell, sort_keys=True)
 
 
-def _against_first(figure: Figure, experiments: Sequence[ExperimentRecord]) -> tuple[Compared, ...]:
-    first, *others = (_of_one_run(figure, experiment, run) for run, experiment in enumerate(experiments))
+def compared_figures(experiments: Sequence[ExperimentRecord]) -> Iterator[tuple[Compared, ...]]:
+    """Yields the figures of an experiment in several runs, compared with the first, and its share of a baseline."""
+    for figure in experiments[0].declaration.figures:
+        yield _against_first(figure, experiments, [experiment.summary_of(figure) for experiment in experiments])
+    shares = [shares_of_baseline(experiment) for experiment in experiments]
+    if all(shares):
+        yield _against_first(SHARE_OF_BASELINE, experiments, shares)
+
+
+def shares_of_baseline(experiment: ExperimentRecord) -> Summary | None:
+    """Summarizes the experiment's share of its baseline in percent, repetition by repetition.
+
+    None without a baseline, and when no repetition number has an exact result in both.
+    """
+    if experiment.baseline is None:
+        return None
+    bases = {each.number: each for each in experiment.baseline.repetitions if _is_exact(each)}
+    pairs = [(each, bases[each.number]) for each in experiment.repetitions if _is_exact(each) and each.number in bases]
+    pairs = [(own, base) for own, base in pairs if base.value]
+    found = summarize([100 * (own.value or 0) / (base.value or 1) for own, base in pairs])
+    # Each of the two may be higher by its bracket.
+    widths = (
+        ((own.value or 0) * base.bracket / (base.value or 1) + own.bracket) / (base.value or 1) for own, base in pairs
+    )
+    return found and replace(found, resolution=100 * max(widths))
+
+
+def _is_exact(repetition: RepetitionRecord) -> bool:
+    cut_off = (repetition.lower_bound is None) != (repetition.upper_bound is None)
+    return repetition.state == State.DONE and repetition.value is not None and not cut_off
+
+
+def _against_first(
+    figure: Figure, experiments: Sequence[ExperimentRecord], summaries: Sequence[Summary | None]
+) -> tuple[Compared, ...]:
+    pairs = zip(experiments, summaries, strict=True)
+    first, *others = (Compared(figure, experiment, run, summary) for run, (experiment, summary) in enumerate(pairs))
     return (first, *(_difference(first, other) for other in others))
-
-
-def _of_one_run(figure: Figure, experiment: ExperimentRecord, run: int) -> Compared:
-    is_headline = figure == experiment.declaration.headline()
-    summary = experiment.statistics if is_headline else experiment.figure_statistics.get(figure.name)
-    if is_headline:
-        spread = experiment.spread
-    else:
-        spread = summary.maximum - summary.minimum if summary and summary.count > 1 else None
-    return Compared(figure, experiment, run, summary, spread)
 
 
 def _difference(first: Compared, other: Compared) -> Compared:
@@ -130,28 +155,48 @@ def _difference(first: Compared, other: Compared) -> Compared:
     difference = other.summary.median - base
     bounds = {_bound(other.summary), _bound(first.summary).opposite} - {Bound.EXACTLY}
     if len(bounds) > 1:
-        return replace(other, exceeds=Exceeds.BOUND)
-    bound = bounds.pop() if bounds else Bound.EXACTLY
+        return replace(other, verdict=Verdict.BOUND)
     one, another = first.experiment.planned, other.experiment.planned
     unlike = tuple(field for field in TRAFFIC_FIELDS if getattr(one, field) != getattr(another, field))
+    interval = _interval(first.summary, other.summary)
     return replace(
         other,
         difference=difference,
-        difference_percent=100 * difference / base if base else None,
-        exceeds=Exceeds.UNLIKE if unlike else _exceeds(first, other, difference, bound),
-        bound=bound,
+        difference_percent=100 * difference / abs(base) if base else None,
+        interval=interval,
+        interval_percent=interval.of(abs(base) / 100) if interval and base else None,
+        verdict=Verdict.UNLIKE if unlike else _verdict(first.summary, other.summary, interval),
+        bound=bounds.pop() if bounds else Bound.EXACTLY,
         unlike=unlike,
     )
 
 
-def _exceeds(first: Compared, other: Compared, difference: float, bound: Bound) -> Exceeds:
-    if (bound == Bound.AT_LEAST and difference < 0) or (bound == Bound.AT_MOST and difference > 0):
-        return Exceeds.BOUND
-    if first.spread is None or other.spread is None:
-        return Exceeds.ONE_REPETITION
-    if abs(difference) > max(first.spread, other.spread):
-        return Exceeds.YES
-    return Exceeds.BOUND if bound else Exceeds.NO
+def _interval(first: Summary, other: Summary) -> Interval | None:
+    if first.has_bounds or other.has_bounds:
+        return None
+    return of_shift(first.values, other.values, first.resolution, other.resolution)
+
+
+def _verdict(first: Summary, other: Summary, interval: Interval | None) -> Verdict:
+    if min(first.count, other.count) < 2:
+        return Verdict.ONE_REPETITION
+    if interval:
+        return Verdict.NONE_FOUND if 0 in interval else Verdict.DIFFERS
+    one, another = range_of_median(first), range_of_median(other)
+    apart = one and another and (one.high < another.low or another.high < one.low)
+    return Verdict.DIFFERS if apart else Verdict.BOUND
+
+
+def range_of_median(summary: Summary) -> Interval | None:
+    """Returns the values that the true median may have, without an end where it is a bound; None when unknown."""
+    median = summary.bounded_median
+    match median.bound:
+        case Bound.AT_LEAST:
+            return Interval(median.value, math.inf)
+        case Bound.AT_MOST | Bound.BELOW:
+            return Interval(-math.inf, median.value)
+        case _:
+            return summary.interval
 
 
 def _bound(summary: Summary) -> Bound:

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures by seeded noise how often a comparison finds a shift, and how often it finds one where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy
+import pytest
+
+from natxy.results.analysis.compare import Verdict, compare
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord, State
+from tests.support.sample_runs import SampleRun
+
+RATE = 200e3
+# The standard deviation of repetitions of a search that short trials decide, on a shared machine with two cores.
+NOISE = 0.02
+COMPARISONS = 40
+
+
+def measured(folder: Path, random: numpy.random.Generator, truth: float, repeat: int, bracket: float) -> RunRecord:
+    """Returns a run whose searches end with brackets around noisy truths; `bracket` is their width, a share of them."""
+    sample = SampleRun(folder)
+    number = sample.declare("forward", title="Forwarding", repeat=repeat)
+    sample.store.set_experiment_state(number, State.RUNNING)
+    for repetition in range(1, repeat + 1):
+        width = truth * bracket
+        found = truth * (1 + NOISE * random.standard_normal()) - width * random.uniform()
+        row = sample.store.start_repetition(number, repetition)
+        sample.store.finish_repetition(
+            row, State.DONE, value=found, lower_bound=found, upper_bound=found + width, figures={"rate": found}
+        )
+    sample.store.set_experiment_state(number, State.DONE)
+    return RunReader(sample.end()).run
+
+
+def flagged(runs: Sequence[RunRecord]) -> bool:
+    [(_, other)] = compare(runs).figures
+    return other.verdict == Verdict.DIFFERS
+
+
+@pytest.mark.parametrize(("repeat", "bracket"), [(15, 0.01), (20, 0.02)])
+def test_a_shift_of_3_percent_is_found_in_9_of_10_and_none_in_19_of_20(
+    tmp_path: Path, repeat: int, bracket: float
+) -> None:
+    random = numpy.random.default_rng(1)
+    found = {0.0: 0, 0.03: 0}
+    for shift in found:
+        for number in range(COMPARISONS):
+            folder = tmp_path / f"{shift}-{number}"
+            pair = [
+                measured(folder / name, random, truth, repeat, bracket)
+                for name, truth in (("a", RATE), ("b", RATE * (1 - shift)))
+            ]
+            found[shift] += flagged(pair)
+    assert found[0.03] / COMPARISONS >= 0.9
+    assert found[0.0] / COMPARISONS <= 0.05
