@@ -61,6 +61,12 @@ PLAN: Final[dict[str, Any]] = {
             "phase1_rate": "198k",
             "max_invalid": 20,
         },
+        # A failure that a stall explains is repeated, and the last of three attempts stands.
+        {
+            "name": "stalling",
+            "procedure": "throughput",
+            "gateway": {"driver": "simulated", "stalls": {"every": "1s", "duration": "12ms"}},
+        },
         {"name": "beyond", "procedure": "throughput", "search": {"min_rate": "1M", "max_rate": "2M", "error": "1k"}},
         {
             "name": "deletion",

@@ -104,7 +104,7 @@ def readings(case: Case, record: ExperimentRecord, folder: Path) -> Iterator[Rea
     """Yields the readings of a case from its experiment in the run in `folder`. A figure is the median of the
     repetitions."""
     trials = [trial for repetition in record.repetitions for trial in repetition.trials]
-    valid = [trial for trial in trials if trial.verdict != Verdict.INVALID]
+    valid = [trial for trial in trials if trial.verdict in {Verdict.PASS, Verdict.FAIL}]
     pauses = _pauses(valid)
     spoiling = _pauses(trials) if record.state == State.TESTER_LIMIT else Pauses()
 
@@ -126,7 +126,8 @@ def readings(case: Case, record: ExperimentRecord, folder: Path) -> Iterator[Rea
         figure_name = name if kind == TrialKind.TRAFFIC else f"{kind}_{name}"
         yield reading(figure_name, COUNTS[name] + _DURING[kind], Unit.FRAMES, expected, count)
     if case.stalled:
-        invalid = 100 * (len(trials) - len(valid)) / len(trials) if trials else None
+        found = sum(trial.verdict == Verdict.INVALID for trial in trials)
+        invalid = 100 * found / len(trials) if trials else None
         yield reading("invalid_trials", INVALID, Unit.PERCENT, _ALL_INVALID, invalid)
 
 
@@ -139,6 +140,4 @@ def _pauses(trials: Sequence[TrialRecord]) -> Pauses:
 
 
 def _tester_and_gateway(trial: TrialRecord) -> tuple[float, float]:
-    pacings = [stream.pacing for stream in trial.result.streams]
-    tester_s = max(max(pacing.max_pause_ns, pacing.pauses_ns) for pacing in pacings) / 1e9
-    return tester_s, trial.gateway_pause_s or 0.0
+    return trial.tester_pause_s, trial.gateway_pause_s or 0.0

@@ -14,6 +14,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import State
 from natxy.results.store import timestamp
 from natxy.results.trials import Purpose, TrialKind
+from natxy.system.core_watch import Absence
 from tests.support.sample_runs import SampleRun, result
 
 
@@ -73,7 +74,7 @@ def test_several_short_pauses_disturb_as_one_long_one_does(tmp_path: Path) -> No
     sample.store.add_trial(
         row, number=1, attempt=1, kind=TrialKind.TRAFFIC, purpose=Purpose.MEASURE, step_rate=1e5, rate_fps=1e5,
         started_at=timestamp(), result=result(1e5, Verdict.PASS).model_copy(update={"streams": streams}),
-        gateway_pause_s=0.002,
+        absence=Absence(0.002),
     )  # fmt: skip
     sample.store.finish_repetition(row, State.DONE, value=9e4, figures={"rate": 9e4})
     case = Case("x", "X", {}, {"procedure": "throughput"}, {"rate": exactly(1e5)})

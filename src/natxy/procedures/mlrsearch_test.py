@@ -100,7 +100,7 @@ def test_over_a_loop_the_testers_limit_is_what_is_searched(
     def set_up(self: Setups, _: ExitStack, experiment: Experiment) -> Setup:
         assert isinstance(experiment.gateway, WireConfig)
         engine = SimulatedEngine(SimulatedDut(SimulatedConfig(forwarding_fps=10e6)), tester_limit_fps=500_000)
-        return Setup(engine, partial(self._in_hand, Wire(experiment.gateway)), lambda _: None, (), {}, {}, {}, [])
+        return Setup(engine, partial(self._in_hand, Wire(experiment.gateway)), None, lambda _: None, (), {}, {}, {}, [])
 
     monkeypatch.setattr(Setups, "_set_up", set_up)
     search = {"kind": kind, "min_rate": "10k", "max_rate": "1M", "error": "1%"}

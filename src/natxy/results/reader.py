@@ -16,7 +16,7 @@ from natxy.errors import PlanError
 from natxy.results.curves import CURVES
 from natxy.results.planned import planned_experiment
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, State
-from natxy.results.schema import SCHEMA, from_row
+from natxy.results.schema import SCHEMA, from_row, optional_columns
 from natxy.results.selftest import SelfTest, Tester
 from natxy.results.store import RESULTS_FILE
 from natxy.results.trials import TransferRecord, TrialRecord
@@ -81,12 +81,15 @@ def _check_begun(db: sqlite3.Connection, file: Path) -> None:
 
 
 def _check_columns(db: sqlite3.Connection) -> None:
-    """Raises LookupError unless the columns are those of the schema, sqlite3.DatabaseError without a table of runs."""
+    """Raises LookupError unless the columns are those of the schema, sqlite3.DatabaseError without a table of runs.
+
+    Columns that a record has a default for may be missing.
+    """
     (written_by,) = db.execute("SELECT max(natxy_version) FROM run").fetchone()
     with closing(sqlite3.connect(":memory:")) as written_now:
         written_now.executescript(SCHEMA)
         expected, found = _columns(written_now), _columns(db)
-    if different := sorted(expected ^ found):
+    if different := sorted((expected ^ found) - (optional_columns() - found)):
         raise LookupError(f"natxy {written_by} wrote it and had other columns: {', '.join(different)}")
 
 

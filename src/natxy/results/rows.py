@@ -210,6 +210,11 @@ def _trial(trial: TrialRecord) -> Row:
         "duration_s": trial.duration_s,
         **{f"{name}_frames": count for name, count in trial.counts.items()},
         "established_connections": trial.result.established,
+        "tester_pause_s": trial.tester_pause_s,
+        "gateway_pause_s": trial.gateway_pause_s,
+        "gateway_stolen_s": trial.gateway_stolen_s,
+        "gateway_delayed_s": trial.gateway_delayed_s,
+        "disturbance": trial.disturbance,
     }
 
 

@@ -20,9 +20,10 @@ from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
 from natxy.results.planned import settings_of
 from natxy.results.records import RunState, State
-from natxy.results.schema import SCHEMA, to_row
+from natxy.results.schema import SCHEMA, added_columns, to_row
 from natxy.results.selftest import SelfTest, Tester
 from natxy.results.trials import Purpose, TransferRecord, TrialKind, TrialRecord
+from natxy.system.core_watch import Absence
 from natxy.system.machine import MachineLoad
 from natxy.system.process_owner import Owner
 
@@ -43,7 +44,9 @@ class RunStore:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA foreign_keys = ON")
-        if not resume:
+        if resume:
+            self._db.executescript(added_columns(self._db))
+        else:
             self._db.executescript(SCHEMA)
 
     def close(self) -> None:
@@ -193,7 +196,8 @@ class RunStore:
         rate_fps: float,
         started_at: str,
         result: TrialResult,
-        gateway_pause_s: float | None = None,
+        absence: Absence | None = None,
+        disturbance: str = "",
     ) -> int:
         """Adds a trial and returns its id. Samples of foreign frames are left out: foreign.pcap has the frames."""
         self._extend_session()
@@ -206,7 +210,10 @@ class RunStore:
             step_rate=step_rate,
             rate_fps=rate_fps,
             started_at=started_at,
-            gateway_pause_s=gateway_pause_s,
+            gateway_pause_s=absence.total_s if absence else None,
+            gateway_stolen_s=absence.stolen_s if absence else None,
+            gateway_delayed_s=absence.delayed_s if absence else None,
+            disturbance=disturbance or None,
         )
         return self._insert("trial", repetition_id=repetition_id, **to_row(trial))
 

@@ -26,6 +26,7 @@ from natxy.results.schema import SCHEMA
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp
 from natxy.results.trials import Purpose, TransferRecord, TrialKind
 from natxy.search.outcome import Outcome
+from natxy.system.core_watch import Absence
 from natxy.system.process_owner import Owner
 from tests.support.sample_runs import settings
 
@@ -55,7 +56,8 @@ def add_trial(
         rate_fps=rate,
         started_at=timestamp(),
         result=result,
-        gateway_pause_s=0.004 if number == 2 else None,
+        absence=Absence(0.004, 0.003, 0.001) if number == 2 else None,
+        disturbance="away" if number == 2 else "",
     )
     return result
 
@@ -98,7 +100,27 @@ def test_what_is_stored_is_read(tmp_path: Path) -> None:
     assert (first.verdict, second.verdict) == (Verdict.PASS, Verdict.FAIL)
     assert (second.sent, second.received, second.lost) == (1000, 500, failed.streams[0].lost)
     assert second.tester_drops == 7
-    assert (first.gateway_pause_s, second.gateway_pause_s) == (None, 0.004)
+    assert (first.gateway_pause_s, first.gateway_stolen_s, first.disturbance) == (None, None, None)
+    assert (second.gateway_pause_s, second.gateway_stolen_s, second.gateway_delayed_s) == (0.004, 0.003, 0.001)
+    assert second.disturbance == "away"
+
+
+def test_a_run_of_before_the_gateways_core_was_watched_is_read_and_resumed(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    repetition = store.start_repetition(add_experiment(store, "forwarding", []), 1)
+    add_trial(store, repetition, 1, 500)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / RESULTS_FILE, isolation_level=None)) as db:
+        for column in ("gateway_stolen_s", "gateway_delayed_s", "disturbance"):
+            db.execute(f"ALTER TABLE trial DROP COLUMN {column}")
+    (old,) = RunReader(tmp_path).run.experiments[0].repetitions[0].trials
+    assert (old.gateway_stolen_s, old.gateway_delayed_s, old.disturbance) == (None, None, None)
+    store = RunStore(tmp_path / RESULTS_FILE, resume=True)
+    add_trial(store, repetition, 2, 2000)
+    store.close()
+    same, new = RunReader(tmp_path).run.experiments[0].repetitions[0].trials
+    assert same == old
+    assert (new.gateway_delayed_s, new.disturbance) == (0.001, "away")
 
 
 def test_a_cell_keeps_its_sweep_and_the_order_of_its_coordinates(tmp_path: Path) -> None:

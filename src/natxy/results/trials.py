@@ -31,7 +31,9 @@ class TrialRecord:
 
     `number` is the step of the search, `attempt` counts the attempts at it from 1. `step_rate` is the rate of the step,
     `rate_fps` the rate of each stream of this trial. The counts are sums over all streams. `gateway_pause_s` is how
-    long the gateway's core was taken from it, None when that is unknown.
+    long the gateway's core was taken from it, None when that is unknown; `gateway_stolen_s` is the part that the
+    machine's host took, `gateway_delayed_s` that of other tasks. `disturbance` says how this explains that the trial
+    failed; None when it does not.
     """
 
     id: int
@@ -59,6 +61,9 @@ class TrialRecord:
     tester_drops: int
     result: TrialResult
     gateway_pause_s: float | None = None
+    gateway_stolen_s: float | None = None
+    gateway_delayed_s: float | None = None
+    disturbance: str | None = None
 
     @classmethod
     def of(cls, result: TrialResult, **setting: Any) -> Self:
@@ -85,6 +90,17 @@ class TrialRecord:
     def failed_to_prepare(self) -> bool:
         """True when the condition was not established: the trial decides nothing, and its step is tried again."""
         return self.purpose == Purpose.PREPARE and self.verdict == Verdict.FAIL
+
+    @property
+    def undecided(self) -> bool:
+        """True when the trial decides nothing about the gateway."""
+        return self.verdict in {Verdict.INVALID, Verdict.DISTURBED} or self.failed_to_prepare
+
+    @property
+    def tester_pause_s(self) -> float:
+        """How long the tester's core was taken from it: the longest pause, or the sum of those above 1 ms if longer."""
+        pacings = [stream.pacing for stream in self.result.streams]
+        return max(max(pacing.max_pause_ns, pacing.pauses_ns) for pacing in pacings) / 1e9
 
 
 _STREAM_COUNTS: Final = [field.name for field in fields(TrialRecord) if field.name in StreamResult.model_fields]

@@ -144,6 +144,7 @@ class ExperimentRun:
             experiment=self.experiment,
             tester=setup.tester,
             gateway=setup.gateway,
+            watch=setup.watch,
             observer=recorder,
             sleep=setup.sleep,
             plan_seed=self.plan.seed,

@@ -58,7 +58,7 @@ class TrialRecorder:
         trial = self._last_failed_phase1
         assert trial is not None
         _check_any_arrived([trial])
-        others = ", the others were invalid" if never.unprepared < never.attempts else ""
+        others = ", the others were invalid or disturbed" if never.unprepared < never.attempts else ""
         return no_result(
             experiment.procedure,
             f"{trial.title} failed in {never.unprepared} of {never.attempts} attempts{others}: lower `phase1_rate` or "
@@ -84,7 +84,8 @@ class TrialRecorder:
             rate_fps=trial.rate_fps,
             started_at=trial.started_at,
             result=trial.result,
-            gateway_pause_s=trial.gateway_pause_s,
+            absence=trial.absence,
+            disturbance=trial.disturbance,
         )
         self.foreign.add(trial.result.samples)
         self.replayed(trial)

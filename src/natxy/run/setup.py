@@ -22,6 +22,7 @@ from natxy.system.interrupts import interrupts_held_back
 from natxy.system.niceness import HIGHEST, LOWEST, Niceness
 from natxy.tcp.hosts import TcpHosts
 from natxy.testbeds.base import Testbed
+from natxy.testbeds.gateway_watch import GatewayWatch
 from natxy.testbeds.registry import TestbedNeeds, create_testbed
 
 
@@ -29,12 +30,13 @@ from natxy.testbeds.registry import TestbedNeeds, create_testbed
 class Setup:
     """A testbed, a gateway and a tester in use, with what the report needs to know of them.
 
-    `sleep` waits in the testbed's time. `dut_cores`: the cores that frames can be steered to; none when the testbed
-    cannot choose.
+    `watch` is None where the gateway's cores cannot be watched. `sleep` waits in the testbed's time. `dut_cores`: the
+    cores that frames can be steered to; none when the testbed cannot choose.
     """
 
     tester: Tester
     gateway: GatewayContext
+    watch: GatewayWatch | None
     sleep: Callable[[float], None]
     dut_cores: Sequence[int]
     engine_info: dict[str, Any]
@@ -119,6 +121,7 @@ class Setups:
         return Setup(
             tester=tester,
             gateway=partial(self._in_hand, gateway),
+            watch=testbed.watch(),
             sleep=testbed.sleep,
             dut_cores=testbed.gateway_cores,
             engine_info=engine_info,

@@ -99,7 +99,7 @@ def test_programs_that_a_gateway_starts_beside_a_trial_have_the_priority_of_its_
         transport = LocalTransport(MachineSysctls())
         gateway = CommandGateway(config, transport, DutInterfaces("eth1", "eth2"), experiment.address_plan)
         engine = SimulatedEngine(SimulatedDut(SimulatedConfig(), 0.0, seed=1))
-        return Setup(engine, partial(self._in_hand, gateway), lambda _: None, (), {}, {}, {}, [])
+        return Setup(engine, partial(self._in_hand, gateway), None, lambda _: None, (), {}, {}, {}, [])
 
     monkeypatch.setattr(Setups, "_set_up", set_up)
     before = os.getpriority(os.PRIO_PROCESS, 0)

@@ -13,13 +13,15 @@ from natxy.errors import NatxyError, TesterLimitError
 class Outcome(StrEnum):
     """The outcome of an attempt.
 
-    Two outcomes decide nothing: `INVALID` is the tester's failure; `UNPREPARED` means that the rate was not sent,
-    because its preparation, such as phase 1, failed.
+    Three outcomes decide nothing: `INVALID` is the tester's failure; `DISTURBED` that of the gateway's machine, whose
+    core ran something else; `UNPREPARED` means that the rate was not sent, because its preparation, such as phase 1,
+    failed.
     """
 
     PASS = "pass"
     FAIL = "fail"
     INVALID = "invalid"
+    DISTURBED = "disturbed"
     UNPREPARED = "unprepared"
 
 
@@ -65,7 +67,8 @@ class SearchResult:
 
 
 class TesterLimitReached(TesterLimitError):
-    """Reports that no attempt at `rate` was decisive and that at least half of them, `invalid`, failed by the tester.
+    """Reports that no attempt at `rate` was decisive, and that `invalid` of them, no fewer than could not be prepared,
+    failed by the tester.
 
     The search has no result. `lower_bound` has passed, where it is known.
     """
@@ -86,7 +89,8 @@ class TesterLimitReached(TesterLimitError):
 
 
 class NeverPrepared(NatxyError):
-    """Reports that no attempt at `rate` was decisive and that most of them, `unprepared`, could not be prepared.
+    """Reports that no attempt at `rate` was decisive, and that `unprepared` of them, more than were invalid, could not
+    be prepared.
 
     The search has no result.
     """
@@ -100,15 +104,16 @@ class NeverPrepared(NatxyError):
 def try_rate(measure: Measure, first: Attempt, attempts: int) -> Outcome:
     """Measures until an attempt is decisive, and returns its outcome.
 
-    After this many `attempts`, TesterLimitReached if at least half of them were invalid, NeverPrepared otherwise.
+    After this many `attempts`, TesterLimitReached if no fewer were invalid than could not be prepared, NeverPrepared
+    otherwise. Disturbed attempts count as neither.
     """
-    unprepared = 0
+    outcomes: list[Outcome] = []
     for number in range(1, attempts + 1):
         outcome = measure(replace(first, number=number))
         if outcome in (Outcome.PASS, Outcome.FAIL):
             return outcome
-        unprepared += outcome == Outcome.UNPREPARED
-    invalid = attempts - unprepared
+        outcomes.append(outcome)
+    invalid, unprepared = outcomes.count(Outcome.INVALID), outcomes.count(Outcome.UNPREPARED)
     if invalid >= unprepared:
         raise TesterLimitReached(first.rate, attempts, invalid)
     raise NeverPrepared(first.rate, attempts, unprepared)

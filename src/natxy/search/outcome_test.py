@@ -5,7 +5,7 @@ import pytest
 
 from natxy.search.outcome import Attempt, NeverPrepared, Outcome, TesterLimitReached, try_rate
 
-PASS, FAIL, INVALID, UNPREPARED = Outcome
+PASS, FAIL, INVALID, DISTURBED, UNPREPARED = Outcome
 
 
 def tried(*outcomes: Outcome, attempts: int = 3) -> tuple[Outcome, list[int]]:
@@ -23,6 +23,7 @@ def tried(*outcomes: Outcome, attempts: int = 3) -> tuple[Outcome, list[int]]:
 def test_what_decides_nothing_is_tried_again(decided: Outcome) -> None:
     assert tried(decided) == (decided, [1])
     assert tried(UNPREPARED, decided) == (decided, [1, 2])
+    assert tried(DISTURBED, decided) == (decided, [1, 2])
     assert tried(UNPREPARED, INVALID, decided) == (decided, [1, 2, 3])
 
 
@@ -31,6 +32,7 @@ def test_what_decides_nothing_is_tried_again(decided: Outcome) -> None:
     [
         ((INVALID,) * 3, 3), ((UNPREPARED, INVALID, INVALID), 2), ((INVALID, UNPREPARED, INVALID), 2),
         ((INVALID, UNPREPARED), 1), ((UNPREPARED, INVALID, INVALID, UNPREPARED), 2),
+        ((DISTURBED, DISTURBED, INVALID), 1),
     ],
 )  # fmt: skip
 def test_tries_of_which_half_are_invalid_are_the_testers_limit(outcomes: tuple[Outcome, ...], invalid: int) -> None:
@@ -41,7 +43,12 @@ def test_tries_of_which_half_are_invalid_are_the_testers_limit(outcomes: tuple[O
 
 @pytest.mark.parametrize(
     ("outcomes", "unprepared"),
-    [((UNPREPARED,) * 3, 3), ((UNPREPARED, INVALID, UNPREPARED), 2), ((INVALID, UNPREPARED, UNPREPARED), 2)],
+    [
+        ((UNPREPARED,) * 3, 3),
+        ((UNPREPARED, INVALID, UNPREPARED), 2),
+        ((INVALID, UNPREPARED, UNPREPARED), 2),
+        ((DISTURBED, DISTURBED, UNPREPARED), 1),
+    ],
 )
 def test_tries_that_could_not_be_prepared_are_not_the_testers_limit(
     outcomes: tuple[Outcome, ...], unprepared: int

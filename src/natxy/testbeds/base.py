@@ -22,6 +22,7 @@ from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.cores import CoreAssignment
 from natxy.system.interrupts import interrupts_held_back
 from natxy.tcp.hosts import Foreground, TcpHosts
+from natxy.testbeds.gateway_watch import GatewayWatch
 
 
 class Testbed(ABC):
@@ -75,6 +76,13 @@ class Testbed(ABC):
         """Returns hosts with these addresses at the ends of the DUT's links for as long as the context lasts; no
         engine may have its ports open meanwhile. Programs that measure start within `foreground`."""
         raise AssertionError("the plan's checks refuse procedures that need hosts here")
+
+    def watch(self) -> GatewayWatch | None:
+        """Returns what watches the gateway's cores; None when they are unknown, or another machine's.
+
+        The gateway has to be set up before.
+        """
+        return None
 
     def sleep(self, seconds: float) -> None:
         """Waits in the testbed's time."""

@@ -11,7 +11,7 @@ import os
 import platform
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
@@ -27,17 +27,21 @@ from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.units import counted
 from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.lab import LabConfig
+from natxy.system.core_watch import CoreWatch
 from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.testbeds.base import EngineTestbed
+from natxy.testbeds.gateway_watch import GatewayWatch
 from natxy.testbeds.host_links import hosts_in_namespaces
 from natxy.testbeds.namespaces import LabNamespaces, other_labs
 from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS, VethEnd, join, veth_device
 
 DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
 _DUT_INTERFACES = DutInterfaces(left="dut-left", right="dut-right")
+
+_BACKLOG: Final = "net.core.netdev_max_backlog"
 
 # Set before the links exist, so that new links inherit them.
 _COMMON_SYSCTLS = {"net.ipv6.conf.all.accept_dad": 0, "net.ipv6.conf.default.accept_dad": 0}
@@ -108,6 +112,10 @@ class NetnsLab(EngineTestbed):
             for number, side in enumerate(Side)
         ]
 
+    def watch(self) -> GatewayWatch:
+        cores = CoreWatch(self.cores.dut, self._namespaces.dut_processes)
+        return GatewayWatch(cores.begin, cores.end, len(self.cores.dut), self._buffer_frames())
+
     def description(self) -> dict[str, str]:
         return {
             "testbed": "lab: network namespaces and veth pairs on one machine",
@@ -116,7 +124,7 @@ class NetnsLab(EngineTestbed):
             "tester cores": named_cores(self.cores.tester),
             "control core": named_cores([self.cores.main]),
             "offloads": "checksum, GRO, GSO, TSO and scatter-gather off on all veth ends",
-            "net.core.netdev_max_backlog": self._machine.read("net.core.netdev_max_backlog"),
+            _BACKLOG: self._machine.read(_BACKLOG),
             "net.core.wmem_default": self._machine.read("net.core.wmem_default"),
         }
 
@@ -142,8 +150,8 @@ class NetnsLab(EngineTestbed):
         ]
         if is_virtual_machine():
             sentences.append(
-                "This is a virtual machine: time that its host takes away from the gateway's core counts as the "
-                "gateway's loss."
+                "This is a virtual machine: time that its host takes away from the gateway's core, and does not report "
+                "as steal, counts as the gateway's loss."
             )
         return sentences
 
@@ -181,6 +189,10 @@ class NetnsLab(EngineTestbed):
         if self.cores.shared:
             sentences.append("The gateway runs on the same core as the hosts.")
         return sentences
+
+    def _buffer_frames(self) -> int:
+        """Returns how many frames can wait for the gateway's core."""
+        return int(self._machine.read(_BACKLOG))
 
     def _set_sysctls(self) -> None:
         for transport, own in ((self._tester, SILENT_SYSCTLS), (self._dut, self._dut_sysctls)):

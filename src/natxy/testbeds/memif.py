@@ -7,7 +7,7 @@ import os
 import platform
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
@@ -19,9 +19,14 @@ from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import USUAL_MTU, AddressPlan
 from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.memif import MemifConfig
+from natxy.system.core_watch import CoreWatch
 from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.base import EngineTestbed
+from natxy.testbeds.gateway_watch import GatewayWatch
+
+# Each ring has 2 to the power of this many frames.
+_RING_BITS: Final = 12
 
 
 class MemifTestbed(EngineTestbed):
@@ -51,6 +56,10 @@ class MemifTestbed(EngineTestbed):
             for side in Side
         ]
 
+    def watch(self) -> GatewayWatch:
+        cores = CoreWatch(self.cores.dut)
+        return GatewayWatch(cores.begin, cores.end, len(self.cores.dut), 1 << _RING_BITS)
+
     def description(self) -> dict[str, str]:
         return {
             "testbed": "memif: tester and reference gateway, two programs joined by shared memory",
@@ -79,5 +88,6 @@ class MemifTestbed(EngineTestbed):
     def _device(self, side: Side, role: str) -> str:
         number = [*Side].index(side)
         return (
-            f"net_memif{number},role={role},id={number},socket={self._sockets}/{side}.sock,socket-abstract=no,rsize=12"
+            f"net_memif{number},role={role},id={number},socket={self._sockets}/{side}.sock,socket-abstract=no,"
+            f"rsize={_RING_BITS}"
         )

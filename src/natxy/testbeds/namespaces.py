@@ -33,6 +33,10 @@ class LabNamespaces:
     def dut(self) -> str:
         return f"natxy-{self.owner}-dut"
 
+    def dut_processes(self) -> list[int]:
+        """Returns the processes in the DUT's namespace."""
+        return [int(pid) for pid in run_program(["ip", "netns", "pids", self.dut]).stdout.split()]
+
     def host(self, side: Side) -> str:
         return f"natxy-{self.owner}-{side}-host"
 

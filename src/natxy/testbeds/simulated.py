@@ -18,9 +18,11 @@ from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
+from natxy.system.core_watch import Absence
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.tcp.simulated import SimulatedHosts
 from natxy.testbeds.base import Testbed
+from natxy.testbeds.gateway_watch import GatewayWatch
 
 
 class SimulatedTestbed(Testbed):
@@ -44,6 +46,13 @@ class SimulatedTestbed(Testbed):
     @contextmanager
     def hosts(self, addresses: Addresses, foreground: Foreground) -> Iterator[TcpHosts]:
         yield SimulatedHosts(self._dut)
+
+    def watch(self) -> GatewayWatch:
+        # A stall takes all cores away at once, as if they were one.
+        return GatewayWatch(lambda: None, self._absence, cores=1, buffer_frames=self._dut.config.buffer_frames)
+
+    def _absence(self) -> Absence | None:
+        return None if self._dut.stalled_s is None else Absence(self._dut.stalled_s)
 
     def sleep(self, seconds: float) -> None:
         """Takes no time."""

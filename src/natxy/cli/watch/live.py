@@ -32,7 +32,7 @@ from natxy.tcp.hosts import Transfer
 # Drawing takes CPU time from the measurement.
 REFRESH_S: Final = 0.4
 
-_VERDICT_STYLE: Final = {"pass": "green", "fail": "red", "invalid": "yellow"}
+_VERDICT_STYLE: Final = {"pass": "green", "fail": "red", "invalid": "yellow", "disturbed": "yellow"}
 _STATE_STYLE: Final = {
     State.DONE: "green",
     State.TESTER_LIMIT: "yellow",
@@ -60,7 +60,7 @@ class LiveWatch(RunListener):
         self._kind = TrialKind.TRAFFIC
         self._progress: Progress | None = None
         self._last = Text("")
-        self._trials = self._invalid = self._tests = 0
+        self._trials = self._invalid = self._disturbed = self._tests = 0
 
     def __enter__(self) -> LiveWatch:
         self._live.__enter__()
@@ -94,6 +94,7 @@ class LiveWatch(RunListener):
         self._time_left.step_finished(self._experiment, self._repetition, trial.attempt.step)
         self._trials += 1
         self._invalid += trial.result.verdict == Verdict.INVALID
+        self._disturbed += trial.result.verdict == Verdict.DISTURBED
         self._last = Text(
             f"{trial.title}: {trial.result.verdict}, {trial.result.reason}",
             style=_VERDICT_STYLE[trial.result.verdict],
@@ -158,7 +159,8 @@ class LiveWatch(RunListener):
             rows.add_row(KIND_WORDS[self._kind], counted)
         rows.add_row(f"last {'test' if experiment.procedure.between_hosts else 'trial'}", self._last)
         if self._trials or not experiment.procedure.between_hosts:
-            rows.add_row("trials", f"{self._trials:,}, {self._invalid:,} of them invalid")
+            disturbed = f", {self._disturbed:,} disturbed" if self._disturbed else ""
+            rows.add_row("trials", f"{self._trials:,}, {self._invalid:,} of them invalid{disturbed}")
         if self._tests:
             rows.add_row("tests", f"{self._tests:,} between hosts")
         left_s = self._time_left.seconds(experiment, self._repetition, attempt.step)

@@ -35,7 +35,9 @@ class SimulatedGateway(Gateway[SimulatedConfig]):
         """Does nothing: nothing was set up."""
 
     def describe(self) -> DutDescription:
-        settings = {name: str(value) for name, value in self.config.model_dump(exclude={"driver"}, exclude_none=True).items()}
+        settings = {
+            name: str(value) for name, value in self.config.model_dump(exclude={"driver"}, exclude_none=True).items()
+        }
         return DutDescription(name=self.name, version="virtual time", settings=settings, configuration="")
 
     def clear(self) -> None:

@@ -11,9 +11,13 @@ from natxy.engine.messages.common import Message, Side
 
 
 class Verdict(StrEnum):
+    """The outcome of a trial. The engine never answers `disturbed`: natxy turns a `fail` into it if something else ran
+    on the gateway's core for so long that its loss is explained."""
+
     PASS = "pass"
     FAIL = "fail"
     INVALID = "invalid"
+    DISTURBED = "disturbed"
 
 
 class Cause(StrEnum):

@@ -11,14 +11,17 @@ from typing import Any, Final, Protocol
 
 from natxy.dut.base import Gateway
 from natxy.engine.interface import Engine, OnProgress
-from natxy.engine.messages.results import TrialResult
+from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit, format_quantity
+from natxy.procedures.common.disturbance import disturbance, tolerated_loss
 from natxy.procedures.common.replay import Replay
 from natxy.results.store import timestamp
 from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
+from natxy.system.core_watch import Absence
 from natxy.tcp.hosts import TcpHosts, TcpTest, Transfer
+from natxy.testbeds.gateway_watch import GatewayWatch
 
 Tester = Engine | TcpHosts
 """The engine with the tester's ports, or the hosts that replace them."""
@@ -32,7 +35,11 @@ KIND_WORDS: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validatio
 
 @dataclass(frozen=True)
 class FinishedTrial:
-    """A trial with its result. `gateway_pause_s` is how long the gateway's core ran something else; None if unknown."""
+    """A trial with its result.
+
+    `absence` is how long the gateway's core ran something else, None if unknown. `disturbance` says how that explains a
+    failure; empty otherwise.
+    """
 
     attempt: Attempt
     kind: TrialKind
@@ -40,7 +47,8 @@ class FinishedTrial:
     rate_fps: float
     started_at: str
     result: TrialResult
-    gateway_pause_s: float | None = None
+    absence: Absence | None = None
+    disturbance: str = ""
 
     @property
     def title(self) -> str:
@@ -75,7 +83,7 @@ class Repetition:
     """Gives a procedure what it needs to measure one repetition, and runs its trials.
 
     `phase1_fps` and `rate` are the values of the experiment's `phase1_rate` and `rate`; None if it has no such
-    field. `rate` is in the procedure's unit. `sleep` takes seconds.
+    field. `rate` is in the procedure's unit. `sleep` takes seconds. Without a `watch`, no trial is disturbed.
     """
 
     experiment: Experiment
@@ -87,6 +95,7 @@ class Repetition:
     number: int
     phase1_fps: float | None = None
     rate: float | None = None
+    watch: GatewayWatch | None = None
     replay: Replay = field(default_factory=Replay)
 
     @property
@@ -105,7 +114,7 @@ class Repetition:
         self.observer.attempt_started(attempt)
         if self.replay.begin(attempt):
             return
-        # A disturbance of the tester may last a while, so each further attempt waits longer.
+        # A disturbance may last a while, so each further attempt waits longer.
         self.sleep(self.experiment.timing.settle * attempt.number)
         if self.experiment.uses_connections:
             with self.gateway() as gateway:
@@ -121,18 +130,42 @@ class Repetition:
     ) -> TrialResult:
         """Runs one trial of the engine with `run(seed, on_progress)` and stores it.
 
-        Returns the stored result instead if the trial was run before the run was resumed.
+        A failure that a disturbance of the gateway's core explains decides nothing, so its verdict is `disturbed`. But
+        in the last attempt that a step may take the failure stands, because otherwise nothing would decide. Returns the
+        stored result instead if the trial was run before the run was resumed.
         """
         recorded = self.replay.result(attempt, kind, purpose, rate_fps)
         if recorded:
             self.observer.replayed(FinishedTrial(attempt, kind, purpose, rate_fps, "", recorded))
             return recorded
         started_at = timestamp()
+        if self.watch:
+            self.watch.begin()
         result = run(self._seed(attempt, kind), self.observer.progress(kind))
-        with self.gateway() as gateway:
-            pause_s = gateway.pause_s()
-        self.observer.finished(FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result, pause_s))
+        absence = self._absence()
+        why = self._disturbance(result, absence)
+        if why and attempt.number < self.experiment.max_invalid:
+            result = result.model_copy(update={"verdict": Verdict.DISTURBED, "reason": f"{result.reason}; {why}"})
+        elif why:
+            reason = f"{result.reason}; {why}; the failure of a last attempt stands"
+            result = result.model_copy(update={"reason": reason})
+        self.observer.finished(FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result, absence, why))
         return result
+
+    def _absence(self) -> Absence | None:
+        """Returns the absence of the gateway's core during the trial that has just ended."""
+        watched = self.watch.end() if self.watch else None
+        with self.gateway() as gateway:
+            own_s = gateway.pause_s()
+        # A gateway that polls looks at its clock all the time, and knows better than the counters of Linux.
+        return watched if own_s is None else Absence(own_s, stolen_s=watched.stolen_s if watched else None)
+
+    def _disturbance(self, result: TrialResult, absence: Absence | None) -> str:
+        if self.watch is None:
+            return ""
+        cores = self.experiment.cores or self.watch.cores
+        tolerated, buffer_frames = tolerated_loss(self.experiment), self.watch.buffer_frames
+        return disturbance(result, absence, cores=cores, buffer_frames=buffer_frames, tolerated=tolerated)
 
     def transfer(self, number: int, test: TcpTest) -> dict[str, Transfer]:
         """Runs one test between hosts, stores its transfers and returns them by direction."""

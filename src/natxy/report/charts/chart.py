@@ -32,6 +32,7 @@ class Ink(Enum):
     PASS = "#0072b2"
     FAIL = "#d55e00"
     INVALID = "#a0408e"
+    DISTURBED = "#00805d"
     PAPER = "#ffffff"
 
     @property

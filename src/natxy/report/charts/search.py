@@ -17,6 +17,7 @@ _LOOKS: Final = {
     "pass": (Ink.PASS, "circle"),
     "fail": (Ink.FAIL, "cross"),
     "invalid (tester)": (Ink.INVALID, "diamond"),
+    "disturbed (gateway's core)": (Ink.DISTURBED, "square"),
     "phase 1 failed": (Ink.MUTED, "triangle-up"),
 }
 _WORDS: Final = dict(zip(Outcome, _LOOKS, strict=True))

@@ -41,7 +41,7 @@ def test_every_step_is_drawn_once_in_the_order_of_time_and_says_why() -> None:
 def test_outcomes_differ_in_shape_and_in_colour() -> None:
     marks: Spec = chart(steps(*Outcome)).spec["layer"][-1]["encoding"]
     for channel in ("color", "shape"):
-        assert len(set(marks[channel]["scale"]["range"])) == len(marks[channel]["scale"]["domain"]) == 4
+        assert len(set(marks[channel]["scale"]["range"])) == len(marks[channel]["scale"]["domain"]) == 5
 
 
 def test_the_legend_names_what_there_is() -> None:

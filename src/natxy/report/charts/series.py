@@ -111,7 +111,7 @@ def _trials(experiment: ExperimentRecord) -> list[tuple[RepetitionRecord, TrialR
 def _deciding_trial(experiment: ExperimentRecord) -> tuple[RepetitionRecord, TrialRecord] | None:
     """Returns the last trial that passed at the rate found, or otherwise the last valid trial."""
     for repetition in reversed(experiment.repetitions):
-        valid = [t for t in repetition.trials if t.kind is TrialKind.TRAFFIC and t.verdict is not Verdict.INVALID]
+        valid = [t for t in repetition.trials if t.kind is TrialKind.TRAFFIC and not t.undecided]
         if repetition.measured and valid:
             decisive = [t for t in valid if t.verdict is Verdict.PASS and t.step_rate == repetition.lower_bound]
             return repetition, (decisive or valid)[-1]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from natxy.engine.messages.results import StreamResult, Verdict
+from natxy.engine.messages.results import StreamResult
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.plan.procedures.figures import BACKGROUND_STREAMS, STREAMS
 from natxy.report.tables.statistics import MEDIAN
@@ -112,7 +112,7 @@ def background_tables(run: RunRecord) -> Iterator[Table]:
 def _background(experiment: ExperimentRecord) -> Iterator[tuple[str, ...]]:
     streams: dict[str, list[StreamResult]] = {}
     for _, _, trial in experiment.all_trials:
-        if trial.kind == TrialKind.TRAFFIC and trial.verdict != Verdict.INVALID:
+        if trial.kind == TrialKind.TRAFFIC and not trial.undecided:
             for stream in trial.result.streams:
                 streams.setdefault(stream.name, []).append(stream)
     if not any(name in BACKGROUND_STREAMS for name in streams):

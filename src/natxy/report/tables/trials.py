@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import Unit, format_duration
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import wording
@@ -65,7 +64,7 @@ def host_tests(experiment: ExperimentRecord) -> Table:
 
 
 def undecided_trials(run: RunRecord) -> Table:
-    """Lists the trials that decided nothing: invalid ones, and phases 1 that failed."""
+    """Lists the trials that decided nothing: invalid and disturbed ones, and phases 1 that failed."""
     columns = ("Experiment", "Repetition", "Step", "Attempt", "Trial", "Rate", "Cause", "Reason")
     numeric = {"Repetition", "Step", "Attempt", "Rate"}
     rows = tuple(
@@ -74,7 +73,7 @@ def undecided_trials(run: RunRecord) -> Table:
             wording.number(trial.rate_fps), trial.cause.value, trial.reason,
         )
         for experiment, repetition, trial in run.all_trials
-        if trial.verdict is Verdict.INVALID or trial.failed_to_prepare
+        if trial.undecided
     )  # fmt: skip
     return Table("Trials that decided nothing", tuple(Column(title, title in numeric) for title in columns), rows)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from natxy.dut.transport.base import Transport
 from natxy.engine.messages.common import Side
@@ -13,6 +13,9 @@ from natxy.plan.testbeds.lab import LabConfig
 from natxy.testbeds.guest.kernel import RECEIVE_BUFFER_BYTES, Guest, find_guest
 from natxy.testbeds.lab import DUT_MACS, NetnsLab
 from natxy.testbeds.veth import SILENT_SYSCTLS
+
+# The kernel counts a small frame in a socket's buffer as about that much memory.
+_FRAME_MEMORY_BYTES: Final = 1024
 
 
 class GuestLab(NetnsLab):
@@ -45,6 +48,9 @@ class GuestLab(NetnsLab):
             "The gateway's kernel runs in user mode, as a process with one virtual CPU: it forwards several times "
             "slower than on the machine itself, so compare it with gateways of the same kind only.",
         ]
+
+    def _buffer_frames(self) -> int:
+        return RECEIVE_BUFFER_BYTES // _FRAME_MEMORY_BYTES
 
     def _start_dut(self) -> None:
         for interface in (self.interfaces.left, self.interfaces.right):

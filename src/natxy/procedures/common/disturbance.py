@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges whether a trial failed because the gateway's core was taken away, and not by the gateway itself.
+
+While a core is away, frames wait in a queue of B frames. With R frames per second in all streams, shared by n cores,
+the queue of each core is full after B / (R / n) seconds, and what arrives later is lost. A failed trial is *disturbed*
+if
+
+- the core was away for longer than that at a stretch, and
+- no more frames were lost than arrive while it is away, R times its absence.
+
+B is that of the testbed: in a lab `net.core.netdev_max_backlog` (Linux, Documentation/admin-guide/sysctl/net.rst), the
+frames that wait for a core that frames are steered to. The counters of Linux give the sum of all absences in the trial.
+A single one cannot have been longer than the longest time without any frame, which the tester measured in each
+direction. With several cores only a part of the frames is missing meanwhile, so this is not known.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from natxy.engine.messages.results import Cause, Silence, StreamResult, TrialResult, Verdict
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.units import format_duration
+from natxy.system.core_watch import Absence
+
+# Frames arrive at whole intervals or in bursts, so a few more than the rate says may fall into an absence.
+_EDGES: Final = 0.01
+
+
+def disturbance(
+    result: TrialResult, absence: Absence | None, *, cores: int, buffer_frames: int, tolerated: float = 0.0
+) -> str:
+    """Returns a text on the absence if it explains why the trial failed, otherwise an empty one.
+
+    `tolerated` is the loss ratio with which a stream still passes.
+    """
+    if result.verdict != Verdict.FAIL or absence is None:
+        return ""
+    rate_fps = sum(stream.intended_rate_fps for stream in result.streams)
+    silence = _shared_silence(result)
+    longest_s = absence.most_s if silence is None or cores > 1 else min(absence.most_s, silence.duration_s)
+    if longest_s <= buffer_frames * cores / rate_fps or not _explains(absence.most_s, rate_fps, result, tolerated):
+        return ""
+    away = f"the gateway's core was taken away for {absence_text(absence)}"
+    if silence is None:
+        return away
+    since, lasting = format_duration(silence.start_s), format_duration(silence.duration_s)
+    return f"{away}; no frame arrived for {lasting} from {since} on"
+
+
+def absence_text(absence: Absence) -> str:
+    """Returns a duration and its parts, such as `12.3 ms (10 ms steal, 2.3 ms behind other tasks)`."""
+    parts = {"steal": absence.stolen_s, "behind other tasks": absence.delayed_s}
+    named = ", ".join(f"{format_duration(part_s)} {name}" for name, part_s in parts.items() if part_s)
+    return format_duration(absence.total_s) + (f" ({named})" if named else "")
+
+
+def tolerated_loss(experiment: Experiment) -> float:
+    return experiment.loss_tolerance.most if experiment.loss_tolerance else 0.0
+
+
+def _explains(absence_s: float, rate_fps: float, result: TrialResult, tolerated: float) -> bool:
+    if result.cause == Cause.BACK_PRESSURE:
+        return max(stream.pacing.overrun_ns for stream in result.streams) / 1e9 <= absence_s
+    too_many = {stream.name: _too_many(stream, tolerated) for stream in result.streams}
+    # A frame that arrived corrupt, or with another stream's addresses, was not lost in a queue.
+    if any(
+        too_many[stream.name] > max(0, stream.lost - stream.corrupt - stream.misrouted) for stream in result.streams
+    ):
+        return False
+    return sum(too_many.values()) <= (1 + _EDGES) * absence_s * rate_fps + len(result.streams)
+
+
+def _too_many(stream: StreamResult, tolerated: float) -> int:
+    return max(0, stream.lost - math.floor(tolerated * stream.planned))
+
+
+def _shared_silence(result: TrialResult) -> Silence | None:
+    """Returns the shortest of the streams' longest silences; None unless all are known."""
+    silences = [stream.longest_silence for stream in result.streams if stream.longest_silence]
+    if len(silences) < len(result.streams):
+        return None
+    return min(silences, key=lambda silence: silence.duration_s)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When is a failed trial the fault of what ran on the gateway's core? In virtual time, with stalls of known size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import FrameFormat, StreamSpec, TrialRequest
+from natxy.engine.messages.results import Cause, Silence, TrialResult, Verdict
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.procedures.common.disturbance import absence_text, disturbance
+from natxy.results.reader import RunReader
+from natxy.results.records import ExperimentRecord
+from natxy.results.trials import TrialRecord
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
+from natxy.system.core_watch import Absence
+
+RATE_FPS = 100_000
+BUFFER = 1000
+COVERED_S = BUFFER / (2 * RATE_FPS)
+
+
+def losing(lost: int, silence_s: float | None, **changed: Any) -> TrialResult:
+    """Returns a failed trial of a second in two directions, each of which lost `lost` frames."""
+    streams = [
+        StreamSpec(name=side, source=side, frame=FrameFormat(size=64), rate_fps=RATE_FPS, frames=RATE_FPS)
+        for side in Side
+    ]
+    passed = SimulatedEngine(SimulatedDut(SimulatedConfig())).run_trial(TrialRequest(streams=streams, seed=1))
+    silence = None if silence_s is None else Silence(start_s=0.25, duration_s=silence_s)
+    results = [
+        stream.model_copy(update={"lost": lost, "longest_silence": silence} | changed) for stream in passed.streams
+    ]
+    return passed.model_copy(update={"verdict": Verdict.FAIL, "cause": Cause.LOSS, "streams": results})
+
+
+def judged(result: TrialResult, absence: Absence | None, cores: int = 1, tolerated: float = 0.0) -> str:
+    return disturbance(result, absence, cores=cores, buffer_frames=BUFFER, tolerated=tolerated)
+
+
+@given(away_s=st.floats(0, 0.5), lost=st.integers(1, RATE_FPS), silence_s=st.floats(0, 0.5))
+def test_the_core_is_to_blame_if_its_absence_fills_the_queue_and_explains_the_loss(
+    away_s: float, lost: int, silence_s: float
+) -> None:
+    long_enough = min(away_s, silence_s) > COVERED_S
+    few_lost = 2 * lost <= 1.01 * away_s * 2 * RATE_FPS + 2
+    assert bool(judged(losing(lost, silence_s), Absence(away_s))) == (long_enough and few_lost)
+
+
+def test_the_text_says_how_long_why_and_when() -> None:
+    said = judged(losing(500, 0.0121), Absence(0.0123, 0.01, 0.0023))
+    assert said == (
+        "the gateway's core was taken away for 12.3 ms (10 ms steal, 2.3 ms behind other tasks); no frame arrived for "
+        "12.1 ms from 250 ms on"
+    )
+    assert absence_text(Absence(0.004)) == "4 ms"
+    assert absence_text(Absence(0.004, 0.0, 0.004)) == "4 ms (4 ms behind other tasks)"
+
+
+def test_steal_may_be_a_tick_longer_than_it_is_counted() -> None:
+    assert judged(losing(1500, 0.015), Absence(0.01, 0.01, 0.0))
+    assert not judged(losing(1500, 0.015), Absence(0.01, 0.0, 0.01))
+
+
+def test_short_absences_that_add_up_are_no_excuse() -> None:
+    assert not judged(losing(100, COVERED_S / 2), Absence(0.5))
+
+
+def test_what_is_not_lost_in_a_queue_is_no_disturbance() -> None:
+    assert judged(losing(100, 0.02), Absence(0.02))
+    assert not judged(losing(100, 0.02, corrupt=50), Absence(0.02))
+    assert not judged(losing(100, 0.02, misrouted=50), Absence(0.02))
+
+
+def test_tolerated_loss_needs_no_explanation() -> None:
+    assert not judged(losing(3000, 0.02), Absence(0.02))
+    assert judged(losing(3000, 0.02), Absence(0.02), tolerated=0.01)
+
+
+def test_several_cores_share_the_frames_and_hide_each_others_silence() -> None:
+    assert not judged(losing(100, 0.0), Absence(2.9 * COVERED_S), cores=3)
+    assert judged(losing(100, 0.0), Absence(3.1 * COVERED_S), cores=3)
+
+
+def test_unknown_is_not_disturbed_and_neither_is_a_trial_that_passed() -> None:
+    assert not judged(losing(100, 0.02), None)
+    passed = losing(0, 0.02).model_copy(update={"verdict": Verdict.PASS})
+    assert not judged(passed, Absence(0.02))
+    assert judged(losing(100, None), Absence(0.02))
+
+
+def test_frames_that_waited_for_the_gateway_are_explained_by_its_absence() -> None:
+    pacing = losing(0, 0.02).streams[0].pacing.model_copy(update={"overrun_ns": 15_000_000})
+    waited = losing(0, 0.02, pacing=pacing).model_copy(update={"cause": Cause.BACK_PRESSURE})
+    assert judged(waited, Absence(0.02))
+    assert not judged(waited, Absence(0.012))
+
+
+# --- whole experiments
+
+SEARCH = {"min_rate": "1k", "max_rate": "400k", "error": 500}
+
+
+def measure(
+    folder: Path, experiment: dict[str, Any], stalls: dict[str, Any], max_invalid: int = 10
+) -> ExperimentRecord:
+    gateway = {"driver": "simulated", "forwarding_fps": 400_000, "stalls": stalls}
+    common = {"name": "x", "gateway": gateway, "max_invalid": max_invalid}
+    head = {"name": "p", "repeat": 4, "timing": "lab", "testbed": {"kind": "simulated"}}
+    assert (
+        run_plan(resolve(Plan.model_validate(head | {"experiments": [common | experiment]})), folder, RunListener())
+        == 0
+    )
+    return RunReader(folder).run.experiments[0]
+
+
+def disturbed(record: ExperimentRecord) -> list[TrialRecord]:
+    return [trial for _, _, trial in record.all_trials if trial.verdict == Verdict.DISTURBED]
+
+
+@pytest.mark.parametrize("kind", ["binary", "mlrsearch"])
+def test_stalls_that_are_watched_do_not_move_a_search(tmp_path: Path, kind: str) -> None:
+    searched = {"procedure": "throughput", "search": SEARCH | {"kind": kind}}
+    stalls = {"every": "2s", "duration": "12ms"}
+    record = measure(tmp_path / "watched", searched, stalls)
+    assert record.values == [pytest.approx(200_000, abs=502)] * 4
+    again = disturbed(record)
+    assert again
+    assert all("the gateway's core was taken away for" in trial.reason for trial in again)
+    assert all(trial.disturbance and trial.gateway_pause_s for trial in again)
+    unknown = measure(tmp_path / "unwatched", searched, stalls | {"watched": False})
+    assert not disturbed(unknown)
+    assert min(unknown.values) < 199_000
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        {"procedure": "connection-rate", "connections": "20k", "search": SEARCH},
+        {"procedure": "validated-connection-rate", "connections": "20k", "search": SEARCH},
+    ],
+)
+def test_no_phase_is_decided_by_a_stall(tmp_path: Path, experiment: dict[str, Any]) -> None:
+    record = measure(tmp_path / "run", experiment, {"every": "500ms", "duration": "5ms"})
+    assert disturbed(record)
+    assert record.values == [pytest.approx(200_000, rel=0.01)] * 4
+
+
+def test_a_phase_1_that_a_stall_spoils_is_repeated(tmp_path: Path) -> None:
+    throughput = {"procedure": "throughput", "connections": "20k", "phase1_rate": "20k", "search": SEARCH}
+    record = measure(tmp_path / "run", throughput, {"every": "4s", "duration": "5ms"})
+    assert {trial.purpose for trial in disturbed(record)} == {"prepare", "measure"}
+    assert record.values == [pytest.approx(200_000, abs=502)] * 4
+
+
+def test_procedures_without_a_search_repeat_a_disturbed_trial(tmp_path: Path) -> None:
+    latency = {"procedure": "latency", "rate": "100k"}
+    record = measure(tmp_path / "run", latency, {"every": "1s", "duration": "5ms"})
+    assert disturbed(record)
+    assert {repetition.trials[-1].verdict for repetition in record.repetitions} == {Verdict.PASS}
+
+
+def test_if_every_attempt_is_disturbed_the_failure_stands_and_is_marked(tmp_path: Path) -> None:
+    searched = {"procedure": "throughput", "search": SEARCH | {"min_rate": "50k"}}
+    record = measure(tmp_path / "run", searched, {"every": "20ms", "duration": "2ms"}, max_invalid=3)
+    assert record.values == [0] * 4
+    below = [trial for _, _, trial in record.all_trials if trial.rate_fps < 150_000]
+    last = [trial for trial in below if trial.attempt == 3]
+    assert last
+    assert {trial.verdict for trial in last} == {Verdict.FAIL}
+    assert all(trial.disturbance and "the failure of a last attempt stands" in trial.reason for trial in last)
+    assert {trial.verdict for trial in below if trial.attempt < 3} == {Verdict.DISTURBED}
+
+
+def test_an_overload_stays_a_failure_beside_a_stall(tmp_path: Path) -> None:
+    overload = {"procedure": {"name": "frame-loss-rate", "maximum_rate": "400k"}}
+    record = measure(tmp_path / "run", overload, {"every": "500ms", "duration": "5ms"})
+    full_rate = [trial for _, _, trial in record.all_trials if trial.rate_fps == 400_000]
+    assert {trial.verdict for trial in full_rate} == {Verdict.FAIL}

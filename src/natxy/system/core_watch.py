@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures how long cores of this machine were taken away from the tasks that are to run there.
+
+Two counters of Linux say so. Steal (/proc/stat) is the time in which the host of a virtual machine ran something else
+on a core. Run delay (/proc/PID/schedstat) is the time in which a task was ready and waited for its core. Packets are
+processed by a core's ksoftirqd as soon as there are many, so its run delay is the time that other tasks ran instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
+_PROC: Final = Path("/proc")
+_STEAL_FIELD: Final = 8
+
+
+@dataclass(frozen=True)
+class Absence:
+    """Holds how long a core did not do its work, in seconds.
+
+    `stolen_s` and `delayed_s` are the parts by steal, which is counted in ticks, and by run delay. They are None where
+    only the sum is known. Time that was stolen while a task waited is in both, so the sum is an upper bound.
+    """
+
+    total_s: float
+    stolen_s: float | None = None
+    delayed_s: float | None = None
+
+    @property
+    def most_s(self) -> float:
+        """The longest time that the counters allow: steal may last up to a tick longer than it is counted."""
+        return self.total_s + (TICK_S if self.stolen_s else 0.0)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The time in ns that a task ran, and that it waited while it was ready."""
+
+    ran: int
+    delayed: int
+
+    @classmethod
+    def read(cls, pid: int) -> _Task | None:
+        try:
+            ran, delayed, _ = (_PROC / str(pid) / "schedstat").read_text().split()
+        except (OSError, ValueError):
+            return None
+        return cls(int(ran), int(delayed))
+
+
+@dataclass(frozen=True)
+class _Counters:
+    stolen_ticks: Mapping[int, int]
+    """By core."""
+    tasks: Mapping[int, _Task]
+    """By process id."""
+
+
+class CoreWatch:
+    """Watches `cores`. `processes` returns the processes, besides the kernel's, whose work these cores are to do.
+
+    They are looked for again once one of them has ended. `begin` and `end` take a fraction of a millisecond.
+    """
+
+    def __init__(self, cores: Iterable[int], processes: Callable[[], Iterable[int]] = tuple) -> None:
+        self._softirqs = {core: _ksoftirqds().get(core) for core in cores}
+        self._find_processes = processes
+        self._processes: list[int] | None = None
+        self._before: _Counters | None = None
+
+    def begin(self) -> None:
+        if self._processes is None or not all((_PROC / str(pid)).exists() for pid in self._processes):
+            self._processes = [*self._find_processes()]
+        self._before = self._counters()
+
+    def end(self) -> Absence | None:
+        """Returns the absence, since `begin`, of the core that was away longest; None without a counter of steal."""
+        assert self._before is not None
+        before, after = self._before, self._counters()
+        spent = {
+            pid: _Task(task.ran - before.tasks[pid].ran, task.delayed - before.tasks[pid].delayed)
+            for pid, task in after.tasks.items()
+            if pid in before.tasks
+        }
+        kernel = {*self._softirqs.values()}
+        # A process may run on any of the cores.
+        by_process_s = max((_behind_others_s(pid, spent, set()) for pid in spent if pid not in kernel), default=0.0)
+        absences = []
+        for core, ticks in after.stolen_ticks.items():
+            stolen_s = (ticks - before.stolen_ticks.get(core, ticks)) * TICK_S
+            # Kernel threads of several cores never wait for each other.
+            delayed_s = max(by_process_s, _behind_others_s(self._softirqs[core], spent, kernel))
+            absences.append(Absence(stolen_s + delayed_s, stolen_s, delayed_s))
+        return max(absences, key=lambda absence: absence.total_s, default=None)
+
+    def _counters(self) -> _Counters:
+        pids = [pid for pid in (*self._softirqs.values(), *(self._processes or ())) if pid is not None]
+        tasks = {pid: task for pid in pids if (task := _Task.read(pid))}
+        return _Counters(_stolen_ticks(self._softirqs), tasks)
+
+
+def _behind_others_s(pid: int | None, spent: Mapping[int, _Task], apart: set[int | None]) -> float:
+    """Returns how long a task waited for tasks that are not the gateway's own.
+
+    The tasks of a gateway also wait for each other, but for no longer than the others ran. Those in `apart` run on
+    other cores.
+    """
+    if pid is None or pid not in spent:
+        return 0.0
+    own = sum(task.ran for other, task in spent.items() if other != pid and other not in apart)
+    return max(0, spent[pid].delayed - own) / 1e9
+
+
+def _stolen_ticks(cores: Iterable[int]) -> dict[int, int]:
+    """Returns the ticks that were stolen from each core since boot; none where Linux does not count them."""
+    wanted = {f"cpu{core}": core for core in cores}
+    found = {}
+    with suppress(OSError):
+        for line in (_PROC / "stat").read_text().splitlines():
+            words = line.split()
+            if words[0] in wanted and len(words) > _STEAL_FIELD:
+                found[wanted[words[0]]] = int(words[_STEAL_FIELD])
+    return found
+
+
+@cache
+def _ksoftirqds() -> dict[int, int]:
+    """Returns the process id of each core's ksoftirqd; none in a container that hides the kernel's threads."""
+    found = {}
+    for file in _PROC.glob("[0-9]*/comm"):
+        with suppress(OSError):
+            name, _, core = file.read_text().strip().partition("/")
+            if name == "ksoftirqd":
+                found[int(core)] = int(file.parent.name)
+    return found

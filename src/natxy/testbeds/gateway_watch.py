@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Defines how a testbed watches the cores of its gateway while a trial runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from natxy.system.core_watch import Absence
+
+
+@dataclass(frozen=True)
+class GatewayWatch:
+    """Watches the gateway's cores between `begin` and `end`, which returns the absence of the one away longest.
+
+    `end` returns None when nothing is known. `cores`: the number of cores that share the frames. `buffer_frames`: the
+    size of the smallest queue in which frames wait for an absent core.
+    """
+
+    begin: Callable[[], None]
+    end: Callable[[], Absence | None]
+    cores: int
+    buffer_frames: int
