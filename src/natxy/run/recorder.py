@@ -58,7 +58,7 @@ class TrialRecorder:
         trial = self._last_failed_phase1
         assert trial is not None
         _check_any_arrived([trial])
-        others = ", the others were invalid or disturbed" if never.unprepared < never.attempts else ""
+        others = ", the others were invalid" if never.unprepared < never.attempts else ""
         return no_result(
             experiment.procedure,
             f"{trial.title} failed in {never.unprepared} of {never.attempts} attempts{others}: lower `phase1_rate` or "
@@ -105,7 +105,7 @@ class TrialRecorder:
             self._at_lowest_rate.append(trial)
         if trial.result.verdict == Verdict.INVALID:
             self._last_invalid = trial
-        elif trial.result.verdict == Verdict.FAIL and trial.purpose == Purpose.PREPARE:
+        elif trial.result.verdict != Verdict.PASS and trial.purpose == Purpose.PREPARE:
             self._last_failed_phase1 = trial
 
 

@@ -67,8 +67,7 @@ class SearchResult:
 
 
 class TesterLimitReached(TesterLimitError):
-    """Reports that no attempt at `rate` was decisive, and that `invalid` of them, no fewer than could not be prepared,
-    failed by the tester.
+    """Reports that no attempt at `rate` was decisive and that at least half of them, `invalid`, failed by the tester.
 
     The search has no result. `lower_bound` has passed, where it is known.
     """
@@ -89,8 +88,7 @@ class TesterLimitReached(TesterLimitError):
 
 
 class NeverPrepared(NatxyError):
-    """Reports that no attempt at `rate` was decisive, and that `unprepared` of them, more than were invalid, could not
-    be prepared.
+    """Reports that no attempt at `rate` was decisive and that most of them, `unprepared`, could not be prepared.
 
     The search has no result.
     """
@@ -104,8 +102,8 @@ class NeverPrepared(NatxyError):
 def try_rate(measure: Measure, first: Attempt, attempts: int) -> Outcome:
     """Measures until an attempt is decisive, and returns its outcome.
 
-    After this many `attempts`, TesterLimitReached if no fewer were invalid than could not be prepared, NeverPrepared
-    otherwise. Disturbed attempts count as neither.
+    After this many `attempts` without one, a failure that was disturbed decides after all. If there was none,
+    TesterLimitReached if at least half of the attempts were invalid, NeverPrepared otherwise.
     """
     outcomes: list[Outcome] = []
     for number in range(1, attempts + 1):
@@ -113,6 +111,8 @@ def try_rate(measure: Measure, first: Attempt, attempts: int) -> Outcome:
         if outcome in (Outcome.PASS, Outcome.FAIL):
             return outcome
         outcomes.append(outcome)
+    if Outcome.DISTURBED in outcomes:
+        return Outcome.FAIL
     invalid, unprepared = outcomes.count(Outcome.INVALID), outcomes.count(Outcome.UNPREPARED)
     if invalid >= unprepared:
         raise TesterLimitReached(first.rate, attempts, invalid)

@@ -27,12 +27,16 @@ def test_what_decides_nothing_is_tried_again(decided: Outcome) -> None:
     assert tried(UNPREPARED, INVALID, decided) == (decided, [1, 2, 3])
 
 
+@pytest.mark.parametrize("last", [DISTURBED, INVALID, UNPREPARED])
+def test_a_disturbed_failure_decides_if_nothing_else_does(last: Outcome) -> None:
+    assert tried(INVALID, DISTURBED, last) == (FAIL, [1, 2, 3])
+
+
 @pytest.mark.parametrize(
     ("outcomes", "invalid"),
     [
         ((INVALID,) * 3, 3), ((UNPREPARED, INVALID, INVALID), 2), ((INVALID, UNPREPARED, INVALID), 2),
         ((INVALID, UNPREPARED), 1), ((UNPREPARED, INVALID, INVALID, UNPREPARED), 2),
-        ((DISTURBED, DISTURBED, INVALID), 1),
     ],
 )  # fmt: skip
 def test_tries_of_which_half_are_invalid_are_the_testers_limit(outcomes: tuple[Outcome, ...], invalid: int) -> None:
@@ -47,7 +51,6 @@ def test_tries_of_which_half_are_invalid_are_the_testers_limit(outcomes: tuple[O
         ((UNPREPARED,) * 3, 3),
         ((UNPREPARED, INVALID, UNPREPARED), 2),
         ((INVALID, UNPREPARED, UNPREPARED), 2),
-        ((DISTURBED, DISTURBED, UNPREPARED), 1),
     ],
 )
 def test_tries_that_could_not_be_prepared_are_not_the_testers_limit(

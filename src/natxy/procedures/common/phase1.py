@@ -37,7 +37,7 @@ def begin_with_connections(repetition: Repetition, attempt: Attempt) -> TrialRes
     """
     assert repetition.phase1_fps is not None
     result = establish(repetition, attempt, Purpose.PREPARE, repetition.phase1_fps)
-    if result.verdict == Verdict.FAIL:
+    if result.verdict in {Verdict.FAIL, Verdict.DISTURBED}:
         return None
     if result.verdict == Verdict.PASS:
         repetition.sleep(repetition.experiment.timing.learning_pause)

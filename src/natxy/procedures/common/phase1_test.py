@@ -176,7 +176,7 @@ def test_tries_that_the_tester_spoilt_are_told_apart(tmp_path: Path, monkeypatch
     slow = at_20k.testbed.model_copy(update={"tester_limit": 5000.0})
     assert run_plan(at_20k.model_copy(update={"testbed": slow}), tmp_path / "run", RunListener()) == 4
     assert experiment(tmp_path / "run").reason.startswith(
-        "phase 1 at 1 kcps failed in 2 of 3 attempts, the others were invalid or disturbed: lower `phase1_rate`"
+        "phase 1 at 1 kcps failed in 2 of 3 attempts, the others were invalid: lower `phase1_rate`"
     )
 
 

@@ -69,8 +69,12 @@ def valid_step(repetition: Repetition, number: int, rate: float, step: Step) -> 
 
     def measure(attempt: Attempt) -> Outcome:
         nonlocal result
-        result = step(attempt)
-        return _outcome(result)
+        tried = step(attempt)
+        outcome = _outcome(tried)
+        # Where no attempt decides, a disturbed one does, whatever came after it.
+        if outcome not in {Outcome.INVALID, Outcome.UNPREPARED}:
+            result = tried
+        return outcome
 
     try_rate(measure, Attempt(number, 1, rate), repetition.experiment.max_invalid)
     assert result is not None
