@@ -62,8 +62,11 @@ class Scale:
         return _SPARE_FRAMES + round(2 * rate_fps * MAX_PAUSE_S)
 
     def search(self, rate_fps: float) -> dict[str, Any]:
-        """Returns the settings of a search around `rate_fps`, which is not the middle of its bounds."""
-        return {"min_rate": 0.3 * rate_fps, "max_rate": 2 * rate_fps, "error": rate_fps * self.width}
+        """Returns the settings of a search around `rate_fps`, which is not the middle of its bounds.
+
+        One trial decides on a rate: the gateway's limits are exact, and its pauses make a trial invalid.
+        """
+        return {"kind": "binary", "min_rate": 0.3 * rate_fps, "max_rate": 2 * rate_fps, "error": rate_fps * self.width}
 
     def why_rate(self, unit: Unit, width: float) -> str:
         """Returns the reason for the tolerance of a rate."""

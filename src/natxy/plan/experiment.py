@@ -228,7 +228,7 @@ class Experiment(PlanModel):
         if not self.procedure.stateful:
             phase1_s = connections / phase1_fps + timing.drain + timing.learning_pause if phase1_fps else 0.0
             goal = self.search.goal if self.search else None
-            return phase1_s + max(self.traffic_s, goal.final_trial if goal else 0.0) + timing.drain
+            return phase1_s + max(self.traffic_s, (goal.final_trial if goal else None) or 0.0) + timing.drain
         rate_fps = self.search.min_rate if self.search else phase1_fps
         if rate_fps is None:
             return 0.0

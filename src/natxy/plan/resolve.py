@@ -16,8 +16,8 @@ from natxy.plan.model.background import resolve_background
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.problems import Location, PlanProblems, Problem
-from natxy.plan.model.search import GoalPlan, Search, SearchPlan, resolve_goal
-from natxy.plan.model.timing import Timing, resolve_timing
+from natxy.plan.model.search import GoalPlan, GoalPreset, Search, SearchPlan, resolve_counted_goal, resolve_goal
+from natxy.plan.model.timing import Timing, TimingPreset, resolve_timing
 from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Percent, Rate
 from natxy.plan.procedures import ProcedureConfig
@@ -92,8 +92,12 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     if "search" not in takes:
         return experiment
     search = _resolve_search(own.search, experiment.maximum_fps, (*location, "search"))
+    goal = own.search.goal or GoalPlan()
+    if own.search.kind is None and _robust_by_default(search, own, timing):
+        search = search.model_copy(update={"kind": "mlrsearch"})
+        goal = own.search.goal or GoalPlan(preset=GoalPreset.ROBUST)
     if search.kind == "mlrsearch":
-        search = _resolve_mlrsearch(search, own, timing, (*location, "search"))
+        search = _resolve_mlrsearch(search, goal, own, timing, (*location, "search"))
     return experiment.model_copy(update={"search": search})
 
 
@@ -121,7 +125,7 @@ def _resolve_search(own: SearchPlan, line_fps: float | None, location: Location)
     if own.max_rate is None:
         problems.append(Problem((*location, "max_rate"), "missing; give the highest rate to search, e.g. 1M"))
     resolved = Search(
-        kind=own.kind,
+        kind=own.kind or ("mlrsearch" if own.goal else "binary"),
         min_rate=DEFAULT_MIN_RATE if own.min_rate is None else rate("min_rate", own.min_rate),
         max_rate=1.0 if own.max_rate is None else rate("max_rate", own.max_rate),
         error=own.error or DEFAULT_ERROR,
@@ -134,7 +138,19 @@ def _resolve_search(own: SearchPlan, line_fps: float | None, location: Location)
     return resolved
 
 
-def _resolve_mlrsearch(search: Search, own: ExperimentPlan, timing: Timing, location: Location) -> Search:
+def _robust_by_default(search: Search, own: ExperimentPlan, timing: Timing) -> bool:
+    """Returns True if one trial must not decide on a rate: in a lab, the gateway's core pauses now and then.
+
+    Without a gateway, the search is for the tester's own limit, which it must not avoid.
+    """
+    searched = search.min_rate < search.max_rate and (search.relative_error or 0) < 1
+    in_lab = timing.preset == TimingPreset.LAB and own.gateway.is_gateway
+    return searched and in_lab and own.procedure.takes_mlrsearch
+
+
+def _resolve_mlrsearch(
+    search: Search, own_goal: GoalPlan, own: ExperimentPlan, timing: Timing, location: Location
+) -> Search:
     procedure, goal = own.procedure, None
     problem: tuple[str, str] | None = None
     if not procedure.takes_mlrsearch:
@@ -143,11 +159,14 @@ def _resolve_mlrsearch(search: Search, own: ExperimentPlan, timing: Timing, loca
         problem = ("max_rate", "must be above min_rate for an mlrsearch")
     elif (search.relative_error or 0) >= 1:
         problem = ("error", "must be below 100 % for an mlrsearch")
-    elif procedure.stateful and own.search.goal is not None:
-        problem = ("goal", f"the trials of {procedure.name} last as long as their connections take; remove it")
-    elif not procedure.stateful:
+    elif procedure.stateful:
         try:
-            goal = resolve_goal(own.search.goal or GoalPlan(), timing.trial)
+            goal = resolve_counted_goal(own_goal)
+        except ValueError as error:
+            problem = ("goal", f"the trials of {procedure.name} {error}")
+    else:
+        try:
+            goal = resolve_goal(own_goal, timing.trial)
         except ValueError as error:
             problem = ("goal", str(error))
     if problem:

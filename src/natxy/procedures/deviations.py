@@ -81,15 +81,18 @@ def _timing(timing: Timing, *, fixed_duration: bool) -> Iterator[str]:
 
 def _goal(goal: Goal, trial_s: float) -> Iterator[str]:
     """`trial_s` is the timing's `trial`, whose own deviation is reported separately."""
-    if goal.final_trial < min(RFC_TRIAL_S, trial_s):
+    if goal.final_trial is not None and goal.final_trial < min(RFC_TRIAL_S, trial_s):
         yield (
             f"The trials that decide on a rate last {format_duration(goal.final_trial)}; RFC 2544 §24 asks for at "
             f"least {format_duration(RFC_TRIAL_S)}."
         )
     if goal.exceed_ratio > 0:
+        share = f"trials with up to {100 * goal.exceed_ratio:g} % of its trial time"
+        if goal.trials:
+            share = f"up to {100 * goal.exceed_ratio:g} % of its {goal.trials} trials"
         yield (
-            f"A rate passes although trials with up to {100 * goal.exceed_ratio:g} % of its trial time lose frames "
-            "(MLRsearch's goal exceed ratio); RFC 2544 §26.1 allows no loss."
+            f"A rate passes although {share} lose frames (MLRsearch's goal exceed ratio); RFC 2544 §26.1 allows no "
+            "loss."
         )
 
 

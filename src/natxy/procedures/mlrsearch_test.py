@@ -89,8 +89,13 @@ def test_noise_leaves_it_near_the_truth(tmp_path: Path) -> None:
 
 
 def test_a_slow_tester_is_told_apart(tmp_path: Path) -> None:
-    code, run = measure(tmp_path / "run", plan_of(THROUGHPUT, testbed={"tester_limit": "500k"}))
+    code, run = measure(tmp_path / "run", plan_of(THROUGHPUT, testbed={"tester_limit": "200k"}))
     assert (code, run.experiments[0].state) == (3, State.TESTER_LIMIT)
+
+
+def test_the_highest_rate_may_be_more_than_the_tester_sends(tmp_path: Path) -> None:
+    _, run = measure(tmp_path / "run", plan_of(THROUGHPUT, testbed={"tester_limit": "500k"}))
+    assert run.experiments[0].values == [pytest.approx(250_000, rel=0.005)] * 2
 
 
 @pytest.mark.parametrize("kind", ["binary", "mlrsearch"])
@@ -133,6 +138,46 @@ def test_short_trials_are_seldom_shorter_than_a_tenth_of_a_second() -> None:
     assert (search.goal.initial_trial, search.goal.final_trial) == (0.1, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("experiment", "timing", "kind", "goal"),
+    [
+        (THROUGHPUT, "lab", "mlrsearch", Goal(initial_trial=0.1, final_trial=0.2, duration_sum=1, exceed_ratio=0.6)),
+        (RATE, "lab", "mlrsearch", Goal(trials=5, exceed_ratio=0.6)),
+        ({"name": "c", "procedure": "table-capacity"}, "lab", "binary", None),
+        (THROUGHPUT, "rfc", "binary", None),
+        (RATE, "rfc", "binary", None),
+    ],
+)
+def test_in_a_lab_one_trial_decides_nothing(
+    experiment: dict[str, Any], timing: str, kind: str, goal: Goal | None
+) -> None:
+    search = {"min_rate": "10k", "max_rate": "1M", "error": "1%"}
+    found = resolve(plan_of(experiment | {"timing": timing, "search": search})).experiments[0].search
+    assert found is not None
+    assert (found.kind, found.goal) == (kind, goal)
+
+
+def test_a_goal_implies_an_mlrsearch_and_binary_stays_binary() -> None:
+    plan = plan_of(THROUGHPUT | {"timing": "lab"}, kind="binary")
+    search = resolve(plan).experiments[0].search
+    assert search is not None
+    assert (search.kind, search.goal) == ("binary", None)
+    for timing in ("lab", "rfc"):
+        search = resolve(plan_of(THROUGHPUT | {"timing": timing}, kind=None, goal="fast")).experiments[0].search
+        assert search is not None
+        assert search.goal is not None
+        assert (search.kind, search.goal.exceed_ratio) == ("mlrsearch", 0)
+
+
+def test_the_goal_of_connection_rates_counts_trials(tmp_path: Path) -> None:
+    plan = plan_of(RATE, goal={"trials": 3, "exceed_ratio": 0.4})
+    _, run = measure(tmp_path / "run", plan)
+    assert run.experiments[0].values == [pytest.approx(200_000, rel=0.005)] * 2
+    rows = {row[0]: row[1] for row in results_tables.rfc_form(run)[0].rows}
+    assert rows["Search"] == "MLRsearch, goal loss ratio 0, goal exceed ratio 0.4, 3 trials a rate"
+    assert "up to 40 % of its 3 trials lose frames" in " ".join(deviations(resolve(plan)))
+
+
 def test_departures_are_told() -> None:
     goal = {"preset": "fast", "final_trial": "1s", "duration_sum": "21s", "exceed_ratio": 0.5}
     told = " ".join(deviations(resolve(plan_of(THROUGHPUT, goal=goal))))
@@ -149,6 +194,8 @@ def test_departures_are_told() -> None:
         (THROUGHPUT, {"error": "100%"}, "must be below 100 %"),
         (THROUGHPUT, {"goal": {"final_trial": "2s", "initial_trial": "3s"}}, "at least the one before, got 3 s, 2 s"),
         (RATE, {"goal": "fast"}, "as long as their connections take"),
+        (RATE, {"goal": {"trials": 3, "final_trial": "1s"}}, "as long as their connections take"),
+        (THROUGHPUT, {"goal": {"trials": 3, "duration_sum": "3s"}}, "either trials or duration_sum"),
         ({"name": "c", "procedure": "table-capacity"}, {}, "supports only a binary search"),
     ],
 )

@@ -142,8 +142,9 @@ def test_validation_runs_at_alpha_times_the_rate(tmp_path: Path) -> None:
 
 def test_the_testers_limit_ends_an_experiment_but_not_the_run(tmp_path: Path) -> None:
     slow = FORWARDING | {"name": "slow", "search": {"min_rate": "1k", "max_rate": "50k", "error": 500}}
+    halved = FORWARDING | {"search": {"kind": "binary", "min_rate": "1k", "max_rate": "1M", "error": 500}}
     code, run = measure(
-        tmp_path / "run", FORWARDING, slow, gateway={"forwarding_fps": 60_000}, testbed={"tester_limit": "100k"}
+        tmp_path / "run", halved, slow, gateway={"forwarding_fps": 60_000}, testbed={"tester_limit": "100k"}
     )
     assert code == 3
     assert run.state == RunState.DONE
@@ -163,7 +164,7 @@ def test_the_testers_limit_ends_an_experiment_but_not_the_run(tmp_path: Path) ->
     ("experiment", "trial"),
     [
         (PHASE2 | {"phase1_rate": "150k", "baseline": None}, "phase 1 at 150 kcps"),
-        (VALIDATED | {"search": {"min_rate": "50k", "max_rate": "150k", "error": 500}}, "phase 1 at 100 kcps"),
+        (VALIDATED | {"search": {"min_rate": "50k", "max_rate": "150k", "error": 500}}, "phase 1 at 99.02 kcps"),
     ],
 )
 def test_the_testers_limit_names_the_trial_it_failed_in(tmp_path: Path, experiment: dict[str, Any], trial: str) -> None:

@@ -2,7 +2,7 @@
 """MLRsearch (RFC 9971) for the highest rate that passes, by the library of its authors.
 
 It uses the loss of a trial to choose the next rate, and can narrow the bracket by short trials before long ones decide.
-It begins at the highest rate, which the tester must therefore be able to send.
+It begins at the highest rate; if the tester cannot send that, at a lower one that the gateway fails.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
-from natxy.search.outcome import Attempt, Outcome, SearchResult, try_rate
+from natxy.search.outcome import Attempt, Outcome, SearchResult, TesterLimitReached, try_rate
 
 # The length that the library assumes for trials whose length the caller decides.
 _NOMINAL_TRIAL_S = 1.0
@@ -45,33 +45,38 @@ class TrialDurations:
 class MlrSearch:
     """Narrows the bracket until it is no wider than `relative_error` times its upper bound.
 
-    Without `durations`, the caller decides the length of trials, and one trial decides about its rate. `loss_ratio` is
+    Without `durations`, the caller decides the length of trials, and `trials` of them decide on a rate. `loss_ratio` is
     the tolerated loss of a trial that passes, in the direction that tolerates most. `exceed_ratio` is the share of a
-    rate's trial time that may lose more.
+    rate's trial time, or of its trials, that may lose more. A rate has no further trials once no outcome of theirs
+    could change the decision.
     """
 
     min_rate: float
     max_rate: float
     relative_error: float
     durations: TrialDurations | None = None
+    trials: int = 1
     loss_ratio: float = 0.0
     exceed_ratio: float = 0.0
     max_invalid: int = 3
 
     def run(self, measure: Callable[[Attempt], Sample]) -> SearchResult:
         """Searches the rate. TesterLimitReached or NeverPrepared when no attempt at a rate is decisive."""
+        measurer = _Measurer(self, measure)
+        highest = self._highest_load(measurer)
         goal = self._goal()
         config = Config()
         # The library checks each limit against the other, so the higher one is set first.
-        config.max_load = self.max_rate
+        config.max_load = highest.load
         config.min_load = self.min_rate
         config.goals = (goal,)
         config.search_duration_max = math.inf
         # No warm-up trial at the highest rate, which would not count.
         config.warmup_duration = 0.0
-        measurer = _Measurer(self, measure)
         found = MultipleLossRatioSearch(config).search(measurer, debug=lambda _: None)[goal]
         lower, upper = found.relevant_lower_bound, found.relevant_upper_bound
+        if upper is None and highest.above:
+            raise highest.above
         return SearchResult(
             lower_bound=None if lower is None else float(lower),
             upper_bound=None if upper is None else float(upper),
@@ -84,18 +89,45 @@ class MlrSearch:
         # Trials at the highest rate and at the rate that arrived there, then halving of the bracket that remains. The
         # loss may give the rate exactly; a 64th of the range is assumed.
         widths = math.log(self.max_rate / self.min_rate) / self.relative_error
-        return 4 + math.ceil(math.log2(1 + widths / 64))
+        trials = math.ceil(self.durations.total / self.durations.final) if self.durations else self.trials
+        # One of the two bounds passes and the other fails, each as soon as it is decided.
+        return 3 + trials + math.ceil(math.log2(1 + widths / 64))
 
     @property
     def goal_loss_ratio(self) -> float:
         """The tolerated loss, slightly raised: a trial that loses exactly that much passes despite rounding."""
         return self.loss_ratio * (1 + 1e-12)
 
+    def _highest_load(self, measurer: _Measurer) -> _HighestLoad:
+        """Returns the highest rate, or, if the tester cannot send it, a lower one that the gateway fails.
+
+        Raises TesterLimitReached if the gateway passes what the tester can send.
+        """
+        passed, above = 0.0, None
+        load = self.max_rate
+        while True:
+            try:
+                outcome = measurer.first(self._durations.initial, load)
+            except TesterLimitReached as limit:
+                above = limit
+            else:
+                if above is None or outcome == Outcome.FAIL:
+                    return _HighestLoad(load, above)
+                passed = load
+            load = (passed + above.rate) / 2
+            if load < self.min_rate or above.rate - passed <= self.relative_error * above.rate:
+                raise above
+
+    @property
+    def _durations(self) -> TrialDurations:
+        return self.durations or TrialDurations(_NOMINAL_TRIAL_S, _NOMINAL_TRIAL_S, self.trials * _NOMINAL_TRIAL_S)
+
     def _goal(self) -> SearchGoal:
-        durations = self.durations or TrialDurations(_NOMINAL_TRIAL_S, _NOMINAL_TRIAL_S, _NOMINAL_TRIAL_S)
+        durations = self._durations
         return SearchGoal(
             loss_ratio=self.goal_loss_ratio,
-            exceed_ratio=self.exceed_ratio,
+            # Slightly raised, because the library adds up durations, which are not exact.
+            exceed_ratio=self.exceed_ratio * (1 + 1e-9),
             relative_width=self.relative_error,
             initial_trial_duration=durations.initial,
             final_trial_duration=durations.final,
@@ -107,6 +139,14 @@ class MlrSearch:
         )
 
 
+@dataclass(frozen=True)
+class _HighestLoad:
+    """Holds the load where the library begins, and `above`, the reason why it does not begin at the highest rate."""
+
+    load: float
+    above: TesterLimitReached | None
+
+
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]
     """Passes the library's trials on to the caller's function."""
 
@@ -114,8 +154,22 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         self.steps = 0
         self._search = search
         self._measure = measure
+        self._first: MeasurementResult | None = None
+
+    def first(self, intended_duration: float, intended_load: float) -> Outcome:
+        """Measures before the library does, and keeps the result for its first trial."""
+        sample = self._sample(intended_duration, intended_load)
+        self._first = self._result(sample, intended_duration, intended_load)
+        return sample.outcome
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+        first, self._first = self._first, None
+        if first and (first.intended_duration, first.intended_load) == (intended_duration, intended_load):
+            return first
+        return self._result(self._sample(intended_duration, intended_load), intended_duration, intended_load)
+
+    def _sample(self, duration_s: float, load: float) -> Sample:
+        """Returns the decisive sample; TesterLimitReached or NeverPrepared when there is none."""
         self.steps += 1
         samples: list[Sample] = []
 
@@ -123,16 +177,18 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
             samples.append(self._measure(attempt))
             return samples[-1].outcome
 
-        duration_s = intended_duration if self._search.durations else None
-        attempt = Attempt(self.steps, 1, intended_load, duration_s=duration_s)
-        outcome = try_rate(once, attempt, self._search.max_invalid)
-        lost = samples[-1].lost
-        if outcome != Outcome.PASS:
+        attempt = Attempt(self.steps, 1, load, duration_s=duration_s if self._search.durations else None)
+        try_rate(once, attempt, self._search.max_invalid)
+        return samples[-1]
+
+    def _result(self, sample: Sample, duration_s: float, load: float) -> MeasurementResult:
+        lost = sample.lost
+        if sample.outcome != Outcome.PASS:
             # The trial failed by more than this loss: by misrouted frames, or in a direction that tolerates less.
-            lost = max(lost, math.floor(self._search.goal_loss_ratio * samples[-1].frames) + 1)
+            lost = max(lost, math.floor(self._search.goal_loss_ratio * sample.frames) + 1)
         return MeasurementResult(
-            intended_duration=intended_duration,
-            intended_load=intended_load,
-            offered_count=samples[-1].frames,
+            intended_duration=duration_s,
+            intended_load=load,
+            offered_count=sample.frames,
             loss_count=lost,
         )

@@ -108,9 +108,50 @@ def test_tries_that_decide_nothing_are_repeated(undecided: Sample) -> None:
     assert search_with(STRICT).run(every_other_time).rate == search_with(STRICT).run(Dut(123_456)).rate
 
 
-def test_a_tester_that_cannot_send_the_highest_rate_is_no_result() -> None:
+def test_a_tester_that_sends_nothing_is_no_result() -> None:
+    tried: list[Attempt] = []
+
+    def never(attempt: Attempt) -> Sample:
+        tried.append(attempt)
+        return Sample(Outcome.INVALID, 10, 0)
+
     with pytest.raises(TesterLimitReached):
-        search_with(STRICT).run(lambda attempt: Sample(Outcome.INVALID, 10, 0))
+        search_with(STRICT).run(never)
+    # Ten halvings lead from the highest to the lowest rate.
+    assert len({attempt.rate for attempt in tried}) == 10
+
+
+@given(truth=st.floats(min_value=1.1e3, max_value=9.9e5), tester_limit=st.floats(min_value=1.1e3, max_value=1e6))
+def test_the_highest_rate_may_be_more_than_the_tester_sends(truth: float, tester_limit: float) -> None:
+    dut = Dut(truth)
+
+    def limited(attempt: Attempt) -> Sample:
+        return dut(attempt) if attempt.rate <= tester_limit else Sample(Outcome.INVALID, 10, 10)
+
+    if tester_limit > truth / (1 - ERROR):
+        found = search_with(STRICT).run(limited)
+        assert found.rate == pytest.approx(truth, rel=ERROR)
+    elif tester_limit < truth:
+        with pytest.raises(TesterLimitReached):
+            search_with(STRICT).run(limited)
+
+
+@pytest.mark.parametrize("durations", [TrialDurations(0.1, 0.15, 0.75), None])
+@pytest.mark.parametrize(("passing", "found"), [(2, 1e6), (1, None)])
+def test_three_of_five_trials_may_fail(durations: TrialDurations | None, passing: int, found: float | None) -> None:
+    trials: dict[float, int] = {}
+
+    def passes_at_first(attempt: Attempt) -> Sample:
+        if attempt.duration_s != 0.1:
+            trials[attempt.rate] = trials.get(attempt.rate, 0) + 1
+        lost = trials.get(attempt.rate, 0) > passing
+        return Sample(Outcome.FAIL if lost else Outcome.PASS, 10_000, 100 if lost else 0)
+
+    search = MlrSearch(1e3, 1e6, ERROR, durations, trials=5, exceed_ratio=0.6)
+    result = search.run(passes_at_first)
+    assert result.lower_bound == (found and pytest.approx(found))
+    # Two passes decide for a rate, four failures against it.
+    assert set(trials.values()) == {passing if found else passing + 4}
 
 
 def test_an_exceed_ratio_forgives_some_trials() -> None:

@@ -81,6 +81,7 @@ class TesterLimitReached(TesterLimitError):
         upper_bound: float | None = None,
     ) -> None:
         super().__init__(f"{invalid} of {attempts} attempts at {rate:.6g} per second were invalid")
+        self.rate = rate
         self.attempts = attempts
         self.invalid = invalid
         self.lower_bound = lower_bound

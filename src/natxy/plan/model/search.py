@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Final, Literal
@@ -23,6 +24,10 @@ RFC_TRIAL_S: Final = 60.0
 # A shorter trial sends too few frames to be of use, and takes hardly less time as a whole.
 SHORTEST_TRIAL_S: Final = 0.1
 FAST_SHARE: Final = 60
+ROBUST_SHARE: Final = 0.4
+ROBUST_TRIALS: Final = 5
+# Two of five trials suffice, since what disturbs a lab makes a gateway slower and never faster.
+ROBUST_EXCEED_RATIO: Final = 0.6
 
 SEARCHES: Final = {
     "binary": "halves the bracket until it is as narrow as `error` (RFC 2544 §26.1)",
@@ -53,11 +58,13 @@ class KnownRate(PlanModel):
 
 
 class GoalPreset(StrEnum):
-    """A rate passes only with a lossless trial of the timing's full length. `fast` approaches the rate with trials of a
-    60th of that length, `strict` with trials of the full length."""
+    """`strict`: a rate passes only with a lossless trial of the timing's full length, and all trials have that length.
+    `fast`: the same, but trials of a 60th of that length approach the rate. `robust`: a rate passes with two lossless
+    trials out of five, of two fifths of that length."""
 
     STRICT = "strict"
     FAST = "fast"
+    ROBUST = "robust"
 
 
 class GoalPlan(PlanModel):
@@ -70,17 +77,34 @@ class GoalPlan(PlanModel):
     """Length of the trials that decide."""
     duration_sum: Duration | None = None
     """Total trial time that decides on one rate."""
+    trials: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Number of trials that decide on one rate, instead of `duration_sum`."""
     exceed_ratio: Annotated[float, Field(ge=0, lt=1)] | None = None
     """Share of a rate's trial time whose trials may lose frames."""
 
+    @model_validator(mode="after")
+    def _one_sum(self) -> GoalPlan:
+        if self.trials is not None and self.duration_sum is not None:
+            raise ValueError("expected either trials or duration_sum, not both")
+        return self
+
 
 class Goal(PlanModel):
-    """A goal with everything decided. Durations are in seconds."""
+    """A goal with everything decided. Durations are in seconds, and None for trials whose length follows from their
+    connections: `trials` of them decide."""
 
-    initial_trial: Duration
-    final_trial: Duration
-    duration_sum: Duration
+    initial_trial: Duration | None = None
+    final_trial: Duration | None = None
+    duration_sum: Duration | None = None
+    trials: int | None = None
     exceed_ratio: float
+
+    @property
+    def deciding_trials(self) -> int:
+        """The number of trials that decide on one rate."""
+        if self.duration_sum is None or self.final_trial is None:
+            return self.trials or 1
+        return math.ceil(self.duration_sum / self.final_trial - 1e-9)
 
 
 def resolve_goal(own: GoalPlan, trial_s: float) -> Goal:
@@ -88,11 +112,24 @@ def resolve_goal(own: GoalPlan, trial_s: float) -> Goal:
 
     Raises ValueError for durations that contradict each other.
     """
-    initial_s = trial_s
-    if own.preset == GoalPreset.FAST:
-        initial_s = min(trial_s, max(trial_s / FAST_SHARE, SHORTEST_TRIAL_S))
-    preset = {"initial_trial": initial_s, "final_trial": trial_s, "duration_sum": trial_s, "exceed_ratio": 0.0}
-    goal = Goal.model_validate(preset | own.model_dump(exclude={"preset"}, exclude_none=True))
+    robust = own.preset == GoalPreset.ROBUST
+    usual_s = trial_s * ROBUST_SHARE if robust else trial_s
+    final_s = usual_s if own.final_trial is None else own.final_trial
+    initial_s = {
+        GoalPreset.FAST: min(trial_s, max(trial_s / FAST_SHARE, SHORTEST_TRIAL_S)),
+        GoalPreset.ROBUST: min(final_s, max(final_s / 2, SHORTEST_TRIAL_S)),
+    }.get(own.preset or GoalPreset.STRICT, trial_s)
+    trials = own.trials or (ROBUST_TRIALS if robust else None)
+    preset = {
+        "initial_trial": initial_s,
+        "final_trial": final_s,
+        "duration_sum": trials * final_s if trials else trial_s,
+        "exceed_ratio": ROBUST_EXCEED_RATIO if robust else 0.0,
+    }
+    goal = Goal.model_validate(preset | own.model_dump(exclude={"preset", "trials"}, exclude_none=True))
+    assert goal.initial_trial is not None
+    assert goal.final_trial is not None
+    assert goal.duration_sum is not None
     if not 0 < goal.initial_trial <= goal.final_trial <= goal.duration_sum:
         raise ValueError(
             "expected initial_trial, final_trial and duration_sum above 0, and each at least the one before, got "
@@ -101,10 +138,27 @@ def resolve_goal(own: GoalPlan, trial_s: float) -> Goal:
     return goal
 
 
+def resolve_counted_goal(own: GoalPlan) -> Goal | None:
+    """Returns the goal of a search whose trials last as long as their connections take; None if one trial decides.
+
+    Raises ValueError for a goal with durations.
+    """
+    durations = own.initial_trial, own.final_trial, own.duration_sum
+    if own.preset == GoalPreset.FAST or any(duration is not None for duration in durations):
+        raise ValueError("last as long as their connections take; give `trials` and `exceed_ratio`, or `robust`")
+    robust = own.preset == GoalPreset.ROBUST
+    trials = own.trials or (ROBUST_TRIALS if robust else 1)
+    exceed_ratio = own.exceed_ratio
+    if exceed_ratio is None:
+        exceed_ratio = ROBUST_EXCEED_RATIO if robust else 0.0
+    return Goal(trials=trials, exceed_ratio=exceed_ratio) if trials > 1 else None
+
+
 class SearchPlan(PlanModel):
     """A search as written. Rates of a throughput search are per direction."""
 
-    kind: Literal["binary", "mlrsearch"] = "binary"
+    kind: Literal["binary", "mlrsearch"] | None = None
+    """Default: mlrsearch with the goal `robust` for `timing: lab`, if the procedure takes it; otherwise binary."""
     min_rate: Rate | None = None
     """Lowest rate to try; default: 1000 per second."""
     max_rate: Rate | None = None
@@ -112,11 +166,11 @@ class SearchPlan(PlanModel):
     error: Rate | None = None
     """The search ends when its interval is this narrow; a percentage is of the result."""
     goal: Annotated[GoalPlan, Shorthand("preset", "Goal")] | None = None
-    """The trials that a rate needs to pass; only for `kind: mlrsearch`."""
+    """The trials that a rate needs to pass; only for `kind: mlrsearch`, whose default goal is `strict`."""
 
     @model_validator(mode="after")
     def _goal_of_mlrsearch(self) -> SearchPlan:
-        if self.goal is not None and self.kind != "mlrsearch":
+        if self.goal is not None and self.kind == "binary":
             raise ValueError("only `kind: mlrsearch` has a goal; remove the goal, or change the kind")
         return self
 
@@ -125,7 +179,7 @@ class Search(PlanModel):
     """A search with everything decided.
 
     Rates are frames per second per direction, or connections per second. An `error` in percent is relative to the
-    result. Only an mlrsearch whose trials have a set length has a `goal`.
+    result. Only an mlrsearch has a `goal`; without one, a single trial decides on its rate.
     """
 
     kind: Literal["binary", "mlrsearch"] = "binary"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.search import Goal
 from natxy.search.binary import BinarySearch
 from natxy.search.mlr import MlrSearch, TrialDurations
 
@@ -37,8 +38,15 @@ def _mlr_search(experiment: Experiment) -> MlrSearch:
         min_rate=search.min_rate,
         max_rate=search.max_rate,
         relative_error=relative_error,
-        durations=TrialDurations(goal.initial_trial, goal.final_trial, goal.duration_sum) if goal else None,
+        durations=_durations(goal) if goal else None,
+        trials=goal.deciding_trials if goal else 1,
         loss_ratio=tolerance.most if tolerance else 0.0,
         exceed_ratio=goal.exceed_ratio if goal else 0.0,
         max_invalid=experiment.max_invalid,
     )
+
+
+def _durations(goal: Goal) -> TrialDurations | None:
+    if goal.initial_trial is None or goal.final_trial is None or goal.duration_sum is None:
+        return None
+    return TrialDurations(goal.initial_trial, goal.final_trial, goal.duration_sum)

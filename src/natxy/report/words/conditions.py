@@ -192,8 +192,11 @@ def _mlrsearch(planned: Experiment) -> str:
     loss_ratio = f"MLRsearch, goal loss ratio {planned.loss_tolerance.most if planned.loss_tolerance else 0:g}"
     if goal is None:
         return f"{loss_ratio}, one trial a rate"
+    ratios = f"{loss_ratio}, goal exceed ratio {goal.exceed_ratio:g}"
+    if goal.initial_trial is None or goal.final_trial is None or goal.duration_sum is None:
+        return f"{ratios}, {goal.deciding_trials} trials a rate"
     initial, final, total = map(format_duration, (goal.initial_trial, goal.final_trial, goal.duration_sum))
-    return f"{loss_ratio}, goal exceed ratio {goal.exceed_ratio:g}, trials of {initial} to {final}, {total} a rate"
+    return f"{ratios}, trials of {initial} to {final}, {total} a rate"
 
 
 def _searched(search: Search | None, unit: Unit) -> str:
