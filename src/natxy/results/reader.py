@@ -9,10 +9,12 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
 from natxy.errors import PlanError
+from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES
 from natxy.results.planned import planned_experiment
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, State
@@ -29,10 +31,11 @@ _DIED: Final = "natxy was killed"
 class RunReader:
     """Reads a run from its folder or its results.sqlite. PlanError when there is no readable run.
 
-    Everything is read at once: `run` does not change when the run goes on.
+    Everything is read at once: `run` does not change when the run goes on. Without `trials`, repetitions have no
+    trials, no transfers and no curves, and reading takes a small part of the time.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, trials: bool = True) -> None:
         # Unlike pathlib's methods, these return False for a folder that may not be entered.
         file = path / RESULTS_FILE if os.path.isdir(path) else path
         self.folder = file.parent
@@ -44,7 +47,7 @@ class RunReader:
             with closing(_connect(file)) as db:
                 _check_begun(db, file)
                 _check_columns(db)
-                self.run: RunRecord = _read_run(db)
+                self.run: RunRecord = _read_run(db, trials)
         except (sqlite3.DatabaseError, LookupError, ValueError) as error:
             raise PlanError(
                 f"{file} is no natxy run, or another version of natxy wrote it: read it with that version, or measure "
@@ -86,11 +89,16 @@ def _check_columns(db: sqlite3.Connection) -> None:
     Columns that a record has a default for may be missing.
     """
     (written_by,) = db.execute("SELECT max(natxy_version) FROM run").fetchone()
+    found = _columns(db)
+    if different := sorted((_known_columns() ^ found) - (optional_columns() - found)):
+        raise LookupError(f"natxy {written_by} wrote it and had other columns: {', '.join(different)}")
+
+
+@cache
+def _known_columns() -> frozenset[str]:
     with closing(sqlite3.connect(":memory:")) as written_now:
         written_now.executescript(SCHEMA)
-        expected, found = _columns(written_now), _columns(db)
-    if different := sorted((expected ^ found) - (optional_columns() - found)):
-        raise LookupError(f"natxy {written_by} wrote it and had other columns: {', '.join(different)}")
+        return frozenset(_columns(written_now))
 
 
 def _tables(db: sqlite3.Connection) -> list[str]:
@@ -102,10 +110,11 @@ def _columns(db: sqlite3.Connection) -> set[str]:
     return {column for table in _tables(db) for (column,) in db.execute(columns, (table, table))}
 
 
-def _read_run(db: sqlite3.Connection) -> RunRecord:
+def _read_run(db: sqlite3.Connection, trials: bool) -> RunRecord:
     row = db.execute("SELECT * FROM run").fetchone()
     state = RunState(row["state"])
-    experiments = [_read_experiment(db, row) for row in db.execute("SELECT * FROM experiment ORDER BY id").fetchall()]
+    rows = db.execute("SELECT * FROM experiment ORDER BY id").fetchall()
+    experiments = [_read_experiment(db, row, trials) for row in rows]
     if state == RunState.RUNNING and not Owner.parse(row["owner"]).is_alive():
         state = RunState.DIED
         experiments = [_ended(experiment) for experiment in experiments]
@@ -172,33 +181,49 @@ def _linked(experiments: list[ExperimentRecord]) -> list[ExperimentRecord]:
     ]
 
 
-def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row) -> ExperimentRecord:
+@lru_cache(maxsize=64)
+def _planned(settings_json: str) -> Experiment:
+    """Returns an experiment as it was planned. The runs of a plan have the same."""
+    return planned_experiment(json.loads(settings_json))
+
+
+def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row, trials: bool) -> ExperimentRecord:
     repetitions = db.execute("SELECT * FROM repetition WHERE experiment_id = ? ORDER BY number", (row["id"],))
     return ExperimentRecord(
         id=row["id"],
-        planned=planned_experiment(json.loads(row["settings_json"])),
+        planned=_planned(row["settings_json"]),
         state=State(row["state"]),
         reason=row["reason"],
         dut=json.loads(row["dut_json"]) if row["dut_json"] else None,
-        repetitions=[_read_repetition(db, repetition) for repetition in repetitions.fetchall()],
+        repetitions=[_read_repetition(db, repetition, trials) for repetition in repetitions.fetchall()],
     )
 
 
-def _read_repetition(db: sqlite3.Connection, row: sqlite3.Row) -> RepetitionRecord:
-    trials = db.execute("SELECT * FROM trial WHERE repetition_id = ? ORDER BY id", (row["id"],))
+def _read_repetition(db: sqlite3.Connection, row: sqlite3.Row, trials: bool) -> RepetitionRecord:
+    record = _read_result(row)
+    if not trials:
+        return record
+    own_trials = db.execute("SELECT * FROM trial WHERE repetition_id = ? ORDER BY id", (row["id"],))
     transfers = db.execute("SELECT * FROM transfer WHERE repetition_id = ? ORDER BY id", (row["id"],))
+    return replace(
+        record,
+        curves=CURVES.validate_json(row["curves_json"]),
+        trials=[from_row(TrialRecord, trial) for trial in own_trials],
+        transfers=[from_row(TransferRecord, transfer) for transfer in transfers],
+    )
+
+
+def _read_result(row: sqlite3.Row) -> RepetitionRecord:
     return RepetitionRecord(
         id=row["id"],
         number=row["number"],
         state=State(row["state"]),
         value=row["value"],
         figures=json.loads(row["figures_json"]),
-        curves=CURVES.validate_json(row["curves_json"]),
+        curves=(),
         lower_bound=row["lower_bound"],
         upper_bound=row["upper_bound"],
         reason=row["reason"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
-        trials=[from_row(TrialRecord, trial) for trial in trials],
-        transfers=[from_row(TransferRecord, transfer) for transfer in transfers],
     )

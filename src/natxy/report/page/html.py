@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import vl_convert
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from natxy.engine.messages.results import Verdict
@@ -63,14 +63,6 @@ def write_report(run_dir: Path) -> Path:
 def render(reader: RunReader) -> str:
     run = reader.run
     explainer = Explainer()
-    environment = Environment(
-        loader=PackageLoader("natxy.report.page", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(coded=_coded, explained=explainer.mark)
     verdicts = [placed.trial.verdict for placed in run.all_trials]
     compared = list(gateways_charts(run))
     swept = sweep_results(run)
@@ -78,9 +70,9 @@ def render(reader: RunReader) -> str:
     charts = compared + [chart for results in swept for chart in results.charts]
     charts += [chart for chapter in experiments for part in chapter.parts for chart in part.charts]
     live = live_script() if charts else ""
-    return environment.get_template("report.html.j2").render(
+    return template("report.html.j2", explainer).render(
         run=run,
-        style=Markup(_template("report.css")),
+        style=style(),
         state=states.run_state(run),
         started=_moment(run.started_at),
         active_time=None if run.state is RunState.RUNNING else format_duration(run.active_s),
@@ -97,8 +89,7 @@ def render(reader: RunReader) -> str:
         swept=swept,
         chapters=experiments,
         published=published_figures(run),
-        # The XML writer of these pictures escaped every free text.
-        pictures={chart.name: Markup(page_svg(chart)) for chart in charts},
+        pictures=pictures(charts),
         chart_data=Markup(data_block(charts)),
         live=Markup(live),
         live_hash=source_hash(live),
@@ -117,7 +108,29 @@ def render(reader: RunReader) -> str:
     )
 
 
-# --- live charts
+# --- the parts that pages share
+
+
+def template(name: str, explainer: Explainer) -> Template:
+    """Returns a page's template, whose texts are escaped unless they are marked up already."""
+    environment = Environment(
+        loader=PackageLoader("natxy.report.page", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(coded=_coded, explained=explainer.mark)
+    return environment.get_template(name)
+
+
+def style() -> Markup:
+    return Markup(_template("report.css"))
+
+
+def pictures(charts: Iterable[Chart]) -> dict[str, Markup]:
+    """Returns the still pictures of charts by name. Their XML writer escaped every free text."""
+    return {chart.name: Markup(page_svg(chart)) for chart in charts}
 
 
 @cache

@@ -46,6 +46,10 @@ class Table:
         """Returns the table with a further sentence below it, if the sentence is not empty."""
         return replace(self, note=" ".join(filter(None, (self.note, sentence))))
 
+    def titled(self, title: str) -> Table:
+        """Returns the table with another title."""
+        return replace(self, title=title)
+
     def transposed(self) -> Table:
         """Returns the table with its columns as rows; the cells of the first column become titles."""
         head = (Column(self.columns[0].title, numeric=True), *(Column(row[0], numeric=True) for row in self.rows))

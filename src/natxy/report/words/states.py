@@ -19,7 +19,7 @@ STATE_WORDS: Final = {
     State.INTERRUPTED: "interrupted",
 }
 
-_RUN_STATE_WORDS: Final = {
+RUN_STATE_WORDS: Final = {
     RunState.RUNNING: "running",
     RunState.DONE: "complete",
     RunState.INTERRUPTED: "interrupted",
@@ -32,7 +32,7 @@ def run_state(run: RunRecord) -> str:
     """Returns a state such as `complete, 2 without result`."""
     without = sum(experiment.statistics is None for experiment in run.experiments)
     more = f", {without} without result" if run.state is RunState.DONE and without else ""
-    return _RUN_STATE_WORDS[run.state] + more
+    return RUN_STATE_WORDS[run.state] + more
 
 
 def state(experiment: ExperimentRecord) -> str:

@@ -98,8 +98,8 @@ def compare(runs: Sequence[RunRecord]) -> Comparison:
             unmatched.append((same[0], tuple(number for number, _ in found)))
             continue
         figures.extend(compared_figures(same))
-        if differing := _differing([settings_of(experiment.planned, *_NOT_MEASURED) for experiment in same]):
-            settings[same[0].title] = differing
+        if different := differing([settings_of(experiment.planned, *_NOT_MEASURED) for experiment in same]):
+            settings[same[0].title] = different
     return Comparison(figures, unmatched, settings)
 
 
@@ -205,7 +205,8 @@ def _bound(summary: Summary) -> Bound:
     return Bound.EXACTLY if bound == Bound.BELOW else bound
 
 
-def _differing(settings: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str | None, ...]]:
+def differing(settings: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str | None, ...]]:
+    """Returns the fields that differ, by paths such as `timing.trial`, with a value for each of `settings`."""
     flat = [dict(_flat(each)) for each in settings]
     fields = dict.fromkeys(field for each in flat for field in each)
     values = {field: tuple(each.get(field) for each in flat) for field in fields}
