@@ -33,10 +33,12 @@ def result_rows(run: RunRecord) -> Iterator[str]:
         yield ""
         yield note.replace("*", r"\*")
     verdicts = [placed.trial.verdict for placed in run.all_trials]
+    count = verdicts.count(Verdict.DISTURBED)
+    disturbed = f", {count} disturbed" if count else ""
     yield ""
     yield (
         f"Measuring took {format_duration(run.active_s)}. Of {len(verdicts)} trials {verdicts.count(Verdict.INVALID)} "
-        "were invalid and repeated."
+        f"were invalid{disturbed} and repeated."
     )
 
 

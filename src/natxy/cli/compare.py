@@ -14,7 +14,7 @@ from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 from natxy.report.tables import comparison
 from natxy.report.tables.table import to_rich
-from natxy.report.words import tester
+from natxy.report.words import disturbances
 from natxy.results.analysis.compare import RULE, compare
 from natxy.results.reader import RunReader
 from natxy.results.rows import comparison_rows
@@ -58,7 +58,7 @@ def compare_runs(
 
         for number, (folder, run) in enumerate(zip(folders, runs, strict=True), 1):
             print_line(f"Run {number}: {folder}, {run.name} of {run.started_at}")
-            if doubt := tester.busy(run):
+            if doubt := disturbances.busy(run):
                 print_line(f"  {doubt} What disturbed all its repetitions alike is not in its intervals.")
         for table in tables:
             console.print(to_rich(table))

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from natxy.cli import app
 from natxy.plan.model.timing import LAB_TIMING
-from natxy.report.words import tester
+from natxy.report.words import disturbances
 from tests.support.sample_runs import SampleRun, Sought, quickstart
 
 
@@ -82,7 +82,7 @@ def test_any_number_of_runs_each_against_the_first(tmp_path: Path) -> None:
 def test_a_machine_that_was_busy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = run(tmp_path / "a", 231e3), run(tmp_path / "b", 234e3)
     assert "was busy" not in compare(first, second).output
-    monkeypatch.setattr(tester, "busy", lambda _: "The machine was busy.")
+    monkeypatch.setattr(disturbances, "busy", lambda _: "The machine was busy.")
     assert compare(first, second).output.count("The machine was busy. What disturbed all its repetitions") == 2
 
 

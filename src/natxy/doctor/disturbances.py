@@ -15,9 +15,12 @@ from natxy.dut.transport.local import LocalTransport
 from natxy.errors import NatxyError
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.lab import LabConfig
-from natxy.system.machine import NOTICED_STEAL_PERCENT, QUIET_LOAD, MachineLoad, cpu_flags, is_virtual_machine
+from natxy.system.machine import MachineLoad, cpu_flags, is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.namespaces import other_labs
+
+QUIET_LOAD: Final = 0.5
+NOTICED_STEAL_PERCENT: Final = 1.0
 
 CPUS: Final = Path("/sys/devices/system/cpu")
 # Linux's default on a machine with 4 GB of memory or more.
@@ -153,7 +156,9 @@ def load(machine: Transport) -> Finding:
     """Examines the machine's mean load of the last minute."""
     minute = float((read_there("/proc/loadavg", machine) or "nan").split()[0])
     idle = minute < QUIET_LOAD
-    remedy = unless(idle, "stop other work on this machine before measuring")
+    remedy = unless(
+        idle, "stop other work on this machine before measuring; the report says whether it disturbed trials"
+    )
     return Finding("load", idle or None, f"{minute:.2f} (mean of the last minute)", remedy)
 
 

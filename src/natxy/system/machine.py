@@ -7,12 +7,8 @@ import os
 import platform
 import re
 from pathlib import Path
-from typing import Final
 
 from pydantic import BaseModel, ConfigDict
-
-QUIET_LOAD: Final = 0.5
-NOTICED_STEAL_PERCENT: Final = 1.0
 
 
 class MachineLoad(BaseModel):
@@ -50,20 +46,6 @@ class LoadOfRun(BaseModel):
         facts = {"load before": f"{began.minute:.2f}", "load at the end": f"{ended.minute:.2f}"}
         steal = self._steal_percent
         return facts if steal is None else {**facts, "steal time": f"{steal:.2f} %"}
-
-    def remark(self) -> str:
-        """Returns a warning about a machine that was busy, or an empty string, by the same limits as `natxy doctor`.
-
-        The load at the end does not count: it includes the run itself.
-        """
-        busy = max((began.minute for began, _ in self.sessions), default=0.0)
-        steal = self._steal_percent or 0.0
-        words = [
-            f"its load was {busy:.2f} when the run began" if busy >= QUIET_LOAD else "",
-            f"its host took {steal:.2f} % of the cores' time away" if steal >= NOTICED_STEAL_PERCENT else "",
-        ]
-        warnings = " and ".join(filter(None, words))
-        return warnings and f"The machine was busy with other things: {warnings}. See `natxy doctor`."
 
     @property
     def _steal_percent(self) -> float | None:

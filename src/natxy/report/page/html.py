@@ -31,13 +31,15 @@ from natxy.report.charts.still import VEGA_LITE, page_svg
 from natxy.report.page.cards import cards
 from natxy.report.page.chapters import chapters, duts, sweep_results
 from natxy.report.page.terms import Explainer
+from natxy.report.tables.disturbances import absences
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.results import plain_form
 from natxy.report.tables.selftest import ceilings, pacing
 from natxy.report.tables.trials import corrupt_frames, foreign_frames, undecided_trials
 from natxy.report.words import states
-from natxy.report.words.tester import busy, self_test_sentence, tester_limits
+from natxy.report.words.disturbances import busy, validity
+from natxy.report.words.tester import self_test_sentence, tester_limits
 from natxy.results.analysis.gateways import several_kernels
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader
@@ -79,6 +81,9 @@ def render(reader: RunReader) -> str:
         trial_count=len(verdicts),
         test_count=run.host_test_count,
         invalid_count=verdicts.count(Verdict.INVALID),
+        disturbed_count=verdicts.count(Verdict.DISTURBED),
+        validity=validity(run),
+        absences=absences(run) if run.tester else None,
         phase1_count=sum(placed.trial.failed_to_prepare for placed in run.all_trials),
         cards=cards(run),
         incomplete=states.incomplete(run),

@@ -13,7 +13,8 @@ from natxy.report.tables.per_procedure import latency_tables
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.table import to_rich
 from natxy.report.words import states
-from natxy.report.words.tester import busy, self_test_sentence, tester_limits
+from natxy.report.words.disturbances import busy
+from natxy.report.words.tester import self_test_sentence, tester_limits
 from natxy.results.analysis.gateways import several_kernels
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
@@ -57,10 +58,12 @@ def count(run: RunRecord) -> str:
     """Returns a sentence with the number of trials and tests, and the seed."""
     trials = [placed.trial for placed in run.all_trials]
     invalid = sum(trial.verdict is Verdict.INVALID for trial in trials)
+    disturbed = sum(trial.verdict is Verdict.DISTURBED for trial in trials)
     unprepared = sum(trial.failed_to_prepare for trial in trials)
     repeated = (
         f", {invalid} of them invalid (the tester fell short) and never counted against a gateway" if invalid else ""
     )
+    repeated += f", {disturbed} disturbed (something else ran on the gateway's core) and repeated" if disturbed else ""
     repeated += f", {unprepared} decided nothing because phase 1 failed" if unprepared else ""
     tests = run.host_test_count
     counted = [f"{len(trials)} trials{repeated}"] if trials or not tests else []

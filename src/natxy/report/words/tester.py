@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States how near results came to the limits of the tester, and whether its machine was busy."""
+"""States how near results came to the limits of the tester."""
 
 from __future__ import annotations
 
@@ -46,11 +46,6 @@ def tester_limited(run: RunRecord, experiment: ExperimentRecord) -> str:
 def tester_limits(run: RunRecord) -> list[str]:
     """Returns a line for each result that may be the tester's limit."""
     return [f"{each.name}: {text}" for each in run.experiments if (text := tester_limited(run, each))]
-
-
-def busy(run: RunRecord) -> str:
-    """Warns that the machine was busy during the run; empty if it was not, and when no real tester sent."""
-    return run.load.remark() if run.tester else ""
 
 
 def _made(self_test: SelfTest) -> str:

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts what disturbed the trials of a run: undecided trials, and the time for which the cores were taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from natxy.engine.messages.results import Verdict
+from natxy.results.records import RunRecord
+from natxy.results.trials import TrialRecord
+
+
+@dataclass(frozen=True)
+class Absences:
+    """Holds for how long a core was taken away in the `trials` that know it, in seconds.
+
+    `most_s` is the time in the trial with the longest. Steal and the time behind other tasks are None where no trial
+    tells them apart.
+    """
+
+    trials: int
+    traffic_s: float
+    total_s: float
+    most_s: float
+    stolen_s: float | None = None
+    delayed_s: float | None = None
+
+    @property
+    def share(self) -> float:
+        return self.total_s / self.traffic_s if self.traffic_s else 0.0
+
+    @classmethod
+    def of_tester(cls, trials: Sequence[TrialRecord]) -> Self | None:
+        return cls._of(trials, [trial.tester_pause_s for trial in trials])
+
+    @classmethod
+    def of_gateway(cls, trials: Sequence[TrialRecord]) -> Self | None:
+        known = [trial for trial in trials if trial.gateway_pause_s is not None]
+        stolen_s = [trial.gateway_stolen_s for trial in known if trial.gateway_stolen_s is not None]
+        delayed_s = [trial.gateway_delayed_s for trial in known if trial.gateway_delayed_s is not None]
+        return cls._of(
+            known,
+            [trial.gateway_pause_s or 0.0 for trial in known],
+            sum(stolen_s) if stolen_s else None,
+            sum(delayed_s) if delayed_s else None,
+        )
+
+    @classmethod
+    def _of(
+        cls,
+        trials: Sequence[TrialRecord],
+        pauses_s: Sequence[float],
+        stolen_s: float | None = None,
+        delayed_s: float | None = None,
+    ) -> Self | None:
+        if not trials:
+            return None
+        traffic_s = sum(trial.duration_s for trial in trials)
+        return cls(len(trials), traffic_s, sum(pauses_s), max(pauses_s), stolen_s, delayed_s)
+
+
+@dataclass(frozen=True)
+class Disturbances:
+    """Counts trials. `marked`: failures that counted although a disturbance explains them, for want of attempts."""
+
+    trials: int
+    invalid: int
+    disturbed: int
+    marked: int
+    tester: Absences | None
+    gateway: Absences | None
+
+    @property
+    def undecided_share(self) -> float:
+        """The share of trials that decided nothing because of the machine."""
+        return (self.invalid + self.disturbed) / self.trials if self.trials else 0.0
+
+
+def disturbances(run: RunRecord) -> Disturbances:
+    trials = [placed.trial for placed in run.all_trials]
+    verdicts = [trial.verdict for trial in trials]
+    return Disturbances(
+        trials=len(trials),
+        invalid=verdicts.count(Verdict.INVALID),
+        disturbed=verdicts.count(Verdict.DISTURBED),
+        marked=sum(trial.verdict is Verdict.FAIL and trial.disturbance is not None for trial in trials),
+        tester=Absences.of_tester(trials),
+        gateway=Absences.of_gateway(trials),
+    )
