@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Final
 
 from natxy.dut.base import TableNeed
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.units import Unit
+from natxy.plan.model.units import Unit, format_quantity
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
 from natxy.procedures.common.repetition import Repetition
@@ -22,32 +23,37 @@ from natxy.procedures.common.searches import binary_search
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.connection_rate import establish_and_validate, validated_s
 from natxy.results.curves import Axis, Curve
-from natxy.search.capacity import CapacitySearch
+from natxy.search.capacity import CapacityResult, CapacitySearch
+from natxy.search.keeper import Establish, Kept
 from natxy.search.outcome import Attempt, Outcome
+
+# A rate lower by this factor shows whether a table is full or only slow.
+SLOWER: Final = 4
 
 
 class TableCapacity(Procedure[TableCapacityConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         config, initial = self.config, self.config.initial_connections
         rates = binary_search(repetition.experiment)
-        first = rates.run(lambda attempt: Outcome(_step(repetition, attempt, initial).verdict.value))
+        steps = 0
+
+        def establish(connections: int, rate: float) -> Kept:
+            nonlocal steps
+            steps += 1
+            result = valid_step(repetition, steps, rate, lambda attempt: _step(repetition, attempt, connections))
+            # A table that refuses connections loses frames in phase 1, one that replaces them loses replies.
+            return Kept(result.verdict == Verdict.PASS, result.streams[0].received)
+
+        first = rates.run(lambda attempt: _confirmed(establish, initial, attempt.rate))
         if first.lower_bound is None:
             _recover(repetition)
             none = no_result(config, f"at no rate were all {initial:,} initial connections kept")
             return replace(none, figures={**none.figures, "c0": initial}, upper_bound=initial)
-        steps, kept = first.steps, 0
-
-        def passes(connections: int, rate: float) -> bool:
-            nonlocal steps, kept
-            steps += 1
-            result = valid_step(repetition, steps, rate, lambda attempt: _step(repetition, attempt, connections))
-            # A table that refuses connections loses frames in phase 1, one that replaces them loses replies.
-            kept = result.streams[0].received
-            return result.verdict == Verdict.PASS
-
-        found = CapacitySearch(config.max_connections, config.beta, config.gamma, config.error, rates.narrow).run(
-            initial, first.rate, passes, (lambda: kept) if config.shortcut else None
+        search = CapacitySearch(
+            config.max_connections, config.beta, config.gamma, config.error, rates.narrow, count=bool(config.shortcut)
         )
+        found = search.run(initial, first.rate, establish)
+        remark = _remark(repetition, found, establish)
         # The last step may have left the gateway broken, and more experiments may follow.
         _recover(repetition)
         points = tuple((float(connections), rate) for connections, rate in sorted(found.rates.items()))
@@ -66,7 +72,7 @@ class TableCapacity(Procedure[TableCapacityConfig]):
             },
             lower_bound=found.capacity,
             upper_bound=found.upper_bound,
-            remark="" if found.upper_bound else "at least this: all of max_connections were kept",
+            remark=remark,
             curves=(curve,),
         )
 
@@ -74,7 +80,8 @@ class TableCapacity(Procedure[TableCapacityConfig]):
         config = self.config
         doublings = math.ceil(math.log2(config.max_connections / config.initial_connections) / 2)
         bisections = 2 if config.shortcut else math.ceil(math.log2(1 + _middle(config) / config.error))
-        return binary_search(experiment).expected_steps() + 2 * (doublings + bisections)
+        # The first number that is too many takes three steps, and so does the confirmation of the last one.
+        return binary_search(experiment).expected_steps() + 2 * (doublings + bisections) + 4
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return validated_s(experiment.model_copy(update={"connections": round(_middle(self.config))}))
@@ -91,6 +98,29 @@ class TableCapacity(Procedure[TableCapacityConfig]):
 def _middle(config: TableCapacityConfig) -> float:
     """Returns the capacity that estimates assume before it is known."""
     return math.sqrt(config.initial_connections * config.max_connections)
+
+
+def _confirmed(establish: Establish, connections: int, rate: float) -> Outcome:
+    """Returns whether a rate passes. One failure does not decide, because it may be an accident."""
+    passed = establish(connections, rate).passed or establish(connections, rate).passed
+    return Outcome.PASS if passed else Outcome.FAIL
+
+
+def _remark(repetition: Repetition, found: CapacityResult, establish: Establish) -> str:
+    """Tells a full table from a gateway that became slow: connections that are too many only for the rate are kept at a
+    lower one."""
+    if found.upper_bound is None:
+        return "at least this: all of max_connections were kept"
+    slower = found.enough / SLOWER
+    if found.full or not _lives_long_enough(repetition, found.upper_bound, slower):
+        return ""
+    if not establish(found.upper_bound, slower).passed:
+        return ""
+    return (
+        f"the table is not full: {format_quantity(found.upper_bound, Unit.CONNECTIONS)} are kept at "
+        f"{format_quantity(slower, Unit.CPS)}, but not at {format_quantity(found.enough, Unit.CPS)}, the rate that "
+        "RFC 9693 asks for by gamma"
+    )
 
 
 def _step(repetition: Repetition, attempt: Attempt, connections: int) -> TrialResult:
@@ -117,11 +147,24 @@ def _recover(repetition: Repetition) -> None:
 def _check_timeouts(repetition: Repetition, rate: float) -> None:
     """Raises DutError if connections would time out before they are validated, which would look like a full table."""
     experiment = repetition.experiment
-    assert experiment.search is not None
-    at_rate = experiment.model_copy(update={"search": experiment.search.model_copy(update={"min_rate": rate})})
     try:
-        # The table's size is what the procedure measures, so any size is accepted here.
-        with repetition.gateway() as gateway:
-            gateway.check(TableNeed(1, 1, 1, longest_trial_s=at_rate.longest_trial_s(None)))
+        _check_table(repetition, experiment, rate)
     except PlanError as error:
         raise DutError(f"{experiment.connections:,} connections cannot be tried: {error}") from error
+
+
+def _lives_long_enough(repetition: Repetition, connections: int, rate: float) -> bool:
+    """Returns False if connections would time out before they are validated."""
+    try:
+        _check_table(repetition, repetition.experiment.model_copy(update={"connections": connections}), rate)
+    except PlanError:
+        return False
+    return True
+
+
+def _check_table(repetition: Repetition, experiment: Experiment, rate: float) -> None:
+    assert experiment.search is not None
+    at_rate = experiment.model_copy(update={"search": experiment.search.model_copy(update={"min_rate": rate})})
+    # The table's size is what the procedure measures, so any size is accepted here.
+    with repetition.gateway() as gateway:
+        gateway.check(TableNeed(1, 1, 1, longest_trial_s=at_rate.longest_trial_s(None)))

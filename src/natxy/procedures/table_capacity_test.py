@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import random
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,31 @@ def test_counting_answers_finds_it_too(policy: TablePolicy, capacity: int) -> No
     counted = max(t.attempt.step for t in notes.trials if t.result.streams[0].planned == too_many)
     # Two that pass at what was counted, unless doubling ended there, and one that fails above.
     assert notes.trials[-1].attempt.step <= counted + 3
+
+
+@settings(max_examples=60)
+@given(capacity=st.integers(min_value=1000, max_value=60_000))
+def test_a_gateway_that_pauses_keeps_its_capacity(capacity: int) -> None:
+    # A trial of a quarter of a second has a pause in one of twenty cases, in which some thousand frames are lost.
+    stalls = {"every": "5s", "duration": "20ms", "watched": False}
+    result, _ = measure({}, {"table_capacity": capacity, "stalls": stalls})
+    assert (result.lower_bound, result.upper_bound) == (capacity, capacity + 1)
+
+
+def test_a_slow_gateway_is_told_from_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    full, _ = measure({}, {"table_capacity": 100_000})
+    assert full.remark == ""
+    draw = random.Random(1)
+
+    def connect(_: SimulatedDut, connections: int, rate_fps: float) -> tuple[int, int]:
+        passed = rate_fps < (200_000 if connections <= 5000 else 30_000)
+        kept = connections if passed else draw.randrange(connections)
+        return kept, kept
+
+    monkeypatch.setattr(SimulatedDut, "connect", connect)
+    slow, _ = measure({}, {})
+    assert slow.figures["capacity"] == 5000
+    assert slow.remark.startswith("the table is not full: 5,001 connections are kept at 19.")
 
 
 def test_the_report_says_that_the_shortcut_is_none_of_the_rfcs() -> None:

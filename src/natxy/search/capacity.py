@@ -2,22 +2,19 @@
 """Searches the most connections that a gateway keeps (RFC 9693 §4.9): by doubling, then by bisection.
 
 Each number of connections has a highest validated rate. It is measured only if it reaches a given share of the last
-safe rate; below that share, the connections are too many.
+safe rate; below that share, the connections are too many. One accident decides nothing: see `Keeper`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
+
+from natxy.search.keeper import Establish, Keeper
 
 Narrow = Callable[[float, float], bool]
 """Returns true when a bracket of rates needs no further trial."""
-
-Passes = Callable[[int, float], bool]
-"""Establishes a number of connections at a rate. Returns true when validation finds all of them."""
-
-Count = Callable[[], int]
-"""Returns the number of connections kept in the last attempt, which had too many."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +23,8 @@ class CapacityResult:
 
     `safe` (CS) and `safe_rate` (RS) are the last that passed while doubling; `too_many` (CT) is the first that failed,
     None when all of `max_connections` were kept. `rates` has the rate for every number of connections that passed.
+    `full` is true if a full table explains the upper bound: it kept the same number in every attempt. `enough` is the
+    rate that had to pass at the upper bound.
     """
 
     capacity: int
@@ -34,6 +33,8 @@ class CapacityResult:
     too_many: int | None
     upper_bound: int | None
     rates: dict[int, float]
+    full: bool
+    enough: float
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class CapacitySearch:
     """Searches up to `max_connections`.
 
     `beta` and `gamma` are the RFC's shares of the last safe rate, for doubling and for bisection. `error` is its E, in
-    connections.
+    connections. With `count`, bisection begins with the number of connections kept when there were too many, instead of
+    the middle. RFC 9693 does not have this shortcut.
     """
 
     max_connections: int
@@ -49,39 +51,48 @@ class CapacitySearch:
     gamma: float
     error: int
     narrow: Narrow
+    count: bool = False
 
-    def run(
-        self, initial_connections: int, initial_rate: float, passes: Passes, count: Count | None = None
-    ) -> CapacityResult:
-        """Searches from `initial_connections` (C0), which are kept at `initial_rate` (R0).
+    def run(self, initial_connections: int, initial_rate: float, establish: Establish) -> CapacityResult:
+        """Searches from `initial_connections` (C0), which are kept at `initial_rate` (R0)."""
+        found = _Found(Keeper(establish), {initial_connections: initial_rate})
+        self._double(found)
+        counted = found.keeper.last_kept if self.count and found.too_many else None
+        while (upper := found.upper) is not None:
+            if upper - found.capacity > self.error:
+                self._try(found, self._next(found.capacity, upper, counted), self.gamma)
+            elif upper == found.last_tried or not self._try(found, upper, self.gamma):
+                # The upper bound, which may have been found long ago, fails still.
+                break
+            else:
+                # It passes now: accidents had rejected it.
+                self._double(found)
+        return CapacityResult(
+            found.capacity, found.safe, found.rates[found.safe], found.too_many, upper, found.rates,
+            full=found.keeper.last_full, enough=self.gamma * found.rates[found.capacity],
+        )  # fmt: skip
 
-        With `count`, bisection begins with the number of connections kept when there were too many, instead of the
-        middle. RFC 9693 does not have this shortcut.
-        """
-        rates = {initial_connections: initial_rate}
+    def _double(self, found: _Found) -> None:
+        """Doubles the connections until they are too many, unless a greater number is known to be."""
+        while found.upper is None and found.capacity < self.max_connections:
+            tried = min(2 * found.capacity, self.max_connections)
+            found.safe = found.capacity
+            if self._try(found, tried, self.beta):
+                found.safe, found.too_many = tried, None
+            else:
+                found.too_many = tried
 
-        def keeps(connections: int, share: float) -> bool:
-            """Searches a rate of at least `share` of the last safe one; records it and returns True if found."""
-            safe_rate = rates[max(rates)]
-            found = self._highest_rate(connections, share * safe_rate, safe_rate, passes)
-            if found is None:
-                return False
-            rates[connections] = found
-            return True
-
-        too_many: int | None = None
-        while too_many is None and max(rates) < self.max_connections:
-            tried = min(2 * max(rates), self.max_connections)
-            if not keeps(tried, self.beta):
-                too_many = tried
-        safe, safe_rate = max(rates.items())
-        upper = too_many
-        counted = count() if count and too_many else None
-        while upper is not None and upper - max(rates) > self.error:
-            tried = self._next(max(rates), upper, counted)
-            if not keeps(tried, self.gamma):
-                upper = tried
-        return CapacityResult(max(rates), safe, safe_rate, too_many, upper, rates)
+    def _try(self, found: _Found, connections: int, share: float) -> bool:
+        """Searches a rate of at least `share` of the last safe one; records it and returns true if found."""
+        most = found.rates[found.capacity]
+        rate = self._highest_rate(found.keeper, connections, share * most, most)
+        found.last_tried = connections
+        found.rejected.discard(connections)
+        if rate is None:
+            found.rejected.add(connections)
+            return False
+        found.rates[connections] = rate
+        return True
 
     def _next(self, safe: int, upper: int, counted: int | None) -> int:
         """Returns the next number: away from `counted` by doubling distances, until the other bound is found."""
@@ -94,21 +105,48 @@ class CapacitySearch:
             return min(middle, counted + max(self.error, 2 * (safe - counted)))
         return max(middle, counted - max(self.error, 2 * (counted - upper)))
 
-    def _highest_rate(self, connections: int, enough: float, most: float, passes: Passes) -> float | None:
+    def _highest_rate(self, keeper: Keeper, connections: int, enough: float, most: float) -> float | None:
         """Returns the highest rate between `enough` and `most` that passes; None when `enough` fails.
 
         It tries `enough` first, because that mostly decides, and then `most`, which passed with fewer connections and
         often still does.
         """
-        if not passes(connections, enough):
+        if not keeper.keeps(connections, enough):
             return None
-        if passes(connections, most):
+        if keeper.keeps(connections, most, _MOST_FAILURES):
             return most
         low, high = enough, most
         while not self.narrow(low, high):
             middle = (low + high) / 2
-            if passes(connections, middle):
+            if keeper.keeps(connections, middle, _MOST_FAILURES):
                 low = middle
             else:
                 high = middle
         return low
+
+
+# The number of failures that reject a rate which the capacity does not depend on.
+_MOST_FAILURES: Final = 2
+
+
+@dataclass
+class _Found:
+    """Holds what a search knows: the rates of the numbers that passed, and the numbers that were rejected."""
+
+    keeper: Keeper
+    rates: dict[int, float]
+    rejected: set[int] = field(default_factory=set)
+    last_tried: int = 0
+    too_many: int | None = None
+    safe: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.safe = self.capacity
+
+    @property
+    def capacity(self) -> int:
+        return max(self.rates)
+
+    @property
+    def upper(self) -> int | None:
+        return min((number for number in self.rejected if number > self.capacity), default=None)
