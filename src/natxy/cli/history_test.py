@@ -60,6 +60,7 @@ def test_csv_has_a_row_for_each_figure_of_each_run(runs: Path) -> None:
     changed = [row for row in nat if row["change_percent"]]
     assert [row["run"] for row in changed] == ["7"]
     assert float(changed[0]["change_low"]) < float(changed[0]["change_percent"]) < float(changed[0]["change_high"])
+    assert changed[0]["change_is_better"] == "True"
     assert changed[0]["changed"] == "gateway's kernel: Linux 6.1.0-18-amd64 → Linux 6.12.5"
     assert all(float(row["low"]) <= float(row["median"]) <= float(row["high"]) for row in rows)
 

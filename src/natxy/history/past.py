@@ -4,24 +4,21 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from natxy.plan.model.units import Unit
-from natxy.results.bounded import Bound, Bounded
-from natxy.results.intervals import Interval, of_median
+from natxy.results.analysis.compare import SHARE_OF_BASELINE, shares_of_baseline
+from natxy.results.bounded import Bound
+from natxy.results.intervals import Interval
 from natxy.results.planned import settings_of
-from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, State
-
-RATIO: Final = "ratio"
-"""The name of the figure that has the ratio to the baseline, in percent."""
+from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
 
 # Facts about a tester's machine that may change its results.
 _MACHINE: Final = ("host", "processor", "cores", "system", "kernel")
-# Names are no difference in what was measured, and the others are kept apart.
-_NO_SETTINGS: Final = ("name", "title", "sweep", "cell")
+# Names and thresholds are no difference in what was measured, and the others are kept apart.
+_NO_SETTINGS: Final = ("name", "title", "expect", "sweep", "cell")
 
 
 @dataclass(frozen=True)
@@ -34,11 +31,12 @@ class PastFigure:
     name: str
     title: str
     unit: Unit
+    more_is_better: bool
     values: tuple[float, ...]
     median: float
     bound: Bound
     interval: Interval | None
-    resolution: float = 0.0
+    resolution: float
 
 
 @dataclass(frozen=True)
@@ -109,48 +107,24 @@ def _text(value: Mapping[str, Any]) -> str:
 
 
 def _figures(record: ExperimentRecord) -> Iterator[PastFigure]:
+    """Yields the figures that have a value: the headline, the share of the baseline, and the others."""
     headline, *others = record.declaration.figures
-    if record.statistics:
-        median, resolution = record.statistics.bounded_median, _resolution(record)
-        yield _figure(headline.name, headline.title, headline.unit, tuple(record.values), median, resolution)
-    yield from _ratio(record)
-    for figure in others:
-        summary = record.figure_statistics.get(figure.name)
-        values = tuple(
-            value
-            for repetition in record.repetitions
-            if repetition.measured and (value := repetition.figures.get(figure.name)) is not None
-        )
-        if summary and values:
-            yield _figure(figure.name, figure.title, figure.unit, values, summary.bounded_median)
-
-
-def _ratio(record: ExperimentRecord) -> Iterator[PastFigure]:
-    """Yields the ratio to the baseline, which repetitions of the same number make together."""
-    found = record.baseline_ratio
-    if record.baseline is None or found is None:
-        return
-    baselines = {repetition.number: repetition.value for repetition in _measured(record.baseline)}
-    values = tuple(
-        100 * repetition.value / baseline
-        for repetition in _measured(record)
-        if repetition.value is not None and (baseline := baselines.get(repetition.number))
-    )
-    if values:
-        title = f"Share of {record.baseline.title}"
-        yield _figure(RATIO, title, Unit.PERCENT, values, Bounded(statistics.median(values), found.bound))
-
-
-def _measured(record: ExperimentRecord) -> Iterator[RepetitionRecord]:
-    return (repetition for repetition in record.repetitions if repetition.state is State.DONE)
-
-
-def _resolution(record: ExperimentRecord) -> float:
-    return max((repetition.bracket for repetition in _measured(record)), default=0.0)
-
-
-def _figure(
-    name: str, title: str, unit: Unit, values: tuple[float, ...], median: Bounded, resolution: float = 0.0
-) -> PastFigure:
-    interval = None if median.bound else of_median(values, resolution)
-    return PastFigure(name, title, unit, values, median.value, median.bound, interval, resolution)
+    share = shares_of_baseline(record)
+    for figure, summary in (
+        (headline, record.statistics),
+        (SHARE_OF_BASELINE, share),
+        *((figure, record.summary_of(figure)) for figure in others),
+    ):
+        if summary is not None:
+            median = summary.bounded_median
+            yield PastFigure(
+                name=figure.name,
+                title=f"Share of {record.baseline.title}" if summary is share and record.baseline else figure.title,
+                unit=figure.unit,
+                more_is_better=figure.is_better_when_higher,
+                values=summary.values,
+                median=median.value,
+                bound=median.bound,
+                interval=summary.interval,
+                resolution=summary.resolution,
+            )

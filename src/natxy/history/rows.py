@@ -76,6 +76,7 @@ def _of_change(change: ChangePoint | None) -> Row:
     return {
         "change_percent": level.shift_percent if level else None,
         **_interval("change_", level.interval_percent if level else None),
+        "change_is_better": change.is_better if change else None,
         "change_only_here": change.once if change else None,
         "changed": "; ".join(map(str, change.changes)) if change else None,
     }

@@ -60,6 +60,11 @@ class ChangePoint:
     changes: tuple[Change, ...]
     once: bool
 
+    @property
+    def is_better(self) -> bool:
+        """True when the figure changed for the better."""
+        return ((self.level.shift_percent or 0.0) > 0) == self.after.figure.more_is_better
+
 
 @dataclass(frozen=True)
 class Course:

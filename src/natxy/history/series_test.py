@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from natxy.history.past import RATIO, past_run
+from natxy.history.past import past_run
 from natxy.history.series import PlanHistory, histories
+from natxy.results.analysis.compare import SHARE_OF_BASELINE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 from tests.support.past_runs import night
@@ -20,7 +21,7 @@ def test_a_figure_and_its_ratio_run_through_all_nights(tmp_path: Path) -> None:
     kernels = {number: "6.12.5" if number > 6 else "6.1.0-18-amd64" for number in range(1, 13)}
     found = history(*(night(tmp_path, n, 240e3 if n > 6 else 200e3, kernel=kernel) for n, kernel in kernels.items()))
     forward, nat = found.series
-    assert [course.name for course in nat.courses] == ["rate", RATIO]
+    assert [course.name for course in nat.courses] == ["rate", SHARE_OF_BASELINE.name]
     assert [len(course.points) for course in nat.courses] == [12, 12]
     assert [*forward.courses[0].change_points] == []
     for course in nat.courses:

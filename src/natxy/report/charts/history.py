@@ -27,7 +27,11 @@ _LONGEST: Final = 34
 _HALF: Final = 0.5
 _LEAST_WIDTH: Final = 560
 _MARGIN: Final = 0.008
-_CHANGED: Final[Spec] = {"value": Ink.FAIL.css}
+# In the colours of searches: blue for the better, orange for the worse.
+_CHANGED: Final[Spec] = {
+    "condition": {"test": "datum.better", "value": Ink.PASS.css},
+    "value": Ink.FAIL.css,
+}
 # Beside a line in this part of the axis there is no room for text on the right.
 _LAST_PART: Final = 0.92
 
@@ -193,6 +197,7 @@ def _change_row(point: ChangePoint, course: Course) -> Row:
         "median": chart.base(point.after.figure.median, course.unit),
         "shift": words.effect(point.level),
         "once": point.once,
+        "better": point.is_better,
     }
 
 

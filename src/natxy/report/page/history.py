@@ -11,7 +11,7 @@ from typing import Final
 from markupsafe import Markup
 
 from natxy.history.finding import Found
-from natxy.history.past import RATIO, PastRun
+from natxy.history.past import PastRun
 from natxy.history.series import PlanHistory, Series
 from natxy.report.charts.chart import Chart
 from natxy.report.charts.history import course_chart
@@ -19,6 +19,7 @@ from natxy.report.page.html import data_block, live_script, pictures, source_has
 from natxy.report.page.terms import Explainer
 from natxy.report.tables import history as tables
 from natxy.report.tables.table import Table
+from natxy.results.analysis.compare import SHARE_OF_BASELINE
 from natxy.results.records import RunState
 from natxy.system.whole_file import whole_file
 
@@ -93,7 +94,9 @@ def _series(name: str, history: PlanHistory, series: Series) -> SeriesPart:
     charts = [
         course_chart(history, series, course, name=f"{name}-{index:02}") for index, course in enumerate(series.courses)
     ]
-    shown = {index for index, course in enumerate(series.courses) if index == 0 or course.name == RATIO}
+    shown = {
+        index for index, course in enumerate(series.courses) if index == 0 or course.name == SHARE_OF_BASELINE.name
+    }
     return SeriesPart(
         title=series.full_title,
         name=series.experiment,

@@ -30,7 +30,7 @@ def change_points(history: PlanHistory) -> Table:
     """Returns a row for each change of a figure's level, the latest first."""
     columns = (
         Column("Experiment"), Column("Figure"), Column("Effect", numeric=True), Column("95 % interval", numeric=True),
-        Column("From run"), Column("To run"), Column("What changed with it"),
+        Column("Verdict"), Column("From run"), Column("To run"), Column("What changed with it"),
     )  # fmt: skip
     found = [
         (series, course, point)
@@ -45,6 +45,7 @@ def change_points(history: PlanHistory) -> Table:
             course.title,
             effect(point.level),
             _effect_interval(point.level.interval_percent),
+            "better" if point.is_better else "worse",
             f"#{point.before.number}",
             run(point.after) + (" only" if point.once else ""),
             what_changed(point.changes),
