@@ -158,7 +158,12 @@ def test_no_phase_is_decided_by_a_stall(tmp_path: Path, experiment: dict[str, An
 
 
 def test_a_phase_1_that_a_stall_spoils_is_repeated(tmp_path: Path) -> None:
-    throughput = {"procedure": "throughput", "connections": "20k", "phase1_rate": "20k", "search": SEARCH}
+    throughput = {
+        "procedure": "throughput",
+        "connections": "20k",
+        "phase1_rate": "20k",
+        "search": SEARCH | {"kind": "binary"},
+    }
     record = measure(tmp_path / "run", throughput, {"every": "4s", "duration": "5ms"})
     assert {trial.purpose for trial in disturbed(record)} == {"prepare", "measure"}
     assert record.values == [pytest.approx(200_000, abs=502)] * 4
