@@ -40,3 +40,9 @@ class EngineDiedError(NatxyError):
     """natxy-engine ended or stopped answering."""
 
     exit_code = 5
+
+
+class ThresholdMissedError(NatxyError):
+    """A result is worse than a plan or a command line allows, and its interval leaves no doubt."""
+
+    exit_code = 6

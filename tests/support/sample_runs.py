@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -221,6 +221,20 @@ class SampleRun:
             row, number=step, attempt=attempt, kind=kind, purpose=Purpose.MEASURE, step_rate=step_rate, rate_fps=rate,
             started_at=timestamp(), result=result(rate, verdict, directions=directions),
         )  # fmt: skip
+
+
+def measured_rates(
+    run: SampleRun, name: str, rates: Sequence[float], bracket: float = 0.0, **over: Any
+) -> None:  # fmt: skip
+    """Adds a throughput experiment with a repetition for each rate, whose search ended with a bracket of this width."""
+    number = run.declare(name, title=name, repeat=len(rates), **over)
+    run.store.set_experiment_state(number, State.RUNNING)
+    for repetition, rate in enumerate(rates, 1):
+        row = run.store.start_repetition(number, repetition)
+        run.store.finish_repetition(
+            row, State.DONE, value=rate, lower_bound=rate, upper_bound=rate + bracket, figures={"rate": rate}
+        )
+    run.store.set_experiment_state(number, State.DONE)
 
 
 def measured_latency(run: SampleRun, name: str, typical_ns: float, *, title: str, **over: Any) -> None:

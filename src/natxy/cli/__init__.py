@@ -17,6 +17,7 @@ from natxy.cli.check import check
 from natxy.cli.compare import compare_runs
 from natxy.cli.doctor import doctor
 from natxy.cli.export import export
+from natxy.cli.gate.judge import judge
 from natxy.cli.history import history
 from natxy.cli.list import list_names
 from natxy.cli.report import report
@@ -31,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     rich_markup_mode=None,
 )
-for verb in (run, resume, check, report, history, export, doctor, selftest, calibrate):
+for verb in (run, resume, check, report, judge, history, export, doctor, selftest, calibrate):
     app.command()(verb)
 app.command("list")(list_names)
 app.command("compare")(compare_runs)

@@ -10,12 +10,23 @@ import typer
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
+from natxy.cli.gate.files import (
+    GateFiles,
+    JsonOption,
+    JUnitOption,
+    MarkdownOption,
+    UndecidedOption,
+    gate_code,
+    parse_limit,
+)
+from natxy.cli.gate.judge import print_answers
 from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 from natxy.report.tables import comparison
 from natxy.report.tables.table import to_rich
 from natxy.report.words import disturbances
 from natxy.results.analysis.compare import RULE, compare
+from natxy.results.analysis.gate import judge_change
 from natxy.results.reader import RunReader
 from natxy.results.rows import comparison_rows
 
@@ -24,6 +35,22 @@ def compare_runs(
     folders: Annotated[
         list[Path], typer.Argument(metavar="RUN", help="The folders of two or more runs.", show_default=False)
     ],
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="The run that the others are compared with.", show_default=False),
+    ] = None,
+    fail_below: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[EXPERIMENT[:FIGURE]=]PERCENT",
+            help="Exit with code 6 if a figure is worse by more than this; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    junit: JUnitOption = None,
+    markdown: MarkdownOption = None,
+    json: JsonOption = None,
+    undecided: UndecidedOption = 0,
     form: Annotated[
         PrintedFormat | None,
         typer.Option("--format", help="Print only the comparison, in this format.", show_default=False),
@@ -34,8 +61,17 @@ def compare_runs(
     Experiments correspond if they have the same name, procedure and cell. The difference of the medians is given with
     its 95 % confidence interval, in percent of the first run. A run differs from the first if that interval excludes 0.
     A single repetition has no interval. Results of different traffic, such as other frame sizes, are not compared.
+
+    With --fail-below 5%, the headline of each experiment may be worse than in the first run by 5 %: a rate lower, a
+    delay higher. The answer is undecided if the interval contains that threshold. EXPERIMENT=5% is for one experiment,
+    EXPERIMENT:FIGURE=5% for one of its figures, such as baseline_ratio, its share of the baseline; both may have the
+    wildcards * and ?. Of several options for a figure, the last one counts.
+
+    Exit code 6 if a threshold is missed.
     """
     with reported_errors():
+        limits = [parse_limit(given) for given in fail_below or ()]
+        folders = [*([baseline] if baseline else []), *folders]
         if len(folders) < 2:
             raise PlanError("expected at least two runs to compare")
         runs = [RunReader(folder).run for folder in folders]
@@ -46,11 +82,16 @@ def compare_runs(
         differing = comparison.settings(compared, len(runs))
         if differing.rows:
             tables.append(differing)
+        judged = [each for run in runs[1:] for each in judge_change(runs[0], str(folders[0]), run, limits)]
+        if limits and not judged:
+            raise PlanError("--fail-below names no experiment, or no figure of one, that the runs have")
+        GateFiles(junit, markdown, json).write(runs[-1].name, judged, tables, comparison_rows(compared))
+        code = gate_code(judged, undecided)
         if form is not None:
             if compared.unmatched:
                 tables.append(comparison.unmatched_table(compared))
             typer.echo(printed(form, tables, comparison_rows(compared)), nl=False)
-            return
+            raise typer.Exit(code)
         console = Console()
 
         def print_line(line: str) -> None:
@@ -65,3 +106,5 @@ def compare_runs(
         for line in comparison.unmatched(compared):
             print_line(f"{comparison.NOT_IN_EVERY_RUN}: {line}")
         print_line(RULE)
+        print_answers(judged, console)
+        raise typer.Exit(code)

@@ -14,11 +14,14 @@ import typer
 
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import warn
+from natxy.cli.gate.files import GateFiles, gate_code
+from natxy.cli.gate.judge import judge_folder
 from natxy.cli.report import show
 from natxy.cli.watch.live import LiveWatch
 from natxy.cli.watch.plain import PlainWatch
-from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError
+from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.results.reader import RunReader
 from natxy.results.store import RESULTS_FILE
 from natxy.run.cores import check_cores
 from natxy.run.events import RunListener
@@ -29,6 +32,7 @@ _WHY: Final = {
     PlanError.exit_code: "a gateway does not fit the plan",
     TesterLimitError.exit_code: "the tester was too slow for a result, or a host failed; neither is a result of the "
     "gateway. See docs/how-to/invalid-trials.md for a tester that is too slow",
+    ThresholdMissedError.exit_code: "a result is worse than the plan expects",
     DutError.exit_code: "a gateway failed, is not installed or gave no result, or an experiment needs the result of "
     "another that has none",
 }
@@ -37,9 +41,12 @@ _WHY: Final = {
 def prepare(plan: ResolvedPlan) -> None:
     """Checks the cores and removes what killed runs left on this machine, before any folder is made.
 
-    Raises PlanError if the plan cannot be measured here.
+    Raises PlanError if the plan cannot be measured here, or if an earlier run that it names cannot be read.
     """
     check_cores(plan)
+    for experiment in plan.experiments:
+        if experiment.expect and experiment.expect.no_worse_than:
+            RunReader(Path(experiment.expect.no_worse_than.baseline))
     if plan.testbed.is_local:
         for other in prepare_machine():
             warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")
@@ -82,9 +89,10 @@ def print_how_to_resume(folder: Path, console: LastingConsole) -> None:
     )
 
 
-def end(folder: Path, console: LastingConsole, code: int) -> None:
-    """Prints the results and exits with `code`."""
+def end(folder: Path, console: LastingConsole, code: int, files: GateFiles | None = None) -> None:
+    """Prints the results, judges them by what the plan expects, and exits with `code` or that of a missed threshold."""
     show(folder, console, list_deviations=False)
+    code = code or gate_code(judge_folder(folder, console, files or GateFiles()))
     if code:
         console.print(f"Exit code {code}: {_WHY[code]}.", soft_wrap=True, highlight=False)
         raise typer.Exit(code)

@@ -19,6 +19,7 @@ from natxy.report.page.html import REPORT_FILE, write_report
 from natxy.report.tables.gateways import gateways_table
 from natxy.report.tables.results import rfc_form
 from natxy.report.text import terminal
+from natxy.results.benchmark_list import Better, benchmark_list
 from natxy.results.reader import RunReader
 from natxy.results.rows import figure_rows
 
@@ -34,6 +35,10 @@ def report(
     charts: Annotated[
         ChartFormat | None,
         typer.Option(help="Write only the charts, in this format; json is Vega-Lite.", show_default=False),
+    ] = None,
+    benchmark: Annotated[
+        Better | None,
+        typer.Option(help="Print only the list that benchmark actions of a CI read, as JSON.", show_default=False),
     ] = None,
     output: Annotated[
         Path | None,
@@ -51,8 +56,8 @@ def report(
     file.
     """
     with reported_errors():
-        if form and charts:
-            raise PlanError("expected --format or --charts, and not both")
+        if sum(map(bool, (form, charts, benchmark))) > 1:
+            raise PlanError("expected --format, --charts or --benchmark, and not two of them")
         if output and not charts:
             raise PlanError("--output is for --charts only; a report is written into its run's folder")
         if form:
@@ -60,6 +65,8 @@ def report(
             compared = gateways_table(run)
             tables = [*([compared] if compared else []), *rfc_form(run)]
             typer.echo(printed(form, tables, figure_rows(run)), nl=False)
+        elif benchmark:
+            typer.echo(benchmark_list(RunReader(folder).run, benchmark), nl=False)
         elif charts:
             _write_charts(RunReader(folder), charts, output)
         else:

@@ -10,6 +10,7 @@ import typer
 
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.gate.files import GateFiles, JsonOption, JUnitOption, MarkdownOption
 from natxy.cli.measuring import end, new_folder, prepare, resumable, watched
 from natxy.plan.yaml.loading import load_plan
 from natxy.run.run import run_plan
@@ -31,6 +32,9 @@ def run(
         int | None,
         typer.Option(min=1, max=10_000, metavar="N", help="Repetitions of every experiment.", show_default=False),
     ] = None,
+    junit: JUnitOption = None,
+    markdown: MarkdownOption = None,
+    json: JsonOption = None,
 ) -> None:
     """Measure a plan and report the results.
 
@@ -43,6 +47,7 @@ def run(
            nothing; a repetition has no result; or an experiment was skipped
            because the one that it depends on has no result
       5    the engine died
+      6    a result is worse than the plan's `expect` allows
       130  interrupted; what was measured is kept
     """
     console = LastingConsole()
@@ -52,4 +57,4 @@ def run(
         folder = output or new_folder(resolved.name)
         with resumable(folder, console):
             code = watched(resolved, console, lambda listener: run_plan(resolved, folder, listener))
-        end(folder, console, code)
+        end(folder, console, code, GateFiles(junit, markdown, json))

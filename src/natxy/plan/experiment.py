@@ -17,6 +17,7 @@ from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import USUAL_MTU, AddressPlan, AddressPreset, LinkAddresses, Translation
 from natxy.plan.model.background import Background
 from natxy.plan.model.base import PlanModel
+from natxy.plan.model.expect import Expect
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, CellValue, Family, SizeConvention
@@ -79,6 +80,7 @@ class Experiment(PlanModel):
     background: Background | None
     loss_tolerance: LossTolerance | None
     baseline: str | None
+    expect: Expect | None
     repeat: int
     max_invalid: int
     timing: Timing

@@ -196,7 +196,9 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
         if experiment.name in wanted:
             wanted.update(rate.experiment for rate in experiment.known_rates.values() if rate.experiment)
     kept = [experiment for experiment in experiments if experiment.name in wanted]
-    return [
-        experiment if experiment.baseline in wanted else experiment.model_copy(update={"baseline": None})
-        for experiment in kept
-    ]
+    return [experiment if experiment.baseline in wanted else _without_baseline(experiment) for experiment in kept]
+
+
+def _without_baseline(experiment: Experiment) -> Experiment:
+    expect = experiment.expect and experiment.expect.without_ratio()
+    return experiment.model_copy(update={"baseline": None, "expect": expect})

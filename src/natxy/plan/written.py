@@ -16,6 +16,7 @@ from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, power_of_two
 from natxy.plan.model.background import BackgroundPlan
 from natxy.plan.model.base import Pattern, PlanModel, Shorthand
+from natxy.plan.model.expect import Expect
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.search import KnownRate, SearchPlan
 from natxy.plan.model.terms import CellValue, Family, SizeConvention, TranslationKind
@@ -122,6 +123,8 @@ class ExperimentPlan(PlanModel):
     """Share of frames that a trial may lose and still pass, e.g. 0.01%; the RFCs allow none."""
     baseline: str | None = None
     """The experiment whose result is 100 %."""
+    expect: Expect | None = None
+    """Thresholds of the result, which decide the exit code."""
     repeat: Annotated[int, Field(ge=1, le=10_000)] | None = None
     """Repetitions of the experiment; default: the plan's."""
     max_invalid: Annotated[int, Field(ge=1, le=100)] = 3

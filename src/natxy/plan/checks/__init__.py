@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from natxy.plan.checks.addresses import check_addresses
+from natxy.plan.checks.expectations import check_expectations
 from natxy.plan.checks.gateway import check_gateway
 from natxy.plan.checks.procedure import check_hosts, check_procedure
 from natxy.plan.checks.traffic import check_traffic
@@ -18,6 +19,7 @@ from natxy.plan.written import ExperimentPlan, Plan
 def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     """Yields the problems of one experiment; `own` is the experiment as written, before defaults were filled in."""
     yield from check_procedure(own, location)
+    yield from check_expectations(own, location)
     yield from check_gateway(plan.testbed, experiment, location)
     yield from check_translation(plan, own, experiment, location)
     yield from check_traffic(plan, experiment, location)

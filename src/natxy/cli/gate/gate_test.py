@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests the three answers, their exit codes and their files, with a gateway in virtual time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from junitparser import JUnitXml
+from typer.testing import CliRunner, Result
+
+from natxy.cli import app
+
+PLAN = """\
+name: gate
+repeat: 6
+timing: lab
+seed: {seed}
+testbed: {{kind: simulated, noise: 0.02}}
+experiments:
+  - name: forwarding
+    gateway: {{driver: simulated, forwarding_fps: {forwarding}}}
+    procedure: throughput
+    search: {{max_rate: 400k, error: 0.5%}}
+    {expect}
+"""
+
+
+def natxy(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "120"})
+
+
+def measure(folder: Path, *more: str | Path, forwarding: str = "500k", expect: str = "", seed: int = 1) -> Result:
+    plan = folder.with_suffix(".yaml")
+    plan.write_text(PLAN.format(forwarding=forwarding, expect=f"expect: {expect}" if expect else "", seed=seed))
+    return natxy("run", plan, "--output", folder, *more)
+
+
+@pytest.mark.parametrize(
+    ("expect", "code", "answer"),
+    [
+        ("{at_least: 200k}", 0, "met"),
+        ("{at_least: 300k}", 6, "missed"),
+        ("{at_least: 249k}", 0, "undecided: the interval contains the threshold"),
+    ],
+)
+def test_a_run_ends_with_the_answer_to_what_is_expected(tmp_path: Path, expect: str, code: int, answer: str) -> None:
+    done = measure(tmp_path / "run", "--junit", tmp_path / "junit.xml", expect=expect)
+    assert done.exit_code == code, done.output
+    assert answer in " ".join(done.output.split())
+    assert ("Exit code 6: a result is worse than the plan expects." in done.output) == (code == 6)
+    assert len(list(JUnitXml.fromfile(str(tmp_path / "junit.xml")))) == 1
+    assert natxy("judge", tmp_path / "run").exit_code == code
+
+
+def test_a_run_is_judged_by_another_plan_and_by_an_earlier_run(tmp_path: Path) -> None:
+    measure(tmp_path / "main")
+    expect = f"{{no_worse_than: {{baseline: {tmp_path / 'main'}, by: 5%}}}}"
+    slower = measure(tmp_path / "slower", forwarding="440k", expect=expect)
+    assert slower.exit_code == 6
+    assert "−12." in slower.output
+    expect = expect.replace("/main", "/gone")
+    assert "gone is not a run folder" in " ".join(measure(tmp_path / "not-begun", expect=expect).stderr.split())
+    assert not (tmp_path / "not-begun").exists()
+    assert natxy("judge", tmp_path / "main", "--plan", tmp_path / "slower.yaml").exit_code == 0
+    nothing = natxy("judge", tmp_path / "main")
+    assert nothing.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("forwarding", "code", "answer"), [("500k", 0, "met"), ("440k", 6, "missed"), ("475k", 125, "undecided")]
+)
+def test_compare_has_three_answers(tmp_path: Path, forwarding: str, code: int, answer: str) -> None:
+    measure(tmp_path / "main")
+    measure(tmp_path / "new", forwarding=forwarding, seed=2)
+    gate = ("--baseline", tmp_path / "main", tmp_path / "new", "--fail-below", "5%", "--undecided", "125")
+    done = natxy("compare", *gate, "--json", tmp_path / "out.json", "--markdown", tmp_path / "out.md")
+    assert done.exit_code == code, done.output
+    assert json.loads((tmp_path / "out.json").read_text())["answer"] == answer
+    assert "| forwarding | Throughput | at most 5 % below" in (tmp_path / "out.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("5", "expected a percentage such as 5%"),
+        ("forwarding", "EXPERIMENT:FIGURE=5%"),
+        ("nothing=5%", "names no experiment"),
+        ("forwarding:delay=5%", "names no experiment, or no figure of one"),
+    ],
+)
+def test_a_limit_that_says_nothing_is_exit_2(tmp_path: Path, limit: str, told: str) -> None:
+    measure(tmp_path / "main")
+    done = natxy("compare", tmp_path / "main", tmp_path / "main", "--fail-below", limit)
+    assert done.exit_code == 2
+    assert told in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("expect", "told"),
+    [
+        ("{}", "expected at_least, at_most, ratio_at_least or no_worse_than"),
+        ("{at_least: 3ms}", "expected a rate such as 1.5M, 812 kfps, 1_000_000 or 50%, got '3ms'"),
+        ("{at_least: 50%}", "expected a rate such as 1.5M or 812 kfps, got '50%'"),
+        ("{ratio_at_least: 60%}", "a share of the `baseline`, which this experiment does not have"),
+        ("{no_worse_than: {baseline: runs/main, by: 5}}", "expected a percentage such as 5%"),
+    ],
+)
+def test_what_cannot_be_expected_is_exit_2(tmp_path: Path, expect: str, told: str) -> None:
+    done = measure(tmp_path / "run", expect=expect)
+    assert done.exit_code == 2
+    assert told in " ".join(done.stderr.split())

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan expects of an experiment's result, which decides the exit code of a run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+
+from natxy.plan.model.base import PlanModel
+from natxy.plan.model.json_schema import named
+from natxy.plan.model.units import (
+    Percent,
+    Unit,
+    is_number,
+    parse_absolute_rate,
+    parse_bit_rate,
+    parse_count,
+    parse_duration,
+    parse_rate,
+)
+
+
+def parse_percent(given: object) -> Percent:
+    """Reads `5%`, above 0 % and up to 100 %."""
+    if isinstance(given, Percent | str) and isinstance(percent := parse_rate(given), Percent):
+        return percent
+    raise ValueError(f"expected a percentage such as 5%, got {given!r}")
+
+
+def _quantity(given: object) -> float | str:
+    if is_number(given) or isinstance(given, str):
+        return given
+    raise ValueError(f"expected a quantity such as 300k, 3ms or 5%, got {given!r}")
+
+
+Quantity = Annotated[
+    float | str,
+    BeforeValidator(_quantity),
+    WithJsonSchema(
+        named("Quantity", {"anyOf": [{"type": "number"}, {"type": "string", "description": "such as 300k, 3ms or 5%"}]})
+    ),
+]
+"""A value in the unit of a figure that the procedure decides, as written."""
+
+WrittenPercent = Annotated[
+    Percent,
+    BeforeValidator(parse_percent),
+    PlainSerializer(str),
+    WithJsonSchema(named("Percentage", {"type": "string", "pattern": r"^\d[\d_.eE+-]*\s*%$", "description": "as 5%"})),
+]
+
+
+class NoWorseThan(PlanModel):
+    """An earlier run of the same experiment, and how much worse the result may be."""
+
+    baseline: Annotated[str, Field(min_length=1)]
+    """Folder of the earlier run, seen from where natxy is started."""
+    by: WrittenPercent
+    """Share of the earlier median that may be lost, or added to a time or a loss."""
+
+
+class Expect(PlanModel):
+    """Thresholds of the headline. A run ends with exit code 6 if the interval of a result lies beyond one of them."""
+
+    at_least: Quantity | None = None
+    """Smallest median, in the headline's unit."""
+    at_most: Quantity | None = None
+    """Largest median, in the headline's unit."""
+    ratio_at_least: WrittenPercent | None = None
+    """Smallest share of the `baseline`."""
+    no_worse_than: NoWorseThan | None = None
+    """Earlier run that the result is compared with."""
+
+    def without_ratio(self) -> Expect | None:
+        """Returns what is expected without a baseline; None if that is nothing."""
+        left = self.model_copy(update={"ratio_at_least": None})
+        return left if any(value is not None for _, value in left) else None
+
+
+def quantity_in(unit: Unit, given: float | str) -> float:
+    """Returns a quantity as written in a figure's unit. Raises ValueError when it is of another kind."""
+    match unit:
+        case Unit.FPS | Unit.CPS:
+            return parse_absolute_rate(given)
+        case Unit.BPS:
+            return parse_bit_rate(given)
+        case Unit.SECONDS:
+            return parse_duration(given)
+        case Unit.NS:
+            return _NS * parse_duration(given)
+        case Unit.PERCENT:
+            return parse_percent(given).value
+        case Unit.FRAMES | Unit.SEGMENTS | Unit.CONNECTIONS:
+            return parse_count(given)
+
+
+_NS: Final = 1e9

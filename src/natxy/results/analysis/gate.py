@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges results by thresholds: met, missed, or undecided while the interval of a result contains the threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Final
+
+from natxy.plan.model.expect import Expect, quantity_in
+from natxy.plan.model.units import Unit
+from natxy.plan.procedures.figures import Figure
+from natxy.results.analysis.compare import (
+    SHARE_OF_BASELINE,
+    Compared,
+    Verdict,
+    compared_figures,
+    key,
+    range_of_median,
+    shares_of_baseline,
+)
+from natxy.results.analysis.repetitions import enough
+from natxy.results.intervals import Interval
+from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.results.statistics import Summary
+
+
+class Answer(StrEnum):
+    MET = "met"
+    MISSED = "missed"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Holds a threshold and the answer to it.
+
+    `limit`, `value` and `interval` are in `unit`; with `against`, the name of an earlier run, they are the change from
+    that run in percent of it. The threshold is met by a value that is `limit` or lies above it, or if `is_most` is
+    True, below it. `reason` says why the answer is `undecided`, and `repetitions` how many in each run might decide;
+    None if that is unknown or no number will.
+    """
+
+    experiment: ExperimentRecord
+    figure: Figure
+    limit: float
+    unit: Unit
+    is_most: bool = False
+    against: str = ""
+    value: float | None = None
+    interval: Interval | None = None
+    answer: Answer = Answer.UNDECIDED
+    reason: str = ""
+    repetitions: int | None = None
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Allows figures to be worse by `percent` than in an earlier run.
+
+    The patterns are of the names of experiments, and of figures; an empty one stands for the headline.
+    """
+
+    percent: float
+    experiment: str = "*"
+    figure: str = ""
+
+
+_WITHIN: Final = "the interval contains the threshold"
+_NO_RESULT: Final = "there is no result"
+_ONE: Final = "one repetition has no interval"
+_BOUND: Final = "results are only bounds"
+
+
+def overall(judged: Sequence[Judged]) -> Answer:
+    """Returns `missed` if any threshold is missed, else `undecided` if any is, else `met`."""
+    answers = {each.answer for each in judged}
+    return next((answer for answer in (Answer.MISSED, Answer.UNDECIDED) if answer in answers), Answer.MET)
+
+
+def judge_plan(run: RunRecord, expected: Mapping[str, Expect], read: Callable[[str], RunRecord]) -> list[Judged]:
+    """Judges the results of a run by what is expected of its experiments. `read` returns the run in a folder."""
+    earlier: dict[str, RunRecord] = {}
+    judged: list[Judged] = []
+    for experiment in run.experiments:
+        expect = expected.get(experiment.name)
+        if expect is None:
+            continue
+        judged.extend(_judge_alone(experiment, expect))
+        if expect.no_worse_than:
+            folder, by = expect.no_worse_than.baseline, expect.no_worse_than.by.value
+            if folder not in earlier:
+                earlier[folder] = read(folder)
+            judged.append(_judge_change(earlier[folder], folder, experiment, experiment.declaration.headline(), by))
+    return judged
+
+
+def judge_change(first: RunRecord, name: str, other: RunRecord, limits: Sequence[Limit]) -> list[Judged]:
+    """Judges the figures of `other` that `limits` name by those of `first`, a run named `name`.
+
+    Of several limits for a figure, the last one counts.
+    """
+    found: dict[tuple[int, Figure], Judged] = {}
+    for limit in limits:
+        for experiment in other.experiments:
+            for figure in _limited(experiment, limit):
+                judged = _judge_change(first, name, experiment, figure, limit.percent)
+                found[experiment.id, figure] = judged
+    return list(found.values())
+
+
+def _limited(experiment: ExperimentRecord, limit: Limit) -> Iterator[Figure]:
+    names = {experiment.name, experiment.sweep or experiment.name}
+    if not any(fnmatchcase(name, limit.experiment) for name in names):
+        return
+    if not limit.figure:
+        yield experiment.declaration.headline()
+        return
+    figures = (*experiment.declaration.figures, *([SHARE_OF_BASELINE] if experiment.baseline else []))
+    yield from (figure for figure in figures if fnmatchcase(figure.name, limit.figure))
+
+
+def _judge_alone(experiment: ExperimentRecord, expect: Expect) -> Iterator[Judged]:
+    headline = experiment.declaration.headline()
+    for given, is_most in ((expect.at_least, False), (expect.at_most, True)):
+        if given is not None:
+            limit = quantity_in(headline.unit, given)
+            yield _by_median(Judged(experiment, headline, limit, headline.unit, is_most), experiment.statistics)
+    if expect.ratio_at_least:
+        share = Judged(experiment, SHARE_OF_BASELINE, expect.ratio_at_least.value, Unit.PERCENT)
+        yield _by_median(share, shares_of_baseline(experiment))
+
+
+def _by_median(asked: Judged, summary: Summary | None) -> Judged:
+    if summary is None:
+        return replace(asked, reason=_NO_RESULT)
+    asked = replace(asked, value=summary.median, interval=summary.interval)
+    if summary.count < 2 and not summary.has_bounds:
+        return replace(asked, reason=_ONE, repetitions=2)
+    possible = range_of_median(summary)
+    if possible is None:
+        return replace(asked, reason=_BOUND)
+    answer = _answer(asked, possible)
+    if answer is not Answer.UNDECIDED:
+        return replace(asked, answer=answer)
+    distance = summary.median - asked.limit
+    # An interval reaches up by the bracket.
+    margin = distance if distance > 0 else -distance - summary.resolution
+    return replace(asked, reason=_WITHIN, repetitions=enough(margin, summary.values))
+
+
+def _judge_change(first: RunRecord, name: str, experiment: ExperimentRecord, figure: Figure, percent: float) -> Judged:
+    limit = -percent if figure.is_better_when_higher else percent
+    asked = Judged(experiment, figure, limit, Unit.PERCENT, not figure.is_better_when_higher, name)
+    same = [
+        each for each in first.experiments if key(each) == key(experiment) and each.procedure == experiment.procedure
+    ]
+    if not same:
+        return replace(asked, reason=f"{name} does not have this experiment")
+    groups = [group for group in compared_figures([same[0], experiment]) if group[0].figure == figure]
+    if not groups:
+        return replace(asked, reason=_NO_RESULT)
+    return _by_change(asked, *groups[0])
+
+
+def _by_change(asked: Judged, first: Compared, other: Compared) -> Judged:
+    one, another = first.summary, other.summary
+    if one is None or another is None:
+        return replace(asked, reason=_NO_RESULT)
+    asked = replace(asked, value=other.difference_percent, interval=other.interval_percent)
+    if other.verdict == Verdict.UNLIKE:
+        return replace(asked, reason=f"not alike: {', '.join(other.unlike)}")
+    if other.verdict == Verdict.ONE_REPETITION:
+        return replace(asked, reason=_ONE, repetitions=2)
+    if not one.median:
+        return replace(asked, reason=f"the median of {asked.against} is 0")
+    unit = abs(one.median) / 100
+    if other.interval_percent is None:
+        possible = _possible_change(one, another)
+        answer = _answer(asked, possible.of(unit)) if possible else Answer.UNDECIDED
+        return replace(asked, answer=answer, reason=_BOUND if answer is Answer.UNDECIDED else "")
+    answer = _answer(asked, other.interval_percent)
+    if answer is not Answer.UNDECIDED:
+        return replace(asked, answer=answer)
+    distance = (other.difference_percent or 0) - asked.limit
+    margin = abs(distance) * unit
+    reachable = margin > (one.resolution if distance > 0 else another.resolution)
+    repetitions = enough(margin, one.values, another.values) if reachable else None
+    return replace(asked, reason=_WITHIN, repetitions=repetitions)
+
+
+def _possible_change(first: Summary, other: Summary) -> Interval | None:
+    one, another = range_of_median(first), range_of_median(other)
+    return Interval(another.low - one.high, another.high - one.low) if one and another else None
+
+
+def _answer(asked: Judged, possible: Interval) -> Answer:
+    low, high = possible.low, possible.high
+    met, missed = (
+        (high <= asked.limit, low > asked.limit) if asked.is_most else (low >= asked.limit, high < asked.limit)
+    )
+    return Answer.MET if met else Answer.MISSED if missed else Answer.UNDECIDED

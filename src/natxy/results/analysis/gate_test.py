@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy.plan.model.expect import Expect
+from natxy.results.analysis.gate import Answer, Judged, Limit, judge_change, judge_plan, overall
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord
+from tests.support.sample_runs import SampleRun, Sought, measured_latency, measured_rates
+
+# Medians of 100; the interval is 97 to 103.
+AROUND_100 = (97.0, 98.0, 99.0, 101.0, 102.0, 103.0)
+STEADY = (100.0, 100.0, 100.0, 100.0, 100.0, 100.0)
+
+
+def run(folder: Path, **experiments: Sequence[float]) -> RunRecord:
+    sample = SampleRun(folder)
+    for name, rates in experiments.items():
+        measured_rates(sample, name, rates, baseline="base" if name == "nat" else None)
+    return RunReader(sample.end()).run
+
+
+def judged(record: RunRecord, name: str = "base", **expect: Any) -> Judged:
+    [found] = judge_plan(record, {name: Expect.model_validate(expect)}, lambda folder: run(Path(folder)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("expect", "answer"),
+    [
+        ({"at_least": 90}, Answer.MET),
+        ({"at_least": 97}, Answer.MET),
+        ({"at_least": 98}, Answer.UNDECIDED),
+        ({"at_least": 103}, Answer.UNDECIDED),
+        ({"at_least": 104}, Answer.MISSED),
+        ({"at_most": 104}, Answer.MET),
+        ({"at_most": 103}, Answer.MET),
+        ({"at_most": 97}, Answer.UNDECIDED),
+        ({"at_most": 96}, Answer.MISSED),
+    ],
+)
+def test_a_threshold_within_the_interval_is_undecided(tmp_path: Path, expect: dict[str, Any], answer: Answer) -> None:
+    assert judged(run(tmp_path, base=AROUND_100), **expect).answer == answer
+
+
+def test_an_undecided_threshold_says_how_many_repetitions_may_decide(tmp_path: Path) -> None:
+    record = run(tmp_path, base=AROUND_100)
+    near, nearer = judged(record, at_least=98.5), judged(record, at_least=99.5)
+    assert near.repetitions is not None
+    assert nearer.repetitions is not None
+    assert 6 < near.repetitions < nearer.repetitions
+    assert judged(record, at_least=100).repetitions is None
+
+
+def test_a_bracket_that_contains_the_threshold_is_not_decided_by_repetitions(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path)
+    measured_rates(sample, "base", STEADY, bracket=10)
+    found = judged(RunReader(sample.end()).run, at_least=105)
+    assert (found.answer, found.repetitions) == (Answer.UNDECIDED, None)
+
+
+def test_one_repetition_decides_nothing(tmp_path: Path) -> None:
+    found = judged(run(tmp_path, base=(100.0,)), at_least=1)
+    assert (found.answer, found.repetitions, found.reason) == (Answer.UNDECIDED, 2, "one repetition has no interval")
+
+
+@pytest.mark.parametrize(
+    ("truth", "wanted", "answer"), [(None, 400e3, "met"), (None, 401e3, "undecided"), (1.0, 11e3, "missed")]
+)
+def test_a_bound_decides_what_lies_beyond_it(tmp_path: Path, truth: float | None, wanted: float, answer: str) -> None:
+    sample = SampleRun(tmp_path)
+    sample.experiment("base", Sought(truth), title="Base")
+    assert judged(RunReader(sample.end()).run, at_least=wanted).answer == answer
+
+
+def test_a_share_of_the_baseline_is_paired(tmp_path: Path) -> None:
+    # Each half varies by 20 %, and their ratio by nothing.
+    record = run(tmp_path, base=(80.0, 90.0, 100.0, 110.0), nat=(40.0, 45.0, 50.0, 55.0))
+    assert judged(record, "nat", ratio_at_least="50%").answer == Answer.MET
+    assert judged(record, "nat", ratio_at_least="51%").answer == Answer.MISSED
+
+
+@pytest.mark.parametrize(
+    ("now", "answer"), [(1.0, Answer.MET), (0.97, Answer.MET), (0.95, Answer.UNDECIDED), (0.9, Answer.MISSED)]
+)
+def test_a_run_is_no_worse_than_another(tmp_path: Path, now: float, answer: Answer) -> None:
+    first = run(tmp_path / "first", base=(99.5, 99.7, 99.9, 100.1, 100.3, 100.5))
+    other = run(tmp_path / "other", base=[now * rate for rate in (99.5, 99.7, 99.9, 100.1, 100.3, 100.5)])
+    [found] = judge_change(first, "main", other, [Limit(5)])
+    assert found.answer == answer
+    assert found.value == pytest.approx(100 * (now - 1))
+    expect = {"base": Expect.model_validate({"no_worse_than": {"baseline": str(tmp_path / "first"), "by": "5%"}})}
+    [same] = judge_plan(other, expect, lambda folder: RunReader(Path(folder)).run)
+    assert (same.answer, same.interval) == (found.answer, found.interval)
+
+
+def test_a_delay_is_worse_when_it_is_longer(tmp_path: Path) -> None:
+    runs = []
+    for name, typical_ns in (("first", 100e3), ("other", 120e3)):
+        sample = SampleRun(tmp_path / name)
+        measured_latency(sample, "delay", typical_ns, title="Delay")
+        runs.append(RunReader(sample.end()).run)
+    assert [each.answer for each in judge_change(runs[0], "first", runs[1], [Limit(5)])] == [Answer.MISSED]
+    assert [each.answer for each in judge_change(runs[1], "other", runs[0], [Limit(5)])] == [Answer.MET]
+
+
+def test_limits_name_experiments_and_figures_and_the_last_one_counts(tmp_path: Path) -> None:
+    first = run(tmp_path / "first", base=STEADY, nat=STEADY)
+    other = run(tmp_path / "other", base=STEADY, nat=[0.8 * rate for rate in STEADY])
+    limits = [Limit(5), Limit(30, "na*"), Limit(10, "*", "baseline_ratio")]
+    found = {(each.experiment.name, each.figure.name): (each.limit, each.answer) for each in
+             judge_change(first, "first", other, limits)}  # fmt: skip
+    assert found == {
+        ("base", "rate"): (-5, Answer.MET),
+        ("nat", "rate"): (-30, Answer.MET),
+        ("nat", "baseline_ratio"): (-10, Answer.MISSED),
+    }
+
+
+def test_what_the_earlier_run_lacks_is_undecided(tmp_path: Path) -> None:
+    first, other = run(tmp_path / "first", base=STEADY), run(tmp_path / "other", base=STEADY, more=STEADY)
+    answers = {each.experiment.name: each.answer for each in judge_change(first, "first", other, [Limit(5)])}
+    assert answers == {"base": Answer.MET, "more": Answer.UNDECIDED}
+
+
+def test_one_missed_threshold_decides_the_whole(tmp_path: Path) -> None:
+    record = run(tmp_path, base=AROUND_100)
+    met, missed, undecided = (judged(record, at_least=limit) for limit in (90, 110, 100))
+    assert overall([met, undecided, missed]) == Answer.MISSED
+    assert overall([met, undecided]) == Answer.UNDECIDED
+    assert overall([met]) == Answer.MET

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from natxy.results.analysis.repetitions import enough
+from natxy.results.intervals import of_median, of_shift
+
+
+@pytest.mark.parametrize("margin", [0.2, 0.3, 0.5])
+def test_as_many_repetitions_as_it_says_make_the_interval_that_narrow(margin: float) -> None:
+    random = numpy.random.default_rng(1)
+    few = [*(random.standard_normal(6) / numpy.std([1.0, -1.0]))]
+    deviation = float(numpy.std(few, ddof=1))
+    for groups in (1, 2):
+        count = enough(margin, *[few] * groups)
+        assert count is not None
+        widths = []
+        for _ in range(50):
+            drawn = [[*(deviation * random.standard_normal(count))] for _ in range(groups)]
+            interval = of_median(drawn[0]) if groups == 1 else of_shift(drawn[0], drawn[1])
+            assert interval is not None
+            widths.append((interval.high - interval.low) / 2)
+        assert numpy.mean(widths) == pytest.approx(margin, rel=0.2)
+
+
+def test_there_are_always_more_than_before() -> None:
+    assert enough(1.0, [5.0, 5.0]) == 3
+    assert enough(1e9, [5.0, 6.0, 7.0], [5.0, 6.0]) == 4
+
+
+def test_no_number_is_enough_for_no_margin() -> None:
+    assert enough(0.0, [5.0, 5.0]) is None
+    assert enough(-1.0, [5.0, 6.0]) is None
+    assert enough(1e-6, [5.0, 6.0]) is None
