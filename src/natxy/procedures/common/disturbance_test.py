@@ -18,10 +18,10 @@ from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.procedures.common.disturbance import absence_text, disturbance
+from natxy.procedures.common.disturbance import SLOWED_SHARE, absence_text, disturbance
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
-from natxy.results.trials import TrialRecord
+from natxy.results.trials import Purpose, TrialRecord
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.system.core_watch import Absence
@@ -53,7 +53,7 @@ def judged(result: TrialResult, absence: Absence | None, cores: int = 1, tolerat
 def test_the_core_is_to_blame_if_its_absence_fills_the_queue_and_explains_the_loss(
     away_s: float, lost: int, silence_s: float
 ) -> None:
-    long_enough = min(away_s, silence_s) > COVERED_S
+    long_enough = (away_s if away_s >= SLOWED_SHARE else min(away_s, silence_s)) > COVERED_S
     few_lost = 2 * lost <= 1.01 * away_s * 2 * RATE_FPS + 2
     assert bool(judged(losing(lost, silence_s), Absence(away_s))) == (long_enough and few_lost)
 
@@ -73,8 +73,10 @@ def test_steal_may_be_a_tick_longer_than_it_is_counted() -> None:
     assert not judged(losing(1500, 0.015), Absence(0.01, 0.0, 0.01))
 
 
-def test_short_absences_that_add_up_are_no_excuse() -> None:
-    assert not judged(losing(100, COVERED_S / 2), Absence(0.5))
+def test_short_absences_are_an_excuse_only_if_they_slow_the_gateway_down() -> None:
+    assert not judged(losing(100, COVERED_S / 2), Absence(0.04))
+    assert judged(losing(100, COVERED_S / 2), Absence(0.06))
+    assert not judged(losing(7000, COVERED_S / 2), Absence(0.06))
 
 
 def test_what_is_not_lost_in_a_queue_is_no_disturbance() -> None:
@@ -165,7 +167,7 @@ def test_a_phase_1_that_a_stall_spoils_is_repeated(tmp_path: Path) -> None:
         "search": SEARCH | {"kind": "binary"},
     }
     record = measure(tmp_path / "run", throughput, {"every": "4s", "duration": "5ms"})
-    assert {trial.purpose for trial in disturbed(record)} == {"prepare", "measure"}
+    assert Purpose.PREPARE in {trial.purpose for trial in disturbed(record)}
     assert record.values == [pytest.approx(200_000, abs=502)] * 4
 
 

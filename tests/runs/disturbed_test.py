@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes the gateway's core away during trials with real frames: by a busy program, and by stopping the gateway."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from natxy.engine.messages.results import Progress, Verdict
+from natxy.engine.program import REFERENCE
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolve import resolve
+from natxy.plan.testbeds.cores import CoreAssignment
+from natxy.plan.written import Plan
+from natxy.results.reader import RunReader
+from natxy.results.records import ExperimentRecord
+from natxy.results.trials import TrialKind, TrialRecord
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
+from tests.support import needs
+
+pytestmark = [*needs.LAB, needs.cores(2)]
+
+AWAY_S: Final = 0.7
+# Longer than the trial may wait for the core that natxy shares with the gateway.
+TRIAL: Final = "2s"
+RATE: Final = "10k"
+# One rate, far below the limit of any machine; on a busy one, attempts are disturbed by others too.
+SEARCH: Final = {"min_rate": RATE, "max_rate": RATE, "error": "1k"}
+
+
+def plan_of(gateway: dict[str, Any], **experiment: Any) -> ResolvedPlan:
+    timing = {"preset": "lab", "trial": TRIAL, "max_pause": "20ms", "overrun_floor": "50ms"}
+    # The tolerance is for single frames that Tayga damages.
+    one: dict[str, Any] = {"name": "x", "procedure": "throughput", "gateway": gateway, "search": SEARCH}
+    one |= {"loss_tolerance": "1%", "max_invalid": 20}
+    head = {"name": "p", "repeat": 1, "timing": timing, "testbed": {"kind": "lab"}}
+    return resolve(Plan.model_validate(head | {"experiments": [one | experiment]}))
+
+
+def cores_of(plan: ResolvedPlan) -> CoreAssignment:
+    cores = plan.testbed.assign_cores(os.sched_getaffinity(0))
+    assert cores is not None
+    return cores
+
+
+class Once(RunListener):
+    """Disturbs the first trial, soon after its traffic began."""
+
+    def __init__(self) -> None:
+        self.done = False
+
+    def progress(self, kind: TrialKind, progress: Progress) -> None:
+        if not self.done and 0 < progress.sent < progress.planned / 3:
+            self.done = True
+            self.disturb()
+
+    def disturb(self) -> None: ...
+
+
+class Burning(Once):
+    """Runs a busy program of real-time priority on a core."""
+
+    def __init__(self, core: int) -> None:
+        super().__init__()
+        self._core = core
+        self.program: subprocess.Popen[bytes] | None = None
+
+    def disturb(self) -> None:
+        burn = f"import time\nend = time.monotonic() + {AWAY_S}\nwhile time.monotonic() < end: pass"
+        pinned = ["taskset", "--cpu-list", str(self._core), "chrt", "--fifo", "50"]
+        self.program = subprocess.Popen([*pinned, sys.executable, "-S", "-c", burn])
+
+
+class Stopping(Once):
+    """Stops the reference gateway."""
+
+    def disturb(self) -> None:
+        tasks = Path("/proc/self/task").glob("*/children")
+        children = [int(pid) for task in tasks for pid in task.read_text().split()]
+        (gateway,) = [pid for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == REFERENCE]
+        os.kill(gateway, signal.SIGSTOP)
+        try:
+            time.sleep(AWAY_S)
+        finally:
+            os.kill(gateway, signal.SIGCONT)
+
+
+def measure(plan: ResolvedPlan, folder: Path, listener: RunListener) -> tuple[ExperimentRecord, list[TrialRecord]]:
+    assert run_plan(plan, folder, listener) == 0
+    (experiment,) = RunReader(folder).run.experiments
+    return experiment, [trial for _, _, trial in experiment.all_trials]
+
+
+def check_repeated(trials: list[TrialRecord]) -> None:
+    """Checks that the first trial was disturbed for as long as its core was away, and was repeated."""
+    first, second, *_ = trials
+    assert first.verdict == Verdict.DISTURBED, first.reason
+    assert first.lost > 0
+    assert first.gateway_pause_s is not None
+    assert first.gateway_pause_s > 0.5 * AWAY_S
+    assert "the gateway's core was taken away for" in first.reason
+    assert "no frame arrived for" in first.reason
+    assert (second.number, second.attempt) == (1, 2)
+
+
+@needs.programs("tayga", "chrt", "taskset")
+@needs.TUN
+def test_a_busy_program_on_the_gateways_core_disturbs(tmp_path: Path) -> None:
+    plan = plan_of({"driver": "tayga"}, translation="siit")
+    burning = Burning(cores_of(plan).dut[0])
+    try:
+        _, trials = measure(plan, tmp_path / "run", burning)
+    finally:
+        if burning.program:
+            burning.program.wait()
+    # Whether a later attempt passes depends on what else runs here: Tayga needs most of a core.
+    check_repeated(trials)
+    assert (trials[0].gateway_delayed_s or 0.0) > 0.5 * AWAY_S
+
+
+@needs.REFERENCE
+def test_a_gateway_that_was_stopped_was_disturbed(tmp_path: Path) -> None:
+    plan = plan_of({"driver": "reference"})
+    experiment, trials = measure(plan, tmp_path / "run", Stopping())
+    check_repeated(trials)
+    assert experiment.values == [10_000]
+
+
+@needs.REFERENCE
+def test_an_overload_is_a_failure_of_the_gateway(tmp_path: Path) -> None:
+    plan = plan_of({"driver": "reference", "max_rate": "8k"})
+    _, trials = measure(plan, tmp_path / "run", RunListener())
+    decided = [trial for trial in trials if trial.verdict != Verdict.INVALID]
+    assert {trial.verdict for trial in decided} == {Verdict.FAIL}
+    assert all(trial.disturbance is None for trial in decided)
