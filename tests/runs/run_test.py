@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from natxy.engine.messages.results import Verdict
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 from tests.support import needs
@@ -72,9 +73,31 @@ def test_routers_and_nats_are_measured_and_nothing_stays(tmp_path: Path, family:
     # Neither limit was reached, so the ratio is unknown.
     assert phase2.baseline_ratio_percent is None
     phase1, traffic = phase2.repetitions[0].trials[-2:]
-    assert (phase1.received, traffic.received) == (500, 2000)
+    # Trials that decide last two fifths of the timing's.
+    assert (phase1.received, traffic.received) == (500, 800)
     assert phase2.dut is not None
     assert "masquerade" in phase2.dut["configuration"]
+
+
+def test_the_default_search_finds_the_rate_of_forwarding(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    search = "search: {min_rate: 2k, max_rate: 600k, error: 10%}"
+    forwarding = "{name: forwarding, gateway: linux-forward, procedure: throughput, SEARCH}".replace("SEARCH", search)
+    timing = "{preset: lab, max_pause: 20ms, overrun_floor: 20ms}"
+    plan.write_text(
+        f"name: default\ntiming: {timing}\nrepeat: 1\ndefaults: {{max_invalid: 20}}\nexperiments: [{forwarding}]\n"
+    )
+    done = natxy("run", plan, "--output", tmp_path / "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    repetition = RunReader(tmp_path / "out").run.experiments[0].repetitions[0]
+    assert repetition.lower_bound == repetition.value
+    decisive = [
+        trial.verdict
+        for trial in repetition.trials
+        if trial.step_rate == repetition.lower_bound and round(trial.duration_s, 3) == 0.2
+    ]
+    assert decisive.count(Verdict.PASS) == 2
+    assert decisive.count(Verdict.FAIL) <= 3
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
@@ -66,7 +66,9 @@ class MlrSearch:
         highest = self._highest_load(measurer)
         goal = self._goal()
         config = Config()
-        # The library checks each limit against the other, so the higher one is set first.
+        # The library checks each limit against the other, at first against its default.
+        if self.min_rate < config.max_load:
+            config.min_load = self.min_rate
         config.max_load = highest.load
         config.min_load = self.min_rate
         config.goals = (goal,)
@@ -115,7 +117,7 @@ class MlrSearch:
                     return _HighestLoad(load, above)
                 passed = load
             load = (passed + above.rate) / 2
-            if load < self.min_rate or above.rate - passed <= self.relative_error * above.rate:
+            if load <= self.min_rate or above.rate - passed <= self.relative_error * above.rate:
                 raise above
 
     @property
@@ -178,8 +180,10 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
             return samples[-1].outcome
 
         attempt = Attempt(self.steps, 1, load, duration_s=duration_s if self._search.durations else None)
-        try_rate(once, attempt, self._search.max_invalid)
-        return samples[-1]
+        outcome = try_rate(once, attempt, self._search.max_invalid)
+        # A disturbed failure decides if nothing else does, and need not be the last attempt.
+        decisive = next(sample for sample in reversed(samples) if sample.outcome in (outcome, Outcome.DISTURBED))
+        return replace(decisive, outcome=outcome)
 
     def _result(self, sample: Sample, duration_s: float, load: float) -> MeasurementResult:
         lost = sample.lost

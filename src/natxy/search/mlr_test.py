@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
@@ -79,6 +79,12 @@ def test_it_needs_less_traffic_than_halving() -> None:
         assert dut.traffic_s < 60 * halvings / 2
 
 
+@pytest.mark.parametrize(("lowest", "highest"), [(1, 5), (2e3, 5e3), (2e9, 5e9)])
+def test_the_limits_may_be_any_rates(lowest: float, highest: float) -> None:
+    truth = (lowest + highest) / 2
+    assert MlrSearch(lowest, highest, ERROR, STRICT).run(Dut(truth)).rate == pytest.approx(truth, rel=ERROR)
+
+
 def test_faster_than_the_highest_rate() -> None:
     found = search_with(STRICT).run(Dut(2e6))
     assert found.rate == pytest.approx(1e6)
@@ -106,6 +112,18 @@ def test_tries_that_decide_nothing_are_repeated(undecided: Sample) -> None:
         return dut(attempt) if attempt.number == 2 else undecided
 
     assert search_with(STRICT).run(every_other_time).rate == search_with(STRICT).run(Dut(123_456)).rate
+
+
+def test_a_disturbed_failure_decides_as_a_last_resort() -> None:
+    dut = Dut(123_456)
+
+    def disturbed(attempt: Attempt) -> Sample:
+        sample = dut(attempt)
+        if sample.outcome == Outcome.PASS:
+            return sample
+        return replace(sample, outcome=Outcome.DISTURBED) if attempt.number == 1 else Sample(Outcome.INVALID, 10, 0)
+
+    assert search_with(STRICT).run(disturbed).rate == search_with(STRICT).run(Dut(123_456)).rate
 
 
 def test_a_tester_that_sends_nothing_is_no_result() -> None:

@@ -61,13 +61,14 @@ RFC_TIMING: Final = Timing(
     max_pause=0.001,
 )
 # A software path empties within milliseconds. 0.001 % of half a second is 5 µs, less than one burst takes on a core of
-# a shared virtual machine, so the bound needs a floor.
+# a shared virtual machine, so the bound needs a floor. The drain outlasts a queue of 1,000 frames of a gateway that
+# forwards 10,000 a second. After it the queues are empty, so that the rest and the pause only let other tasks run.
 LAB_TIMING: Final = Timing(
     preset=TimingPreset.LAB,
     trial=0.5,
     drain=0.1,
-    settle=0.05,
-    learning_pause=0.05,
+    settle=0.02,
+    learning_pause=0.01,
     overrun_floor=0.001,
     max_pause=0.001,
 )

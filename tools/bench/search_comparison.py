@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares how well and how fast searches find a gateway's throughput while the gateway pauses now and then.
+
+`python -m tools.bench.search_comparison` measures the simulated gateway, whose truth and whose stalls are known.
+`python -m tools.bench.search_comparison --lab MINUTES FOLDER` measures forwarding and nftables NAT44 in a lab on this
+machine, all searches in turn, until the time is over; runs that FOLDER already has count too. Both print a Markdown
+table. "Off" is the difference between the median and the truth, which a lab does not know. "Middle 90 %" are the 5th
+and the 95th percentile, relative to the truth or, in a lab, to the median of all searches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from statistics import mean, median
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import numpy as np
+
+from natxy.plan.model.timing import LAB_TIMING
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.results.reader import RunReader
+from natxy.results.records import RepetitionRecord
+from natxy.run.events import RunListener
+from natxy.run.run import run_plan
+
+# The time of a trial in a lab besides its traffic and its waits: emptying the table, starting workers, storing results.
+OVERHEAD_S: Final = 0.05
+
+
+def _mlr(exceed_ratio: float, trials: int, trial: str) -> dict[str, Any]:
+    goal = {"initial_trial": "100ms", "final_trial": trial, "trials": trials, "exceed_ratio": exceed_ratio}
+    return {"kind": "mlrsearch", "error": "2%", "goal": goal}
+
+
+SEARCHES: Final[dict[str, dict[str, Any]]] = {
+    "binary": {"kind": "binary", "error": "1%"},
+    "mlrsearch 0 × 1, 250 ms": _mlr(0, 1, "250ms"),
+    "mlrsearch 0.25 × 4, 250 ms": _mlr(0.25, 4, "250ms"),
+    "mlrsearch 0.5 × 3, 150 ms": _mlr(0.5, 3, "150ms"),
+    "mlrsearch 0.5 × 5, 200 ms": _mlr(0.5, 5, "200ms"),
+    "mlrsearch 0.5 × 7, 150 ms": _mlr(0.5, 7, "150ms"),
+    "mlrsearch 0.5 × 10, 250 ms": _mlr(0.5, 10, "250ms"),
+    "mlrsearch 0.6 × 5, 100 ms": _mlr(0.6, 5, "100ms"),
+    "robust (0.6 × 5, 200 ms)": {"error": "2%"},
+}
+LIMITS: Final = {"min_rate": "10k", "max_rate": "600k"}
+# Mean times between stalls; each lasts longer than the gateway's buffer covers.
+STALLS_EVERY: Final = (None, "2s", "500ms")
+TRUTHS_FPS: Final = tuple(210e3 * (1 + number / 9) for number in range(12))
+
+
+@dataclass(frozen=True)
+class Found:
+    """Holds one repetition: the rate found, as a share of the truth or in frames per second, and its cost."""
+
+    rate: float
+    seconds: float
+    trials: int
+
+
+def simulated(search: dict[str, Any], stalls_every: str | None, repeat: int) -> list[Found]:
+    """Returns the results for several truths, `repeat` of each."""
+    found = []
+    for seed, truth_fps in enumerate(TRUTHS_FPS):
+        gateway: dict[str, Any] = {"driver": "simulated", "forwarding_fps": 2 * truth_fps, "buffer_frames": 1000}
+        if stalls_every:
+            gateway["stalls"] = {"every": stalls_every, "duration": "6ms", "watched": False}
+        experiment = {"name": "e", "gateway": gateway, "procedure": "throughput", "search": LIMITS | search}
+        testbed = {"kind": "simulated", "noise": 0.02}
+        plan = {"name": "p", "seed": seed, "timing": "lab", "repeat": repeat, "testbed": testbed}
+        with TemporaryDirectory() as folder:
+            run_plan(
+                resolve(Plan.model_validate(plan | {"experiments": [experiment]})), Path(folder) / "run", RunListener()
+            )
+            [record] = RunReader(Path(folder) / "run").run.experiments
+        found += [
+            Found(repetition.value / truth_fps, _virtual_s(repetition), len(repetition.trials))
+            for repetition in record.repetitions
+            if repetition.value is not None
+        ]
+    return found
+
+
+def _virtual_s(repetition: RepetitionRecord) -> float:
+    waits_s = LAB_TIMING.drain + LAB_TIMING.settle + OVERHEAD_S
+    return sum(trial.duration_s + waits_s for trial in repetition.trials)
+
+
+def in_lab(minutes: float, folder: Path) -> dict[tuple[str, str], list[Found]]:
+    """Measures all searches in turn until the time is over; returns the results by gateway and search."""
+    end_s = time.monotonic() + 60 * minutes
+    while time.monotonic() < end_s:
+        number = len([*folder.glob("*/results.sqlite")])
+        run_plan(resolve(_lab_plan(number)), folder / f"{number:03}", RunListener())
+    found: dict[tuple[str, str], list[Found]] = {}
+    for results in sorted(folder.glob("*/results.sqlite")):
+        for experiment in RunReader(results.parent).run.experiments:
+            gateway, _, search = experiment.title.partition(": ")
+            for repetition in experiment.repetitions:
+                if search and repetition.value is not None and repetition.finished_at:
+                    started, finished = map(datetime.fromisoformat, (repetition.started_at, repetition.finished_at))
+                    seconds = (finished - started).total_seconds()
+                    found.setdefault((gateway, search), []).append(
+                        Found(repetition.value, seconds, len(repetition.trials))
+                    )
+    return found
+
+
+def _lab_plan(seed: int) -> Plan:
+    nat = {"gateway": {"driver": "nftables", "udp_timeout_s": 120}, "connections": "20k"}
+    rate = {"procedure": "connection-rate", "search": {"min_rate": "10k", "max_rate": "1M", "error": "5%"}}
+    experiments: list[dict[str, Any]] = [nat | rate | {"name": "rate"}]
+    for number, (name, search) in enumerate(SEARCHES.items()):
+        throughput = {"procedure": "throughput", "search": LIMITS | search}
+        known = {"phase1_rate": {"experiment": "rate", "percent": 50}}
+        forwarding = {"name": f"forwarding-{number}", "title": f"forwarding: {name}", "gateway": "linux-forward"}
+        experiments.append(throughput | forwarding)
+        experiments.append(throughput | nat | known | {"name": f"nat44-{number}", "title": f"NAT44: {name}"})
+    plan = {"name": "searches", "seed": seed, "timing": "lab", "repeat": 1, "defaults": {"max_invalid": 20}}
+    return Plan.model_validate(plan | {"experiments": experiments})
+
+
+def row(name: str, found: Sequence[Found], truth: float | None = None) -> str:
+    """Returns the search's row; shares are of `truth`, or of the search's own median without one."""
+    rates = [each.rate for each in found]
+    low, high = (percent / (truth or median(rates)) for percent in np.percentile(rates, [5, 95]))
+    worst = min(rates) / (truth or median(rates))
+    off = f"{100 * (median(rates) / truth - 1):+.1f} %" if truth else f"{median(rates):,.0f}"
+    return (
+        f"| {name} | {off} | {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} % | {100 * (worst - 1):+.1f} % "
+        f"| {mean(each.seconds for each in found):.1f} | {mean(each.trials for each in found):.1f} |"
+    )
+
+
+def simulated_tables(repeat: int) -> Iterator[str]:
+    for every in STALLS_EVERY:
+        yield f"\nA stall of 6 ms every {every} on average:\n" if every else "\nNo stalls:\n"
+        yield "| search | off | middle 90 % | worst | seconds | trials |\n|---|---|---|---|---|---|"
+        yield from (row(name, simulated(search, every, repeat), truth=1.0) for name, search in SEARCHES.items())
+
+
+def lab_tables(found: dict[tuple[str, str], list[Found]]) -> Iterator[str]:
+    for gateway in dict.fromkeys(gateway for gateway, _ in found):
+        repetitions = min(len(results) for (of, _), results in found.items() if of == gateway)
+        yield f"\n{gateway}, at least {repetitions} repetitions each:\n"
+        yield "| search | median | middle 90 % | worst | seconds | trials |\n|---|---|---|---|---|---|"
+        yield from (row(name, results) for (of, name), results in found.items() if of == gateway)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Compare searches while the gateway pauses now and then.")
+    parser.add_argument("--lab", nargs=2, metavar=("MINUTES", "FOLDER"), help="measure in a lab on this machine")
+    parser.add_argument("--repeat", type=int, default=20, help="simulated repetitions of each truth; default: 20")
+    given = parser.parse_args()
+    tables = lab_tables(in_lab(float(given.lab[0]), Path(given.lab[1]))) if given.lab else None
+    for line in tables or simulated_tables(given.repeat):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
