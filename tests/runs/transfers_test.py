@@ -11,7 +11,8 @@ from typing import Any
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.text import terminal
-from natxy.results.export import ExportFormat, document, write
+from natxy.results.document import document
+from natxy.results.export import ExportFormat, write
 from natxy.results.reader import RunReader
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
@@ -28,7 +29,7 @@ def test_every_test_between_hosts_is_kept_and_exported_by_direction(tmp_path: Pa
     assert run_plan(resolve(Plan.model_validate(plan)), tmp_path / "run", RunListener()) == 0
     run = RunReader(tmp_path / "run").run
     out = io.BytesIO()
-    write(run, ExportFormat.CSV, out)
+    write([("run", run)], ExportFormat.CSV, out, io.BytesIO())
     rows = list(csv.DictReader(io.StringIO(out.getvalue().decode())))
     assert [(row["repetition"], row["test"], row["direction"]) for row in rows] == [
         (repetition, test, direction)
@@ -41,6 +42,6 @@ def test_every_test_between_hosts_is_kept_and_exported_by_direction(tmp_path: Pa
     kept = document(run)["experiments"][0]["repetitions"][1]["transfers"]
     assert [each["number"] for each in kept] == [1, 1, 2, 2]
     parquet = io.BytesIO()
-    write(run, ExportFormat.PARQUET, parquet)
+    write([("run", run)], ExportFormat.PARQUET, parquet, io.BytesIO())
     assert parquet.getvalue()[:4] == b"PAR1"
     assert "4 tests between hosts" in terminal.count(run)

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -98,9 +100,72 @@ def test_hostile_texts_are_exported_as_they_are(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_done_is_exit_2(folder: Path, tmp_path: Path) -> None:
-    assert export(tmp_path, "csv").exit_code == 2
+    assert export(tmp_path / "nowhere", "csv").exit_code == 2
     assert export(folder, "xml").exit_code == 2
     assert export(folder, "csv", "--output", tmp_path / "no" / "such").exit_code == 2
+
+
+def many(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["export", *map(str, arguments)])
+
+
+def test_runs_are_exported_into_one_file_with_the_columns_of_all(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    folders = quickstart(tmp_path / "runs" / "a"), sweeps(tmp_path / "runs" / "b")
+    table, text = tmp_path / "trials.parquet", tmp_path / "trials.csv"
+    assert many(*folders, "--output", table).exit_code == 0
+    assert many(tmp_path / "runs", "--output", text).exit_code == 0
+    rows = parquet.read_table(table).to_pylist()
+    written = list(csv.DictReader(text.read_text(encoding="utf-8").splitlines()))
+    assert [{name: "" if v is None else str(v) for name, v in row.items()} for row in rows] == written
+    runs = [RunReader(folder).run for folder in folders]
+    counts = [sum(1 for _ in run.all_trials) for run in runs]
+    assert [row["run_folder"] for row in rows] == [str(folders[0])] * counts[0] + [str(folders[1])] * counts[1]
+    assert {(row["run_folder"], row["run"], row["run_started_at"], row["natxy_version"]) for row in rows} == {
+        (str(folder), run.name, run.started_at, run.natxy_version) for folder, run in zip(folders, runs, strict=True)
+    }
+    assert {row["cell_cores"] for row in rows[: counts[0]]} == {None}
+    assert {row["cell_cores"] for row in rows[counts[0] :]} > {None}
+
+
+def test_several_runs_are_a_list_of_documents(tmp_path: Path) -> None:
+    for number in "abc":
+        quickstart(tmp_path / "runs" / number)
+    documents = json.loads(many(tmp_path / "runs", "--format", "json").output)
+    assert documents == [json.loads(export(tmp_path / "runs" / each, "json").output) for each in "abc"]
+
+
+def test_one_run_at_a_time_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        quickstart(tmp_path / "runs" / str(number))
+    most = 0
+
+    class Counting(RunReader):
+        def __init__(self, path: Path) -> None:
+            nonlocal most
+            super().__init__(path)
+            gc.collect()
+            alive.append(weakref.ref(self.run))
+            most = max(most, sum(ref() is not None for ref in alive))
+
+    alive: list[weakref.ref[RunRecord]] = []
+    # The package has a function of the module's name.
+    monkeypatch.setattr(sys.modules["natxy.cli.export"], "RunReader", Counting)
+    assert many(tmp_path / "runs", "--output", tmp_path / "trials.csv").exit_code == 0
+    assert most <= 2
+
+
+def test_what_cannot_be_read_in_a_folder_is_left_out_with_a_warning(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "results.sqlite").write_text("x" * 1000)
+    done = many(tmp_path, "--format", "csv")
+    assert done.exit_code == 0
+    assert "left out" in done.stderr
+    assert len(list(csv.DictReader(done.stdout.splitlines()))) == len([*RunReader(folder).run.all_trials])
+    assert many(tmp_path / "damaged", "--format", "csv").exit_code == 2
+    (tmp_path / "none").mkdir()
+    assert "holds none" in many(tmp_path / "none", "--format", "csv").output
+    assert "expected --format" in many(folder, "--output", tmp_path / "trials").output
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "parquet"])

@@ -36,7 +36,7 @@ class HistoryFormat(StrEnum):
 def history(
     folders: Annotated[
         list[Path],
-        typer.Argument(metavar="FOLDER...", help="Folders with runs, at any depth.", show_default=False),
+        typer.Argument(metavar="FOLDER", help="Folders with runs, at any depth.", show_default=False),
     ],
     plan: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only the runs of the plan of this name.", show_default=False)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def find(folders: Sequence[Path], index: Index) -> Found:
     known = index.known()
     fresh: list[tuple[str, str, PastRun]] = []
     runs: dict[str, PastRun] = {}
-    for folder in _run_folders(folders, left_out):
+    for folder in run_folders(folders, lambda error: left_out.append(_left_out(error.filename, error))):
         path = os.path.realpath(folder)
         if path in runs:
             continue
@@ -58,7 +58,7 @@ def find(folders: Sequence[Path], index: Index) -> Found:
                     fresh.append((path, mark, run))
             runs[path] = replace(run, folder=folder)
         except OSError as error:
-            left_out.append(LeftOut(folder, error.strerror or str(error)))
+            left_out.append(_left_out(folder, error))
         except PlanError as error:
             left_out.append(LeftOut(folder, str(error)))
     index.keep(fresh)
@@ -66,10 +66,12 @@ def find(folders: Sequence[Path], index: Index) -> Found:
     return Found(tuple(_without_copies(ordered, left_out)), tuple(left_out), len(fresh))
 
 
-def _run_folders(folders: Sequence[Path], left_out: list[LeftOut]) -> Iterator[str]:
-    def unreadable(error: OSError) -> None:
-        left_out.append(LeftOut(str(error.filename), error.strerror or str(error)))
+def _left_out(folder: str, error: OSError) -> LeftOut:
+    return LeftOut(folder, error.strerror or str(error))
 
+
+def run_folders(folders: Sequence[Path], unreadable: Callable[[OSError], None]) -> Iterator[str]:
+    """Yields the folders that hold a run, at any depth; passes errors of others to `unreadable`."""
     for folder in folders:
         for path, inner, files in os.walk(folder, onerror=unreadable):
             inner.sort()

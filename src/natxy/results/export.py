@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a run for other programs: its trials as CSV or Parquet, or all that is stored as one JSON document."""
+"""Writes runs for other programs: their trials as CSV or Parquet, or all that is stored as JSON.
+
+One run at a time is in memory. The rows wait in a temporary file until the columns of all runs are known.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, fields
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
-from natxy.results.analysis.ceilings import ceiling_share
-from natxy.results.analysis.sweeps import Computed, computed
-from natxy.results.planned import settings_of
-from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord
-from natxy.results.rows import Row, to_csv, trial_rows
-from natxy.results.trials import TrialRecord
+from natxy.results.document import document
+from natxy.results.records import RunRecord
+from natxy.results.rows import Row, trial_rows
 
 
 class ExportFormat(StrEnum):
@@ -23,93 +25,104 @@ class ExportFormat(StrEnum):
     PARQUET = "parquet"
 
 
-def write(run: RunRecord, form: ExportFormat, out: BinaryIO) -> None:
+Sources = Iterable[tuple[str, RunRecord]]
+"""Runs, each with the name of its folder."""
+
+
+# An enumeration's value is text, and a truth value is a number to Python.
+_KINDS: Final = (str, bool, int, float)
+
+
+def write(runs: Sources, form: ExportFormat, out: BinaryIO, waiting: BinaryIO) -> None:
+    """Writes runs to `out`. `waiting` is an empty temporary file."""
     match form:
-        case ExportFormat.CSV:
-            # Without any trial the file still has the line that ends its empty header.
-            out.write((to_csv(trial_rows(run), line_end="\r\n") or "\r\n").encode())
         case ExportFormat.JSON:
-            out.write((json.dumps(document(run), indent=2, ensure_ascii=False) + "\n").encode())
+            _write_json(runs, out)
+        case ExportFormat.CSV:
+            kinds = _collect(runs, waiting)
+            _write_csv(list(kinds), _collected(waiting), out)
         case ExportFormat.PARQUET:
-            _write_parquet(trial_rows(run), out)
+            kinds = _collect(runs, waiting)
+            _write_parquet(kinds, _collected(waiting), out)
 
 
-def document(run: RunRecord) -> dict[str, Any]:
-    """Returns all that is stored of a run, and the statistics of its experiments."""
-    comparisons = computed(run)
-    experiments = [
-        _experiment(experiment, comparisons[experiment.id])
-        | {"ceiling_share": asdict(share) if (share := ceiling_share(experiment, run.self_test)) else None}
-        for experiment in run.experiments
-    ]
-    known = {"load": run.load, "tester": run.tester, "self_test": run.self_test}
-    models = {name: model.model_dump(mode="json") if model else None for name, model in known.items()}
-    return _shallow(run) | models | {"experiments": experiments}
+def _collect(runs: Sources, waiting: BinaryIO) -> dict[str, set[type]]:
+    """Puts the rows of each run into the file; returns the types of the values in each column."""
+    kinds: dict[str, set[type]] = {}
+    for folder, run in runs:
+        rows = [{"run_folder": folder, **row} for row in trial_rows(run)]
+        for row in rows:
+            for column, value in row.items():
+                own = kinds.setdefault(column, set())
+                if value is not None:
+                    own.add(next(kind for kind in _KINDS if isinstance(value, kind)))
+        pickle.dump(rows, waiting, pickle.HIGHEST_PROTOCOL)
+    return kinds
 
 
-def _experiment(experiment: ExperimentRecord, comparison: Computed) -> dict[str, Any]:
-    planned = experiment.planned
-    return {
-        "id": experiment.id,
-        "name": planned.name,
-        "title": planned.title,
-        "gateway": experiment.gateway,
-        "procedure": experiment.procedure,
-        "family": planned.family,
-        "sweep": planned.sweep,
-        "cell": planned.cell,
-        "settings": settings_of(planned),
-        "unit": planned.unit,
-        "state": experiment.state,
-        "reason": experiment.reason,
-        "dut": experiment.dut,
-        "baseline_name": planned.baseline,
-        "repetitions": [_repetition(repetition) for repetition in experiment.repetitions],
-        "figures": [asdict(figure) for figure in experiment.declaration.figures],
-        "statistics": _statistics(experiment),
-        "computed": comparison.columns(),
-        "is_only_a_lower_bound": experiment.is_only_a_lower_bound,
-    }
+def _collected(waiting: BinaryIO) -> Iterator[Sequence[Row]]:
+    """Yields the rows of each run."""
+    waiting.seek(0)
+    while True:
+        try:
+            yield pickle.load(waiting)
+        except EOFError:
+            return
 
 
-def _statistics(experiment: ExperimentRecord) -> dict[str, Any]:
-    """Returns the summary of each figure, with its interval."""
-    headline = experiment.declaration.headline().name
-    of_headline = {headline: experiment.statistics} if experiment.statistics else {}
-    return {
-        name: asdict(summary) | {"interval": asdict(summary.interval) if summary.interval else None}
-        for name, summary in (of_headline | experiment.figure_statistics).items()
-    }
+def _write_csv(columns: Sequence[str], runs: Iterable[Sequence[Row]], out: BinaryIO) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=columns)
+    # Without any trial the file still has the line that ends its empty header.
+    writer.writeheader()
+    out.write(text.getvalue().encode())
+    for rows in runs:
+        text.seek(0)
+        text.truncate()
+        writer.writerows(rows)
+        out.write(text.getvalue().encode())
 
 
-def _repetition(repetition: RepetitionRecord) -> dict[str, Any]:
-    return _shallow(repetition) | {
-        "curves": [asdict(curve) for curve in repetition.curves],
-        "trials": [_shallow(trial) | {"result": trial.result.model_dump(mode="json")} for trial in repetition.trials],
-        "transfers": [asdict(transfer) for transfer in repetition.transfers],
-    }
+def _write_json(runs: Sources, out: BinaryIO) -> None:
+    """Writes the document of a single run, or a list of the documents of several."""
+    documents = (json.dumps(document(run), indent=2, ensure_ascii=False).encode() for _, run in runs)
+    first = next(documents, b"[]")
+    second = next(documents, None)
+    if second is None:
+        out.write(first + b"\n")
+        return
+    out.write(b"[\n" + first + b",\n" + second)
+    for other in documents:
+        out.write(b",\n" + other)
+    out.write(b"\n]\n")
 
 
-def _shallow(record: RunRecord | RepetitionRecord | TrialRecord) -> dict[str, Any]:
-    return {field.name: getattr(record, field.name) for field in fields(record)}
-
-
-def _write_parquet(rows: Sequence[Row], out: BinaryIO) -> None:
+def _write_parquet(kinds: dict[str, set[type]], runs: Iterable[Sequence[Row]], out: BinaryIO) -> None:
     # The import takes longer than all others, and only this needs it.
     import pyarrow
     import pyarrow.parquet
 
-    columns = {name: _one_type([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+    kept = {column: _one_kind(own) for column, own in kinds.items()}
     # A seed may be above 2^63.
-    arrays = {
-        name: pyarrow.array(column, pyarrow.uint64() if name == "seed" else None) for name, column in columns.items()
-    }
-    pyarrow.parquet.write_table(pyarrow.table(arrays), out)
+    schema = pyarrow.schema(
+        [
+            (column, pyarrow.uint64() if column == "seed" else pyarrow.null() if kind is None else types[kind])
+            for column, kind in kept.items()
+        ]
+    )
+    with pyarrow.parquet.ParquetWriter(out, schema) as writer:
+        for rows in runs:
+            columns = {column: [_as(kind, row.get(column)) for row in rows] for column, kind in kept.items()}
+            writer.write_table(pyarrow.table(columns, schema=schema))
 
 
-def _one_type(column: list[Any]) -> list[Any]:
-    """Turns a column of a sweep over different types, such as a number and a name, into text."""
-    kinds = {type(value) for value in column if value is not None}
-    if len(kinds) > 1 and not kinds <= {int, float}:
-        return [None if value is None else str(value) for value in column]
-    return column
+def _one_kind(kinds: set[type]) -> type | None:
+    """Returns the type of a column; it is text in a sweep over different types, such as a number and a name."""
+    if len(kinds) > 1:
+        return float if kinds == {int, float} else str
+    return next(iter(kinds), None)
+
+
+def _as(kind: type | None, value: Any) -> Any:
+    return value if kind is None or value is None else kind(value)

@@ -41,13 +41,13 @@ _DELAYS: Final = ("min_ns", "mean_ns", "median_ns", "p1_ns", "p99_ns", "p999_ns"
 _LATENESS: Final = ("median_ns", "p99_ns", "p999_ns", "max_ns")
 
 
-def to_csv(rows: Iterable[Row], line_end: str = "\n") -> str:
+def to_csv(rows: Iterable[Row]) -> str:
     """Writes rows that all have the same columns as CSV; a value of None is an empty cell. No rows are no text."""
     text = io.StringIO()
     writer = None
     for row in rows:
         if writer is None:
-            writer = csv.DictWriter(text, fieldnames=list(row), lineterminator=line_end)
+            writer = csv.DictWriter(text, fieldnames=list(row), lineterminator="\n")
             writer.writeheader()
         writer.writerow(row)
     return text.getvalue()
