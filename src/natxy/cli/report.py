@@ -19,7 +19,7 @@ from natxy.report.page.html import REPORT_FILE, write_report
 from natxy.report.tables.gateways import gateways_table
 from natxy.report.tables.results import rfc_form
 from natxy.report.text import terminal
-from natxy.results.benchmark_list import Better, benchmark_list
+from natxy.results.analysis.benchmark_list import Better, benchmark_list
 from natxy.results.reader import RunReader
 from natxy.results.rows import figure_rows
 

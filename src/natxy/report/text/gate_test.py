@@ -9,8 +9,8 @@ from junitparser import Failure, JUnitXml, Skipped
 
 from natxy.plan.model.expect import Expect
 from natxy.report.text.gate import document, junit, markdown
+from natxy.results.analysis.benchmark_list import Better, benchmark_list
 from natxy.results.analysis.gate import Judged, judge_plan
-from natxy.results.benchmark_list import Better, benchmark_list
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from tests.support.sample_runs import HOSTILE, SampleRun, measured_latency, measured_rates
