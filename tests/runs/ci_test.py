@@ -29,11 +29,11 @@ experiments:
   - name: forwarding
     gateway: {driver: simulated, forwarding_fps: 500k}
     procedure: throughput
-    search: {min_rate: 140k, max_rate: 280k, error: 1%}
+    search: {kind: binary, min_rate: 140k, max_rate: 280k, error: 1%}
   - name: nat
     gateway: {driver: simulated, forwarding_fps: RATE}
     procedure: throughput
-    search: {min_rate: 140k, max_rate: 280k, error: 1%}
+    search: {kind: binary, min_rate: 140k, max_rate: 280k, error: 1%}
     baseline: forwarding
 """
 

@@ -22,7 +22,7 @@ experiments:
   - name: forwarding
     gateway: {{driver: simulated, forwarding_fps: {forwarding}}}
     procedure: throughput
-    search: {{max_rate: 400k, error: 0.5%}}
+    search: {{kind: binary, max_rate: 400k, error: 0.5%}}
     {expect}
 """
 
