@@ -240,7 +240,7 @@ def test_what_cannot_be_resumed_is_said(tmp_path: Path) -> None:
         resume_plan(plan().model_copy(update={"seed": 8}), folder, RunListener())
     resume_plan(plan(), folder, RunListener())
     run = RunReader(folder).run
-    assert [experiment.state for experiment in run.experiments][5] == State.TESTER_LIMIT
+    assert [experiment.state for experiment in run.experiments][6] == State.TESTER_LIMIT
     assert (folder / PLAN_FILE).read_text() == run.plan_yaml
     with pytest.raises(PlanError, match="nothing to resume"):
         resume_plan(plan(), folder, RunListener())

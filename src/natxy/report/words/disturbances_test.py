@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from natxy.plan.model.units import format_duration
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.page import html
@@ -24,7 +25,7 @@ from natxy.results.store import RESULTS_FILE
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
-SEARCH = {"min_rate": "10k", "max_rate": "400k", "error": 500}
+SEARCH = {"kind": "binary", "min_rate": "10k", "max_rate": "400k", "error": 500}
 
 
 def stalling(folder: Path, stalls: dict[str, Any] | None, max_invalid: int = 10) -> RunRecord:
@@ -59,10 +60,10 @@ def test_a_load_before_the_run_is_no_disturbance(tmp_path: Path) -> None:
 
 
 def test_disturbed_trials_are_counted_everywhere(tmp_path: Path) -> None:
-    run = stalling(tmp_path / "run", {"every": "1s", "duration": "12ms"})
+    run = stalling(tmp_path / "run", {"every": "400ms", "duration": "12ms"})
     trials = [placed.trial for placed in run.all_trials]
     disturbed = sum(trial.verdict == "disturbed" for trial in trials)
-    assert 0.05 <= disturbed / len(trials) < 0.5
+    assert disturbed / len(trials) >= 0.05
     warning = (
         f"The machine was busy with other things: of {len(trials)} trials 0 were invalid and {disturbed} disturbed."
     )
@@ -74,7 +75,7 @@ def test_disturbed_trials_are_counted_everywhere(tmp_path: Path) -> None:
     assert "something else ran on the gateway&#39;s core. They decided nothing and were repeated." in page
     away_s = sum(trial.gateway_pause_s or 0.0 for trial in trials)
     assert away_s >= 0.012
-    assert any(f"{1000 * away_s:.3g} ms" in row for row in absences(run).rows)
+    assert absences(run).rows[1][2] == format_duration(away_s)
     assert "taken away for" in page
 
 
