@@ -31,7 +31,7 @@ def result_rows(run: RunRecord) -> Iterator[str]:
         yield f"| nftables NAT44{words} | " + " | ".join(cells) + " |"
     if note := headlines.ratios_note(run.experiments):
         yield ""
-        yield note.replace("*", r"\*")
+        yield note
     verdicts = [placed.trial.verdict for placed in run.all_trials]
     count = verdicts.count(Verdict.DISTURBED)
     disturbed = f", {count} disturbed" if count else ""

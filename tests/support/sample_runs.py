@@ -118,13 +118,15 @@ def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = 
 class SampleRun:
     """Writes a run folder step by step, like a real run."""
 
-    def __init__(self, folder: Path, *, name: str = "quickstart", deviations: list[str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, name: str = "quickstart", deviations: list[str] | None = None, in_blocks: bool = False
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.store = RunStore(folder / RESULTS_FILE)
         self.store.start_run(
             name=name,
-            plan_yaml=f"name: {name}\nseed: 18446744073709551615\n",
+            plan_yaml=f"name: {name}\nseed: 18446744073709551615\norder: {'blocks' if in_blocks else 'experiments'}\n",
             seed=2**64 - 1,
             natxy_version="0.1.0",
             machine={"kernel": "6.1.0-18-amd64", "cpu": "Virtual CPU @ 2.60GHz", "cores": "2"},

@@ -16,6 +16,7 @@ from natxy.calibration.truths import TRUTHS
 from natxy.calibration.truths.faults import faults
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.model.repeat import RunOrder
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
@@ -90,6 +91,7 @@ class Calibration:
             "name": "calibrate",
             "description": "Every procedure on the reference gateway, whose truth is known",
             "repeat": 1,
+            "order": RunOrder.EXPERIMENTS,
             "timing": timing,
             "testbed": {"kind": _TESTBEDS[self.wiring]},
             "experiments": [{"max_invalid": 10} | case.planned() for case in self.cases],

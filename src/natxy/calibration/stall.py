@@ -28,7 +28,7 @@ class StallingListener(RunListener):
         self._stalled = {case.name for case in cases if case.stalled}
         self._now = False
 
-    def experiment_started(self, experiment: Experiment) -> None:
+    def repetition_started(self, experiment: Experiment, number: int) -> None:
         self._now = experiment.name in self._stalled
 
     def progress(self, kind: TrialKind, progress: Progress) -> None:

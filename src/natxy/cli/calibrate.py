@@ -91,8 +91,8 @@ class _Watch(StallingListener):
         self.folder = folder
         self._console.print(f"results: {folder}", markup=False)
 
-    def experiment_started(self, experiment: Experiment) -> None:
-        super().experiment_started(experiment)
+    def repetition_started(self, experiment: Experiment, number: int) -> None:
+        super().repetition_started(experiment, number)
         self._number += 1
         which = "again, because a core paused:" if self._again else f"{self._number}/{self._count}"
         self._console.print(f"{which} {experiment.title}, {experiment.procedure.name}", markup=False)

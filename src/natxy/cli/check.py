@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -23,8 +23,11 @@ from natxy.plan.model.units import Percent, Unit, format_duration, format_quanti
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.plan.yaml.loading import load_plan
 from natxy.procedures.deviations import deviations
+from natxy.results.reader import RunReader
 from natxy.run.cores import check_cores
-from natxy.run.estimate import estimate_s, experiment_s
+from natxy.run.estimate import estimate_s, repetition_s
+from natxy.run.folder import RUNS
+from natxy.run.forecast import expected_repetitions, last_run
 
 
 def check(
@@ -47,7 +50,7 @@ def check(
         resolved = load_plan(plan, only=only or ())
         check_cores(resolved)
         console = Console(highlight=False, soft_wrap=True)
-        for line in describe(resolved):
+        for line in describe(resolved, last_run(resolved.name, RUNS)):
             console.print(line, markup=False)
         lacking = missing_programs(resolved)
         if {name for names in lacking.values() for name in names} == {each.name for each in resolved.experiments}:
@@ -58,8 +61,8 @@ def check(
             console.print(f"Will fail: {', '.join(names)}: {reason}", markup=False)
 
 
-def describe(plan: ResolvedPlan) -> Iterator[str]:
-    """Yields the lines that describe what the plan measures."""
+def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[str]:
+    """Yields the lines that describe what the plan measures; `earlier` is a run of it that was measured before."""
     yield f"{plan.name}: {plan.description}" if plan.description else plan.name
     before = 0
     for name, group in groupby(plan.experiments, lambda each: each.sweep or each.name):
@@ -85,11 +88,20 @@ def describe(plan: ResolvedPlan) -> Iterator[str]:
         yield f"Checked on this machine: {_series(checked)}; `natxy run` will check {_series(unchecked)}."
     for sentence in deviations(plan):
         yield f"• {sentence}"
+    expected = expected_repetitions(plan, earlier) if earlier else {}
+    if earlier and expected:
+        counts = ", ".join(f"{name} {times(count)}" for name, count in expected.items())
+        yield f"Expected repetitions, judged by {earlier.folder}: {counts}."
     count = len(plan.experiments)
     yield (
         f"{count} experiment{'s' if count > 1 else ''} on the testbed {plan.testbed.kind!r}, seed {plan.seed}, "
-        f"{_about(estimate_s(plan))}."
+        f"{_about(estimate_s(plan, expected))}{_at_most(plan, expected)}."
     )
+
+
+def _at_most(plan: ResolvedPlan, expected: Mapping[str, int]) -> str:
+    unknown = any(each.repeat.until and each.name not in expected for each in plan.experiments)
+    return " if all repetitions are needed" if unknown else ""
 
 
 def _series(words: list[str]) -> str:
@@ -107,7 +119,7 @@ def _of_sweep(plan: ResolvedPlan, cells: list[Experiment]) -> Iterator[str]:
     for cell, lines in zip(cells, facts, strict=True):
         own = [fact for line in lines for fact in line if fact not in common]
         coordinates = cell.name.partition("/")[2] or cell.name
-        yield f"- {coordinates}: {', '.join([*own, _about(experiment_s(plan, cell))])}"
+        yield f"- {coordinates}: {', '.join([*own, _about(cell.repeat.at_most * repetition_s(plan, cell))])}"
 
 
 def _about(seconds: float) -> str:
@@ -135,7 +147,7 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     )
     if experiment.rate:
         yield f"at {_known(experiment.rate, Unit.FPS)} per direction"
-    repeated = times(experiment.repeat)
+    repeated = experiment.repeat.text
     yield f"{_search(experiment.search, experiment.procedure.step_unit)}; {repeated}" if experiment.search else repeated
     if experiment.baseline:
         yield f"compared with {experiment.baseline}"
@@ -171,7 +183,7 @@ def _search(search: Search, unit: Unit) -> str:
 
 
 def _known(rate: KnownRate, unit: Unit) -> str:
-    return format_rate(rate.rate, unit) if rate.rate else f"{rate.percent:g} % of the median of {rate.experiment}"
+    return format_rate(rate.rate, unit) if rate.rate else f"{rate.percent:g} % of {rate.experiment}"
 
 
 def _hosts(hosts: AddressRanges, link: LinkAddresses) -> str:

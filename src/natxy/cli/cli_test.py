@@ -265,7 +265,7 @@ def test_an_interrupt_ends_within_two_seconds_and_keeps_what_was_measured(
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        while "repetition 3" not in process.stdout.readline():
+        while "repetition 3:" not in process.stdout.readline():
             pass
         process.send_signal(number)
         started = time.monotonic()
@@ -276,4 +276,4 @@ def test_an_interrupt_ends_within_two_seconds_and_keeps_what_was_measured(
         assert "What was measured is in out" in rest
     run = RunReader(tmp_path / "out").run
     assert run.state == RunState.INTERRUPTED
-    assert len(run.experiments[0].values) >= 3
+    assert max(len(experiment.values) for experiment in run.experiments) >= 3

@@ -25,6 +25,7 @@ from natxy.results.reader import RunReader
 from natxy.results.store import RESULTS_FILE
 from natxy.run.cores import check_cores
 from natxy.run.events import RunListener
+from natxy.run.folder import RUNS
 from natxy.testbeds.namespaces import prepare_machine
 
 _WHY: Final = {
@@ -54,7 +55,7 @@ def prepare(plan: ResolvedPlan) -> None:
 
 def new_folder(name: str) -> Path:
     """Returns the default folder of a run that starts now."""
-    return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    return RUNS / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
 def watched(plan: ResolvedPlan, console: LastingConsole, measure: Callable[[RunListener], int]) -> int:

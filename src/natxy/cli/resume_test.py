@@ -30,7 +30,7 @@ def test_a_killed_run_goes_on_and_is_reported(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        while "repetition 3" not in process.stdout.readline():
+        while "repetition 3:" not in process.stdout.readline():
             pass
         process.kill()
     measured = RunReader(folder).run

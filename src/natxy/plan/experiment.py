@@ -7,7 +7,7 @@ Its fields are named as in a plan, so a resolved plan is itself a valid plan wit
 from __future__ import annotations
 
 from io import StringIO
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
@@ -16,9 +16,10 @@ from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import USUAL_MTU, AddressPlan, AddressPreset, LinkAddresses, Translation
 from natxy.plan.model.background import Background
-from natxy.plan.model.base import PlanModel
+from natxy.plan.model.base import PlanModel, Shorthand
 from natxy.plan.model.expect import Expect
 from natxy.plan.model.loss_tolerance import LossTolerance
+from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, CellValue, Family, SizeConvention
 from natxy.plan.model.timing import Timing
@@ -81,7 +82,7 @@ class Experiment(PlanModel):
     loss_tolerance: LossTolerance | None
     baseline: str | None
     expect: Expect | None
-    repeat: int
+    repeat: Annotated[Repeat, Shorthand("at_most", "Repetitions")]
     max_invalid: int
     timing: Timing
 
@@ -256,6 +257,7 @@ class ResolvedPlan(PlanModel):
     name: str
     description: str
     seed: int
+    order: RunOrder
     family: Family
     testbed: TestbedConfig
     allow_public_destinations: bool

@@ -16,6 +16,7 @@ from natxy.plan.model.background import resolve_background
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.problems import Location, PlanProblems, Problem
+from natxy.plan.model.repeat import Repeat
 from natxy.plan.model.search import GoalPlan, GoalPreset, Search, SearchPlan, resolve_counted_goal, resolve_goal
 from natxy.plan.model.timing import Timing, TimingPreset, resolve_timing
 from natxy.plan.model.traffic import Directions
@@ -83,7 +84,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         "search": None,
         "background": resolve_background(own.background, frame_size) if own.background else None,
         "loss_tolerance": (own.loss_tolerance or LossTolerance()) if "loss_tolerance" in takes else None,
-        "repeat": repeat or own.repeat or plan.repeat,
+        "repeat": Repeat(at_most=repeat) if repeat else own.repeat or plan.repeat,
         "timing": timing,
     }
     experiment = Experiment.model_validate(_shared_fields(own, Experiment) | decided)

@@ -18,6 +18,7 @@ from natxy.plan.model.background import BackgroundPlan
 from natxy.plan.model.base import Pattern, PlanModel, Shorthand
 from natxy.plan.model.expect import Expect
 from natxy.plan.model.loss_tolerance import LossTolerance
+from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, SearchPlan
 from natxy.plan.model.terms import CellValue, Family, SizeConvention, TranslationKind
 from natxy.plan.model.timing import TimingPlan
@@ -125,7 +126,7 @@ class ExperimentPlan(PlanModel):
     """The experiment whose result is 100 %."""
     expect: Expect | None = None
     """Thresholds of the result, which decide the exit code."""
-    repeat: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    repeat: Annotated[Repeat, Shorthand("at_most", "Repetitions")] | None = None
     """Repetitions of the experiment; default: the plan's."""
     max_invalid: Annotated[int, Field(ge=1, le=100)] = 3
     """Number of attempts at a step that may remain undecided. If half of them or more were invalid, the experiment ends
@@ -150,8 +151,10 @@ class Plan(PlanModel):
     description: str = ""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
     """Seed of every pseudorandom choice; the same seed sends the same frames."""
-    repeat: Annotated[int, Field(ge=1, le=10_000)] = 20
-    """Repetitions of every experiment."""
+    repeat: Annotated[Repeat, Shorthand("at_most", "Repetitions")] = Repeat(at_most=20)
+    """Repetitions of every experiment, e.g. 20 or {until: 3%, at_most: 30}."""
+    order: RunOrder = RunOrder.BLOCKS
+    """Order of the repetitions."""
     family: Family = Family.IPV4
     line_rate: BitRate | None = None
     """Bit rate of one direction, e.g. 10Gbps; percentages refer to it."""

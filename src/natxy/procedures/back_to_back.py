@@ -13,7 +13,7 @@ from typing import Final
 from natxy.engine.messages.requests import TrialLimits, TrialRequest
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.units import times
+from natxy.plan.model.repeat import Repeat
 from natxy.plan.procedures.back_to_back import BackToBackConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
 from natxy.procedures.common.phase1 import phase1_s
@@ -76,11 +76,11 @@ class BackToBack(Procedure[BackToBackConfig]):
             *below_line(experiment, maximum_rate, "Back-to-back frames are sent at", "RFC 2544 §26.4"),
         ]
 
-    def repeat_deviations(self, repeat: int) -> list[str]:
-        if repeat >= LEAST_REPEAT:
+    def repeat_deviations(self, repeat: Repeat) -> list[str]:
+        if repeat.least >= LEAST_REPEAT:
             return []
         asked = f"RFC 2544 §26.4 asks for at least {LEAST_REPEAT} times"
-        return [f"Back-to-back frames are measured {times(repeat)}; {asked}."]
+        return [f"Back-to-back frames are measured {repeat.text}; {asked}."]
 
 
 @dataclass

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.repeat import Repeat
 from natxy.plan.model.terms import Family
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig, line_goodput_bps
 from natxy.procedures.common.base import Procedure, ProcedureResult
@@ -56,7 +57,7 @@ class TcpGoodput(Procedure[TcpGoodputConfig]):
             "together, not one of RFC 2544 or RFC 8219, which measure the gateway alone with UDP."
         ]
 
-    def repeat_deviations(self, repeat: int) -> list[str]:
+    def repeat_deviations(self, repeat: Repeat) -> list[str]:
         return []
 
     def _test(self, experiment: Experiment) -> TcpTest:

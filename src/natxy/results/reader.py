@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -20,12 +21,13 @@ from natxy.results.planned import planned_experiment
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, State
 from natxy.results.schema import SCHEMA, from_row, optional_columns
 from natxy.results.selftest import SelfTest, Tester
-from natxy.results.store import RESULTS_FILE
+from natxy.results.store import KILLED, RESULTS_FILE
 from natxy.results.trials import TransferRecord, TrialRecord
 from natxy.system.machine import LoadOfRun, MachineLoad
 from natxy.system.process_owner import Owner
 
-_DIED: Final = "natxy was killed"
+# A line of the resolved plan; to parse the whole plan takes longer than to read the run.
+_IN_BLOCKS: Final = re.compile(r"^order: blocks$", re.MULTILINE)
 
 
 class RunReader:
@@ -113,8 +115,9 @@ def _columns(db: sqlite3.Connection) -> set[str]:
 def _read_run(db: sqlite3.Connection, trials: bool) -> RunRecord:
     row = db.execute("SELECT * FROM run").fetchone()
     state = RunState(row["state"])
+    in_blocks = _IN_BLOCKS.search(row["plan_yaml"]) is not None
     rows = db.execute("SELECT * FROM experiment ORDER BY id").fetchall()
-    experiments = [_read_experiment(db, row, trials) for row in rows]
+    experiments = [_read_experiment(db, each, trials=trials, in_blocks=in_blocks) for each in rows]
     if state == RunState.RUNNING and not Owner.parse(row["owner"]).is_alive():
         state = RunState.DIED
         experiments = [_ended(experiment) for experiment in experiments]
@@ -156,12 +159,12 @@ def _load(db: sqlite3.Connection) -> LoadOfRun:
 def _ended(experiment: ExperimentRecord) -> ExperimentRecord:
     """Returns an experiment of a run that died, with what was running as interrupted."""
     repetitions = [
-        replace(repetition, state=State.INTERRUPTED, reason=_DIED) if repetition.state == State.RUNNING else repetition
+        replace(repetition, state=State.INTERRUPTED, reason=KILLED) if repetition.state == State.RUNNING else repetition
         for repetition in experiment.repetitions
     ]
     if experiment.state != State.RUNNING:
         return replace(experiment, repetitions=repetitions)
-    return replace(experiment, state=State.INTERRUPTED, reason=_DIED, repetitions=repetitions)
+    return replace(experiment, state=State.INTERRUPTED, reason=KILLED, repetitions=repetitions)
 
 
 def _linked(experiments: list[ExperimentRecord]) -> list[ExperimentRecord]:
@@ -187,7 +190,7 @@ def _planned(settings_json: str) -> Experiment:
     return planned_experiment(json.loads(settings_json))
 
 
-def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row, trials: bool) -> ExperimentRecord:
+def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row, *, trials: bool, in_blocks: bool) -> ExperimentRecord:
     repetitions = db.execute("SELECT * FROM repetition WHERE experiment_id = ? ORDER BY number", (row["id"],))
     return ExperimentRecord(
         id=row["id"],
@@ -196,6 +199,7 @@ def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row, trials: bool) -> 
         reason=row["reason"],
         dut=json.loads(row["dut_json"]) if row["dut_json"] else None,
         repetitions=[_read_repetition(db, repetition, trials) for repetition in repetitions.fetchall()],
+        in_blocks=in_blocks,
     )
 
 

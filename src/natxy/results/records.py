@@ -16,10 +16,11 @@ from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.figures import Figure
+from natxy.results.analysis.ratios import Ratio, paired_ratio, precision, unpaired_ratio
 from natxy.results.bounded import Bound, Bounded
 from natxy.results.curves import Curve
 from natxy.results.selftest import SelfTest, Tester
-from natxy.results.statistics import Headline, Ratio, Summary, ratio, summarize_bounded, summarize_headlines
+from natxy.results.statistics import Headline, Summary, summarize_bounded, summarize_headlines
 from natxy.results.trials import StepRecord, TransferRecord, TrialRecord, step_of
 from natxy.system.machine import LoadOfRun
 
@@ -114,7 +115,8 @@ class ExperimentRecord:
     """Holds an experiment as it was planned, and what came of it.
 
     `reason` says why it ended as it did, or is a remark on its repetitions. `rate_sources` has the experiments whose
-    results the settings `rate` and `phase1_rate` are shares of, by these settings' names.
+    results the settings `rate` and `phase1_rate` are shares of, by these settings' names. `in_blocks`: repetitions of
+    several experiments with the same number were measured in one block.
     """
 
     id: int
@@ -125,6 +127,7 @@ class ExperimentRecord:
     repetitions: list[RepetitionRecord] = field(default_factory=list)
     baseline: ExperimentRecord | None = None
     rate_sources: dict[str, ExperimentRecord] = field(default_factory=dict)
+    in_blocks: bool = False
 
     @property
     def name(self) -> str:
@@ -175,18 +178,21 @@ class ExperimentRecord:
 
     @property
     def baseline_ratio(self) -> Ratio | None:
-        """The ratio of the median to the baseline's: the throughput ratio of the source papers."""
+        """The ratio to the baseline: the throughput ratio of the source papers."""
         return self.ratio_to(self.baseline) if self.baseline else None
 
     def ratio_to(self, other: ExperimentRecord) -> Ratio | None:
-        """Returns the ratio of the medians. An experiment and itself are never marked as within the spread."""
-        if self.statistics is None or other.statistics is None:
-            return None
-        found = ratio(self.statistics, other.statistics)
-        if found is None or found.bound or other is self or self.spread is None or other.spread is None:
-            return found
-        apart = abs(self.statistics.median - other.statistics.median)
-        return replace(found, within_spread=apart <= max(self.spread, other.spread))
+        """Returns the ratio of the results, that of an experiment and itself without an interval."""
+        if other.id == self.id:
+            return Ratio(1.0) if self.statistics and self.statistics.median else None
+        if self.in_blocks:
+            return paired_ratio(self.headlines, other.headlines)
+        return unpaired_ratio([*self.headlines.values()], [*other.headlines.values()])
+
+    @property
+    def precision(self) -> float | None:
+        """Half the width of the interval that an experiment is repeated for; see `ratios.precision`."""
+        return precision(self.headlines, self.baseline.headlines if self.baseline and self.in_blocks else None)
 
     @property
     def spread(self) -> float | None:
@@ -207,25 +213,26 @@ class ExperimentRecord:
     @property
     def values(self) -> list[float]:
         """The results of the repetitions that have one."""
-        return [headline.value for headline in self._headlines]
+        return [headline.value for headline in self.headlines.values()]
 
     @cached_property
     def statistics(self) -> Summary | None:
         """The summary of the headline."""
-        found = summarize_headlines(self._headlines)
+        found = summarize_headlines([*self.headlines.values()])
         return found and replace(found, signed=self.declaration.headline().signed)
 
     def summary_of(self, figure: Figure) -> Summary | None:
         """Returns the summary of a figure of this procedure; None when no repetition has it."""
         return self.statistics if figure == self.declaration.headline() else self.figure_statistics.get(figure.name)
 
-    @property
-    def _headlines(self) -> list[Headline]:
-        return [
-            Headline(r.value, r.lower_bound, r.upper_bound)
+    @cached_property
+    def headlines(self) -> dict[int, Headline]:
+        """The results of the repetitions that have one, by the number of the repetition."""
+        return {
+            r.number: Headline(r.value, r.lower_bound, r.upper_bound)
             for r in self.repetitions
             if r.state == State.DONE and r.value is not None
-        ]
+        }
 
     @cached_property
     def figure_statistics(self) -> dict[str, Summary]:

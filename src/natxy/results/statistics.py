@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Summarizes the results of repetitions: medians, percentiles, spreads and ratios, with their bounds."""
+"""Summarizes the results of repetitions: medians, percentiles and spreads, with their bounds."""
 
 from __future__ import annotations
 
@@ -132,24 +132,6 @@ class Summary:
         if self.at_least_from is not None:
             return Bounded(spread, Bound.AT_LEAST) if self.below is None else None
         return Bounded(spread, Bound.EXACTLY if self.below is None else Bound.AT_MOST)
-
-
-@dataclass(frozen=True)
-class Ratio(Bounded):
-    """Holds one median over another; within the spread, the difference between the two may be chance."""
-
-    within_spread: bool = False
-
-
-def ratio(own: Summary | None, other: Summary | None) -> Ratio | None:
-    """Returns the ratio of the medians; None when one is missing, `other` is 0 or both are lower bounds."""
-    if own is None or other is None or not other.median or (own.median_is_at_least and other.median_is_at_least):
-        return None
-    if not own.median and own.below:
-        return Ratio(own.below / other.median, Bound.BELOW)
-    if own.median_is_at_least:
-        return Ratio(own.median / other.median, Bound.AT_LEAST)
-    return Ratio(own.median / other.median, Bound.AT_MOST if other.median_is_at_least else Bound.EXACTLY)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:

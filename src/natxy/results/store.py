@@ -28,6 +28,8 @@ from natxy.system.machine import MachineLoad
 from natxy.system.process_owner import Owner
 
 RESULTS_FILE: Final = "results.sqlite"
+KILLED: Final = "natxy was killed"
+"""Why experiments and repetitions that were running when their process ended have no result."""
 
 
 def timestamp() -> str:
@@ -100,6 +102,12 @@ class RunStore:
         )
 
     def resume_run(self) -> None:
+        """Reopens the run. What a killed session was measuring becomes interrupted."""
+        for table in ("experiment", "repetition"):
+            self._db.execute(
+                f"UPDATE {table} SET state = ?, reason = ? WHERE state = ?",
+                (State.INTERRUPTED, KILLED, State.RUNNING),
+            )
         owner = str(Owner.current())
         self._db.execute("UPDATE run SET state = ?, owner = ?, finished_at = NULL", (RunState.RUNNING, owner))
         self._start_session()

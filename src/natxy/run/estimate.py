@@ -3,22 +3,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
 from natxy.procedures.registry import procedure_of
 
-# Seconds to set up a testbed and start its engine.
-SET_UP_S: Final = 3.0
+# Seconds to remove a set-up, build another one and start its engine.
+SET_UP_S: Final = 1.5
 
 
-def estimate_s(plan: ResolvedPlan) -> float:
-    return sum(experiment_s(plan, experiment) for experiment in plan.experiments)
+def estimate_s(plan: ResolvedPlan, repetitions: Mapping[str, int] | None = None) -> float:
+    """Returns the seconds for so many repetitions by experiment; without them, for as many as the plan allows."""
+    counts = {experiment.name: experiment.repeat.at_most for experiment in plan.experiments} | dict(repetitions or {})
+    return sum(counts[experiment.name] * repetition_s(plan, experiment) for experiment in plan.experiments)
 
 
-def experiment_s(plan: ResolvedPlan, experiment: Experiment) -> float:
-    steps = experiment.repeat * expected_steps(experiment)
+def repetition_s(plan: ResolvedPlan, experiment: Experiment) -> float:
+    """Returns the seconds for one repetition, with its share of the set-ups."""
+    steps = expected_steps(experiment)
     if plan.testbed.in_virtual_time:
         return 0.001 * steps
     traffic_s = procedure_of(experiment).expected_step_s(experiment, _phase1_fps(plan, experiment))
@@ -33,4 +37,5 @@ def expected_steps(experiment: Experiment) -> int:
 
 def _phase1_fps(plan: ResolvedPlan, experiment: Experiment) -> float | None:
     middles = {other.name: other.search.middle_rate for other in plan.experiments if other.search}
-    return experiment.phase1_rate.given_by(middles) if experiment.phase1_rate else None
+    rate = experiment.phase1_rate
+    return rate.given_by(middles.get(rate.experiment or "")) if rate else None

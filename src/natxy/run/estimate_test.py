@@ -19,7 +19,7 @@ def test_the_quickstart_takes_less_than_four_minutes() -> None:
 
 def test_a_reboot_before_every_step_makes_it_days() -> None:
     plan = load_plan(QUICKSTART.parent / "paper" / "pf-nat64-enumeration.yaml")
-    steps = sum(experiment.repeat * expected_steps(experiment) for experiment in plan.experiments)
+    steps = sum(experiment.repeat.at_most * expected_steps(experiment) for experiment in plan.experiments)
     assert estimate_s(plan) > max(2 * 86400, 120 * steps)
 
 

@@ -25,9 +25,11 @@ class RunListener:
 
     def run_started(self, folder: Path) -> None: ...
 
-    def experiment_started(self, experiment: Experiment) -> None: ...
+    def block_started(self, number: int, experiments: int) -> None:
+        """Reports that a repetition of each of so many experiments follows; only in `order: blocks`."""
 
-    def repetition_started(self, number: int) -> None: ...
+    def repetition_started(self, experiment: Experiment, number: int) -> None:
+        """Reports a repetition before its gateway is set up."""
 
     def attempt_started(self, attempt: Attempt) -> None: ...
 
@@ -38,7 +40,8 @@ class RunListener:
     def test_finished(self, number: int, found: Mapping[str, Transfer]) -> None:
         """Reports test `number` of a repetition between hosts; `found` is keyed by direction."""
 
-    def repetition_finished(self, number: int, result: ProcedureResult) -> None: ...
+    def repetition_finished(self, experiment: Experiment, number: int, result: ProcedureResult) -> None:
+        """Reports the result of a repetition, also of one that was measured before the run was resumed."""
 
     def experiment_finished(
         self, experiment: Experiment, state: State, reason: str, summary: Summary | None

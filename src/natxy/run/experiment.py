@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures one experiment: its testbed, gateway and tester are set up, then it is repeated."""
+"""Measures one experiment of a run, and decides how it ended."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Final
 
 from natxy.dut.base import TableNeed
 from natxy.errors import (
@@ -21,21 +22,30 @@ from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.deviations import deviations
 from natxy.results.pcap import PcapWriter
-from natxy.results.records import RepetitionRecord, State
+from natxy.results.records import ExperimentRecord, RepetitionRecord, State
 from natxy.results.statistics import Headline, summarize_headlines
 from natxy.results.store import RunStore
 from natxy.run.events import RunListener
-from natxy.run.outcomes import Outcomes
+from natxy.run.outcomes import Missing, Outcomes
 from natxy.run.recorder import TrialRecorder
 from natxy.run.repetition import measure_repetition, recorded_result
 from natxy.run.setup import Setup, Setups
 
 
+class _DoesNotFit(Exception):
+    """Reports that the gateway cannot do what the experiment asks of it."""
+
+
+# These end only the experiment; others, such as a full disk, end the run.
+_OF_THE_EXPERIMENT: Final = (TesterLimitError, HostError, DutError, EngineDiedError, _DoesNotFit)
+
+
 @dataclass
 class ExperimentRun:
-    """Holds what one experiment needs of its run.
+    """Measures one experiment, a repetition at a time.
 
-    `recorded`: repetitions that earlier sessions of the run began, by number.
+    `recorded`: repetitions that earlier sessions of the run began, by number. `state` is None until the experiment has
+    ended. `headlines` has the results of the repetitions that have one, by number.
     """
 
     plan: ResolvedPlan
@@ -47,43 +57,133 @@ class ExperimentRun:
     store: RunStore
     foreign: PcapWriter
     listener: RunListener
+    state: State | None = field(default=None, init=False)
+    headlines: dict[int, Headline] = field(default_factory=dict, init=False)
+    _states: dict[int, State] = field(default_factory=dict, init=False)
+    _remarks: dict[int, str] = field(default_factory=dict, init=False)
+    _running: bool = field(default=False, init=False)
+    _described: bool = field(default=False, init=False)
 
-    def carry_out(self) -> None:
-        """Measures the experiment and stores how it ended.
+    def keep(self, record: ExperimentRecord) -> None:
+        """Leaves the experiment as an earlier session ended it."""
+        for repetition in record.repetitions:
+            if repetition.measured:
+                self._add(repetition.number, repetition.state, recorded_result(repetition))
+        self._report_end(record.state, record.reason)
+
+    def repeat(self, number: int) -> None:
+        """Measures repetition `number`, or takes the recorded one; does nothing when the experiment has ended.
 
         TesterLimitError, HostError, DutError and an engine that dies end only the experiment. Every other error ends
         the run, and so does an engine that dies in two experiments in a row.
         """
-        self.store.set_experiment_state(self.experiment_id, State.RUNNING)
-        headlines: list[Headline] = []
-        state, reason = State.FAILED, "an error in natxy"
+        recorded = self.recorded.get(number)
+        if self.state is not None:
+            return
+        if recorded and recorded.state == State.DONE:
+            self._add(number, State.DONE, recorded_result(recorded))
+            return
+        self.listener.repetition_started(self.experiment, number)
+        if not self._running:
+            self._running = True
+            self.store.set_experiment_state(self.experiment_id, State.RUNNING)
         try:
-            state, reason = self._measure(headlines)
-        except TesterLimitError as error:
-            state, reason = State.TESTER_LIMIT, str(error)
-        except GatewayMissingError as error:
-            state, reason = State.SKIPPED, str(error)
-        except (HostError, DutError, EngineDiedError) as error:
-            state, reason = State.HOST_FAILED if isinstance(error, HostError) else State.FAILED, str(error)
-            if isinstance(error, EngineDiedError) and not self.outcomes.add_dead_engine():
+            if missing := self.outcomes.missing_result(self.experiment, number):
+                self._skip(number, missing)
+            else:
+                self._measure(number)
+        except BaseException as error:
+            state, reason = _ending(error)
+            goes_on = isinstance(error, _OF_THE_EXPERIMENT)
+            if isinstance(error, EngineDiedError):
+                goes_on = self.outcomes.add_dead_engine()
+            if not goes_on:
+                self._store_end(state, reason)
                 raise
-            self.setups.discard()
-        except KeyboardInterrupt:
-            state, reason = State.INTERRUPTED, "interrupted"
-            raise
-        except NatxyError as error:
-            reason = str(error)
-            raise
-        finally:
-            self.store.set_experiment_state(self.experiment_id, state, reason)
-        summary = summarize_headlines(headlines)
-        self.outcomes.add(self.experiment, state, summary)
+            if isinstance(error, HostError | DutError | EngineDiedError):
+                self.setups.discard()
+            self._end(state, reason)
+
+    def finish(self) -> None:
+        """Ends the experiment after its last repetition, unless it has ended already."""
+        if self.state is not None:
+            return
+        states = set(self._states.values())
+        state = next(iter(states)) if len(states) == 1 else State.NO_RESULT
+        self._end(state, _joined(self._remarks))
+
+    def interrupt(self) -> None:
+        """Records that the run ended before the experiment did."""
+        if self._running and self.state is None:
+            self._store_end(State.INTERRUPTED, "the run ended before its last repetition")
+
+    def _end(self, state: State, reason: str) -> None:
+        self._store_end(state, reason)
+        self._report_end(state, reason)
+
+    def _store_end(self, state: State, reason: str) -> None:
+        self.state = state
+        self.store.set_experiment_state(self.experiment_id, state, reason)
+
+    def _report_end(self, state: State, reason: str) -> None:
+        self.state = state
+        self.outcomes.add_end(self.experiment, state)
+        summary = summarize_headlines([*self.headlines.values()])
         self.listener.experiment_finished(self.experiment, state, reason, summary)
 
-    def _measure(self, headlines: list[Headline]) -> tuple[State, str]:
-        """Adds the headline of each repetition to `headlines`, so that they are known also after an error."""
-        if missing := self.outcomes.missing_result(self.experiment):
-            return State.SKIPPED, missing
+    def _skip(self, number: int, missing: Missing) -> None:
+        """Records a repetition that cannot be measured, and ends the experiment if no later one can be."""
+        self._states[number], self._remarks[number] = State.SKIPPED, missing.reason
+        self.store.finish_repetition(self._start(number), State.SKIPPED, reason=missing.reason)
+        if missing.for_good:
+            self._end(State.NO_RESULT if self.headlines else State.SKIPPED, missing.reason)
+
+    def _measure(self, number: int) -> None:
+        setup = self._set_up()
+        rates = self.outcomes.rates(self.experiment, number)
+        try:
+            self._check_table(setup, rates.get("phase1_rate"))
+        except PlanError as error:
+            # The gateways of other experiments may fit.
+            self.outcomes.add_unfit_plan()
+            raise _DoesNotFit(str(error)) from error
+        recorded = self.recorded.get(number)
+        repetition_id = self._start(number)
+        self.outcomes.measured = True
+        recorder = TrialRecorder(repetition_id, self.store, self.foreign, self.listener)
+        repetition = Repetition(
+            experiment=self.experiment,
+            tester=setup.tester,
+            gateway=setup.gateway,
+            watch=setup.watch,
+            observer=recorder,
+            sleep=setup.sleep,
+            plan_seed=self.plan.seed,
+            number=number,
+            phase1_fps=rates.get("phase1_rate"),
+            rate=rates.get("rate"),
+        )
+        result = measure_repetition(repetition, recorder, recorded)
+        headline = result.figures[self.experiment.procedure.headline().name]
+        self._add(number, State.NO_RESULT if headline is None else State.DONE, result)
+
+    def _start(self, number: int) -> int:
+        """Begins a repetition, or reopens it, and returns its id."""
+        recorded = self.recorded.get(number)
+        if recorded is None:
+            return self.store.start_repetition(self.experiment_id, number)
+        self.store.resume_repetition(recorded.id)
+        return recorded.id
+
+    def _add(self, number: int, state: State, result: ProcedureResult) -> None:
+        headline = result.figures[self.experiment.procedure.headline().name]
+        if headline is not None:
+            self.headlines[number] = Headline(headline, result.lower_bound, result.upper_bound)
+        self._states[number], self._remarks[number] = state, result.remark
+        self.outcomes.add_result(self.experiment, number, headline)
+        self.listener.repetition_finished(self.experiment, number, result)
+
+    def _set_up(self) -> Setup:
         try:
             setup = self.setups.provide(self.experiment)
         except PlanError as error:
@@ -91,25 +191,11 @@ class ExperimentRun:
             if not self.outcomes.measured:
                 raise
             self.outcomes.add_unfit_plan()
-            return State.FAILED, str(error)
-        self._describe(setup)
-        rates = self.outcomes.rates(self.experiment)
-        try:
-            self._check_table(setup, rates.get("phase1_rate"))
-        except PlanError as error:
-            # The gateways of other experiments may fit.
-            self.outcomes.add_unfit_plan()
-            return State.FAILED, str(error)
-        remarks = {}
-        for number in range(1, self.experiment.repeat + 1):
-            self.listener.repetition_started(number)
-            result = self._repetition(setup, number, rates)
-            headline = result.figures[self.experiment.procedure.headline().name]
-            if headline is not None:
-                headlines.append(Headline(headline, result.lower_bound, result.upper_bound))
-            remarks[number] = result.remark
-            self.listener.repetition_finished(number, result)
-        return State.DONE if len(headlines) == len(remarks) else State.NO_RESULT, _joined(remarks)
+            raise _DoesNotFit(str(error)) from error
+        if not self._described:
+            self._describe(setup)
+            self._described = True
+        return setup
 
     def _describe(self, setup: Setup) -> None:
         with setup.gateway() as gateway:
@@ -131,28 +217,15 @@ class ExperimentRun:
         with setup.gateway() as gateway:
             gateway.check(need)
 
-    def _repetition(self, setup: Setup, number: int, rates: Mapping[str, float | None]) -> ProcedureResult:
-        recorded = self.recorded.get(number)
-        if recorded and recorded.state == State.DONE:
-            return recorded_result(recorded)
-        if recorded:
-            self.store.resume_repetition(recorded.id)
-        repetition_id = recorded.id if recorded else self.store.start_repetition(self.experiment_id, number)
-        self.outcomes.measured = True
-        recorder = TrialRecorder(repetition_id, self.store, self.foreign, self.listener)
-        repetition = Repetition(
-            experiment=self.experiment,
-            tester=setup.tester,
-            gateway=setup.gateway,
-            watch=setup.watch,
-            observer=recorder,
-            sleep=setup.sleep,
-            plan_seed=self.plan.seed,
-            number=number,
-            phase1_fps=rates.get("phase1_rate"),
-            rate=rates.get("rate"),
-        )
-        return measure_repetition(repetition, recorder, recorded)
+
+def _ending(error: BaseException) -> tuple[State, str]:
+    """Returns the state and the reason of an experiment that an error ended."""
+    if isinstance(error, KeyboardInterrupt):
+        return State.INTERRUPTED, "interrupted"
+    if not isinstance(error, NatxyError | _DoesNotFit):
+        return State.FAILED, "an error in natxy"
+    states = {TesterLimitError: State.TESTER_LIMIT, GatewayMissingError: State.SKIPPED, HostError: State.HOST_FAILED}
+    return next((state for kind, state in states.items() if isinstance(error, kind)), State.FAILED), str(error)
 
 
 def _joined(remarks: Mapping[int, str]) -> str:

@@ -14,6 +14,8 @@ from natxy.errors import PlanError
 
 PLAN_FILE: Final = "plan.yaml"
 ENGINE_LOG: Final = "engine.log"
+RUNS: Final = Path("runs")
+"""The folder of the folders that `natxy run` makes."""
 
 
 def make_folder(folder: Path) -> list[Path]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures a plan into a folder, experiment after experiment; each trial is stored before the next one starts."""
+"""Measures a plan into a folder, or resumes that; each trial is stored before the next one starts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from natxy import __version__
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.model.repeat import RunOrder
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
@@ -20,6 +21,7 @@ from natxy.run.events import RunListener
 from natxy.run.experiment import ExperimentRun
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE, make_folder, remove_folder, sole_owner
 from natxy.run.outcomes import ENDED, Outcomes
+from natxy.run.schedule import repeat_all
 from natxy.run.setup import Setups
 from natxy.system.machine import describe_machine
 
@@ -38,7 +40,7 @@ def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     made = make_folder(folder)
     with sole_owner(folder):
         listener.run_started(folder)
-        outcomes = Outcomes()
+        outcomes = Outcomes(plan.order)
         try:
             return _carry_out(plan, folder, listener, outcomes)
         except BaseException as error:
@@ -63,22 +65,28 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
         before = RunReader(folder).run
         if before.natxy_version != __version__:
             raise PlanError(f"{folder} was measured by natxy {before.natxy_version}, this is {__version__}")
+        if "order" not in before.plan:
+            raise PlanError(
+                f"{folder} was measured by an earlier build, which knew no `order` of repetitions: resume it with that "
+                "build, or start a new run with its plan.yaml"
+            )
         # Another build of the same version may write the fields in another order.
         if YAML(typ="safe").load(plan.to_yaml()) != before.plan:
             raise PlanError(f"{folder / PLAN_FILE} is no longer the plan of the run; start a new run instead")
         ended = all(experiment.state in ENDED for experiment in before.experiments)
         if ended and before.state == RunState.DONE:
             raise PlanError(f"{folder} is complete; there is nothing to resume")
-        return _carry_out(plan, folder, listener, Outcomes(measured=True), before)
+        return _carry_out(plan, folder, listener, Outcomes(plan.order, measured=True), before)
 
 
 def _carry_out(
     plan: ResolvedPlan, folder: Path, listener: RunListener, outcomes: Outcomes, before: RunRecord | None = None
 ) -> int:
-    """Measures the experiments of `plan` one after the other; `before` is the run as an earlier session left it."""
+    """Measures the experiments of `plan`; `before` is the run as an earlier session left it."""
     store = RunStore(folder / RESULTS_FILE, resume=before is not None)
     foreign = PcapWriter(folder / FOREIGN_FILE)
     final = RunState.FAILED
+    runs: dict[str, ExperimentRun] = {}
     try:
         records = {experiment.name: experiment for experiment in before.experiments} if before else {}
         if before:
@@ -88,29 +96,28 @@ def _carry_out(
             ids = _start_recording(store, plan, folder)
         with Setups(plan, folder / ENGINE_LOG) as setups:
             for experiment in plan.experiments:
-                listener.experiment_started(experiment)
                 record = records.get(experiment.name)
-                if record and (record.state in ENDED or _is_relied_on(record, plan, records)):
-                    outcomes.add(experiment, record.state, record.statistics)
-                    listener.experiment_finished(experiment, record.state, record.reason, record.statistics)
-                    continue
-                recorded = {repetition.number: repetition for repetition in record.repetitions} if record else {}
-                ExperimentRun(
+                runs[experiment.name] = ExperimentRun(
                     plan=plan,
                     experiment=experiment,
                     experiment_id=ids[experiment.name],
-                    recorded=recorded,
+                    recorded={each.number: each for each in record.repetitions} if record else {},
                     setups=setups,
                     outcomes=outcomes,
                     store=store,
                     foreign=foreign,
                     listener=listener,
-                ).carry_out()
+                )
+                if record and (record.state in ENDED or _is_relied_on(record, plan, records)):
+                    runs[experiment.name].keep(record)
+            repeat_all(plan, runs, listener)
         final = RunState.DONE
     except KeyboardInterrupt:
         final = RunState.INTERRUPTED
         raise
     finally:
+        for run in runs.values():
+            run.interrupt()
         store.finish_run(final)
         store.close()
         foreign.close()
@@ -120,9 +127,10 @@ def _carry_out(
 def _is_relied_on(record: ExperimentRecord, plan: ResolvedPlan, records: dict[str, ExperimentRecord]) -> bool:
     """Returns True when other experiments were measured at rates from this one's median, which must not change then.
 
-    Such an experiment has a median of those repetitions that have a result.
+    Such an experiment has a median of those repetitions that have a result. In blocks, a rate comes from a single
+    repetition, and where that has no result, nothing was measured at it.
     """
-    if record.state != State.NO_RESULT or record.statistics is None:
+    if plan.order == RunOrder.BLOCKS or record.state != State.NO_RESULT or record.statistics is None:
         return False
     return any(
         rate.experiment == record.name and records[other.name].repetitions

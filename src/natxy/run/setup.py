@@ -25,6 +25,15 @@ from natxy.testbeds.base import Testbed
 from natxy.testbeds.gateway_watch import GatewayWatch
 from natxy.testbeds.registry import TestbedNeeds, create_testbed
 
+SetupKey = tuple[AddressPlan, GatewayConfig, bool, Addresses | None]
+
+
+def setup_key(experiment: Experiment) -> SetupKey:
+    """Returns what a set-up depends on: experiments with equal keys are measured on the same one."""
+    hosts = experiment.addresses if experiment.procedure.between_hosts else None
+    # A gateway whose cores were set has all of them again only when it is set up anew.
+    return experiment.address_plan, experiment.gateway, experiment.cores is None, hosts
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -55,7 +64,7 @@ class Setups:
         self._plan = plan
         self._engine_log = engine_log
         self._stack = ExitStack()
-        self._made_for: tuple[AddressPlan, GatewayConfig, bool, Addresses | None] | None = None
+        self._made_for: SetupKey | None = None
         self._setup: Setup | None = None
         self._niceness = Niceness(_nice_value(plan), active=plan.testbed.is_local)
 
@@ -73,9 +82,7 @@ class Setups:
 
         Raises DutError, PlanError or EngineDiedError when it cannot be set up; then nothing of it stays.
         """
-        hosts = experiment.addresses if experiment.procedure.between_hosts else None
-        # A gateway whose cores were set has all of them again only when it is set up anew.
-        wanted = (experiment.address_plan, experiment.gateway, experiment.cores is None, hosts)
+        wanted = setup_key(experiment)
         if self._setup is None or self._made_for != wanted:
             self._remove()
             try:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from natxy.engine.client import EngineClient
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.model.repeat import RunOrder
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import SMALLEST_FRAME, Directions
 from natxy.plan.resolve import resolve
@@ -150,6 +151,7 @@ def _plan(
         "name": "selftest",
         "description": "What the tester can do without a gateway.",
         "repeat": repeat,
+        "order": RunOrder.EXPERIMENTS,
         "timing": {"preset": "lab", "trial": trial_s, "drain": 0.02, "settle": 0.005},
         "testbed": testbed,
         "experiments": [{"gateway": "wire", "max_invalid": 2, **experiment} for experiment in experiments],

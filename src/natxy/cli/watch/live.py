@@ -15,10 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from natxy.cli.watch.time_left import TimeLeft
-from natxy.cli.watch.wording import ending_text, quantity_text, transfers_text
+from natxy.cli.watch.wording import ending_text, numbers, quantity_text, transfers_text
 from natxy.engine.messages.results import Progress, Verdict
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.model.units import format_duration, format_quantity
+from natxy.plan.model.units import counted, format_duration, format_quantity
+from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import KIND_WORDS, FinishedTrial
 from natxy.results.records import State
 from natxy.results.statistics import Summary
@@ -48,12 +49,16 @@ class LiveWatch(RunListener):
     """
 
     def __init__(self, plan: ResolvedPlan, console: Console) -> None:
-        self._total = len(plan.experiments)
+        self._numbers = numbers(plan)
         self._time_left = TimeLeft(plan)
+        self._about = "at most" if any(each.repeat.until for each in plan.experiments) else "about"
         # A thread that refreshes would run at normal priority, on any core.
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._shown_at = 0.0
-        self._number = 0
+        self._block = 0
+        self._block_size = self._in_block = 0
+        self._block_started_at = 0.0
+        self._most_blocks = max(experiment.repeat.at_most for experiment in plan.experiments)
         self._repetition = 1
         self._experiment: Experiment | None = None
         self._attempt: Attempt | None = None
@@ -73,13 +78,21 @@ class LiveWatch(RunListener):
     def run_started(self, folder: Path) -> None:
         self._print(Text(f"results: {folder}"))
 
-    def experiment_started(self, experiment: Experiment) -> None:
-        self._number += 1
+    def block_started(self, number: int, experiments: int) -> None:
+        now = time.monotonic()
+        if self._block:
+            took = format_duration(round(now - self._block_started_at))
+            self._print(Text(f"block {self._block}: {counted(self._block_size, 'experiment')} in {took}", style="dim"))
+        self._block, self._block_size, self._in_block, self._block_started_at = number, experiments, 0, now
+
+    def repetition_started(self, experiment: Experiment, number: int) -> None:
         self._experiment, self._attempt, self._progress, self._last = experiment, None, None, Text("")
+        self._repetition = number
+        self._in_block += 1
         self._show(at_once=True)
 
-    def repetition_started(self, number: int) -> None:
-        self._repetition = number
+    def repetition_finished(self, experiment: Experiment, number: int, result: ProcedureResult) -> None:
+        self._time_left.repetition_finished(experiment)
 
     def attempt_started(self, attempt: Attempt) -> None:
         self._attempt, self._progress = attempt, None
@@ -110,7 +123,7 @@ class LiveWatch(RunListener):
 
     def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
         self._time_left.experiment_finished(experiment)
-        line = Text(f"{self._number}/{self._total} {experiment.title}: ")
+        line = Text(f"{self._numbers[experiment.name]} {experiment.title}: ")
         line.append(ending_text(experiment, state, reason, summary), style=_STATE_STYLE.get(state, "red"))
         self._print(line)
 
@@ -134,7 +147,9 @@ class LiveWatch(RunListener):
         rows = Table.grid(padding=(0, 2))
         rows.add_column(style="dim", justify="right")
         rows.add_column()
-        rows.add_row("experiment", Text(f"{self._number}/{self._total}  {experiment.title}", style="bold"))
+        if self._block:
+            rows.add_row("block", f"{_of(self._block, self._most_blocks)}, {self._in_block}/{self._block_size} in it")
+        rows.add_row("experiment", Text(f"{self._numbers[experiment.name]}  {experiment.title}", style="bold"))
         if attempt is None:
             rows.add_row("", "setting up")
             return rows
@@ -143,7 +158,8 @@ class LiveWatch(RunListener):
         if attempt.lower is not None and attempt.upper is not None:
             interval = f", between {format_quantity(attempt.lower, unit)} and {format_quantity(attempt.upper, unit)}"
         again = f", attempt {attempt.number}" if attempt.number > 1 else ""
-        rows.add_row("repetition", f"{self._repetition}/{experiment.repeat}")
+        if not self._block:
+            rows.add_row("repetition", _of(self._repetition, experiment.repeat.at_most))
         if experiment.procedure.between_hosts:
             rows.add_row("test", f"{attempt.step}/{expected_steps(experiment)}")
         else:
@@ -163,6 +179,10 @@ class LiveWatch(RunListener):
             rows.add_row("trials", f"{self._trials:,}, {self._invalid:,} of them invalid{disturbed}")
         if self._tests:
             rows.add_row("tests", f"{self._tests:,} between hosts")
-        left_s = self._time_left.seconds(experiment, self._repetition, attempt.step)
-        rows.add_row("time left", f"about {format_duration(max(1, round(left_s)))}")
+        left = format_duration(max(1, round(self._time_left.seconds(experiment, attempt.step))))
+        rows.add_row("time left", f"{self._about} {left}")
         return rows
+
+
+def _of(number: int, most: int) -> str:
+    return f"{number}/{most}"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from natxy.cli.watch.wording import ending_text, result_text, transfers_text
+from natxy.cli.watch.wording import ending_text, numbers, result_text, transfers_text
 from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.model.units import counted
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.records import State
@@ -22,18 +23,17 @@ class PlainWatch(RunListener):
     """Prints a line for each event."""
 
     def __init__(self, plan: ResolvedPlan, console: Console) -> None:
-        self._total = len(plan.experiments)
+        self._numbers = numbers(plan)
         self._console = console
-        self._number = 0
-        self._experiment: Experiment | None = None
 
     def run_started(self, folder: Path) -> None:
         self._print(f"results: {folder}")
 
-    def experiment_started(self, experiment: Experiment) -> None:
-        self._number += 1
-        self._experiment = experiment
-        self._print(f"experiment {self._number}/{self._total}: {experiment.title}")
+    def block_started(self, number: int, experiments: int) -> None:
+        self._print(f"block {number}: {counted(experiments, 'experiment')}")
+
+    def repetition_started(self, experiment: Experiment, number: int) -> None:
+        self._print(f"experiment {self._numbers[experiment.name]}: {experiment.title}, repetition {number}")
 
     def trial_finished(self, trial: FinishedTrial) -> None:
         streams = trial.result.streams
@@ -48,12 +48,12 @@ class PlainWatch(RunListener):
     def test_finished(self, number: int, found: Mapping[str, Transfer]) -> None:
         self._print(f"  test {number}: {transfers_text(found)}")
 
-    def repetition_finished(self, number: int, result: ProcedureResult) -> None:
-        assert self._experiment is not None
-        self._print(f"  repetition {number}: {result_text(result, self._experiment)}")
+    def repetition_finished(self, experiment: Experiment, number: int, result: ProcedureResult) -> None:
+        self._print(f"  {experiment.title}, repetition {number}: {result_text(result, experiment)}")
 
     def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
-        self._print(f"  {ending_text(experiment, state, reason, summary)}")
+        ending = ending_text(experiment, state, reason, summary)
+        self._print(f"experiment {self._numbers[experiment.name]}: {experiment.title}: {ending}")
 
     def _print(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -6,19 +6,20 @@ from __future__ import annotations
 import time
 
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.run.estimate import expected_steps, experiment_s
+from natxy.run.estimate import expected_steps, repetition_s
 
 
 class TimeLeft:
     """Corrects the estimate for the whole run by the time that the finished steps took.
 
-    Experiments that were measured before a resume, or end early, shorten the rest without changing the pace.
+    Repetitions that were measured before a resume, and experiments that end early, shorten the rest without changing
+    the pace.
     """
 
     def __init__(self, plan: ResolvedPlan) -> None:
         self._started = time.monotonic()
-        self._expected_s = {experiment.name: experiment_s(plan, experiment) for experiment in plan.experiments}
-        self._left_s = sum(self._expected_s.values())
+        self._expected_s = {experiment.name: repetition_s(plan, experiment) for experiment in plan.experiments}
+        self._repetitions = {experiment.name: experiment.repeat.at_most for experiment in plan.experiments}
         self._measured_s = 0.0
         self._measured: tuple[str, int, int] | None = None
 
@@ -26,15 +27,21 @@ class TimeLeft:
         """Counts a step: a trial, or a test between hosts."""
         if self._measured != (measured := (experiment.name, repetition, step)):
             self._measured = measured
-            self._measured_s += self._expected_s[experiment.name] / (experiment.repeat * expected_steps(experiment))
+            self._measured_s += self._expected_s[experiment.name] / expected_steps(experiment)
+
+    def repetition_finished(self, experiment: Experiment) -> None:
+        self._repetitions[experiment.name] = max(0, self._repetitions[experiment.name] - 1)
 
     def experiment_finished(self, experiment: Experiment) -> None:
-        self._left_s -= self._expected_s[experiment.name]
+        self._repetitions[experiment.name] = 0
 
-    def seconds(self, experiment: Experiment, repetition: int, step: int) -> float:
-        """Returns the seconds left while this repetition and step, counted from 1, are in progress."""
-        within = min(1.0, (step - 1) / expected_steps(experiment))
-        done_s = self._expected_s[experiment.name] * (repetition - 1 + within) / experiment.repeat
+    def seconds(self, experiment: Experiment, step: int) -> float:
+        """Returns the seconds left while this step of the experiment, counted from 1, is in progress.
+
+        Repetitions that end when the result is precise enough count as if all that are allowed followed.
+        """
+        left_s = sum(count * self._expected_s[name] for name, count in self._repetitions.items())
+        done_s = self._expected_s[experiment.name] * min(1.0, (step - 1) / expected_steps(experiment))
         # The first seconds do not show the pace.
         pace = (time.monotonic() - self._started) / self._measured_s if self._measured_s > 5 else 1.0
-        return max(0.0, (self._left_s - done_s) * pace)
+        return max(0.0, (left_s - done_s) * pace)

@@ -50,7 +50,7 @@ def test_a_view_is_drawn_whole_before_an_interrupt_is_heard(plan: ResolvedPlan) 
     terminal = Interrupted()
     watch = LiveWatch(plan, Console(file=terminal, force_terminal=True, width=80))
     with watch, pytest.raises(KeyboardInterrupt):
-        watch.experiment_started(plan.experiments[0])
+        watch.repetition_started(plan.experiments[0], 1)
     drawn, _, cleared = terminal.getvalue().rpartition("setting up")
     assert "1/1" in drawn
     # One line up and erased for each of the three that are drawn, after a last line feed.
@@ -60,7 +60,7 @@ def test_a_view_is_drawn_whole_before_an_interrupt_is_heard(plan: ResolvedPlan) 
 def test_an_echoed_ctrl_c_finds_room_in_the_last_line(plan: ResolvedPlan) -> None:
     terminal = io.StringIO()
     with LiveWatch(plan, Console(file=terminal, force_terminal=True, width=80)) as watch:
-        watch.experiment_started(plan.experiments[0])
+        watch.repetition_started(plan.experiments[0], 1)
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue()).replace("\r", "\n").splitlines()
     assert max(map(len, lines)) == 78
 
@@ -93,13 +93,13 @@ def test_time_left_is_that_of_all_cells_and_shrinks(sweep: tuple[ResolvedPlan, C
     plan, clock = sweep
     left = TimeLeft(plan)
     shown = []
-    for experiment in plan.experiments:
-        for repetition in range(1, experiment.repeat + 1):
+    for repetition in range(1, 21):
+        for experiment in plan.experiments:
             for step in range(1, expected_steps(experiment) + 1):
-                shown.append(left.seconds(experiment, repetition, step))
-                clock.now_s += 2 * estimate_s(plan) / (4 * experiment.repeat * expected_steps(experiment))
+                shown.append(left.seconds(experiment, step))
+                clock.now_s += 2 * estimate_s(plan) / (4 * 20 * expected_steps(experiment))
                 left.step_finished(experiment, repetition, step)
-        left.experiment_finished(experiment)
+            left.repetition_finished(experiment)
     assert shown[0] == pytest.approx(estimate_s(plan))
     assert shown[1] == pytest.approx(2 * estimate_s(plan), rel=0.01)
     assert shown[1:] == sorted(shown[1:], reverse=True)
@@ -112,4 +112,4 @@ def test_cells_measured_before_a_resume_say_nothing_of_the_pace(sweep: tuple[Res
     for experiment in plan.experiments[:2]:
         left.experiment_finished(experiment)
     clock.now_s += 1
-    assert left.seconds(plan.experiments[2], 1, 1) == pytest.approx(estimate_s(plan) / 2)
+    assert left.seconds(plan.experiments[2], 1) == pytest.approx(estimate_s(plan) / 2)

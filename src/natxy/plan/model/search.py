@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
@@ -37,7 +36,7 @@ SEARCHES: Final = {
 
 
 class KnownRate(PlanModel):
-    """An absolute rate, or a share of the median that an earlier experiment measured."""
+    """An absolute rate, or a share of the rate that an earlier experiment measured."""
 
     rate: AbsoluteRate | None = None
     experiment: str | None = None
@@ -50,11 +49,11 @@ class KnownRate(PlanModel):
             raise ValueError("expected a rate such as 50k, or {experiment: NAME, percent: 50}")
         return self
 
-    def given_by(self, medians: Mapping[str, float]) -> float | None:
-        """Returns the rate. `medians` are by experiment's name; if the one needed is missing or 0, returns None."""
+    def given_by(self, result: float | None) -> float | None:
+        """Returns the rate; None if it is a share of another experiment's `result`, and that is missing or 0."""
         if self.experiment is None or self.percent is None:
             return self.rate
-        return medians.get(self.experiment, 0.0) * self.percent / 100 or None
+        return (result or 0.0) * self.percent / 100 or None
 
 
 class GoalPreset(StrEnum):

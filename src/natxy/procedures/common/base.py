@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar, get_args
 
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.units import times
+from natxy.plan.model.repeat import Repeat
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.procedures.common.phase1 import phase1_s
 from natxy.procedures.common.repetition import Repetition
@@ -84,8 +84,8 @@ class Procedure(ABC, Generic[Config]):
         """Returns a sentence for each way in which this experiment departs from the procedure's RFC."""
         return []
 
-    def repeat_deviations(self, repeat: int) -> list[str]:
+    def repeat_deviations(self, repeat: Repeat) -> list[str]:
         """Returns a sentence if there are fewer repetitions than the RFC asks for, or than is usual."""
-        if repeat >= USUAL_REPEAT:
+        if repeat.least >= USUAL_REPEAT:
             return []
-        return [f"Experiments are measured {times(repeat)}; at least {USUAL_REPEAT} repetitions are usual."]
+        return [f"Experiments are measured {repeat.text}; at least {USUAL_REPEAT} repetitions are usual."]

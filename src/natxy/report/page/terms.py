@@ -23,7 +23,7 @@ TERMS: Final = {
     "C0": "the number of connections that the search for the table's capacity begins with",
     "CS": "the last safe number of connections when doubling",
     "CT": "the first number of connections that was too large when doubling",
-    "degradation": "1 − the median divided by that with the fewest connections or flows (RFC 8219 §10)",
+    "degradation": "1 − the result divided by that with the fewest connections or flows (RFC 8219 §10)",
     "dispersion": "maximum minus minimum of the repetitions, divided by their median",
     "DUT": "device under test: the gateway that is measured (RFC 2285 §3.1.1)",
     "FCS": "frame check sequence: the last 4 bytes of an Ethernet frame",
@@ -42,7 +42,7 @@ TERMS: Final = {
     "phase 1": "the preliminary phase, in which one frame for each connection fills the tables of gateway and tester "
     "(RFC 9693)",
     "R0": "the connection rate at C0 connections",
-    "relative scale-up": "the median on n cores divided by n times the median on one",
+    "relative scale-up": "the result on n cores divided by n times the result on one",
     "RS": "the connection rate at CS connections",
     "SIIT": "stateless translation between IPv6 and IPv4 (RFC 7915)",
     "spread": "maximum minus minimum of the repetitions, or the last bracket of a search if that is wider",

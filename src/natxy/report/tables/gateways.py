@@ -80,7 +80,7 @@ def _row(row: GatewayRow, compared: SideBySide, based: set[str], run: RunRecord,
         figures = experiment.figure_statistics
         cells += [_shown(figures[name], Unit.NS, narrow=narrow) if name in figures else wording.ABSENT for name in more]
         if procedure in based:
-            cells.append(_share(experiment, run))
+            cells.append(_share(experiment, run, gap="" if narrow else " "))
     return tuple(cells)
 
 
@@ -102,8 +102,8 @@ def _milliseconds(value_ns: float) -> str:
     return f"{value_ns / 1e6:.3g}"
 
 
-def _share(experiment: ExperimentRecord, run: RunRecord) -> str:
+def _share(experiment: ExperimentRecord, run: RunRecord, gap: str) -> str:
     """Returns the share of the baseline; a baseline itself is 100 %."""
     if any(other.planned.baseline == experiment.name for other in run.experiments) and experiment.statistics:
         return wording.percent(100)
-    return headlines.baseline_ratio(experiment) or wording.ABSENT
+    return headlines.baseline_ratio(experiment, gap) or wording.ABSENT

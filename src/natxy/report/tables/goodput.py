@@ -92,7 +92,11 @@ def _line_share(experiment: ExperimentRecord) -> str | None:
 
 def _ratio(experiment: ExperimentRecord) -> str | None:
     share = experiment.baseline_ratio
-    return None if share is None else f"{100 * share.value:.0f}{wording.ratio_mark(share)}"
+    return (
+        None
+        if share is None
+        else f"{100 * share.value:.0f}{wording.ends(share.interval, lambda end: f'{100 * end:.0f}')}"
+    )
 
 
 _SHOWN: Final[tuple[tuple[str, _Cell], ...]] = (

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from natxy.plan.procedures import DECLARATIONS
 from natxy.report.tables import sweep as sweep_tables
@@ -24,6 +25,8 @@ from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, states, wording
 from natxy.report.words.conditions import conditions
 from natxy.results.records import ExperimentRecord, RunRecord, State
+
+RATIO: Final = "Relative to the baseline"
 
 
 def overview(run: RunRecord) -> list[Table]:
@@ -69,7 +72,7 @@ def _overview(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
         (
             name + ("" if experiment.state is State.DONE else f" ({states.state(experiment)})"),
             *cells(experiment),
-            headlines.baseline_ratio(experiment, gap=""),
+            headlines.baseline_ratio(experiment),
         )
         for name, experiment in zip(_short_titles(experiments), experiments, strict=True)
     )
@@ -99,7 +102,7 @@ def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
     rows.extend(further_rows(experiments))
     rows.extend(aggregate_rows(experiments))
     if any(experiment.baseline for experiment in experiments):
-        rows.append(("Median relative to the baseline", *map(headlines.baseline_ratio, experiments)))
+        rows.append((RATIO, *map(headlines.baseline_ratio, experiments)))
     columns = (Column(""), *(Column(experiment.title, numeric=True) for experiment in experiments))
     table = Table(title, columns, tuple(rows), frozenset({MEDIAN}), percentiles_note(experiments))
     return table.with_note(headlines.ratios_note(experiments))

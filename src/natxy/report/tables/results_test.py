@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_the_rfc_form_states_conditions_and_statistics(run: RunRecord) -> None:
     assert (nat["Minimum"], nat["Median"], nat["Maximum"]) == ("150,000", "150,000", "153,125")
     assert nat["Median, aggregate of both directions"] == "300,000"
     assert nat["Dispersion (max − min) / median"] == "2.1 %"
-    assert nat["Median relative to the baseline"] == "65.8 %"
+    assert nat["Relative to the baseline"] == "65.8 % [64.5, 67.8]"
     assert column(rates, "NAT44 validated connection rate")["Validation rate"] == "α = 0.5 of the rate"
 
 
@@ -62,7 +63,7 @@ def test_what_a_search_cut_off_is_a_bound_wherever_it_stands(tmp_path: Path) -> 
     assert near["Dispersion (max − min) / median"] == "≥ 1.6 %"
     assert (nothing["Median"], nothing["Maximum"]) == ("< 10,000", "< 10,000")
     assert nothing["Median, aggregate of both directions"] == "< 20,000"
-    assert nothing["Median relative to the baseline"] == "< 2.5 %"
+    assert nothing["Relative to the baseline"] == "< 2.5 %"
     overview = results_tables.overview(run)[0]
     assert column(overview, "Max") == {"Near the end": "≥400k", "Nothing passes": "<10k"}
 
@@ -76,9 +77,9 @@ def test_an_experiment_without_a_result_keeps_its_place(run: RunRecord) -> None:
 
 
 def test_a_ratio_that_is_unknown_is_absent_and_none_without_a_baseline(run: RunRecord, tmp_path: Path) -> None:
-    rows = {"NAT44 throughput": "65.8 %", "NAT44, many addresses": "–", "Linux IPv4 forwarding": ""}
+    rows = {"NAT44 throughput": "65.8 % [64.5, 67.8]", "NAT44, many addresses": "–", "Linux IPv4 forwarding": ""}
     for title, ratio in rows.items():
-        assert column(results_tables.rfc_form(run)[0], title)["Median relative to the baseline"] == ratio
+        assert column(results_tables.rfc_form(run)[0], title)["Relative to the baseline"] == ratio
     both = SampleRun(tmp_path)
     both.experiment("router", Sought(None), title="Router")
     both.experiment("nat", Sought(None), title="NAT", baseline="router")
@@ -142,15 +143,26 @@ def test_nothing_is_said_of_a_direction_in_which_nothing_was_sent(tmp_path: Path
     assert [column.title for column in latencies.columns] == ["Experiment", "TL reverse", "WCL reverse"]
 
 
-def test_a_ratio_within_the_spread_is_marked_wherever_it_stands(tmp_path: Path) -> None:
+def test_a_ratio_has_its_interval_and_method_wherever_it_stands(tmp_path: Path) -> None:
     sample = SampleRun(tmp_path)
     sample.experiment("forward", Sought(200e3), title="Forwarding")
-    sample.experiment("near", Sought(201e3), title="Near", baseline="forward")
     sample.experiment("far", Sought(100e3), title="Far", baseline="forward")
     run = RunReader(sample.end()).run
     table, overview = results_tables.rfc_form(run)[0], results_tables.overview(run)[0]
-    for found, title in ((table, "Median relative to the baseline"), (overview, "Near")):
-        (row,) = (row for row in found.rows if row[0] == title)
-        assert any(cell.endswith(" %*") for cell in row)
-        assert "* The medians differ by no more than the wider of the two spreads" in found.note
-    assert not column(table, "Far")["Median relative to the baseline"].endswith("*")
+    shown = column(overview, "base")["Far"]
+    assert re.fullmatch(r"50\.0 % \[4\d\.\d, 5\d\.\d\]", shown)
+    assert column(table, "Far")["Relative to the baseline"] == shown
+    for found in (table, overview):
+        assert "not measured in blocks" in found.note
+
+
+def test_in_blocks_the_ratio_is_that_within_each_block(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path, in_blocks=True)
+    sample.experiment("forward", Sought(200e3), title="Forwarding")
+    sample.experiment("far", Sought(100e3), title="Far", baseline="forward")
+    ratio = RunReader(sample.end()).run.experiments[1].baseline_ratio
+    assert ratio is not None
+    assert ratio.paired
+    assert ratio.interval is not None
+    # Both rates drift by 1 % from block to block: only the searches' brackets are left.
+    assert 0.47 < ratio.interval.low < ratio.value < ratio.interval.high < 0.55

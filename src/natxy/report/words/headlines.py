@@ -77,5 +77,5 @@ def baseline_ratio(experiment: ExperimentRecord, gap: str = " ") -> str:
 
 
 def ratios_note(experiments: Iterable[ExperimentRecord]) -> str:
-    """Explains the marks of ratios to baselines; empty if there are none."""
+    """Returns the methods of the ratios to baselines; empty if there are none."""
     return wording.ratios_note(experiment.baseline_ratio for experiment in experiments)

@@ -38,7 +38,7 @@ def run_state(run: RunRecord) -> str:
 def state(experiment: ExperimentRecord) -> str:
     """Returns a state such as `no result`, or `2 of 10 repetitions without result`."""
     if experiment.state is State.NO_RESULT and experiment.statistics:
-        without = sum(repetition.state is State.NO_RESULT for repetition in experiment.repetitions)
+        without = sum(repetition.state in (State.NO_RESULT, State.SKIPPED) for repetition in experiment.repetitions)
         return f"{without} of {len(experiment.repetitions)} repetitions without result"
     return STATE_WORDS[experiment.state]
 
@@ -48,9 +48,24 @@ def state_and_reason(experiment: ExperimentRecord) -> str:
 
 
 def repetitions(experiment: ExperimentRecord) -> str:
-    """Returns the number of repetitions with a result, such as `3`, or `2/3` if there are fewer than planned."""
-    asked, done = experiment.planned.repeat, len(experiment.values)
+    """Returns the number of repetitions with a result, such as `3`, or `2/3` if there are fewer than planned.
+
+    Repetitions that go on until the result is precise enough are as planned when the experiment has ended.
+    """
+    repeat, done, begun = experiment.planned.repeat, len(experiment.values), len(experiment.repetitions)
+    ended = repeat.until is not None and experiment.state in (State.DONE, State.NO_RESULT)
+    asked = begun if ended else max(begun, repeat.at_most)
     return str(done) if done == asked else f"{done}/{asked}"
+
+
+def precision(experiment: ExperimentRecord) -> str:
+    """States why the repetitions ended, such as `±2.1 %, ±3 % reached`; empty if their number was planned."""
+    until, found = experiment.planned.repeat.until, experiment.precision
+    if until is None or found is None or experiment.state not in (State.DONE, State.NO_RESULT):
+        return ""
+    if found <= until:
+        return f"±{100 * found:.1f} %, ±{100 * until:g} % reached"
+    return f"±{100 * found:.1f} % after {len(experiment.repetitions)}, the most allowed; ±{100 * until:g} % not reached"
 
 
 def incomplete(run: RunRecord) -> list[tuple[ExperimentRecord, str]]:
@@ -76,8 +91,9 @@ def remarks(run: RunRecord) -> list[str]:
     """Returns remarks on results that are as planned, each with the names of its experiments."""
     names_by_remark: dict[str, list[str]] = {}
     for experiment in run.experiments:
-        if experiment.state is State.DONE and experiment.reason:
-            names_by_remark.setdefault(experiment.reason, []).append(experiment.name)
+        if experiment.state is State.DONE:
+            for remark in filter(None, (experiment.reason, precision(experiment))):
+                names_by_remark.setdefault(remark, []).append(experiment.name)
     return [f"{', '.join(names)}: {remark}" for remark, names in names_by_remark.items()]
 
 

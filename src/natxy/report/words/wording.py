@@ -8,15 +8,12 @@ from typing import Final
 
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit, format_rate
+from natxy.results.analysis.ratios import METHOD, UNPAIRED_METHOD, Ratio
 from natxy.results.bounded import Bounded
 from natxy.results.intervals import Interval
-from natxy.results.statistics import Ratio, Summary
+from natxy.results.statistics import Summary
 
 ABSENT: Final = "–"
-_WITHIN_SPREAD: Final = "*"
-_WITHIN_SPREAD_NOTE: Final = (
-    "* The medians differ by no more than the wider of the two spreads: the difference may be chance."
-)
 
 _UNITS: Final = {
     Unit.FPS: "frames/s per direction",
@@ -94,23 +91,26 @@ def percent(value: float, digits: int = 1) -> str:
 
 
 def ratio(value: Ratio | None, gap: str = " ") -> str:
-    """Writes a ratio in percent, with its bound and the mark of a difference within the spread."""
-    return ABSENT if value is None else value.text(lambda plain: percent(100 * plain), gap) + ratio_mark(value)
+    """Writes a ratio in percent, with its bound and its interval, such as `46.4 % [45.1, 47.9]`.
 
-
-def ratio_mark(value: Ratio) -> str:
-    """Returns the mark of medians that differ by no more than their spread; otherwise empty."""
-    return _WITHIN_SPREAD if value.within_spread else ""
+    Without a gap it is for a narrow table, which has no room for the interval.
+    """
+    if value is None:
+        return ABSENT
+    return value.text(lambda plain: percent(100 * plain), gap) + (
+        ends(value.interval, lambda end: f"{100 * end:.1f}") if gap else ""
+    )
 
 
 def ratios_note(ratios: Iterable[Ratio | None]) -> str:
-    """Explains the mark of ratios within the spread; empty if there is none."""
-    return _WITHIN_SPREAD_NOTE if any(each and each.within_spread for each in ratios) else ""
+    """Returns the methods of the ratios that have an interval; empty if there are none."""
+    paired = {each.paired for each in ratios if each and each.interval}
+    return " ".join(METHOD if each else UNPAIRED_METHOD for each in sorted(paired, reverse=True))
 
 
 def scale_up(value: Ratio | None, gap: str = " ") -> str:
-    """Writes a ratio with three decimals, as the source papers do."""
-    return ABSENT if value is None else value.text(share, gap)
+    """Writes a ratio with three decimals, as the source papers do; without a gap also without its interval."""
+    return ABSENT if value is None else value.text(share, gap) + (ends(value.interval, share) if gap else "")
 
 
 def share(value: float | None) -> str:

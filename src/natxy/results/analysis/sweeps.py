@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups the cells of a swept experiment, and computes the columns that sweeps are made for.
 
-All computed values are of medians, and of cells whose other coordinates are the same:
+All computed values are of cells whose other coordinates are the same, in runs that were measured in blocks the median
+of those in each block:
 
 `relative_scale_up`: Xₙ/(n·X₁) over `cores`.
 `degradation`: 1 − Xₙ/X₁ against the cell with the fewest `connections` or `flows`; Xₙ/X₁ − 1 for times, so that worse
@@ -12,14 +13,14 @@ is always above 0 (RFC 8219 §10).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import takewhile
 from typing import Final
 
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
+from natxy.results.analysis.ratios import Ratio
 from natxy.results.records import ExperimentRecord, RunRecord
-from natxy.results.statistics import Ratio, ratio
 
 _MOST_COLUMNS: Final = 8
 # These say how large the task is; a share of the result for another size is no performance.
@@ -141,6 +142,9 @@ class Computed:
                 unit = "" if name == "relative_scale_up" else "_percent"
                 plain[name + unit] = value and value.value * (100 if unit else 1)
                 plain[name + "_bound"] = value and value.bound.value
+                interval = value and value.interval
+                plain[f"{name}_low{unit}"] = interval and interval.low * (100 if unit else 1)
+                plain[f"{name}_high{unit}"] = interval and interval.high * (100 if unit else 1)
             else:
                 plain[name] = value
         return plain
@@ -178,8 +182,8 @@ def _relative_scale_up(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
         return None
     cores = as_number(cell.cell["cores"])
     alone = _reference(cell, sweep, {"cores"}, lambda other: other.cell["cores"] == 1)
-    scale_up = ratio(cell.statistics, alone.statistics) if alone else None
-    return Ratio(scale_up.value / cores, scale_up.bound) if scale_up and cores else None
+    scale_up = cell.ratio_to(alone) if alone else None
+    return scale_up.mapped(lambda value: value / cores, scale_up.bound) if scale_up and cores else None
 
 
 def _relative_performance(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
@@ -200,8 +204,8 @@ def _degradation(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
     if found is None:
         return None
     if cell.unit in (Unit.NS, Unit.SECONDS):
-        return replace(found, value=found.value - 1)
-    return replace(found, value=1 - found.value, bound=found.bound.opposite)
+        return found.mapped(lambda value: value - 1, found.bound)
+    return found.mapped(lambda value: 1 - value, found.bound.opposite)
 
 
 def _reference(

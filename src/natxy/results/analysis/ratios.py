@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes the ratio of two experiments' results, with its confidence interval.
+
+Experiments that were measured in blocks have a ratio in every block; the result is their median. What disturbs a whole
+block cancels out of its ratio (Box, Hunter and Hunter, "Statistics for Experimenters", 2nd edition, chapters 3 and 4 on
+paired comparisons and randomized blocks). Without blocks, the result is the ratio of the medians, and its interval that
+of the shift between the logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from natxy.results.bounded import Bound, Bounded
+from natxy.results.intervals import Interval, of_median, of_shift
+from natxy.results.statistics import Headline, summarize_headlines
+
+METHOD: Final = (
+    "Ratios are medians of the ratio in each block of repetitions (Box, Hunter and Hunter, Statistics for "
+    "Experimenters, ch. 4); in brackets is the 95 % confidence interval of that median (Hodges and Lehmann 1963)."
+)
+UNPAIRED_METHOD: Final = (
+    "Ratios are quotients of medians, because the experiments were not measured in blocks: drift of the machine counts "
+    "as a difference. In brackets is the 95 % confidence interval, that of the shift between the logarithms "
+    "(Hodges and Lehmann 1963)."
+)
+
+
+@dataclass(frozen=True)
+class Ratio(Bounded):
+    """Holds the ratio of one result to another.
+
+    `interval` is None with fewer than two repetitions, and where a result is only a bound. `paired`: the ratio is the
+    median of those in each block.
+    """
+
+    interval: Interval | None = None
+    paired: bool = False
+
+    def mapped(self, change: Callable[[float], float], bound: Bound) -> Ratio:
+        """Returns what a monotonous function of the ratio is, and how the truth relates to that."""
+        ends = self.interval and sorted((change(self.interval.low), change(self.interval.high)))
+        return replace(self, value=change(self.value), bound=bound, interval=Interval(*ends) if ends else None)
+
+
+def paired_ratio(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Ratio | None:
+    """Returns the median of `own` / `other` over the repetitions that both have; the keys are their numbers.
+
+    Repetitions without a ratio, because `other` is 0 or both results are lower bounds, are left out. Returns None if
+    none is left.
+    """
+    pairs = [(own[number], other[number]) for number in own if number in other]
+    pairs = [(mine, base) for mine, base in pairs if base.value and not (mine.is_at_least and base.is_at_least)]
+    summary = summarize_headlines([_quotient(mine, base) for mine, base in pairs])
+    if summary is None:
+        return None
+    at_most_to = max((mine.value / base.value for mine, base in pairs if base.is_at_least), default=None)
+    median = replace(summary, at_most_to=at_most_to).bounded_median
+    return Ratio(median.value, median.bound, _of_pairs(pairs), paired=True)
+
+
+def unpaired_ratio(own: Sequence[Headline], other: Sequence[Headline]) -> Ratio | None:
+    """Returns the ratio of the medians; None when one is missing, that of `other` is 0 or both are lower bounds."""
+    mine, base = summarize_headlines(own), summarize_headlines(other)
+    if mine is None or base is None or not base.median or (mine.median_is_at_least and base.median_is_at_least):
+        return None
+    if not mine.median and mine.below:
+        return Ratio(mine.below / base.median, Bound.BELOW)
+    bound = Bound.AT_LEAST if mine.median_is_at_least else Bound.AT_MOST if base.median_is_at_least else Bound.EXACTLY
+    return Ratio(mine.median / base.median, bound, _of_groups(own, other))
+
+
+def precision(own: Mapping[int, Headline], baseline: Mapping[int, Headline] | None) -> float | None:
+    """Returns half the width of an interval, as a share of the value: that of the ratio to the baseline in the same
+    blocks, or without a ratio that of the median. None with fewer than two repetitions."""
+    found = paired_ratio(own, baseline) if baseline is not None else None
+    if found and found.interval:
+        return _half_width(found.interval, found.value)
+    values = [headline.value for headline in own.values()]
+    interval = of_median(values, max((headline.bracket for headline in own.values()), default=0.0))
+    return _half_width(interval, statistics.median(values)) if interval else None
+
+
+def _half_width(interval: Interval, value: float) -> float:
+    half = (interval.high - interval.low) / 2
+    return half / abs(value) if value else math.inf if half else 0.0
+
+
+def _quotient(own: Headline, other: Headline) -> Headline:
+    if own.is_below_the_search and own.upper_bound:
+        return Headline(0.0, None, own.upper_bound / other.value)
+    ratio = own.value / other.value
+    return Headline(ratio, ratio if own.is_at_least else None)
+
+
+def _is_bound(headline: Headline) -> bool:
+    return headline.is_at_least or headline.is_below_the_search
+
+
+def _of_pairs(pairs: Sequence[tuple[Headline, Headline]]) -> Interval | None:
+    """Returns the interval of the median of the ratios, by their logarithms: it holds no ratio below 0."""
+    if not pairs or any(_is_bound(headline) or headline.value <= 0 for pair in pairs for headline in pair):
+        return None
+    # Each result lies in the bracket that its search ended with, so each ratio lies between two ends.
+    lowest = [math.log(mine.value / (base.value + base.bracket)) for mine, base in pairs]
+    highest = [math.log((mine.value + mine.bracket) / base.value) for mine, base in pairs]
+    found = of_median(lowest, max(high - low for low, high in zip(lowest, highest, strict=True)))
+    return found and Interval(math.exp(found.low), math.exp(found.high))
+
+
+def _of_groups(own: Sequence[Headline], other: Sequence[Headline]) -> Interval | None:
+    if any(_is_bound(headline) or headline.value <= 0 for headline in (*own, *other)):
+        return None
+    base, mine = ([math.log(headline.value) for headline in group] for group in (other, own))
+    widths = (max(math.log1p(each.bracket / each.value) for each in group) for group in (other, own))
+    shift = of_shift(base, mine, *widths)
+    return shift and Interval(math.exp(shift.low), math.exp(shift.high))

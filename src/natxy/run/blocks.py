@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Orders the experiments of a block: one repetition of every experiment.
+
+A block takes minutes, so that a machine that becomes slower or faster meanwhile meets all experiments alike. The order
+is drawn anew for each block, so that none of them is always the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+from natxy.plan.experiment import Experiment
+from natxy.run.setup import setup_key
+
+
+def block_order(experiments: Sequence[Experiment], seed: int, number: int) -> list[Experiment]:
+    """Returns the experiments in the order of block `number`, which only depends on the arguments.
+
+    Experiments that are measured on the same set-up follow each other, because a change takes about a second. The
+    order of the set-ups is drawn, and the order of the experiments on each. An experiment comes after those whose
+    results it takes rates from, even if that changes the set-up once more.
+    """
+
+    def drawn(experiment: Experiment) -> bytes:
+        return blake2b(f"{seed}/block {number}/{experiment.name}".encode(), digest_size=8).digest()
+
+    key_of = {experiment.name: setup_key(experiment) for experiment in experiments}
+    setups = {key: number for number, key in enumerate(dict.fromkeys(key_of.values()))}
+    setup_of = {name: setups[key] for name, key in key_of.items()}
+    left = sorted(experiments, key=drawn)
+    ordered: list[Experiment] = []
+    while left:
+        waiting = {experiment.name for experiment in left}
+        ready = [each for each in left if not any(rate.experiment in waiting for rate in each.known_rates.values())]
+        same = [each for each in ready if ordered and setup_of[each.name] == setup_of[ordered[-1].name]]
+        chosen = (same or ready)[0]
+        left.remove(chosen)
+        ordered.append(chosen)
+    return ordered

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from natxy.cli.check import describe
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.run.events import RunListener
+from natxy.run.forecast import expected_repetitions, last_run
+from natxy.run.run import run_plan
+
+
+def plan(repeat: int | dict[str, Any], noise: float) -> ResolvedPlan:
+    own = {"procedure": "throughput", "gateway": "simulated", "search": {"max_rate": "1M", "error": 500}}
+    given = {
+        "name": "p",
+        "repeat": repeat,
+        "timing": "lab",
+        "testbed": {"kind": "simulated", "noise": noise},
+        "experiments": [own | {"name": "base"}, own | {"name": "own", "baseline": "base"}, own | {"name": "alone"}],
+    }
+    return resolve(Plan.model_validate(given))
+
+
+def test_an_earlier_run_says_how_many_repetitions_it_takes(tmp_path: Path) -> None:
+    wanted = plan({"until": "3%", "at_most": 50}, 0.0)
+    assert last_run("p", tmp_path) is None
+    (tmp_path / "p-20260101-000000").mkdir()
+    found = {}
+    for day, noise in ((2, 0.0), (3, 0.05), (4, 0.1)):
+        run_plan(plan(4, noise), tmp_path / f"p-2026010{day}-000000", RunListener())
+        earlier = last_run("p", tmp_path)
+        assert earlier is not None
+        assert earlier.folder.name == f"p-2026010{day}-000000"
+        found[noise] = expected_repetitions(wanted, earlier)
+    assert found[0.0] == {"base": 3, "own": 3, "alone": 3}
+    assert 3 <= found[0.05]["own"] < found[0.1]["own"] <= 50
+    assert found[0.1]["base"] >= found[0.1]["own"]
+    said = [*describe(wanted, last_run("p", tmp_path))]
+    assert any(line.startswith("Expected repetitions, judged by ") for line in said)
+    assert "if all repetitions are needed" not in said[-1]
+    assert "if all repetitions are needed" in [*describe(wanted)][-1]
