@@ -40,6 +40,7 @@ class TableCapacityConfig(ProcedureDeclaration):
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
     timed: ClassVar = False
+    confirms_failures: ClassVar = True
     takes: ClassVar = frozenset({"search", "alpha"})
 
     @model_validator(mode="after")
