@@ -148,7 +148,7 @@ class LiveWatch(RunListener):
         rows.add_column(style="dim", justify="right")
         rows.add_column()
         if self._block:
-            rows.add_row("block", f"{_of(self._block, self._most_blocks)}, {self._in_block}/{self._block_size} in it")
+            rows.add_row("block", f"{_of(self._block, self._most_blocks)}, {self._in_block} of its {self._block_size}")
         rows.add_row("experiment", Text(f"{self._numbers[experiment.name]}  {experiment.title}", style="bold"))
         if attempt is None:
             rows.add_row("", "setting up")
