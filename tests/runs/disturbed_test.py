@@ -30,14 +30,16 @@ AWAY_S: Final = 0.7
 # Longer than the trial may wait for the core that natxy shares with the gateway.
 TRIAL: Final = "2s"
 RATE: Final = "10k"
-# One rate, far below the limit of any machine; on a busy one, attempts are disturbed by others too.
-SEARCH: Final = {"min_rate": RATE, "max_rate": RATE, "error": "1k"}
+# So low that the gateway's rings last for longer than other programs take its core or the tester's.
+LOW_RATE: Final = "4k"
 
 
-def plan_of(gateway: dict[str, Any], **experiment: Any) -> ResolvedPlan:
+def plan_of(gateway: dict[str, Any], rate: str = RATE, **experiment: Any) -> ResolvedPlan:
     timing = {"preset": "lab", "trial": TRIAL, "max_pause": "20ms", "overrun_floor": "50ms"}
+    # One rate, far below the limit of any machine; on a busy one, attempts are disturbed by others too.
+    search = {"min_rate": rate, "max_rate": rate, "error": "1k"}
     # The tolerance is for single frames that Tayga damages.
-    one: dict[str, Any] = {"name": "x", "procedure": "throughput", "gateway": gateway, "search": SEARCH}
+    one: dict[str, Any] = {"name": "x", "procedure": "throughput", "gateway": gateway, "search": search}
     one |= {"loss_tolerance": "1%", "max_invalid": 20}
     head = {"name": "p", "repeat": 1, "timing": timing, "testbed": {"kind": "lab"}}
     return resolve(Plan.model_validate(head | {"experiments": [one | experiment]}))
@@ -98,12 +100,12 @@ def measure(plan: ResolvedPlan, folder: Path, listener: RunListener) -> tuple[Ex
 
 
 def check_repeated(trials: list[TrialRecord]) -> None:
-    """Checks that the first trial was disturbed for as long as its core was away, and was repeated."""
+    """Checks that the first trial was disturbed, for a time that natxy noticed, and was repeated."""
     first, second, *_ = trials
     assert first.verdict == Verdict.DISTURBED, first.reason
     assert first.lost > 0
     assert first.gateway_pause_s is not None
-    assert first.gateway_pause_s > 0.5 * AWAY_S
+    assert first.gateway_pause_s > 0.1 * AWAY_S
     assert "the gateway's core was taken away for" in first.reason
     assert "no frame arrived for" in first.reason
     assert (second.number, second.attempt) == (1, 2)
@@ -126,10 +128,10 @@ def test_a_busy_program_on_the_gateways_core_disturbs(tmp_path: Path) -> None:
 
 @needs.REFERENCE
 def test_a_gateway_that_was_stopped_was_disturbed(tmp_path: Path) -> None:
-    plan = plan_of({"driver": "reference"})
+    plan = plan_of({"driver": "reference"}, LOW_RATE)
     experiment, trials = measure(plan, tmp_path / "run", Stopping())
     check_repeated(trials)
-    assert experiment.values == [10_000]
+    assert experiment.values == [4000]
 
 
 @needs.REFERENCE

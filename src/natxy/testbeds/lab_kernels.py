@@ -6,7 +6,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from natxy.dut.transport.local import run_program
 from natxy.errors import DutError, PlanError
@@ -19,6 +19,9 @@ from natxy.testbeds.guest.lab import GuestLab
 from natxy.testbeds.lab import NetnsLab
 from natxy.testbeds.veth import SILENT_SYSCTLS
 
+# DPDK's default for net_af_packet; shorter than the kernel's queue before it.
+_PACKET_RING_FRAMES: Final = 512
+
 
 class ReferenceLab(NetnsLab):
     """A lab whose gateway is natxy-reference, a program that opens the DUT's ends of the links itself."""
@@ -28,6 +31,9 @@ class ReferenceLab(NetnsLab):
     def deviations(self) -> list[str]:
         own = "The gateway is natxy's own reference program: the results describe the tester and the lab."
         return [*super().deviations(), own]
+
+    def _buffer_frames(self) -> int:
+        return _PACKET_RING_FRAMES
 
     def _set_links(self) -> None:
         """Does nothing: the program has the addresses and answers ARP and neighbour discovery."""

@@ -25,7 +25,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import format_duration
 from natxy.system.core_watch import Absence
 
-SLOWED_SHARE: Final = 0.05
+SLOWED_SHARE: Final = 0.02
 
 # Frames arrive at whole intervals or in bursts, so a few more than the rate says may fall into an absence.
 _EDGES: Final = 0.01

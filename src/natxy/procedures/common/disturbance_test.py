@@ -74,9 +74,9 @@ def test_steal_may_be_a_tick_longer_than_it_is_counted() -> None:
 
 
 def test_short_absences_are_an_excuse_only_if_they_slow_the_gateway_down() -> None:
-    assert not judged(losing(100, COVERED_S / 2), Absence(0.04))
-    assert judged(losing(100, COVERED_S / 2), Absence(0.06))
-    assert not judged(losing(7000, COVERED_S / 2), Absence(0.06))
+    assert not judged(losing(100, COVERED_S / 2), Absence(0.9 * SLOWED_SHARE))
+    assert judged(losing(100, COVERED_S / 2), Absence(1.1 * SLOWED_SHARE))
+    assert not judged(losing(7000, COVERED_S / 2), Absence(1.1 * SLOWED_SHARE))
 
 
 def test_what_is_not_lost_in_a_queue_is_no_disturbance() -> None:
