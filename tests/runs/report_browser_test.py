@@ -58,11 +58,24 @@ def test_a_page_that_breaks_its_own_policy_would_be_noticed(tmp_path: Path) -> N
 def test_it_opens_without_a_word_on_the_console_and_its_charts_come_alive(report: Path, tmp_path: Path) -> None:
     opened = browse(report, tmp_path / "profile", "--dump-dom", *PATIENT)
     assert console(opened) == []
-    assert shown(opened).count('class="chart live"') == 9
+    assert shown(opened).count('class="chart live"') == 11
     text = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", "", shown(opened))))
     for expected in ("228.1 kfps", "Linux IPv4 forwarding", "Where this run departs from the RFCs", "repetition 1"):
         assert expected in text
-    assert shown(opened).count("<svg") == 9
+    assert shown(opened).count("<svg") == 11
+
+
+@pytest.mark.parametrize(("width", "whole"), [(500, False), (1400, True)])
+def test_the_overview_shortens_its_numbers_where_there_is_no_room(
+    report: Path, tmp_path: Path, width: int, whole: bool
+) -> None:
+    opened = browse(report, tmp_path / "profile", "--dump-dom", f"--window-size={width},900", *PATIENT)
+    chart = re.search(r'data-chart="00-overview-fps".*?</figure>', shown(opened), re.DOTALL)
+    assert chart is not None
+    words = re.findall(r"<text[^>]*>([^<]*)</text>", chart[0])
+    ratio = next(text for text in words if text.startswith("150 kfps ["))
+    assert ratio.endswith(" of Linux IPv4 forwarding") == whole
+    assert "no result: tester limit reached" in words
 
 
 def test_charts_of_sweeps_are_alive_and_those_of_their_cells_once_opened(tmp_path: Path) -> None:
@@ -84,13 +97,13 @@ def test_without_scripts_it_shows_still_pictures(report: Path, tmp_path: Path) -
     without.write_text(re.sub(r"script-src '[^']+'", "script-src 'none'", report.read_text(encoding="utf-8")))
     opened = browse(without, tmp_path / "profile", "--dump-dom", *PATIENT)
     assert 'class="chart live"' not in shown(opened)
-    assert shown(opened).count("<svg") == 9
+    assert shown(opened).count("<svg") == 11
 
 
 def test_hostile_texts_run_nothing(tmp_path: Path) -> None:
     opened = browse(write_report(hostile(tmp_path / "run")), tmp_path / "profile", "--dump-dom", *PATIENT)
     assert console(opened) == []
-    assert shown(opened).count('class="chart live"') == 2
+    assert shown(opened).count('class="chart live"') == 3
     assert "<script" not in shown(opened)
 
 

@@ -36,11 +36,11 @@ def test_charts_are_files_beside_the_run_or_elsewhere(tmp_path: Path) -> None:
     folder = quickstart(tmp_path / "run")
     done = CliRunner().invoke(app, ["report", str(folder), "--charts", "svg"])
     assert done.exit_code == 0, done.output
-    assert len(list((folder / "charts").glob("*.svg"))) == 9
+    assert len(list((folder / "charts").glob("*.svg"))) == 11
     assert str(folder / "charts" / "01-forward-search.svg") in done.output
     done = CliRunner().invoke(app, ["report", str(folder), "--charts", "json", "--output", str(tmp_path / "paper")])
     assert done.exit_code == 0, done.output
-    assert len(list((tmp_path / "paper").glob("*.json"))) == 9
+    assert len(list((tmp_path / "paper").glob("*.json"))) == 11
     assert not (folder / "report.html").exists()
 
 

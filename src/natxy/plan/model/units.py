@@ -28,7 +28,10 @@ _PERCENT = re.compile(_NUMBER + r"\s*%")
 _COUNT = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)")
 _BIT_RATE = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)\s*(?:bps|bit/s)?")
 _DURATION = re.compile(_NUMBER + r"\s*(?P<unit>ns|us|µs|ms|s|min|h)?")
+_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NS_STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
+# 999.5 ms and more would round to 1000 ms.
+_LEAST_SECONDS: Final = 0.9995
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -122,10 +125,12 @@ def parse_bit_rate(given: object) -> float:
 
 def format_rate(rate: float, unit: str) -> str:
     """Formats a rate in `unit` (fps, cps or bit/s) with at most four significant digits: `812.5 kfps`."""
-    for limit, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if rate >= limit * 0.99995:
-            return f"{rate / limit:.4g} {prefix}{unit}"
-    return f"{rate:.4g} {unit}"
+    scale, prefix = _prefix(rate)
+    return f"{rate / scale:.4g} {prefix}{unit}"
+
+
+def _prefix(rate: float) -> tuple[float, str]:
+    return next((step for step in _PREFIXES if rate >= step[0] * 0.99995), (1.0, ""))
 
 
 def format_quantity(value: float, unit: str) -> str:
@@ -134,8 +139,8 @@ def format_quantity(value: float, unit: str) -> str:
         case Unit.FPS | Unit.CPS | Unit.BPS:
             return format_rate(value, unit)
         case Unit.NS:
-            limit, name = next((step for step in _NS_STEPS if abs(value) >= step[0]), (1.0, "ns"))
-            return f"{value / limit:.4g} {name}"
+            scale, name = _ns_step(value)
+            return f"{value / scale:.4g} {name}"
         case Unit.SECONDS:
             return format_duration(value)
         case Unit.PERCENT:
@@ -144,10 +149,28 @@ def format_quantity(value: float, unit: str) -> str:
             return f"{value:,.0f} {unit}"
 
 
+def format_ends(ends: tuple[float, float], unit: str, value: float) -> tuple[str, str]:
+    """Formats the ends of an interval without the unit, in the one that `format_quantity` writes `value` with."""
+    match Unit(unit):
+        case Unit.FPS | Unit.CPS | Unit.BPS:
+            scale, _ = _prefix(value)
+        case Unit.NS:
+            scale, _ = _ns_step(value)
+        case Unit.SECONDS:
+            scale = 1e-3 if value < _LEAST_SECONDS else 1.0
+        case _:
+            scale = 1.0
+    low, high = (f"{end / scale:.4g}" if abs(end / scale) < 9999.5 else f"{end / scale:,.0f}" for end in ends)
+    return low, high
+
+
+def _ns_step(value: float) -> tuple[float, str]:
+    return next((step for step in _NS_STEPS if abs(value) >= step[0]), (1.0, "ns"))
+
+
 def format_duration(seconds: float) -> str:
     """Formats a duration: `350 ms`, `12.5 s`, `3 min 20 s`, `2 h 05 min`."""
-    # 999.5 ms and more would round to 1000 ms.
-    if seconds < 0.9995:
+    if seconds < _LEAST_SECONDS:
         return f"{seconds * 1000:.3g} ms"
     if seconds <= 60:
         return f"{seconds:.3g} s"

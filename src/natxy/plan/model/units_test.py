@@ -11,6 +11,7 @@ from natxy.plan.model.units import (
     Percent,
     Unit,
     format_duration,
+    format_ends,
     format_quantity,
     format_rate,
     parse_bit_rate,
@@ -123,6 +124,23 @@ def test_rates_are_printed_with_a_prefix(rate: float, text: str) -> None:
 )
 def test_every_unit_is_printed(value: float, unit: Unit, text: str) -> None:
     assert format_quantity(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("ends", "unit", "value", "text"),
+    [
+        ((450_130, 1_020_000), Unit.FPS, 812_500, ("450.1", "1020")),
+        ((812_000, 11_000_000), Unit.CPS, 900_000, ("812", "11,000")),
+        ((34_900, 35_900), Unit.NS, 35_210, ("34.9", "35.9")),
+        ((0.09, 1.2), Unit.SECONDS, 0.35, ("90", "1200")),
+        ((4_194_000, 4_194_304), Unit.CONNECTIONS, 4_194_304, ("4,194,000", "4,194,304")),
+        ((-4.06, 6.5), Unit.PERCENT, 0, ("-4.06", "6.5")),
+    ],
+)
+def test_ends_have_the_unit_of_their_value(
+    ends: tuple[float, float], unit: Unit, value: float, text: tuple[str, str]
+) -> None:
+    assert format_ends(ends, unit, value) == text
 
 
 @given(st.floats(min_value=1, max_value=1e12))

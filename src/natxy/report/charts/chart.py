@@ -69,7 +69,7 @@ _SHORT_UNITS: Final = {
     Unit.PERCENT: "%",
 }
 
-_UNPREFIXED: Final = {Unit.PERCENT, Unit.NS}
+_UNPREFIXED: Final = {Unit.PERCENT, Unit.NS, Unit.SECONDS}
 
 _FADED: Final = 0.12
 # Without Shift the wheel scrolls the page.
@@ -104,7 +104,7 @@ def base(value: float, unit: Unit) -> float:
 
 
 def quantity_format(unit: Unit) -> str:
-    """Returns a d3 format with four significant digits and a prefix; percentages and milliseconds have none."""
+    """Returns a d3 format with four significant digits and a prefix, without one for percentages and times."""
     return ".4~r" if unit in _UNPREFIXED else ".4~s"
 
 

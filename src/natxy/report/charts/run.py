@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collects the charts of a run: of gateways side by side, of sweeps and of experiments."""
+"""Collects the charts of a run: the overview, and those of sweeps and of experiments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from natxy.report.charts.chart import Chart
 from natxy.report.charts.curve import curve_chart, repeated_curves
-from natxy.report.charts.gateways import gateways_charts
+from natxy.report.charts.overview import overview_charts
 from natxy.report.charts.search import SearchStep, search_chart
 from natxy.report.charts.series import series_chart
 from natxy.report.charts.sweep import sweep_chart
@@ -18,7 +18,7 @@ from natxy.results.trials import StepRecord
 
 
 def run_charts(run: RunRecord) -> Iterator[Chart]:
-    yield from gateways_charts(run)
+    yield from overview_charts(run)
     for group in sweep_groups(run):
         yield from group_charts(group)
     for experiment in run.experiments:

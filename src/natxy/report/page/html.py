@@ -26,9 +26,8 @@ from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import format_duration
 from natxy.plan.testbeds.cores import named_cores
 from natxy.report.charts.chart import Chart
-from natxy.report.charts.gateways import gateways_charts
+from natxy.report.charts.overview import OVERVIEW_NOTE, overview_charts
 from natxy.report.charts.still import VEGA_LITE, page_svg
-from natxy.report.page.cards import cards
 from natxy.report.page.chapters import chapters, duts, sweep_results
 from natxy.report.page.terms import Explainer
 from natxy.report.tables.disturbances import absences
@@ -66,10 +65,10 @@ def render(reader: RunReader) -> str:
     run = reader.run
     explainer = Explainer()
     verdicts = [placed.trial.verdict for placed in run.all_trials]
-    compared = list(gateways_charts(run))
+    overview = list(overview_charts(run))
     swept = sweep_results(run)
     experiments = chapters(run)
-    charts = compared + [chart for results in swept for chart in results.charts]
+    charts = overview + [chart for results in swept for chart in results.charts]
     charts += [chart for chapter in experiments for part in chapter.parts for chart in part.charts]
     live = live_script() if charts else ""
     return template("report.html.j2", explainer).render(
@@ -85,10 +84,10 @@ def render(reader: RunReader) -> str:
         validity=validity(run),
         absences=absences(run) if run.tester else None,
         phase1_count=sum(placed.trial.failed_to_prepare for placed in run.all_trials),
-        cards=cards(run),
+        overview=overview,
+        overview_note=OVERVIEW_NOTE,
         incomplete=states.incomplete(run),
         gateways=gateways_table(run),
-        gateways_charts=compared,
         other_kernels=OTHER_KERNELS if several_kernels(run) else None,
         result_tables=plain_form(run),
         swept=swept,

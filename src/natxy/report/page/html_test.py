@@ -53,8 +53,8 @@ def test_the_report_says_everything_that_has_to_be_said(tmp_path: Path) -> None:
     assert file == tmp_path / "report.html"
     text = re.sub(r"\s+", " ", Page(file).text)
     for expected in (
-        "228.1 kfps", "per direction · 456.2 kfps aggregate", "115.6 kcps",
-        "65.8 % [64.5, 67.8] of Linux IPv4 forwarding",
+        "228.1 kfps [224.7, 236.8]", "per direction · 456.2 kfps aggregate", "115.6 kcps",
+        "150 kfps [", "· 65.8 % [64.5, 67.8] of Linux IPv4 forwarding",
         "no result", "tester limit reached: 3 invalid trials at 205 kfps; lower max_rate",
         "RFC 2544 §24 asks for at least 60 s.", "seed 18446744073709551615",
         "complete, 1 without result", "129 trials, 6 invalid",
@@ -69,9 +69,10 @@ def test_a_spread_that_the_search_cut_off_says_so(tmp_path: Path) -> None:
     sample = SampleRun(tmp_path)
     sample.experiment("near", Sought(399e3), title="Near the end")
     sample.experiment("nothing", Sought(0), title="Nothing passes")
-    text = Page(write_report(sample.end())).text
-    assert "median of 3 (393,750 to ≥ 400,000)" in text
-    assert "median of 3 (< 10,000 to < 10,000)" in text
+    text = re.sub(r"\s+", " ", Page(write_report(sample.end())).text)
+    assert "396.9 kfps · a repetition is only a bound" in text
+    assert "≥ 400,000" in text
+    assert "< 10 kfps" in text
     assert "per direction · < 20 kfps aggregate" in text
 
 
@@ -94,7 +95,7 @@ def test_a_sweep_is_one_table_one_chart_and_one_chapter(tmp_path: Path) -> None:
     text = re.sub(r"\s+", " ", page.text)
     for expected in (
         "Relative scale-up", "Degradation", "Throughput ratio (to the baseline)", "Common to all of them",
-        "NAT44 rate: Maximum connection establishment rate against CPU cores", "medians of 4 experiments, 1 without",
+        "NAT44 rate: Maximum connection establishment rate against CPU cores",
     ):  # fmt: skip
         assert expected in text, expected
     chapters = [name for name in page.ids if name in {"forward", "rate", "many", "sizes", "alpha", "spread", "latency"}]
@@ -195,7 +196,7 @@ def test_terms_are_explained_where_they_first_occur_and_listed_at_the_end(tmp_pa
     assert not {"TL", "MLRsearch", "SIIT"} & {*listed}
     assert page.count("<abbr title=") == len(listed)
     assert '<abbr title="frames per second">228.1' not in page
-    assert re.search(r'228\.1\s<abbr title="frames per second">kfps</abbr>', page)
+    assert re.search(r'\d\s<abbr title="frames per second">kfps</abbr>', page)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from natxy.report.charts.gateways import gateways_charts
+from natxy.report.charts.overview import overview_charts
 from natxy.report.page.html import render
 from natxy.report.tables.gateways import gateways_table
 from natxy.report.tables.table import Table
@@ -70,13 +70,14 @@ def test_a_terminal_has_room_for_it(reader: RunReader) -> None:
     assert found.rows[1][:3] == ("nftables, NAT44", "own", "150k")
 
 
-def test_bars_of_all_that_have_a_result_stand_in_the_report(reader: RunReader) -> None:
-    charts = list(gateways_charts(reader.run))
+def test_a_chart_of_each_procedure_stands_in_the_report(reader: RunReader) -> None:
+    charts = list(overview_charts(reader.run))
     assert [chart.name for chart in charts] == ["00-gateways-throughput", "00-gateways-connection-rate"]
-    assert [row["gateway"] for row in charts[0].spec["data"]["values"]] == [
+    assert [row["label"] for row in charts[0].spec["data"]["values"]] == [
         "linux-forward, IPv4, own", "nftables, NAT44, own", "iptables, nft, NAT44, own",
-        "iptables, legacy, NAT44, user-mode",
+        "iptables, legacy, NAT44, user-mode", "map646, SIIT",
     ]  # fmt: skip
+    assert charts[0].spec["data"]["values"][-1]["whole"] == "no result: skipped"
     page = render(reader)
     assert page.index("Gateways side by side") < page.index("<h2>Results</h2>")
 
@@ -88,12 +89,12 @@ def test_one_gateway_is_compared_with_nothing(tmp_path: Path) -> None:
     assert gateways_table(RunReader(run.end()).run) is None
 
 
-def test_rows_and_bars_of_one_kernel_stand_together(reader: RunReader) -> None:
+def test_rows_of_one_kernel_stand_together_and_have_a_colour(reader: RunReader) -> None:
     compared = side_by_side(reader.run)
     assert compared is not None
     assert compared.kernels == (OWN, USER_MODE)
     assert [row.kernel for row in compared.rows] == [OWN, OWN, OWN, USER_MODE, ""]
-    bars = next(gateways_charts(reader.run)).spec["layer"][0]["encoding"]["color"]
-    assert bars["scale"]["domain"] == [OWN, USER_MODE]
-    assert len(set(bars["scale"]["range"])) == 2
+    rows = next(overview_charts(reader.run)).spec["data"]["values"]
+    inks = [row["ink"] for row in rows if "ink" in row]
+    assert inks[0] == inks[1] == inks[2] != inks[3]
     assert "Rates on different kernels cannot be compared" in render(reader)

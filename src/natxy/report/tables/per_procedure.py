@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from natxy.engine.messages.results import StreamResult
-from natxy.plan.model.units import Unit, format_quantity
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures.figures import BACKGROUND_STREAMS, STREAMS
 from natxy.report.tables.statistics import MEDIAN
 from natxy.report.tables.table import Column, Table
@@ -32,21 +32,6 @@ def latency_tables(run: RunRecord) -> Iterator[Table]:
     if rows:
         columns = (Column("Experiment"), *(Column(title, numeric=True) for title in titles))
         yield Table("Typical (TL) and worst case latency (WCL), medians, ms", columns, rows)
-
-
-def latency_lines(experiment: ExperimentRecord) -> tuple[str, ...]:
-    """Returns lines such as `forward: TL 31.4 µs, WCL 42 µs`; none if no latency was measured."""
-    lines = []
-    for stream in STREAMS:
-        found = {short: experiment.figure_statistics.get(f"{name}_{stream}") for name, short in _LATENCIES.items()}
-        medians = [f"{short} {summary.bounded_median.text(_delay)}" for short, summary in found.items() if summary]
-        if _has_latencies(experiment) and medians:
-            lines.append(f"{stream}: {', '.join(medians)}")
-    return tuple(lines)
-
-
-def _delay(value_ns: float) -> str:
-    return format_quantity(value_ns, Unit.NS)
 
 
 def _has_latencies(experiment: ExperimentRecord) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from natxy.plan.model.traffic import Directions
-from natxy.plan.model.units import Unit, format_quantity, format_rate
+from natxy.plan.model.units import Unit, format_ends, format_quantity, format_rate
 from natxy.report.words import wording
 from natxy.results.records import ExperimentRecord
 
@@ -51,6 +51,15 @@ def headline(experiment: ExperimentRecord) -> str:
     if experiment.statistics is None:
         return wording.ABSENT
     return experiment.statistics.bounded_median.text(lambda value: format_quantity(value, experiment.unit))
+
+
+def with_interval(experiment: ExperimentRecord) -> str:
+    """Returns the headline with the interval of the median in the same unit, such as `461 kfps [450, 472]`."""
+    summary = experiment.statistics
+    if summary is None or summary.interval is None:
+        return headline(experiment)
+    ends = format_ends((summary.interval.low, summary.interval.high), experiment.unit, summary.median)
+    return f"{headline(experiment)} [{', '.join(ends)}]"
 
 
 def rate_kind(experiment: ExperimentRecord) -> str:

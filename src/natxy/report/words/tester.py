@@ -43,6 +43,11 @@ def tester_limited(run: RunRecord, experiment: ExperimentRecord) -> str:
     )
 
 
+def doubt(run: RunRecord, experiment: ExperimentRecord) -> str:
+    """Returns the mark of such a result for places without room for a sentence; otherwise empty."""
+    return "tester-limited?" if tester_limited(run, experiment) else ""
+
+
 def tester_limits(run: RunRecord) -> list[str]:
     """Returns a line for each result that may be the tester's limit."""
     return [f"{each.name}: {text}" for each in run.experiments if (text := tester_limited(run, each))]
