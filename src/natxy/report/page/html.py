@@ -36,7 +36,7 @@ from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.results import plain_form
 from natxy.report.tables.selftest import ceilings, pacing
 from natxy.report.tables.trials import corrupt_frames, foreign_frames, undecided_trials
-from natxy.report.words import states
+from natxy.report.words import states, wide_intervals
 from natxy.report.words.disturbances import busy, validity
 from natxy.report.words.tester import self_test_sentence, tester_limits
 from natxy.results.analysis.gateways import several_kernels
@@ -86,6 +86,8 @@ def render(reader: RunReader) -> str:
         phase1_count=sum(placed.trial.failed_to_prepare for placed in run.all_trials),
         overview=overview,
         overview_note=OVERVIEW_NOTE,
+        wide_intervals_title=wide_intervals.TITLE,
+        wide_intervals=wide_intervals.explanations(run),
         incomplete=states.incomplete(run),
         gateways=gateways_table(run),
         other_kernels=OTHER_KERNELS if several_kernels(run) else None,

@@ -12,7 +12,7 @@ from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.per_procedure import latency_tables
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.table import to_rich
-from natxy.report.words import states
+from natxy.report.words import states, wide_intervals
 from natxy.report.words.disturbances import busy
 from natxy.report.words.tester import self_test_sentence, tester_limits
 from natxy.results.analysis.gateways import several_kernels
@@ -38,6 +38,11 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
     if remarks := states.remarks(run):
         parts.append(Text("Remarks on results:", style="bold"))
         parts.extend(map(_bullet, remarks))
+    if wide := wide_intervals.explanations(run):
+        parts.append(Text(f"{wide_intervals.TITLE}:", style="bold"))
+        for explanation in wide:
+            parts.append(_bullet(explanation.cause))
+            parts.extend(Text(f"      {line}", overflow="fold") for line in explanation.lines)
     if limits := tester_limits(run):
         parts.append(Text("Near the tester's own limit:", style="bold yellow"))
         parts.extend(map(_bullet, limits))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States which intervals are too wide to decide from, their likely cause and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from natxy.plan.model.units import counted, format_duration, format_quantity
+from natxy.report.words.wording import percent
+from natxy.results.analysis.sweeps import sweeps
+from natxy.results.analysis.wide_intervals import (
+    MOST_REPETITIONS,
+    NOTICED_AWAY,
+    NOTICED_PAUSE_S,
+    Disturbed,
+    Drift,
+    Few,
+    Resolution,
+    TwoLevels,
+    Unexplained,
+    WideInterval,
+    wide_intervals,
+)
+from natxy.results.records import RunRecord
+
+TITLE: Final = "Wide intervals and their likely cause"
+
+_CAUSES: Final = {
+    Resolution: "The search is coarse: its last bracket is half of the interval or more. Lower the search's `error`.",
+    Disturbed: "The machine was disturbed: trials decided nothing because of it, the tester paused for more than "
+    f"{format_duration(NOTICED_PAUSE_S)}, or the gateway's core was away for more than "
+    f"{percent(100 * NOTICED_AWAY, 0)} of a trial. Stop other work on the machine (`natxy doctor`), or repeat "
+    "more often.",
+    TwoLevels: "The results have two levels: something switches between repetitions. Look for it: the clock frequency, "
+    "the cores of interrupts and tasks, a restart of the gateway. More repetitions do not help.",
+    Drift: "The results rise or fall from repetition to repetition. Let the machine reach a steady state before the "
+    "run. Drift cancels out of ratios within a block.",
+    Few: "The repetitions are few: an interval shrinks with the root of their number. Repeat more often.",
+    Unexplained: "No record explains it: the gateway itself varies, or something does that natxy does not see. "
+    "Lengthen the trials, let a search of `kind: mlrsearch` decide each rate by several of them, or repeat more often.",
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Holds a cause with what to do, and a line for each experiment or sweep that has it."""
+
+    cause: str
+    lines: tuple[str, ...]
+
+
+def explanations(run: RunRecord) -> list[Explanation]:
+    """Returns the likely causes of a run's wide intervals; of a sweep the cell with the widest has a line."""
+    titles = {cell.id: sweep.title for sweep in sweeps(run) for cell in sweep.cells}
+    found: dict[type, dict[str, list[WideInterval]]] = {}
+    for wide in wide_intervals(run):
+        title = titles.get(wide.experiment.id, wide.experiment.title)
+        found.setdefault(type(wide.cause), {}).setdefault(title, []).append(wide)
+    return [
+        Explanation(words, tuple(_line(title, wide) for title, wide in found[kind].items()))
+        for kind, words in _CAUSES.items()
+        if kind in found
+    ]
+
+
+def _line(title: str, group: list[WideInterval]) -> str:
+    widest = max(group, key=lambda wide: wide.half)
+    which = f"{title}, {counted(len(group), 'cell')}, the widest" if widest.experiment.sweep else title
+    half = f"{100 * widest.half:.0f}\N{NO-BREAK SPACE}%"
+    return f"{which}: ±{half}; {_detail(widest)}"
+
+
+def _detail(wide: WideInterval) -> str:
+    unit = wide.experiment.unit
+    match wide.cause:
+        case Resolution(bracket):
+            return f"the bracket is {percent(100 * bracket)}"
+        case Disturbed(trials, all_trials, repetitions):
+            among = f"{repetitions} of {counted(len(wide.experiment.values), 'repetition')}"
+            return f"{trials} of {counted(all_trials, 'trial')}, in {among}; {_enough(wide)}"
+        case TwoLevels(low, low_count, high, high_count, since):
+            levels = f"{low_count} near {format_quantity(low, unit)}, {high_count} near {format_quantity(high, unit)}"
+            return levels + (f", from repetition {since} on" if since else "")
+        case Drift(change):
+            return f"{'a rise' if change > 0 else 'a fall'} by {percent(100 * abs(change), 0)}"
+        case Few() | Unexplained():
+            return _enough(wide)
+
+
+def _enough(wide: WideInterval) -> str:
+    if wide.enough is None:
+        return f"more than {MOST_REPETITIONS} repetitions would be needed"
+    return f"{wide.enough} repetitions would be enough"

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from natxy.report.words.wide_intervals import explanations
+from natxy.results.reader import RunReader
+from natxy.results.records import ExperimentRecord, RunRecord
+from tests.support.repetitions import experiment
+from tests.support.sample_runs import SampleRun
+
+LEVELS = experiment([287e3, 512e3, 290e3, 508e3, 510e3, 289e3], title="NAT")
+FALL = experiment([400e3, 381e3, 360e3, 342e3, 320e3, 301e3], title="NAT")
+FEW = experiment([300e3, 290e3, 312e3], title="Few")
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> RunRecord:
+    return RunReader(SampleRun(tmp_path).end()).run
+
+
+def lines(run: RunRecord, *experiments: ExperimentRecord) -> list[str]:
+    numbered = [replace(each, id=number) for number, each in enumerate(experiments, 1)]
+    return [line for each in explanations(replace(run, experiments=numbered)) for line in each.lines]
+
+
+@pytest.mark.parametrize(
+    ("record", "line"),
+    [
+        (experiment([100e3] * 5, bracket=12e3, title="NAT"), "NAT: ±6\N{NO-BREAK SPACE}%; the bracket is 12.0 %"),
+        (LEVELS, "NAT: ±28\N{NO-BREAK SPACE}%; 3 near 289 kfps, 3 near 510 kfps"),
+        (FALL, "NAT: ±14\N{NO-BREAK SPACE}%; a fall by 23 %"),
+        (FEW, "Few: ±9\N{NO-BREAK SPACE}%; 5 repetitions would be enough"),
+        (
+            experiment([33e3, 203e3, 188e3], title="NAT"),
+            "NAT: ±100\N{NO-BREAK SPACE}%; more than 50 repetitions would be needed",
+        ),
+    ],
+)
+def test_each_cause_has_its_evidence(empty: RunRecord, record: ExperimentRecord, line: str) -> None:
+    assert lines(empty, record) == [line]
+
+
+def test_experiments_with_one_cause_are_told_together(empty: RunRecord) -> None:
+    records = [replace(FEW, id=1), replace(LEVELS, id=2), replace(FEW, id=3)]
+    found = explanations(replace(empty, experiments=records))
+    assert [len(each.lines) for each in found] == [1, 1]
+    titled = [replace(FEW, id=1), replace(experiment([300e3, 290e3, 312e3], title="Also few"), id=3)]
+    (few,) = explanations(replace(empty, experiments=titled))
+    assert "Repeat more often." in few.cause
+    assert [line.partition(":")[0] for line in few.lines] == ["Few", "Also few"]
+
+
+def test_a_sweep_has_a_line_for_its_widest_cell(empty: RunRecord) -> None:
+    cells = [
+        experiment(values, sweep="sizes", cell={"frame_size": size}, title=f"Sizes, {size}-byte frames")
+        for size, values in ((64, [300e3, 290e3, 312e3]), (128, [300e3, 250e3, 340e3]), (256, [300e3, 300e3, 301e3]))
+    ]
+    (line,) = lines(empty, *cells)
+    assert line.startswith("Sizes, 2 cells, the widest: ±37")
+
+
+def test_agreeing_repetitions_need_no_words(empty: RunRecord) -> None:
+    assert lines(empty, experiment([300e3, 301e3, 299e3])) == []

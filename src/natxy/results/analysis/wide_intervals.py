@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds intervals that are too wide to decide from, and the likely cause in the records of their repetitions.
+
+The causes are tried in the order of `_causes`, and the first that fits is reported:
+
+`Resolution`: at least half of the interval is the bracket that the search ended with.
+`Disturbed`: at least a tenth of the trials were disturbed, or the repetitions without such a trial agree twice as well
+as all of them. A trial counts as disturbed if it decided nothing because of tester or machine, if the tester paused for
+longer than queues cover, or if the gateway's core was away for more than a twentieth of the trial.
+`TwoLevels`: the results form two groups, two thirds of their range apart.
+`Drift`: the results rise or fall with the number of the repetition (Kendall's rank correlation, 5 %).
+`Few`: fewer repetitions than the method by ranks needs.
+
+`Unexplained` is what remains: the gateway itself varies, or something does that no record shows.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from natxy.engine.messages.results import Verdict
+from natxy.results.intervals import student
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
+from natxy.results.statistics import Summary
+from natxy.results.trials import TrialRecord
+
+WIDE: Final = 0.05
+"""An interval is wide when half of it exceeds this share of its median."""
+MOST_REPETITIONS: Final = 50
+"""More repetitions than this are not recommended against a wide interval."""
+
+# Nobody decides by more digits of a share.
+_DIGITS: Final = 3
+_DISTURBED_TRIALS: Final = 0.1
+_AGREE_BETTER: Final = 0.5
+# At 400,000 frames/s the 1000 frames of Linux's backlog arrive in 2.5 ms.
+NOTICED_PAUSE_S: Final = 0.002
+NOTICED_AWAY: Final = 0.05
+# Six values of a normal distribution are this far apart in one of fifty cases, more values less often.
+_LEVELS_APART: Final = 2 / 3
+_LEAST_FOR_LEVELS: Final = 6
+# Five values rise or fall all the way by chance in one of sixty cases.
+_LEAST_FOR_DRIFT: Final = 5
+_CHANCE: Final = 0.05
+_LEAST_FOR_RANKS: Final = 6
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """`bracket` is the width of the search's last bracket as a share of the median."""
+
+    bracket: float
+
+
+@dataclass(frozen=True)
+class Disturbed:
+    """`trials` of `all_trials` were disturbed, in this many `repetitions`."""
+
+    trials: int
+    all_trials: int
+    repetitions: int
+
+
+@dataclass(frozen=True)
+class TwoLevels:
+    """Holds the medians of the two groups and how many results each has.
+
+    `since` is the repetition with which the level changed for good, None when it changed to and fro.
+    """
+
+    low: float
+    low_count: int
+    high: float
+    high_count: int
+    since: int | None
+
+
+@dataclass(frozen=True)
+class Drift:
+    """`change` is from the first third of the repetitions to the last, as a share of the median."""
+
+    change: float
+
+
+@dataclass(frozen=True)
+class Few:
+    count: int
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    pass
+
+
+Cause = Resolution | Disturbed | TwoLevels | Drift | Few | Unexplained
+
+
+@dataclass(frozen=True)
+class WideInterval:
+    """Holds an experiment whose median has a wide interval.
+
+    `half` is half the width as a share of the median. `enough` is the number of repetitions whose interval would not be
+    wide if they vary as those measured do, None above `MOST_REPETITIONS`.
+    """
+
+    experiment: ExperimentRecord
+    half: float
+    cause: Cause
+    enough: int | None
+
+
+def wide_intervals(run: RunRecord) -> list[WideInterval]:
+    return [found for experiment in run.experiments if (found := wide_interval(experiment))]
+
+
+def wide_interval(experiment: ExperimentRecord) -> WideInterval | None:
+    """Returns None when the interval is not wide, or the headline has none. A figure that may be negative has no share
+    of its median."""
+    summary = experiment.statistics
+    if summary is None or summary.interval is None or summary.signed or summary.median <= 0:
+        return None
+    half = (summary.interval.high - summary.interval.low) / 2 / summary.median
+    if round(half, _DIGITS) <= WIDE:
+        return None
+    measured = [each for each in experiment.repetitions if each.state is State.DONE and each.value is not None]
+    cause = next(_causes(summary, measured), Unexplained())
+    return WideInterval(experiment, half, cause, _enough(summary))
+
+
+def _causes(summary: Summary, repetitions: Sequence[RepetitionRecord]) -> Iterator[Cause]:
+    """Yields the causes that fit, the likeliest first."""
+    assert summary.interval is not None  # the caller's is wide
+    values = [each.value for each in repetitions if each.value is not None]
+    if summary.resolution >= (summary.interval.high - summary.interval.low) / 2:
+        yield Resolution(summary.resolution / summary.median)
+    if disturbed := _disturbed(repetitions):
+        yield disturbed
+    if levels := _two_levels(repetitions):
+        yield levels
+    if len(values) >= _LEAST_FOR_DRIFT and _trend_is_no_chance(values):
+        third = max(len(values) // 3, 1)
+        change = statistics.median(values[-third:]) - statistics.median(values[:third])
+        yield Drift(change / summary.median)
+    if len(values) < _LEAST_FOR_RANKS:
+        yield Few(len(values))
+
+
+def _disturbed(repetitions: Sequence[RepetitionRecord]) -> Disturbed | None:
+    counts = [sum(map(_was_disturbed, each.trials)) for each in repetitions]
+    disturbed, trials = sum(counts), sum(len(each.trials) for each in repetitions)
+    if not disturbed:
+        return None
+    found = Disturbed(disturbed, trials, sum(count > 0 for count in counts))
+    quiet = [
+        each.value for each, count in zip(repetitions, counts, strict=True) if not count and each.value is not None
+    ]
+    every = [each.value for each in repetitions if each.value is not None]
+    agree = len(quiet) > 1 and statistics.stdev(quiet) <= _AGREE_BETTER * statistics.stdev(every)
+    return found if agree or disturbed >= _DISTURBED_TRIALS * trials else None
+
+
+def _was_disturbed(trial: TrialRecord) -> bool:
+    if trial.verdict in (Verdict.INVALID, Verdict.DISTURBED) or trial.disturbance:
+        return True
+    tester_pause_s = max((stream.pacing.max_pause_ns for stream in trial.result.streams), default=0) / 1e9
+    return tester_pause_s > NOTICED_PAUSE_S or (trial.gateway_pause_s or 0.0) > NOTICED_AWAY * trial.duration_s
+
+
+def _two_levels(repetitions: Sequence[RepetitionRecord]) -> TwoLevels | None:
+    ordered = sorted(each.value for each in repetitions if each.value is not None)
+    if len(ordered) < _LEAST_FOR_LEVELS or ordered[0] == ordered[-1]:
+        return None
+    # A single result on its own is no level.
+    split = max(range(2, len(ordered) - 1), key=lambda index: ordered[index] - ordered[index - 1])
+    low, high = ordered[:split], ordered[split:]
+    if high[0] - low[-1] < _LEVELS_APART * (ordered[-1] - ordered[0]):
+        return None
+    is_high = [each.value is not None and each.value >= high[0] for each in repetitions]
+    changes = [number for number in range(1, len(is_high)) if is_high[number] != is_high[number - 1]]
+    since = repetitions[changes[0]].number if len(changes) == 1 else None
+    return TwoLevels(statistics.median(low), len(low), statistics.median(high), len(high), since)
+
+
+def _trend_is_no_chance(values: Sequence[float]) -> bool:
+    if min(values) == max(values):
+        return False
+    # scipy takes a second to import.
+    from scipy.stats import kendalltau
+
+    return bool(kendalltau(range(len(values)), values).pvalue < _CHANCE)
+
+
+def _enough(summary: Summary) -> int | None:
+    """Returns the number of repetitions; their interval shrinks with the root of it (Student's t)."""
+    deviation = statistics.stdev(summary.values)
+    for count in range(2, MOST_REPETITIONS + 1):
+        half = student(count - 1) * deviation / math.sqrt(count) + summary.resolution / 2
+        if half <= WIDE * summary.median:
+            return max(count, summary.count + 1)
+    return None

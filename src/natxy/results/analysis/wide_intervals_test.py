@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import random
+import statistics
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from natxy.engine.messages.results import Verdict
+from natxy.results.analysis.wide_intervals import (
+    MOST_REPETITIONS,
+    WIDE,
+    Disturbed,
+    Drift,
+    Few,
+    Resolution,
+    TwoLevels,
+    Unexplained,
+    WideInterval,
+    wide_interval,
+)
+from natxy.results.intervals import of_median
+from natxy.results.records import ExperimentRecord
+from natxy.results.trials import TrialRecord
+from tests.support.repetitions import experiment, trial
+from tests.support.sample_runs import result
+
+QUIET = trial(result(1e5, Verdict.PASS))
+INVALID = trial(result(1e5, Verdict.INVALID))
+DISTURBED = replace(trial(result(1e5, Verdict.FAIL)), verdict=Verdict.DISTURBED)
+MARKED = trial(result(1e5, Verdict.FAIL), disturbance="the core was away")
+AWAY = trial(result(1e5, Verdict.FAIL), gateway_pause_s=0.3)
+# Neither levels nor a trend.
+VARYING = [300e3, 250e3, 350e3, 270e3, 330e3, 310e3, 290e3, 260e3]
+
+
+def found(record: ExperimentRecord) -> WideInterval:
+    wide = wide_interval(record)
+    assert wide is not None
+    return wide
+
+
+def paused(pause_s: float) -> TrialRecord:
+    """A trial that passed although the tester's core paused."""
+    passed = result(1e5, Verdict.PASS)
+    pacing = passed.streams[0].pacing.model_copy(update={"max_pause_ns": round(pause_s * 1e9)})
+    streams = [passed.streams[0].model_copy(update={"pacing": pacing})]
+    return trial(passed.model_copy(update={"streams": streams}))
+
+
+def test_a_narrow_interval_needs_no_explanation() -> None:
+    assert wide_interval(experiment([300e3, 301e3, 299e3])) is None
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        experiment([]),
+        experiment([300e3]),
+        experiment([0.0, 0.0, 0.0]),
+        experiment([-1.0, 3.0, 5.0], procedure={"name": "overload", "flows": 10_000}),
+    ],
+    ids=["no result", "one", "zero", "a figure that may be negative"],
+)
+def test_without_an_interval_or_a_share_there_is_nothing_to_explain(record: ExperimentRecord) -> None:
+    assert wide_interval(record) is None
+
+
+def test_equal_results_on_a_coarse_grid_are_the_searchs_doing() -> None:
+    wide = found(experiment([100e3] * 5, bracket=12e3))
+    assert wide.cause == Resolution(0.12)
+    assert wide.half == pytest.approx(0.06)
+    assert wide.enough is None
+
+
+def test_a_spread_wider_than_the_bracket_is_not() -> None:
+    assert not isinstance(found(experiment(VARYING, bracket=6e3)).cause, Resolution)
+
+
+@pytest.mark.parametrize(
+    "disturbed",
+    [INVALID, DISTURBED, MARKED, AWAY, paused(0.004)],
+    ids=["invalid", "disturbed", "marked", "gateway away", "tester paused"],
+)
+def test_many_disturbed_trials_are_the_machines_doing(disturbed: TrialRecord) -> None:
+    trials = {2: [QUIET] * 7 + [disturbed], 4: [QUIET] * 6 + [disturbed] * 2}
+    assert found(experiment(VARYING, trials=trials)).cause == Disturbed(3, 16, 2)
+
+
+def test_few_disturbed_trials_count_only_if_the_quiet_repetitions_agree() -> None:
+    one = {number: [QUIET] * 20 for number in range(1, 7)} | {3: [QUIET] * 20 + [INVALID]}
+    assert found(experiment([300e3, 302e3, 180e3, 301e3, 299e3, 300e3], trials=one)).cause == Disturbed(1, 121, 1)
+    assert found(experiment(VARYING[:6], trials=one)).cause == Unexplained()
+
+
+def test_short_pauses_disturb_nothing() -> None:
+    short = [paused(0.0015), trial(result(1e5, Verdict.FAIL), gateway_pause_s=0.1)]
+    trials = dict.fromkeys(range(1, 9), short * 5)
+    assert found(experiment(VARYING, trials=trials)).cause == Unexplained()
+
+
+def test_two_levels_are_told_apart() -> None:
+    wide = found(experiment([287e3, 512e3, 290e3, 508e3, 510e3, 289e3]))
+    assert wide.cause == TwoLevels(289e3, 3, 510e3, 3, since=None)
+
+
+def test_a_level_that_changes_once_says_when() -> None:
+    cause = found(experiment([510e3, 508e3, 512e3, 511e3, 289e3, 290e3])).cause
+    assert isinstance(cause, TwoLevels)
+    assert cause.since == 5
+
+
+def test_one_outlier_is_no_level() -> None:
+    assert not isinstance(found(experiment([300e3, 301e3, 299e3, 300e3, 302e3, 600e3])).cause, TwoLevels)
+
+
+@pytest.mark.parametrize("step", [20e3, -20e3])
+def test_a_trend_is_a_drift(step: float) -> None:
+    cause = found(experiment([300e3 + step * number + noise for number, noise in enumerate([0, 3e3] * 3)])).cause
+    assert isinstance(cause, Drift)
+    assert (cause.change > 0) == (step > 0)
+    assert abs(cause.change) == pytest.approx(0.27, abs=0.06)
+
+
+def test_what_few_repetitions_would_need_is_estimated() -> None:
+    wide = found(experiment([300e3, 290e3, 312e3]))
+    assert wide.cause == Few(3)
+    assert wide.enough == 5
+
+
+def test_what_varies_too_much_has_no_recommendation() -> None:
+    wide = found(experiment([33e3, 203e3, 188e3]))
+    assert (wide.cause, wide.enough) == (Few(3), None)
+
+
+@pytest.mark.parametrize("count", [6, 8, 12, 20])
+def test_chance_is_seldom_taken_for_levels_or_a_drift(count: int) -> None:
+    rng = random.Random(count)
+    causes = [_cause(experiment([rng.gauss(100, 30) for _ in range(count)])) for _ in range(200)]
+    assert sum(isinstance(cause, TwoLevels) for cause in causes) <= 0.05 * len(causes)
+    assert sum(isinstance(cause, Drift) for cause in causes) <= 0.1 * len(causes)
+
+
+def _cause(record: ExperimentRecord) -> Any:
+    wide = wide_interval(record)
+    return wide and wide.cause
+
+
+@given(st.lists(st.floats(min_value=50, max_value=150), min_size=2, max_size=12), st.floats(min_value=0, max_value=20))
+def test_every_wide_interval_has_a_cause_and_a_number_of_repetitions_that_helps(
+    values: list[float], bracket: float
+) -> None:
+    wide = wide_interval(experiment(values, bracket=bracket))
+    interval = of_median(values, bracket)
+    assert interval is not None
+    median = statistics.median(values)
+    if wide is None:
+        assert (interval.high - interval.low) / 2 / median <= WIDE + 0.0005
+    else:
+        assert wide.cause is not None
+        assert wide.enough is None or len(values) < wide.enough <= MOST_REPETITIONS
