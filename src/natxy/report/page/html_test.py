@@ -54,7 +54,7 @@ def test_the_report_says_everything_that_has_to_be_said(tmp_path: Path) -> None:
     text = re.sub(r"\s+", " ", Page(file).text)
     for expected in (
         "228.1 kfps [224.7, 236.8]", "per direction · 456.2 kfps aggregate", "115.6 kcps",
-        "· 65.8 %", " of Linux IPv4 forwarding", "Wide intervals and their likely cause",
+        "150 kfps [", "· 65.8 % [64.5, 67.8] of Linux IPv4 forwarding", "Wide intervals and their likely cause",
         "no result", "tester limit reached: 3 invalid trials at 205 kfps; lower max_rate",
         "RFC 2544 §24 asks for at least 60 s.", "seed 18446744073709551615",
         "complete, 1 without result", "129 trials, 6 invalid",

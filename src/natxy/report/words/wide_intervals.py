@@ -13,6 +13,7 @@ from natxy.results.analysis.wide_intervals import (
     MOST_REPETITIONS,
     NOTICED_AWAY,
     NOTICED_PAUSE_S,
+    WIDE,
     Disturbed,
     Drift,
     Few,
@@ -68,7 +69,17 @@ def _line(title: str, group: list[WideInterval]) -> str:
     widest = max(group, key=lambda wide: wide.half)
     which = f"{title}, {counted(len(group), 'cell')}, the widest" if widest.experiment.sweep else title
     half = f"{100 * widest.half:.0f}\N{NO-BREAK SPACE}%"
-    return f"{which}: ±{half}; {_detail(widest)}"
+    return f"{which}: ±{half}; {_detail(widest)}{_ratio(widest)}"
+
+
+def _ratio(wide: WideInterval) -> str:
+    """States that the ratio to the baseline is not wide; empty if it is, or is unknown."""
+    experiment = wide.experiment
+    found = experiment.baseline_ratio
+    if experiment.baseline is None or found is None or found.interval is None:
+        return ""
+    half = (found.interval.high - found.interval.low) / 2 / found.value
+    return "" if half > WIDE else f"; its ratio to {experiment.baseline.title} is known to ±{percent(100 * half)}"
 
 
 def _detail(wide: WideInterval) -> str:

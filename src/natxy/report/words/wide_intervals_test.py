@@ -63,5 +63,15 @@ def test_a_sweep_has_a_line_for_its_widest_cell(empty: RunRecord) -> None:
     assert line.startswith("Sizes, 2 cells, the widest: ±37")
 
 
+def test_a_ratio_that_is_known_better_is_told(empty: RunRecord) -> None:
+    forwarding = replace(experiment([400e3, 300e3, 350e3], title="Forwarding"), in_blocks=True)
+    nat = replace(experiment([200e3, 150e3, 175e3], title="NAT"), in_blocks=True, baseline=forwarding)
+    first, second = lines(empty, forwarding, nat)
+    assert "ratio" not in first
+    assert second.endswith("; its ratio to Forwarding is known to ±0.0 %")
+    loose = replace(experiment([150e3, 250e3, 175e3], title="NAT"), in_blocks=True, baseline=forwarding)
+    assert "ratio" not in lines(empty, forwarding, loose)[1]
+
+
 def test_agreeing_repetitions_need_no_words(empty: RunRecord) -> None:
     assert lines(empty, experiment([300e3, 301e3, 299e3])) == []
