@@ -25,9 +25,13 @@ def block_order(experiments: Sequence[Experiment], seed: int, number: int) -> li
     def drawn(experiment: Experiment) -> bytes:
         return blake2b(f"{seed}/block {number}/{experiment.name}".encode(), digest_size=8).digest()
 
-    key_of = {experiment.name: setup_key(experiment) for experiment in experiments}
-    setups = {key: number for number, key in enumerate(dict.fromkeys(key_of.values()))}
-    setup_of = {name: setups[key] for name, key in key_of.items()}
+    # Settings of a gateway may be lists, so a key has no hash.
+    keys: list[object] = []
+    setup_of = {}
+    for experiment in experiments:
+        if (key := setup_key(experiment)) not in keys:
+            keys.append(key)
+        setup_of[experiment.name] = keys.index(key)
     left = sorted(experiments, key=drawn)
     ordered: list[Experiment] = []
     while left:

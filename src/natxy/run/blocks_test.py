@@ -66,3 +66,17 @@ def test_every_gateway_and_experiment_is_first_in_some_blocks() -> None:
     first = Counter(block_order(alone, 7, number)[0].name for number in range(1, 601))
     assert set(first) == {experiment.name for experiment in alone}
     assert min(first.values()) > 60
+
+
+def test_settings_that_are_lists_are_compared_too() -> None:
+    delays = ["1ms", "2ms", "1ms"]
+    given = [
+        {
+            "name": f"x{number}", "procedure": "throughput", **COMMON,
+            "gateway": {"driver": "reference", "forward": {"delay": [{"min": delay}]}},
+        }
+        for number, delay in enumerate(delays)
+    ]  # fmt: skip
+    plan = Plan.model_validate({"name": "p", "testbed": {"kind": "memif"}, "experiments": given})
+    order = [experiment.name for experiment in block_order(resolve(plan).experiments, 1, 1)]
+    assert abs(order.index("x0") - order.index("x2")) == 1
