@@ -190,7 +190,9 @@ def test_the_report_draws_and_states_it_all(tmp_path: Path) -> None:
     reader = RunReader(tmp_path / "run")
     page = html.render(reader)
     curves = [curve for kind in ("loss", "delay", "delay") for curve in (f"{kind}_forward", f"{kind}_reverse")]
-    assert [name.rpartition("-")[2] for name in re.findall(r'data-chart="([^"]+)"', page)] == curves
+    names = [name.rpartition("-")[2] for name in re.findall(r'data-chart="([^"]+)"', page)]
+    # The opening pictures of results in frames per second and in seconds, then each experiment's curves.
+    assert names == ["fps", "ns", *curves]
     assert "No trial was run" not in page
     tables = results_tables.rfc_form(reader.run)
     stated = [{row[0]: row[1] for row in table.rows} for table in tables]
@@ -220,7 +222,7 @@ def test_without_its_source_an_experiment_is_skipped() -> None:
     shared = {"rate": {"experiment": "throughput", "percent": 80}}
     run = measure(THROUGHPUT, LATENCY | shared, forward_loss_ratio=0.5, code=DutError.exit_code)
     assert run.experiments[1].state == State.SKIPPED
-    assert run.experiments[1].reason == "its rate is a share of 'throughput', which has no result"
+    assert run.experiments[1].reason == "its rate is a share of 'throughput', which has no result in the same block"
 
 
 def test_only_keeps_what_rates_are_taken_from() -> None:
