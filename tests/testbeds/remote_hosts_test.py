@@ -30,6 +30,7 @@ PLAN = """
 name: remote
 timing: lab
 repeat: 1
+order: experiments
 testbed:
   kind: hosts
   left: {{ssh: {{host: gateway, user: root, config: {left}/ssh_config}}, interface: test}}

@@ -15,6 +15,8 @@ from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossR
 
 from natxy.search.outcome import Attempt, Outcome, SearchResult, TesterLimitReached, try_rate
 
+# The library never returns if a width of its targets equals that of the whole range, as 1 of 2 to 3 does.
+_NOT_THE_RANGE = 0.999
 # The length that the library assumes for trials whose length the caller decides.
 _NOMINAL_TRIAL_S = 1.0
 
@@ -130,7 +132,7 @@ class MlrSearch:
             loss_ratio=self.goal_loss_ratio,
             # Slightly raised, because the library adds up durations, which are not exact.
             exceed_ratio=self.exceed_ratio * (1 + 1e-9),
-            relative_width=self.relative_error,
+            relative_width=self.relative_error * _NOT_THE_RANGE,
             initial_trial_duration=durations.initial,
             final_trial_duration=durations.final,
             duration_sum=durations.total,

@@ -172,6 +172,22 @@ def test_three_of_five_trials_may_fail(durations: TrialDurations | None, passing
     assert set(trials.values()) == {passing if found else passing + 4}
 
 
+@pytest.mark.parametrize("highest", [1.5e3, 2e3, 3e3, 4e3, 8e3, 16e3])
+@pytest.mark.parametrize("width", [1 / 16, 1 / 8, 1 / 4, 1 / 3, 1 / 2])
+def test_a_width_may_equal_the_range(highest: float, width: float) -> None:
+    search = MlrSearch(1e3, highest, width, TrialDurations(0.1, 0.2, 1.0), exceed_ratio=0.6)
+    assert search.run(lambda _: Sample(Outcome.PASS, 600, 0)).lower_bound == highest
+
+    def limited(attempt: Attempt) -> Sample:
+        return Sample(Outcome.FAIL, 600, 6) if attempt.rate > 1200 else Sample(Outcome.PASS, 600, 0)
+
+    found = search.run(limited)
+    assert found.lower_bound is not None
+    assert found.upper_bound is not None
+    assert found.lower_bound <= 1200 < found.upper_bound
+    assert found.upper_bound - found.lower_bound <= width * found.upper_bound
+
+
 def test_an_exceed_ratio_forgives_some_trials() -> None:
     tried = []
 
