@@ -130,7 +130,7 @@ class PlanHistory:
 
 
 def histories(runs: Sequence[PastRun]) -> list[PlanHistory]:
-    """Returns the history of each plan among `runs`, which are in the order of time; plans are told by their names."""
+    """Returns the history of each plan among `runs`, which are in the order of time; a plan is known by its name."""
     by_plan: dict[str, list[PastRun]] = {}
     for run in runs:
         by_plan.setdefault(run.name, []).append(run)

@@ -2,7 +2,7 @@
 """Decides whether a gateway keeps a number of connections, so that one accident does not count against it.
 
 An attempt that passes decides at once, since all connections were found. One that fails is repeated, because a pause of
-the gateway can lose frames too. A full table is told from that by its count: it keeps the same number of connections
+the gateway can lose frames too. Its count distinguishes a full table from that: it keeps the same number of connections
 every time. Once that number is known, a single attempt that ends with it decides.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan expects of an experiment's result, which decides the exit code of a run."""
+"""Holds what a plan expects of an experiment's result, which decides the exit code of a run."""
 
 from __future__ import annotations
 
