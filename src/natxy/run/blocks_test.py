@@ -68,6 +68,14 @@ def test_every_gateway_and_experiment_is_first_in_some_blocks() -> None:
     assert min(first.values()) > 60
 
 
+@given(seed=st.integers(0, 2**64 - 1))
+def test_a_baseline_and_what_is_compared_with_it_follow_each_other(seed: int) -> None:
+    alone = [experiment for experiment in EXPERIMENTS if not experiment.name.startswith("shared")]
+    compared = [each.model_copy(update={"baseline": "a0"}) if each.name == "a2" else each for each in alone]
+    gateways = [name[-1] for name in (each.name for each in block_order(compared, seed, 1))]
+    assert abs(gateways.index("0") - gateways.index("2")) <= 2
+
+
 def test_settings_that_are_lists_are_compared_too() -> None:
     delays = ["1ms", "2ms", "1ms"]
     given = [

@@ -3,7 +3,9 @@
 
 Two counters of Linux say so. Steal (/proc/stat) is the time in which the host of a virtual machine ran something else
 on a core. Run delay (/proc/PID/schedstat) is the time in which a task was ready and waited for its core. Packets are
-processed by a core's ksoftirqd as soon as there are many, so its run delay is the time that other tasks ran instead.
+processed by a core's ksoftirqd as soon as there are many, so it waits while other tasks run instead. But packets are
+also processed at the end of interrupts, on top of any task, so that its run delay alone says too much: the absence is
+no longer than other tasks ran on the core (/proc/stat).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Final
 
 TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 _PROC: Final = Path("/proc")
+_TASK_FIELDS: Final = (1, 2, 3)  # user, nice and system
 _STEAL_FIELD: Final = 8
 
 
@@ -25,18 +28,18 @@ _STEAL_FIELD: Final = 8
 class Absence:
     """Holds how long a core did not do its work, in seconds.
 
-    `stolen_s` and `delayed_s` are the parts by steal, which is counted in ticks, and by run delay. They are None where
-    only the sum is known. Time that was stolen while a task waited is in both, so the sum is an upper bound.
+    `stolen_s` and `delayed_s` are the parts by steal and by other tasks. They are None where only the sum is known.
+    `uncertain_s` is how much longer it may have been, because Linux counts in ticks.
     """
 
     total_s: float
     stolen_s: float | None = None
     delayed_s: float | None = None
+    uncertain_s: float = 0.0
 
     @property
     def most_s(self) -> float:
-        """The longest time that the counters allow: steal may last up to a tick longer than it is counted."""
-        return self.total_s + (TICK_S if self.stolen_s else 0.0)
+        return self.total_s + self.uncertain_s
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,16 @@ class _Task:
 
 
 @dataclass(frozen=True)
+class _Ticks:
+    """The time, in ticks, that a core was stolen, and that it ran tasks: neither interrupts nor ksoftirqd's packets."""
+
+    stolen: int
+    tasks: int
+
+
+@dataclass(frozen=True)
 class _Counters:
-    stolen_ticks: Mapping[int, int]
+    ticks: Mapping[int, _Ticks]
     """By core."""
     tasks: Mapping[int, _Task]
     """By process id."""
@@ -93,17 +104,21 @@ class CoreWatch:
         # A process may run on any of the cores.
         by_process_s = max((_behind_others_s(pid, spent, set()) for pid in spent if pid not in kernel), default=0.0)
         absences = []
-        for core, ticks in after.stolen_ticks.items():
-            stolen_s = (ticks - before.stolen_ticks.get(core, ticks)) * TICK_S
+        own_s = sum(task.ran for pid, task in spent.items() if pid not in kernel) / 1e9
+        for core, ticks in after.ticks.items():
+            stolen_s = (ticks.stolen - before.ticks[core].stolen) * TICK_S
+            others_s = max(0.0, (ticks.tasks - before.ticks[core].tasks) * TICK_S - own_s)
             # Kernel threads of several cores never wait for each other.
-            delayed_s = max(by_process_s, _behind_others_s(self._softirqs[core], spent, kernel))
-            absences.append(Absence(stolen_s + delayed_s, stolen_s, delayed_s))
+            waited_s = _behind_others_s(self._softirqs[core], spent, kernel)
+            delayed_s = max(by_process_s, min(waited_s, others_s))
+            uncertain_s = (TICK_S if stolen_s else 0.0) + min(TICK_S, max(0.0, waited_s - delayed_s))
+            absences.append(Absence(stolen_s + delayed_s, stolen_s, delayed_s, uncertain_s))
         return max(absences, key=lambda absence: absence.total_s, default=None)
 
     def _counters(self) -> _Counters:
         pids = [pid for pid in (*self._softirqs.values(), *(self._processes or ())) if pid is not None]
         tasks = {pid: task for pid in pids if (task := _Task.read(pid))}
-        return _Counters(_stolen_ticks(self._softirqs), tasks)
+        return _Counters(_ticks(self._softirqs), tasks)
 
 
 def _behind_others_s(pid: int | None, spent: Mapping[int, _Task], apart: set[int | None]) -> float:
@@ -118,15 +133,16 @@ def _behind_others_s(pid: int | None, spent: Mapping[int, _Task], apart: set[int
     return max(0, spent[pid].delayed - own) / 1e9
 
 
-def _stolen_ticks(cores: Iterable[int]) -> dict[int, int]:
-    """Returns the ticks that were stolen from each core since boot; none where Linux does not count them."""
+def _ticks(cores: Iterable[int]) -> dict[int, _Ticks]:
+    """Returns the counts of each core since boot; none where Linux does not count steal."""
     wanted = {f"cpu{core}": core for core in cores}
     found = {}
     with suppress(OSError):
         for line in (_PROC / "stat").read_text().splitlines():
             words = line.split()
             if words[0] in wanted and len(words) > _STEAL_FIELD:
-                found[wanted[words[0]]] = int(words[_STEAL_FIELD])
+                tasks = sum(int(words[field]) for field in _TASK_FIELDS)
+                found[wanted[words[0]]] = _Ticks(int(words[_STEAL_FIELD]), tasks)
     return found
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from natxy.system import core_watch
-from natxy.system.core_watch import TICK_S, CoreWatch
+from natxy.system.core_watch import TICK_S, Absence, CoreWatch
 
 KSOFTIRQD = {0: 14, 1: 22}
 
@@ -18,7 +18,7 @@ class Machine:
         self._proc = proc
         for core, pid in KSOFTIRQD.items():
             self.task(pid, 0, 0, f"ksoftirqd/{core}")
-        self.stolen(0, 0)
+        self.ticks(stolen=(0, 0))
 
     def task(self, pid: int, ran_ms: float, delayed_ms: float, name: str = "tayga") -> None:
         folder = self._proc / str(pid)
@@ -29,8 +29,9 @@ class Machine:
     def softirq(self, core: int, ran_ms: float, delayed_ms: float) -> None:
         self.task(KSOFTIRQD[core], ran_ms, delayed_ms, f"ksoftirqd/{core}")
 
-    def stolen(self, *ticks: int) -> None:
-        lines = [f"cpu{core} 1 2 3 4 5 6 7 {100 + stolen} 0 0" for core, stolen in enumerate(ticks)]
+    def ticks(self, stolen: tuple[int, int] = (0, 0), tasks: tuple[int, int] = (0, 0)) -> None:
+        """Sets how many ticks more than at first were stolen from each core, and spent there on tasks."""
+        lines = [f"cpu{core} 1 2 {3 + tasks[core]} 4 5 6 7 {100 + stolen[core]} 0 0" for core in KSOFTIRQD]
         (self._proc / "stat").write_text("\n".join(["cpu  1 2 3 4 5 6 7 8 0 0", *lines, "intr 12345", ""]))
 
 
@@ -55,7 +56,7 @@ def parts(watch: CoreWatch) -> tuple[float | None, ...]:
 def test_steal_and_run_delay_of_the_watched_core_add_up(machine: Machine) -> None:
     watch = CoreWatch([1])
     watch.begin()
-    machine.stolen(50, 2)
+    machine.ticks(stolen=(50, 2), tasks=(0, 5))
     machine.softirq(0, 0, 900)
     machine.softirq(1, 300, 4)
     assert parts(watch) == pytest.approx((2 * TICK_S + 0.004, 2 * TICK_S, 0.004))
@@ -66,6 +67,7 @@ def test_of_several_cores_the_one_that_was_away_longest_counts(machine: Machine)
     watch.begin()
     machine.softirq(0, 300, 3)
     machine.softirq(1, 300, 5)
+    machine.ticks(tasks=(5, 5))
     assert parts(watch) == pytest.approx((0.005, 0.0, 0.005))
 
 
@@ -80,6 +82,15 @@ def test_the_gateways_own_tasks_may_wait_for_each_other(machine: Machine) -> Non
     machine.softirq(1, 400, 200)
     machine.task(99, 300, 412)
     assert parts(watch) == pytest.approx((0.012, 0.0, 0.012))
+
+
+def test_a_ksoftirqd_that_waits_while_no_task_runs_is_not_delayed(machine: Machine) -> None:
+    watch = CoreWatch([1])
+    watch.begin()
+    machine.softirq(1, 300, 50)
+    machine.ticks(tasks=(90, 2))
+    absence = watch.end()
+    assert absence == Absence(2 * TICK_S, 0.0, 2 * TICK_S, uncertain_s=TICK_S)
 
 
 def test_processes_are_found_again_once_one_has_ended(machine: Machine, tmp_path: Path) -> None:

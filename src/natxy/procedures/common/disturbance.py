@@ -5,14 +5,16 @@ While a core is away, frames wait in a queue of B frames. With R frames per seco
 the queue of each core is full after B / (R / n) seconds, and what arrives later is lost. A failed trial is *disturbed*
 if
 
-- the core was away for longer than that, at a stretch or for SLOWED_SHARE of the trial in all, and
-- no more frames were lost than arrive while it is away, R times its absence.
+- the core was away for longer than that at a stretch, and
+- no more frames were lost than its absences can explain.
 
 B is that of the testbed: in a lab `net.core.netdev_max_backlog` (Linux, Documentation/admin-guide/sysctl/net.rst), the
-frames that wait for a core that frames are steered to. The counters of Linux give the sum of all absences in the trial.
-A single one cannot have been longer than the longest time without any frame, which the tester measured in each
-direction. With several cores only a part of the frames is missing meanwhile, so this is not known. Many short absences
-slow a gateway down as one long absence stops it; but some are there in every trial, so few of them are no excuse.
+frames that wait for a core that frames are steered to. The counters of Linux give T, the sum of all absences in the
+trial. With one core, none of them was longer than S, the longest time without any frame, which the tester measured in
+each direction. An absence of s seconds loses R s - B frames, so all of them lose no more than T / S (R S - B). With
+several cores only a part of the frames is missing meanwhile, so S is not known and T takes its place.
+
+Many absences that the queue covers slow a gateway down too. They are not recognized: a slow gateway looks alike.
 """
 
 from __future__ import annotations
@@ -24,8 +26,6 @@ from natxy.engine.messages.results import Cause, Silence, StreamResult, TrialRes
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import format_duration
 from natxy.system.core_watch import Absence
-
-SLOWED_SHARE: Final = 0.02
 
 # Frames arrive at whole intervals or in bursts, so a few more than the rate says may fall into an absence.
 _EDGES: Final = 0.01
@@ -42,10 +42,13 @@ def disturbance(
         return ""
     rate_fps = sum(stream.intended_rate_fps for stream in result.streams)
     silence = _shared_silence(result)
-    longest_s = absence.most_s
-    if silence and cores == 1 and absence.total_s < SLOWED_SHARE * result.duration_s:
-        longest_s = min(longest_s, silence.duration_s)
-    if longest_s <= buffer_frames * cores / rate_fps or not _explains(absence.most_s, rate_fps, result, tolerated):
+    longest_s = min(absence.most_s, silence.duration_s) if silence and cores == 1 else absence.total_s
+    buffered_s = buffer_frames * cores / rate_fps
+    if longest_s <= buffered_s:
+        return ""
+    # The rest of each absence was covered by the queue.
+    uncovered = 1 - buffered_s / longest_s if cores == 1 else 1.0
+    if not _explains(absence.most_s, uncovered * rate_fps, result, tolerated):
         return ""
     away = f"the gateway's core was taken away for {absence_text(absence)}"
     if silence is None:
@@ -65,7 +68,8 @@ def tolerated_loss(experiment: Experiment) -> float:
     return experiment.loss_tolerance.most if experiment.loss_tolerance else 0.0
 
 
-def _explains(absence_s: float, rate_fps: float, result: TrialResult, tolerated: float) -> bool:
+def _explains(absence_s: float, lost_fps: float, result: TrialResult, tolerated: float) -> bool:
+    """Returns true if absences of this length, in each second of which so many frames are lost, explain the result."""
     if result.cause == Cause.BACK_PRESSURE:
         return max(stream.pacing.overrun_ns for stream in result.streams) / 1e9 <= absence_s
     too_many = {stream.name: _too_many(stream, tolerated) for stream in result.streams}
@@ -74,7 +78,7 @@ def _explains(absence_s: float, rate_fps: float, result: TrialResult, tolerated:
         too_many[stream.name] > max(0, stream.lost - stream.corrupt - stream.misrouted) for stream in result.streams
     ):
         return False
-    return sum(too_many.values()) <= (1 + _EDGES) * absence_s * rate_fps + len(result.streams)
+    return sum(too_many.values()) <= (1 + _EDGES) * absence_s * lost_fps + len(result.streams)
 
 
 def _too_many(stream: StreamResult, tolerated: float) -> int:
