@@ -19,6 +19,8 @@ from natxy.search.outcome import Attempt, Outcome, SearchResult, TesterLimitReac
 _NOT_THE_RANGE = 0.999
 # The length that the library assumes for trials whose length the caller decides.
 _NOMINAL_TRIAL_S = 1.0
+# A tester that cannot send the highest rate is not asked for it again and again, since the search begins lower as well.
+_HASTE = 2
 
 
 @dataclass(frozen=True)
@@ -107,20 +109,23 @@ class MlrSearch:
 
         Raises TesterLimitReached if the gateway passes what the tester can send.
         """
-        passed, above = 0.0, None
+        passed, limits = 0.0, list[TesterLimitReached]()
         load = self.max_rate
         while True:
             try:
-                outcome = measurer.first(self._durations.initial, load)
+                outcome = measurer.first(self._durations.initial, load, most_invalid=_HASTE)
             except TesterLimitReached as limit:
-                above = limit
+                limits.append(limit)
             else:
-                if above is None or outcome == Outcome.FAIL:
-                    return _HighestLoad(load, above)
+                if not limits or outcome == Outcome.FAIL:
+                    return _HighestLoad(load, limits[-1] if limits else None)
                 passed = load
-            load = (passed + above.rate) / 2
-            if load <= self.min_rate or above.rate - passed <= self.relative_error * above.rate:
-                raise above
+            highest = limits[-1].rate
+            load = (passed + highest) / 2
+            if load <= self.min_rate or highest - passed <= self.relative_error * highest:
+                # The gateway passes all that the tester sends, or the tester was disturbed: this decides.
+                measurer.first(self._durations.initial, highest)
+                return _HighestLoad(highest, limits[-2] if len(limits) > 1 else None)
 
     @property
     def _durations(self) -> TrialDurations:
@@ -160,9 +165,12 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         self._measure = measure
         self._first: MeasurementResult | None = None
 
-    def first(self, intended_duration: float, intended_load: float) -> Outcome:
-        """Measures before the library does, and keeps the result for its first trial."""
-        sample = self._sample(intended_duration, intended_load)
+    def first(self, intended_duration: float, intended_load: float, most_invalid: int | None = None) -> Outcome:
+        """Measures before the library does, and keeps the result for its first trial.
+
+        TesterLimitReached already after `most_invalid` invalid attempts.
+        """
+        sample = self._sample(intended_duration, intended_load, most_invalid)
         self._first = self._result(sample, intended_duration, intended_load)
         return sample.outcome
 
@@ -172,13 +180,16 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
             return first
         return self._result(self._sample(intended_duration, intended_load), intended_duration, intended_load)
 
-    def _sample(self, duration_s: float, load: float) -> Sample:
+    def _sample(self, duration_s: float, load: float, most_invalid: int | None = None) -> Sample:
         """Returns the decisive sample; TesterLimitReached or NeverPrepared when there is none."""
         self.steps += 1
         samples: list[Sample] = []
 
         def once(attempt: Attempt) -> Outcome:
             samples.append(self._measure(attempt))
+            outcomes = [sample.outcome for sample in samples]
+            if outcomes.count(Outcome.INVALID) == most_invalid and Outcome.DISTURBED not in outcomes:
+                raise TesterLimitReached(load, len(samples), most_invalid)
             return samples[-1].outcome
 
         attempt = Attempt(self.steps, 1, load, duration_s=duration_s if self._search.durations else None)

@@ -154,6 +154,21 @@ def test_the_highest_rate_may_be_more_than_the_tester_sends(truth: float, tester
             search_with(STRICT).run(limited)
 
 
+@pytest.mark.parametrize("truth", [123_456, 2e6])
+def test_accidents_at_the_highest_rate_change_nothing(truth: float) -> None:
+    dut = Dut(truth)
+    at_highest = 0
+
+    def twice_disturbed(attempt: Attempt) -> Sample:
+        nonlocal at_highest
+        at_highest += attempt.rate == 1e6
+        return Sample(Outcome.INVALID, 10, 10) if attempt.rate == 1e6 and at_highest <= 2 else dut(attempt)
+
+    found = search_with(STRICT).run(twice_disturbed)
+    assert found.rate == pytest.approx(min(truth, 1e6), rel=ERROR)
+    assert (found.upper_bound is None) == (truth > 1e6)
+
+
 @pytest.mark.parametrize("durations", [TrialDurations(0.1, 0.15, 0.75), None])
 @pytest.mark.parametrize(("passing", "found"), [(2, 1e6), (1, None)])
 def test_three_of_five_trials_may_fail(durations: TrialDurations | None, passing: int, found: float | None) -> None:
