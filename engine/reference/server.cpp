@@ -87,11 +87,12 @@ Json Server::dispatch(const std::string& method, const Json& params) {
 }
 
 Json Server::open(const Json& params) {
-  for (const PortOptions& port : read_ports_open(params)) {
+  const PortsOpen request = read_ports_open(params);
+  for (const PortOptions& port : request.ports) {
     if (port.queues != 1) throw FieldError("ports", "natxy-reference supports one queue per port");
   }
   close();
-  Json opened = open_ports(params, ports_, rpc_);
+  Json opened = open_ports(request, ports_, rpc_);
   BySide<Port*> ports{};
   for (const auto& port : ports_) of(ports, port->options().side) = port.get();
   forwarder_ = std::make_unique<Forwarder>(ports, clock_, environment_.eal.workers_apart());

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/open_ports.hpp"
 
-#include "rpc/messages/requests.hpp"
 #include "rpc/messages/results.hpp"
 
 namespace natxy {
 
-Json open_ports(const Json& params, Ports& ports, JsonRpc& rpc) {
-  const auto options = read_ports_open(params);
+Json open_ports(const PortsOpen& request, Ports& ports, JsonRpc& rpc) {
   ports.clear();
   Ports opened;
-  opened.reserve(options.size());
-  for (const auto& port : options) opened.push_back(std::make_unique<Port>(port));
+  opened.reserve(request.ports.size());
+  for (const auto& port : request.ports) opened.push_back(std::make_unique<Port>(port));
   ports = std::move(opened);
   Json written = Json::array();
   for (const auto& port : ports) {

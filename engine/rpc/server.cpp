@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/server.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -13,6 +14,12 @@ namespace {
 constexpr int kIdleInterval_ms = 5;  // how often neighbours are served between trials
 constexpr double kProgressInterval_s = 0.2;
 constexpr double kAskInterval_s = 0.1;
+
+bool measures_delays(const TrialRequest& request) {
+  return request.delay_histogram || std::ranges::any_of(request.spec.streams, [](const StreamSpec& stream) {
+           return stream.tagged.has_value() || stream.ipdv;
+         });
+}
 
 }  // namespace
 
@@ -55,8 +62,10 @@ Json Server::dispatch(const std::string& method, const Json& params) {
     return program_info("natxy-engine", environment_);
   }
   if (method == "ports.open") {
+    auto request = read_ports_open(params);
     neighbors_ = {};
-    return open_ports(params, ports_, rpc_);
+    dut_cores_ = std::move(request.dut_cores);
+    return open_ports(request, ports_, rpc_);
   }
   if (method == "ports.close") {
     FieldReader(params, "").finish();
@@ -105,8 +114,10 @@ Json Server::run(const TrialRequest& request) {
   if (ports_.empty()) throw TrialError("no port is open; call ports.open first");
   trial_aborted_ = false;
   progress_due_ = now_ticks();
+  // Measuring the cores' speed delays a few frames by some microseconds.
+  const std::span<const unsigned> probed = measures_delays(request) ? std::span<const unsigned>{} : dut_cores_;
   const TrialReport report = run_trial(
-      request.spec, {ports_, neighbors_, environment_.eal.workers(), environment_.eal.workers_apart(), clock_},
+      request.spec, {ports_, neighbors_, environment_.eal.workers(), environment_.eal.workers_apart(), clock_, probed},
       connections_, [this](const TrialProgress& progress) { return watch(progress); });
   return write_trial(request, report, clock_);
 }

@@ -35,6 +35,7 @@ class Server {
   JsonRpc rpc_;
   Clock clock_;
   Ports ports_;
+  std::vector<unsigned> dut_cores_;
   Neighbors neighbors_;
   Connections connections_;
   std::uint64_t progress_due_ = 0;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/core_probe.hpp"
 #include "measure/delay_variation.hpp"
 #include "measure/histogram.hpp"
 #include "measure/sequence_window.hpp"
@@ -89,6 +90,7 @@ struct TrialReport {
   std::uint64_t established = 0;
   bool aborted = false;
   std::vector<ForeignSample> samples;
+  std::vector<CoreSpeed> dut_cores;
 };
 
 }  // namespace natxy

@@ -157,11 +157,22 @@ TEST(Messages, PortsComeInPairs) {
   Json right = left;
   right["side"] = "right";
   right["mac"] = "02:00:00:00:00:01";
-  EXPECT_EQ(read_ports_open({{"ports", {left, right}}}).size(), 2U);
+  EXPECT_EQ(read_ports_open({{"ports", {left, right}}}).ports.size(), 2U);
   EXPECT_THROW(read_ports_open({{"ports", {left, left}}}), FieldError);
   EXPECT_THROW(read_ports_open({{"ports", Json::array({left})}}), FieldError);
   right["mac"] = "02:00";
   EXPECT_THROW(read_ports_open({{"ports", {left, right}}}), FieldError);
+}
+
+TEST(Messages, CoresOfTheDutAreNumbers) {
+  const Json ports = {{{"side", "left"}, {"device", "net_null0"}, {"medium", "loop"}},
+                      {{"side", "right"}, {"device", "net_null1"}, {"medium", "loop"}}};
+  EXPECT_TRUE(read_ports_open({{"ports", ports}}).dut_cores.empty());
+  EXPECT_EQ(read_ports_open({{"ports", ports}, {"dut_cores", {1, 7}}}).dut_cores, (std::vector{1U, 7U}));
+  for (const Json& wrong : {Json(-1), Json("1"), Json(1.5), Json(CPU_SETSIZE)}) {
+    EXPECT_THROW(read_ports_open({{"ports", ports}, {"dut_cores", Json::array({wrong})}}), FieldError) << wrong;
+  }
+  EXPECT_THROW(read_ports_open({{"ports", ports}, {"dut_cores", 1}}), FieldError);
 }
 
 TEST(Messages, AResultCarriesEveryCounter) {

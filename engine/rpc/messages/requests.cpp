@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/messages/requests.hpp"
 
+#include <sched.h>
+
 #include "rpc/messages/common_fields.hpp"
 #include "rpc/messages/stream_fields.hpp"
 
@@ -38,9 +40,10 @@ TrialSpec read_common(FieldReader& reader) {
 
 }  // namespace
 
-std::vector<PortOptions> read_ports_open(const Json& params) {
+PortsOpen read_ports_open(const Json& params) {
   FieldReader reader(params, "");
-  std::vector<PortOptions> ports;
+  PortsOpen request;
+  auto& ports = request.ports;
   for (const Json& json : reader.list("ports")) {
     FieldReader item(json, item_path(reader, "ports", ports.size()));
     PortOptions port;
@@ -56,11 +59,19 @@ std::vector<PortOptions> read_ports_open(const Json& params) {
     item.finish();
     ports.push_back(port);
   }
+  if (reader.find("dut_cores") != nullptr) {
+    for (const Json& core : reader.list("dut_cores")) {
+      if (!core.is_number_integer() || core.get<std::int64_t>() < 0 || core.get<std::int64_t>() >= CPU_SETSIZE) {
+        throw FieldError(item_path(reader, "dut_cores", request.dut_cores.size()), "expected the number of a core");
+      }
+      request.dut_cores.push_back(core.get<unsigned>());
+    }
+  }
   reader.finish();
   if (ports.size() != 2 || ports[0].side == ports[1].side) {
     throw FieldError("ports", "expected two ports, one with side left and one with side right");
   }
-  return ports;
+  return request;
 }
 
 NeighborsResolve read_neighbors_resolve(const Json& params) {

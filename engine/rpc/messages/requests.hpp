@@ -12,7 +12,11 @@
 // Reads requests as defined in docs/reference/rpc.md. All functions throw FieldError.
 namespace natxy {
 
-std::vector<PortOptions> read_ports_open(const Json& params);
+struct PortsOpen {
+  std::vector<PortOptions> ports;
+  std::vector<unsigned> dut_cores;
+};
+PortsOpen read_ports_open(const Json& params);
 
 struct NeighborsResolve {
   std::vector<LinkNeighbor> links;

@@ -152,6 +152,11 @@ Json write_trial(const TrialRequest& request, const TrialReport& report, const C
                        {"time_ns", sample.time_ns},
                        {"data_base64", base64(sample.bytes)}});
   }
+  Json cores = Json::array();
+  for (const CoreSpeed& core : report.dut_cores) {
+    cores.push_back(
+        {{"core", core.core}, {"samples", core.samples}, {"mean_hz", core.mean_hz}, {"fastest_hz", core.fastest_hz}});
+  }
   return {{"run_id", report.run_id},
           {"verdict", kVerdicts.at(static_cast<std::size_t>(report.verdict))},
           {"cause", kCauses.at(static_cast<std::size_t>(report.cause))},
@@ -161,7 +166,8 @@ Json write_trial(const TrialRequest& request, const TrialReport& report, const C
           {"ports", std::move(ports)},
           {"stale", report.stale},
           {"established", request.spec.learn ? Json(report.established) : Json(nullptr)},
-          {"samples", std::move(samples)}};
+          {"samples", std::move(samples)},
+          {"dut_cores", std::move(cores)}};
 }
 
 Json write_progress(const TrialProgress& progress) {

@@ -19,6 +19,7 @@ struct TrialResources {
   std::span<const unsigned> workers;  // DPDK's lcore ids
   bool workers_apart;                 // from the calling thread, so that they may have the highest priority
   Clock clock;
+  std::span<const unsigned> dut_cores;  // cores of this machine that do the DUT's work
 
   /// Returns the next hop of frames from `source`: the DUT or, in a loop without a DUT, the other port. Returns nothing
   /// if the DUT's address is not resolved.

@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "measure/core_probe.hpp"
 #include "trial/runner/collect_report.hpp"
 #include "trial/runner/flows.hpp"
 #include "trial/runner/port_watch.hpp"
@@ -64,6 +65,7 @@ class TrialRun {
 
   TrialReport run(const std::function<bool(const TrialProgress&)>& keep_going) {
     PortWatch ports(resources_.ports);
+    CoreProbe dut_cores(resources_.dut_cores, resources_.clock);
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       if (rte_eal_remote_launch(Worker::run, &workers_[i], resources_.workers[i]) != 0) {
         throw TrialError("a worker core is busy");
@@ -80,6 +82,7 @@ class TrialRun {
     };
     const std::uint64_t given_up = senders_give_up_at() + resources_.clock.ticks(kNotice_s);
     watch_until(schedules_end(), [&] { return all_sent() || now_ticks() > given_up; });
+    dut_cores.finish();
     // The drain starts now: if this thread lost its core and saw the end late, the drain still has its full length.
     const std::uint64_t drained = now_ticks() + resources_.clock.ticks(all_sent() ? spec_.drain_s : 0);
     watch_until(drained, [&] { return now_ticks() >= drained; });
@@ -89,7 +92,9 @@ class TrialRun {
                       "time; check the ports' interfaces and the other processes on this core",
                       rte_lcore_to_cpu_id(static_cast<int>(*stuck))));
     }
-    return report(ports, !going);
+    TrialReport found = report(ports, !going);
+    found.dut_cores = dut_cores.stop();
+    return found;
   }
 
  private:

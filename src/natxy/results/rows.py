@@ -214,6 +214,7 @@ def _trial(trial: TrialRecord) -> Row:
         "gateway_pause_s": trial.gateway_pause_s,
         "gateway_stolen_s": trial.gateway_stolen_s,
         "gateway_delayed_s": trial.gateway_delayed_s,
+        "gateway_speed_hz": min((core.mean_hz for core in trial.result.dut_cores), default=None),
         "disturbance": trial.disturbance,
     }
 

@@ -134,7 +134,9 @@ class EngineTestbed(Testbed):
     def engine(self, log: Path) -> Iterator[Engine]:
         engine = EngineClient(self.engine_argv(), log)
         try:
-            engine.open_ports(PortsOpen(ports=self.port_specs()))
+            # To measure a core that the tester uses too would disturb the tester.
+            dut_cores = [core for core in self.cores.dut if core not in self.cores.tester]
+            engine.open_ports(PortsOpen(ports=self.port_specs(), dut_cores=dut_cores))
             yield engine
         finally:
             engine.close()

@@ -60,7 +60,10 @@ class PortSpec(Message):
 
 
 class PortsOpen(Message):
+    """The ports, and the cores of this machine that do the DUT's work, whose speed each trial is to measure."""
+
     ports: list[PortSpec]
+    dut_cores: list[Annotated[int, Field(ge=0, lt=1024)]] = Field(default=[])
 
 
 class PortState(Message):

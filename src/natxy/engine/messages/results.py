@@ -151,6 +151,19 @@ class ForeignSample(Message):
     data_base64: str
 
 
+class CoreSpeed(Message):
+    """The speed of a core during the traffic: how often it could have executed a fixed piece of work in a second.
+
+    `mean_hz` is the average of `samples` measurements, `fastest_hz` the highest. A core is slower than at other times
+    when its clock is, or when the other hardware thread of the same physical core is busy.
+    """
+
+    core: int
+    samples: int
+    mean_hz: float
+    fastest_hz: float
+
+
 class TrialResult(Message):
     run_id: int
     verdict: Verdict
@@ -162,6 +175,7 @@ class TrialResult(Message):
     stale: int
     established: int | None = Field(default=None, description="connections in the state table (phase 1 only)")
     samples: list[ForeignSample] = Field(default=[])
+    dut_cores: list[CoreSpeed] = Field(default=[])
 
 
 class Progress(Message):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from natxy.report.words.wording import percent
+from natxy.results.analysis.core_speed import CoreSpeed
 from natxy.results.analysis.disturbances import Absences, Disturbances, disturbances
 from natxy.results.records import RunRecord
 
@@ -31,7 +32,7 @@ def validity(run: RunRecord) -> str:
 
 
 def busy(run: RunRecord) -> str:
-    """Warns that other work disturbed the trials; empty if it hardly did, and when no real tester sent."""
+    """Warns that other work disturbed or slowed the trials; empty if it hardly did, and when no real tester sent."""
     found = disturbances(run)
     away = {"tester's": found.tester, "gateway's": found.gateway}
     noticed = [
@@ -42,10 +43,26 @@ def busy(run: RunRecord) -> str:
     if found.undecided_share >= NOTICED_SHARE:
         undecided = f"of {found.trials:,} trials {found.invalid:,} were invalid and {found.disturbed:,} disturbed"
         noticed.insert(0, undecided)
-    if run.tester is None or not (noticed or found.marked):
+    if run.tester is None:
         return ""
-    why = f"The machine was busy with other things: {', and '.join(noticed)}." if noticed else ""
-    return " ".join(filter(None, (why, _marked(found), _remedy(found.gateway))))
+    sentences = [f"The machine was busy with other things: {', and '.join(noticed)}."] if noticed else []
+    if marked := _marked(found):
+        sentences.append(marked)
+    if sentences:
+        sentences.append(_remedy(found.gateway))
+    if found.gateway_speed and found.gateway_speed.slowed:
+        sentences.append(slowed(found.gateway_speed))
+    return " ".join(sentences)
+
+
+def slowed(speed: CoreSpeed) -> str:
+    """States how slow the gateway's core was, why that may be, and what to do."""
+    return (
+        f"The gateway's core was slow: on average it worked at {percent(100 * speed.mean, 0)} of its highest speed, "
+        f"at {percent(100 * speed.least, 0)} in the slowest trial. Its clock changes, or another virtual machine or "
+        "program uses the other hardware thread of the same physical core, which Linux does not count. Measure on a "
+        "machine of your own, or repeat more often."
+    )
 
 
 def _of(count: int, found: Disturbances) -> str:

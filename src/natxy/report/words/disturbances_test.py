@@ -94,3 +94,15 @@ def test_a_run_of_before_the_gateways_core_was_watched(tmp_path: Path) -> None:
     run = RunReader(tmp_path / "run").run
     assert [row[0] for row in absences(run).rows] == ["tester"]
     assert busy(run) == ""
+
+
+def test_a_slow_core_is_named_in_the_warning_and_in_the_table(tmp_path: Path) -> None:
+    stalling(tmp_path / "run", None)
+    speeds = '[{"core": 1, "samples": 60, "mean_hz": 500000.0, "fastest_hz": 1000000.0}]'
+    with closing(sqlite3.connect(tmp_path / "run" / RESULTS_FILE, isolation_level=None)) as db:
+        db.execute("UPDATE trial SET result_json = json_set(result_json, '$.dut_cores', json(?))", (speeds,))
+    run = RunReader(tmp_path / "run").run
+    warning = busy(run)
+    assert warning.startswith("The gateway's core was slow: on average it worked at 50 % of its highest speed")
+    assert [row[-2:] for row in absences(run).rows] == [("–", "–"), ("50 %", "50 %")]
+    assert all("50 % of its highest speed" in text.replace("\n", " ") for text in shown(tmp_path / "run"))

@@ -18,6 +18,7 @@ from natxy.results.analysis.wide_intervals import (
     Drift,
     Few,
     Resolution,
+    Slowed,
     TwoLevels,
     Unexplained,
     WideInterval,
@@ -33,6 +34,8 @@ _CAUSES: Final = {
     f"{format_duration(NOTICED_PAUSE_S)}, or the gateway's core was away for more than "
     f"{percent(100 * NOTICED_AWAY, 0)} of a trial. Stop other work on the machine (`natxy doctor`), or repeat "
     "more often.",
+    Slowed: "The gateway's core was slow in many trials: its clock changes, or another virtual machine or program uses "
+    "the other hardware thread of the same physical core. Measure on a machine of your own, or repeat more often.",
     TwoLevels: "The results have two levels: something switches between repetitions. Look for it: the clock frequency, "
     "the cores of interrupts and tasks, a restart of the gateway. More repetitions do not help.",
     Drift: "The results rise or fall from repetition to repetition. Let the machine reach a steady state before the "
@@ -90,6 +93,9 @@ def _detail(wide: WideInterval) -> str:
         case Disturbed(trials, all_trials, repetitions):
             among = f"{repetitions} of {counted(len(wide.experiment.values), 'repetition')}"
             return f"{trials} of {counted(all_trials, 'trial')}, in {among}; {_enough(wide)}"
+        case Slowed(speed):
+            slow = f"{speed.slowed_trials} of {counted(speed.trials, 'trial')}"
+            return f"{slow}, at {percent(100 * speed.mean, 0)} of its highest speed on average; {_enough(wide)}"
         case TwoLevels(low, low_count, high, high_count, since):
             levels = f"{low_count} near {format_quantity(low, unit)}, {high_count} near {format_quantity(high, unit)}"
             return levels + (f", from repetition {since} on" if since else "")

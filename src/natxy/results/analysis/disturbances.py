@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what disturbed the trials of a run: undecided trials, and the time for which the cores were taken away."""
+"""Counts what disturbed the trials of a run: undecided trials, cores that were taken away, and slow ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from natxy.engine.messages.results import Verdict
+from natxy.results.analysis.core_speed import CoreSpeed, core_speed
 from natxy.results.records import RunRecord
 from natxy.results.trials import TrialRecord
 
@@ -71,6 +72,7 @@ class Disturbances:
     marked: int
     tester: Absences | None
     gateway: Absences | None
+    gateway_speed: CoreSpeed | None
 
     @property
     def undecided_share(self) -> float:
@@ -88,4 +90,5 @@ def disturbances(run: RunRecord) -> Disturbances:
         marked=sum(trial.verdict is Verdict.FAIL and trial.disturbance is not None for trial in trials),
         tester=Absences.of_tester(trials),
         gateway=Absences.of_gateway(trials),
+        gateway_speed=core_speed(trials),
     )

@@ -7,6 +7,7 @@ The causes are tried in the order of `_causes`, and the first that fits is repor
 `Disturbed`: at least a tenth of the trials were disturbed, or the repetitions without such a trial agree twice as well
 as all of them. A trial counts as disturbed if it decided nothing because of tester or machine, if the tester paused for
 longer than queues cover, or if the gateway's core was away for more than a twentieth of the trial.
+`Slowed`: the gateway's core was slow on average (`core_speed`).
 `TwoLevels`: the results form two groups, two thirds of their range apart.
 `Drift`: the results rise or fall with the number of the repetition (Kendall's rank correlation, 5 %).
 `Few`: fewer repetitions than the method by ranks needs.
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from natxy.engine.messages.results import Verdict
+from natxy.results.analysis.core_speed import CoreSpeed, core_speed
 from natxy.results.intervals import student
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
 from natxy.results.statistics import Summary
@@ -66,6 +68,11 @@ class Disturbed:
 
 
 @dataclass(frozen=True)
+class Slowed:
+    speed: CoreSpeed
+
+
+@dataclass(frozen=True)
 class TwoLevels:
     """Holds the medians of the two groups and how many results each has.
 
@@ -96,7 +103,7 @@ class Unexplained:
     pass
 
 
-Cause = Resolution | Disturbed | TwoLevels | Drift | Few | Unexplained
+Cause = Resolution | Disturbed | Slowed | TwoLevels | Drift | Few | Unexplained
 
 
 @dataclass(frozen=True)
@@ -139,6 +146,9 @@ def _causes(summary: Summary, repetitions: Sequence[RepetitionRecord]) -> Iterat
         yield Resolution(summary.resolution / summary.median)
     if disturbed := _disturbed(repetitions):
         yield disturbed
+    speed = core_speed(trial for repetition in repetitions for trial in repetition.trials)
+    if speed and speed.slowed:
+        yield Slowed(speed)
     if levels := _two_levels(repetitions):
         yield levels
     if len(values) >= _LEAST_FOR_DRIFT and _trend_is_no_chance(values):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.engine.messages.results import Verdict
+from natxy.results.analysis.core_speed_test import at_speeds
 from natxy.results.analysis.wide_intervals import (
     MOST_REPETITIONS,
     WIDE,
@@ -18,6 +19,7 @@ from natxy.results.analysis.wide_intervals import (
     Drift,
     Few,
     Resolution,
+    Slowed,
     TwoLevels,
     Unexplained,
     WideInterval,
@@ -54,6 +56,15 @@ def paused(pause_s: float) -> TrialRecord:
 
 def test_a_narrow_interval_needs_no_explanation() -> None:
     assert wide_interval(experiment([300e3, 301e3, 299e3])) is None
+
+
+def test_a_core_that_was_slow_in_many_trials_is_named() -> None:
+    trials = {number: [at_speeds((1, 0.5e6, 1e6)), at_speeds((1, 0.95e6, 1e6))] for number in range(1, 9)}
+    cause = found(experiment(VARYING, trials=trials)).cause
+    assert isinstance(cause, Slowed)
+    assert (cause.speed.slowed_trials, cause.speed.trials) == (8, 16)
+    steady = {number: [at_speeds((1, 0.95e6, 1e6))] for number in range(1, 9)}
+    assert found(experiment(VARYING, trials=steady)).cause == Unexplained()
 
 
 @pytest.mark.parametrize(
