@@ -25,6 +25,7 @@ from natxy.plan.yaml.loading import load_plan
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import FinishedTrial, Repetition
 from natxy.procedures.connection_rate import ConnectionRate
+from natxy.procedures.deviations import deviations
 from natxy.report.words import states
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState, State
@@ -348,6 +349,18 @@ def lose_the_second_result(monkeypatch: pytest.MonkeyPatch) -> None:
         return replace(result, figures=dict.fromkeys(result.figures)) if repetition.number == 2 else result
 
     monkeypatch.setattr(ConnectionRate, "measure", loses_the_second)
+
+
+def test_a_resumed_run_lists_each_deviation_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        measure(folder, FORWARDING, RATE, listener=Fails(KeyboardInterrupt()))
+    before = RunReader(folder).run.deviations
+    assert {*deviations(load_plan(folder / PLAN_FILE))} < {*before}
+    # Another build of the same version may word its sentences otherwise.
+    monkeypatch.setattr("natxy.procedures.deviations._departures", lambda plan: ["A trial is short."])
+    assert resume_plan(load_plan(folder / PLAN_FILE), folder, RunListener()) == 0
+    assert RunReader(folder).run.deviations == before
 
 
 def test_repetitions_without_a_result_leave_the_median_of_the_others(
