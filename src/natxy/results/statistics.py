@@ -43,6 +43,11 @@ class Headline(NamedTuple):
         """The width of the bracket; 0 when it has only one end or none."""
         return 0.0 if self.lower_bound is None or self.upper_bound is None else self.upper_bound - self.lower_bound
 
+    def times(self, factor: float) -> Headline:
+        """Returns the result with its bounds, each multiplied by `factor`."""
+        lower, upper = (None if bound is None else factor * bound for bound in (self.lower_bound, self.upper_bound))
+        return Headline(factor * self.value, lower, upper)
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -55,7 +60,8 @@ class Summary:
     nothing counts as 0; `below` is then the lowest rate that it tried.
 
     `values` are those of the repetitions, and `resolution` is the widest bracket that their searches ended with, 0
-    without a search. `signed` is True for a figure that may be negative.
+    without a search. `signed` is True for a figure that may be negative. `interval_of_ratios` is the interval of the
+    median if the values are ratios, which have it from their logarithms.
     """
 
     median: float
@@ -74,10 +80,13 @@ class Summary:
     values: tuple[float, ...] = field(default=(), repr=False)
     resolution: float = 0.0
     signed: bool = False
+    interval_of_ratios: Interval | None = None
 
     @cached_property
     def interval(self) -> Interval | None:
         """The 95 % confidence interval of the median; None for a single value, and when any value is a bound."""
+        if self.interval_of_ratios:
+            return self.interval_of_ratios
         found = None if self.has_bounds else of_median(self.values, self.resolution)
         return found if found is None or self.signed else Interval(max(found.low, 0.0), found.high)
 

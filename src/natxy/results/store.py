@@ -64,7 +64,14 @@ class RunStore:
     # --- run
 
     def start_run(
-        self, *, name: str, plan_yaml: str, seed: int, natxy_version: str, machine: Mapping[str, str]
+        self,
+        *,
+        name: str,
+        plan_yaml: str,
+        seed: int,
+        natxy_version: str,
+        machine: Mapping[str, str],
+        deviations: Sequence[str] = (),
     ) -> None:
         self._insert(
             "run",
@@ -76,19 +83,23 @@ class RunStore:
             seed=str(seed),  # SQLite's integers end at 2^63
             natxy_version=natxy_version,
             machine_json=json.dumps(dict(machine)),
+            deviations_json=json.dumps([*deviations]),
         )
         self._start_session()
 
     def describe_tester(
         self, *, engine: Mapping[str, Any], testbed: Mapping[str, str], deviations: Sequence[str]
     ) -> None:
-        """Adds to an earlier description: a run may have experiments with the engine and others between hosts."""
+        """Adds to an earlier description: a run may have experiments with the engine and others between hosts.
+
+        Deviations of the testbed come before those of the plan.
+        """
         row = self._db.execute("SELECT engine_info_json, testbed_json, deviations_json FROM run").fetchone()
         before_engine, before_testbed, before_deviations = map(json.loads, row)
         described = (
             {**before_engine, **engine},
             {**before_testbed, **testbed},
-            [*dict.fromkeys([*before_deviations, *deviations])],
+            [*dict.fromkeys([*deviations, *before_deviations])],
         )
         self._db.execute(
             "UPDATE run SET engine_info_json = ?, testbed_json = ?, deviations_json = ?", [*map(json.dumps, described)]

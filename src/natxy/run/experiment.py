@@ -20,7 +20,6 @@ from natxy.errors import (
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.deviations import deviations
 from natxy.results.pcap import PcapWriter
 from natxy.results.records import ExperimentRecord, RepetitionRecord, State
 from natxy.results.statistics import Headline, summarize_headlines
@@ -204,7 +203,7 @@ class ExperimentRun:
         self.store.describe_tester(
             engine=setup.engine_info,
             testbed=setup.description,
-            deviations=[*setup.deviations, *deviations(self.plan)],
+            deviations=setup.deviations,
         )
 
     def _check_table(self, setup: Setup, phase1_fps: float | None) -> None:

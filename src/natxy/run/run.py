@@ -12,6 +12,7 @@ from natxy import __version__
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import RunOrder
+from natxy.procedures.deviations import deviations
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
@@ -150,6 +151,8 @@ def _start_recording(store: RunStore, plan: ResolvedPlan, folder: Path) -> dict[
             seed=plan.seed,
             natxy_version=__version__,
             machine=describe_machine(),
+            # Once a run: the build that resumes it may word them otherwise.
+            deviations=deviations(plan),
         )
         tester = which_tester(plan.testbed)
         # Without a gateway it is the tester that is measured: its earlier self-test says nothing about this run.

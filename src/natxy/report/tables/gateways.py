@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from natxy.plan.model.units import Unit
@@ -30,6 +31,12 @@ def gateways_table(run: RunRecord, *, narrow: bool = False) -> Table | None:
     compared = side_by_side(run)
     if compared is None:
         return None
+    full = _table(compared, run, narrow=narrow, gap=" ")
+    return replace(full, narrower=_table(compared, run, narrow=True, gap="")) if narrow else full
+
+
+def _table(compared: SideBySide, run: RunRecord, *, narrow: bool, gap: str) -> Table:
+    """Without `gap`, ratios have no intervals."""
     based = {row.experiments[name].procedure for name in compared.procedures for row in compared.rows
              if name in row.experiments and row.experiments[name].baseline}  # fmt: skip
     columns = [Column("Gateway")] if narrow else [Column("Gateway"), Column("Traffic")]
@@ -39,7 +46,7 @@ def gateways_table(run: RunRecord, *, narrow: bool = False) -> Table | None:
         columns += [Column(title, numeric=True) for title in _titles(name, narrow=narrow)]
         if name in based:
             columns.append(Column("base" if narrow else _BASELINE, numeric=True))
-    rows = tuple(_row(row, compared, based, run, narrow=narrow) for row in compared.rows)
+    rows = tuple(_row(row, compared, based, run, narrow=narrow, gap=gap) for row in compared.rows)
     measured = [experiment for row in compared.rows for experiment in row.experiments.values()]
     return Table(f"{TITLE}, medians", tuple(columns), rows, note=headlines.ratios_note(measured))
 
@@ -66,7 +73,9 @@ def _titles(procedure: str, *, narrow: bool) -> Iterator[str]:
         yield f"{figure.title}, {wording.unit(figure.unit)}"
 
 
-def _row(row: GatewayRow, compared: SideBySide, based: set[str], run: RunRecord, *, narrow: bool) -> tuple[str, ...]:
+def _row(
+    row: GatewayRow, compared: SideBySide, based: set[str], run: RunRecord, *, narrow: bool, gap: str
+) -> tuple[str, ...]:
     cells = [f"{label(row)}, {row.traffic}"] if narrow else [label(row), row.traffic]
     if len(compared.kernels) > 1:
         cells.append(short_kernel(row) if narrow else row.kernel or wording.ABSENT)
@@ -80,7 +89,7 @@ def _row(row: GatewayRow, compared: SideBySide, based: set[str], run: RunRecord,
         figures = experiment.figure_statistics
         cells += [_shown(figures[name], Unit.NS, narrow=narrow) if name in figures else wording.ABSENT for name in more]
         if procedure in based:
-            cells.append(_share(experiment, run, gap="" if narrow else " "))
+            cells.append(_share(experiment, run, gap))
     return tuple(cells)
 
 

@@ -8,6 +8,7 @@ cells, then the results of each sweep over these coordinates.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from natxy.report.tables.statistics import (
@@ -145,16 +146,18 @@ def _shown(rows: Sequence[tuple[str, Callable[[Computed, str], str]]], own: Sequ
 
 
 def overview(run: RunRecord) -> list[Table]:
-    """Returns tables that fit into a terminal, with a row for each cell."""
+    """Returns tables that fit into a terminal, with a row for each cell; ratios have intervals where there is room."""
     columns = computed(run)
-    return [_overview(sweep, columns) for group in sweep_groups(run) for sweep in group.sweeps]
+    sweeps = [sweep for group in sweep_groups(run) for sweep in group.sweeps]
+    return [replace(_overview(sweep, columns, " "), narrower=_overview(sweep, columns, "")) for sweep in sweeps]
 
 
-def _overview(sweep: Sweep, columns: Mapping[int, Computed]) -> Table:
+def _overview(sweep: Sweep, columns: Mapping[int, Computed], gap: str) -> Table:
+    """Without `gap`, ratios have no intervals."""
     shown = [
         (title, cells)
         for title, (_, show) in zip(_NARROW_COMPUTED, _COMPUTED, strict=True)
-        if set(cells := [show(columns[cell.id], "") for cell in sweep.cells]) != {wording.ABSENT}
+        if set(cells := [show(columns[cell.id], gap) for cell in sweep.cells]) != {wording.ABSENT}
     ]
     head = (
         *(Column(wording.field(field), numeric=True) for field in sweep.fields),

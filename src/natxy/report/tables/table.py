@@ -29,6 +29,7 @@ class Table:
     """Holds rows with a cell for each column; cells are plain text, never markup.
 
     `emphasis` has the first cells of the rows that matter most. `note` is a sentence below the table.
+    `narrower` has shorter cells, for a console that is wide enough for it and not for this table.
     """
 
     title: str
@@ -36,6 +37,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     emphasis: frozenset[str] = frozenset()
     note: str = ""
+    narrower: Table | None = None
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -114,7 +116,11 @@ class _Fitted:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         # The table itself may be narrower than its title.
         yield Text(self._table.title, style="bold")
-        for part, widths in fitting(self._table, options.max_width):
+        whole, *below = fitting(self._table, options.max_width)
+        if below and self._table.narrower:
+            narrower, *rest = fitting(self._table.narrower, options.max_width)
+            whole, below = (whole, below) if rest else (narrower, rest)
+        for part, widths in (whole, *below):
             yield _drawn(part, widths)
         if self._table.note:
             yield Text(self._table.note, style="dim")

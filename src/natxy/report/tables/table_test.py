@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -44,3 +45,14 @@ def test_no_width_costs_a_cell(name: str, width: int) -> None:
     words = set(text.split())
     assert [cell for row in cells for cell in row[1:] if not set(cell.split()) <= words] == []
     assert [word for title in published.columns[1:] for word in title.split() if word not in words] == []
+
+
+@pytest.mark.parametrize(("columns", "drawn"), [(2, "full"), (4, "short"), (9, "full")])
+def test_a_narrower_table_is_drawn_if_it_alone_fits(columns: int, drawn: str) -> None:
+    # Four columns of 22 characters are too wide, and so are nine of 10.
+    head = tuple(Column(f"{index}", numeric=True) for index in range(columns))
+    full, short = (Table("t", head, ((word * 2,) * columns,)) for word in ("fullfullfull", "short"))
+    output = io.StringIO()
+    Console(file=output, width=80).print(to_rich(replace(full, narrower=short)))
+    assert drawn in output.getvalue()
+    assert {"full": "short", "short": "full"}[drawn] not in output.getvalue()

@@ -93,7 +93,7 @@ def percent(value: float, digits: int = 1) -> str:
 def ratio(value: Ratio | None, gap: str = " ") -> str:
     """Writes a ratio in percent, with its bound and its interval, such as `46.4 % [45.1, 47.9]`.
 
-    Without a gap it is for a narrow table, which has no room for the interval.
+    Without a gap it is for a table that has no room for the interval.
     """
     if value is None:
         return ABSENT

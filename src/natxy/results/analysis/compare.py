@@ -18,11 +18,12 @@ from typing import Any, Final
 from natxy.plan.model.terms import TRAFFIC_FIELDS
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.figures import Figure
+from natxy.results.analysis.ratios import paired_ratios
 from natxy.results.bounded import Bound
 from natxy.results.intervals import Interval, of_shift
 from natxy.results.planned import settings_of
-from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
-from natxy.results.statistics import Summary, summarize
+from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.results.statistics import Summary
 
 RULE: Final = (
     "In brackets: the 95 % confidence interval of the difference, from the repetitions of both runs and the last "
@@ -120,24 +121,12 @@ def compared_figures(experiments: Sequence[ExperimentRecord]) -> Iterator[tuple[
 def shares_of_baseline(experiment: ExperimentRecord) -> Summary | None:
     """Summarizes the experiment's share of its baseline in percent, repetition by repetition.
 
-    None without a baseline, and when no repetition number has an exact result in both.
+    None without a baseline, and when no repetition number has a share.
     """
     if experiment.baseline is None:
         return None
-    bases = {each.number: each for each in experiment.baseline.repetitions if _is_exact(each)}
-    pairs = [(each, bases[each.number]) for each in experiment.repetitions if _is_exact(each) and each.number in bases]
-    pairs = [(own, base) for own, base in pairs if base.value]
-    found = summarize([100 * (own.value or 0) / (base.value or 1) for own, base in pairs])
-    # Each of the two may be higher by its bracket.
-    widths = (
-        ((own.value or 0) * base.bracket / (base.value or 1) + own.bracket) / (base.value or 1) for own, base in pairs
-    )
-    return found and replace(found, resolution=100 * max(widths))
-
-
-def _is_exact(repetition: RepetitionRecord) -> bool:
-    cut_off = (repetition.lower_bound is None) != (repetition.upper_bound is None)
-    return repetition.state == State.DONE and repetition.value is not None and not cut_off
+    percents = {number: headline.times(100) for number, headline in experiment.headlines.items()}
+    return paired_ratios(percents, experiment.baseline.headlines)
 
 
 def _against_first(

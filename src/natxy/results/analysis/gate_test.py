@@ -85,6 +85,23 @@ def test_a_share_of_the_baseline_is_paired(tmp_path: Path) -> None:
     assert judged(record, "nat", ratio_at_least="51%").answer == Answer.MISSED
 
 
+def test_a_share_is_judged_by_the_interval_of_the_report(tmp_path: Path) -> None:
+    # Shares of 40, 50 and 60 %: their logarithms have the interval [29.8, 81.7] %, they themselves [25.2, 74.8] %.
+    sample = SampleRun(tmp_path, in_blocks=True)
+    measured_rates(sample, "base", (100.0, 100.0, 100.0))
+    measured_rates(sample, "nat", (40.0, 50.0, 60.0), baseline="base")
+    record = RunReader(sample.end()).run
+    found = judged(record, "nat", ratio_at_least="27%")
+    ratio = record.experiments[1].baseline_ratio
+    assert ratio is not None
+    assert ratio.interval is not None
+    assert found.interval is not None
+    assert found.answer == Answer.MET
+    assert found.value == pytest.approx(100 * ratio.value)
+    assert found.interval.low == pytest.approx(100 * ratio.interval.low)
+    assert found.interval.high == pytest.approx(100 * ratio.interval.high)
+
+
 @pytest.mark.parametrize(
     ("now", "answer"), [(1.0, Answer.MET), (0.97, Answer.MET), (0.95, Answer.UNDECIDED), (0.9, Answer.MISSED)]
 )

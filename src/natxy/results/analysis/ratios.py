@@ -17,7 +17,7 @@ from typing import Final
 
 from natxy.results.bounded import Bound, Bounded
 from natxy.results.intervals import Interval, of_median, of_shift
-from natxy.results.statistics import Headline, summarize_headlines
+from natxy.results.statistics import Headline, Summary, summarize_headlines
 
 METHOD: Final = (
     "Ratios are medians of the ratio in each block of repetitions (Box, Hunter and Hunter, Statistics for "
@@ -48,7 +48,16 @@ class Ratio(Bounded):
 
 
 def paired_ratio(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Ratio | None:
-    """Returns the median of `own` / `other` over the repetitions that both have; the keys are their numbers.
+    """Returns the median of `paired_ratios`; None when there are none."""
+    summary = paired_ratios(own, other)
+    if summary is None:
+        return None
+    median = summary.bounded_median
+    return Ratio(median.value, median.bound, summary.interval, paired=True)
+
+
+def paired_ratios(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Summary | None:
+    """Summarizes `own` / `other` over the repetitions that both have; the keys are their numbers.
 
     Repetitions without a ratio, because `other` is 0 or both results are lower bounds, are left out. Returns None if
     none is left.
@@ -59,8 +68,10 @@ def paired_ratio(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> 
     if summary is None:
         return None
     at_most_to = max((mine.value / base.value for mine, base in pairs if base.is_at_least), default=None)
-    median = replace(summary, at_most_to=at_most_to).bounded_median
-    return Ratio(median.value, median.bound, _of_pairs(pairs), paired=True)
+    resolution = max(high - low for low, high in map(_ends, pairs))
+    return replace(
+        summary, at_most_to=at_most_to, resolution=resolution, interval_of_ratios=_of_pairs(pairs, summary.median)
+    )
 
 
 def unpaired_ratio(own: Sequence[Headline], other: Sequence[Headline]) -> Ratio | None:
@@ -101,15 +112,21 @@ def _is_bound(headline: Headline) -> bool:
     return headline.is_at_least or headline.is_below_the_search
 
 
-def _of_pairs(pairs: Sequence[tuple[Headline, Headline]]) -> Interval | None:
-    """Returns the interval of the median of the ratios, by their logarithms: it holds no ratio below 0."""
+def _of_pairs(pairs: Sequence[tuple[Headline, Headline]], median: float) -> Interval | None:
+    """Returns the interval of the ratios' median, by their logarithms: it holds no ratio below 0."""
     if not pairs or any(_is_bound(headline) or headline.value <= 0 for pair in pairs for headline in pair):
         return None
-    # Each result lies in the bracket that its search ended with, so each ratio lies between two ends.
-    lowest = [math.log(mine.value / (base.value + base.bracket)) for mine, base in pairs]
-    highest = [math.log((mine.value + mine.bracket) / base.value) for mine, base in pairs]
+    # As multiples of the median, so that equal ratios have their own value as the interval, without a rounding.
+    lowest, highest = zip(*((math.log(end / median) for end in _ends(pair)) for pair in pairs), strict=True)
     found = of_median(lowest, max(high - low for low, high in zip(lowest, highest, strict=True)))
-    return found and Interval(math.exp(found.low), math.exp(found.high))
+    # The median of an even count is a mean of two ratios, and not of their logarithms.
+    return found and Interval(median * math.exp(min(found.low, 0.0)), median * math.exp(max(found.high, 0.0)))
+
+
+def _ends(pair: tuple[Headline, Headline]) -> tuple[float, float]:
+    """Returns the ends that a ratio lies between, since each result lies in the bracket that its search ended with."""
+    own, other = pair
+    return own.value / (other.value + other.bracket), (own.value + own.bracket) / other.value
 
 
 def _of_groups(own: Sequence[Headline], other: Sequence[Headline]) -> Interval | None:
