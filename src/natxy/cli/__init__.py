@@ -7,9 +7,10 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from natxy import __version__
 from natxy.cli.calibrate import calibrate
@@ -25,6 +26,14 @@ from natxy.cli.resume import resume
 from natxy.cli.run import run
 from natxy.cli.selftest import selftest
 
+
+class _Command(TyperCommand):
+    """A command whose help writes the type of an argument for several paths as `<path>...`."""
+
+    def get_help(self, ctx: Any) -> str:
+        return super().get_help(ctx).replace("<list[Path]>", "<path>...")
+
+
 app = typer.Typer(
     help="Benchmark NAT gateways, translators and routers (RFC 2544, RFC 4814, RFC 8219, RFC 9693).",
     no_args_is_help=True,
@@ -33,9 +42,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for verb in (run, resume, check, report, judge, history, export, doctor, selftest, calibrate):
-    app.command()(verb)
+    app.command(cls=_Command)(verb)
 app.command("list")(list_names)
-app.command("compare")(compare_runs)
+app.command("compare", cls=_Command)(compare_runs)
 
 
 def _print_version(wanted: bool) -> None:

@@ -51,6 +51,13 @@ def plan(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.parametrize(("verb", "argument"), [("compare", "RUN"), ("history", "FOLDER"), ("export", "RUN")])
+def test_the_help_writes_no_type_of_python(verb: str, argument: str, tmp_path: Path) -> None:
+    text = natxy(verb, "--help", cwd=tmp_path).stdout
+    assert f"{argument} <path>...  " in text
+    assert "list[" not in text
+
+
 def test_version(tmp_path: Path) -> None:
     assert natxy("--version", cwd=tmp_path).stdout == f"natxy {__version__}\n"
 
