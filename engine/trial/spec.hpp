@@ -76,6 +76,7 @@ struct TrialSpec {
   std::vector<StreamSpec> streams;
   std::uint64_t seed = 0;
   double drain_s = 2;
+  bool drain_ends_early = false;  // as soon as every frame has arrived
   Limits limits;
   bool learn = false;  // phase 1: the responder's state table records the four-tuples that arrive
 };

@@ -46,6 +46,7 @@ TEST(Messages, ATrialIsReadWithItsDefaults) {
   EXPECT_EQ(stream.flows->destination_address.bits, 0U);
   EXPECT_DOUBLE_EQ(spec.limits.max_overrun_ratio, 1e-5);
   EXPECT_FALSE(spec.limits.link_may_fall);
+  EXPECT_FALSE(spec.drain_ends_early);
 }
 
 struct BadField {
@@ -65,6 +66,7 @@ TEST_P(BadFields, AreNamed) {
 INSTANTIATE_TEST_SUITE_P(
     One, BadFields,
     testing::Values(BadField{"/speed", 1, "speed"}, BadField{"/seed", -1, "seed"}, BadField{"/drain_s", "2", "drain_s"},
+                    BadField{"/drain_ends_early", 1, "drain_ends_early"},
                     BadField{"/streams", Json::array(), "streams"}, BadField{"/streams/0", 3, "streams[0]"},
                     BadField{"/streams/0/source", "up", "streams[0].source"},
                     BadField{"/streams/0/rate_fps", 0, "streams[0].rate_fps"},
@@ -142,6 +144,19 @@ TEST(Messages, TwoStreamsOfOneSourceMayTakeTurns) {
   second["name"] = "third";
   json["streams"].push_back(second);
   EXPECT_EQ(complaint(json), "streams[2].interleaved_with");
+}
+
+TEST(Messages, EveryKindOfTrialMayEndItsDrainEarly) {
+  Json json = trial_request();
+  json["drain_ends_early"] = true;
+  EXPECT_TRUE(read_trial(json).spec.drain_ends_early);
+  Json request = {{"seed", 1}, {"drain_ends_early", true}, {"stream", json["streams"][0]}};
+  request["stream"]["selection"] = "enumerate";
+  EXPECT_TRUE(read_establish(request).spec.drain_ends_early);
+  Connections connections;
+  connections.count = 10;
+  request = {{"seed", 1}, {"drain_ends_early", true}, {"rate_fps", 100}, {"frame", {{"size", 64}}}};
+  EXPECT_TRUE(read_validate(request, connections).spec.drain_ends_early);
 }
 
 TEST(Messages, PhaseOneHasToEnumerate) {

@@ -34,6 +34,7 @@ TrialSpec read_common(FieldReader& reader) {
   TrialSpec spec;
   spec.seed = reader.whole("seed", 0, kMost64);
   spec.drain_s = reader.number("drain_s", 0, 60, 2);
+  spec.drain_ends_early = reader.flag("drain_ends_early", false);
   spec.limits = read_limits(reader);
   return spec;
 }

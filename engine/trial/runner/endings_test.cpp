@@ -137,6 +137,76 @@ TEST(Ending, ALinkThatWasDownInBetweenIsReported) {
   EXPECT_TRUE(report.ports[0].link_up);
 }
 
+/// Holds a drain that no busy machine can mistake for its own slowness, and half of it.
+constexpr double kLongDrain_s = 60;
+constexpr double kSoon_s = 30;
+constexpr double kShortDrain_s = 0.5;
+
+TrialSpec draining(TrialSpec spec, double drain_s, bool ends_early) {
+  spec.drain_s = drain_s;
+  spec.drain_ends_early = ends_early;
+  return spec;
+}
+
+class DrainThatEndsEarly : public testing::TestWithParam<bool> {
+ protected:
+  /// Returns a trial of 1,000 frames from the left: phase 1, or traffic in both directions.
+  static TrialSpec spec(double drain_s) {
+    const TrialSpec traffic = trial({forward(1000), stream("reverse", Side::right, Family::ipv4, 500)});
+    return draining(GetParam() ? phase1(Family::ipv4, 1000) : traffic, drain_s, true);
+  }
+  RingBed bed;
+};
+INSTANTIATE_TEST_SUITE_P(BothKinds, DrainThatEndsEarly, testing::Bool(),
+                         [](const auto& learns) { return learns.param ? "Phase1" : "Traffic"; });
+
+TEST_P(DrainThatEndsEarly, EndsWhenEveryFrameHasArrived) {
+  TrialReport report;
+  EXPECT_LT(seconds_of([&] { report = bed.run(spec(kLongDrain_s)); }), kSoon_s);
+  EXPECT_EQ(report.cause, Cause::lossless) << report.reason;
+  EXPECT_EQ(report.streams[0].received, 1000U);
+}
+
+TEST_P(DrainThatEndsEarly, WaitsForALateFrame) {
+  std::vector<std::uint8_t> held;
+  bed.treat = [&, frames = 0](Side from, Bytes frame) mutable {
+    if (from != Side::left || ++frames != 10) return 1;
+    held.assign(frame.begin(), frame.end());
+    return 0;
+  };
+  std::optional<Stopwatch> watch;
+  bed.observe = [&] {
+    if (held.empty()) return;
+    if (!watch) watch.emplace();
+    if (watch->elapsed_s() < kShortDrain_s) return;
+    bed.inject(Side::right, held);
+    held.clear();
+  };
+  TrialReport report;
+  EXPECT_LT(seconds_of([&] { report = bed.run(spec(kLongDrain_s)); }), kSoon_s);
+  EXPECT_EQ(report.cause, Cause::lossless) << report.reason;
+  EXPECT_EQ(report.streams[0].reordered, 1U);
+}
+
+TEST_P(DrainThatEndsEarly, HasItsFullLengthWhenAFrameIsMissing) {
+  // Nor does the duplicate make up for it.
+  bed.treat = [frames = 0](Side, Bytes) mutable {
+    ++frames;
+    return frames == 10 ? 0 : frames == 20 ? 2 : 1;
+  };
+  TrialReport report;
+  EXPECT_GE(seconds_of([&] { report = bed.run(spec(kShortDrain_s)); }), kShortDrain_s);
+  EXPECT_EQ(report.cause, Cause::loss) << report.reason;
+}
+
+TEST(Ending, WithoutLeaveToEndEarlyTheDrainHasItsFullLength) {
+  RingBed bed;
+  TrialReport report;
+  const TrialSpec spec = draining(trial({forward(1000)}), kShortDrain_s, false);
+  EXPECT_GE(seconds_of([&] { report = bed.run(spec); }), kShortDrain_s);
+  EXPECT_EQ(report.cause, Cause::lossless) << report.reason;
+}
+
 TEST(Schedule, IsNeverStretched) {
   // The sender is held up for far longer than the ring buffers frames, yet all frames leave before the last one is due.
   RingBed bed(1, 1, Medium::nic);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <initializer_list>
 #include <random>
 #include <thread>
 
@@ -72,20 +73,24 @@ class TrialRun {
       }
     }
     bool going = true;
-    // Looks every kWatchInterval, and more often around the moment in which the end is expected.
-    const auto watch_until = [&](std::uint64_t expected, const auto& ended) {
+    // Looks every kWatchInterval, and more often around the moments in which the end may be expected.
+    const auto watch_until = [&](std::initializer_list<std::uint64_t> expected, const auto& ended) {
       while (going && !ended()) {
-        std::this_thread::sleep_for(std::min(kWatchInterval, distance_to(expected)));
+        auto interval = kWatchInterval;
+        for (const std::uint64_t moment : expected) interval = std::min(interval, distance_to(moment));
+        std::this_thread::sleep_for(interval);
         ports.check_links();
         going = keep_going(progress());
       }
     };
     const std::uint64_t given_up = senders_give_up_at() + resources_.clock.ticks(kNotice_s);
-    watch_until(schedules_end(), [&] { return all_sent() || now_ticks() > given_up; });
+    watch_until({schedules_end()}, [&] { return all_sent() || now_ticks() > given_up; });
     dut_cores.finish();
     // The drain starts now: if this thread lost its core and saw the end late, the drain still has its full length.
-    const std::uint64_t drained = now_ticks() + resources_.clock.ticks(all_sent() ? spec_.drain_s : 0);
-    watch_until(drained, [&] { return now_ticks() >= drained; });
+    const std::uint64_t drain_start = now_ticks();
+    const std::uint64_t drained = drain_start + resources_.clock.ticks(all_sent() ? spec_.drain_s : 0);
+    watch_until({drain_start, drained},
+                [&] { return now_ticks() >= drained || (spec_.drain_ends_early && all_arrived()); });
     if (const auto stuck = stop_workers()) {
       throw WorkerStuck(
           fmt::format("the worker on core {} does not stop: a port's driver does not return, or the worker had no CPU "
@@ -124,6 +129,13 @@ class TrialRun {
     bool all = true;
     for_each_sender([&](const Sender& sender) { all = all && sender.done(); });
     return all;
+  }
+
+  /// Returns whether every frame of every stream has arrived. Receivers count duplicates apart; a duplicate arrives in
+  /// the queue of its original, because both have the same four-tuple.
+  [[nodiscard]] bool all_arrived() const {
+    const TrialProgress now = progress();
+    return now.received >= now.planned;
   }
 
   [[nodiscard]] std::uint64_t senders_give_up_at() const {

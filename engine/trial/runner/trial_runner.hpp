@@ -28,7 +28,8 @@ class WorkerStuck : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Runs one trial from the first frame to the end of the drain and reports it.
+/// Runs one trial from the first frame to the end of the drain and reports it. If `spec.drain_ends_early`, the drain
+/// ends as soon as every frame has arrived.
 ///
 /// Streams of phase 2 read `connections`; a trial that learns (phase 1) fills it. The calling thread calls `keep_going`
 /// about a hundred times a second; returning false aborts the trial. Throws TrialError if the state of the engine does

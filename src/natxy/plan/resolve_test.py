@@ -187,8 +187,10 @@ def test_public_destinations_need_permission() -> None:
 def test_timing_layers() -> None:
     experiment = only_experiment(FORWARDING | {"timing": {"trial": "3s"}}, timing="lab")
     assert (experiment.timing.trial, experiment.timing.drain) == (3.0, 0.1)
+    assert experiment.timing.drain_ends_early
     experiment = only_experiment(FORWARDING | {"timing": "rfc"}, timing={"preset": "lab", "trial": "3s"})
     assert (experiment.timing.trial, experiment.timing.drain) == (60.0, 2.0)
+    assert not experiment.timing.drain_ends_early
 
 
 def test_the_longest_trial_spans_both_phases() -> None:

@@ -67,7 +67,7 @@ class BackToBack(Procedure[BackToBackConfig]):
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         """Counts all bursts together as long as the longest one, because each is half of the one before."""
         burst_s = experiment.traffic_s / self.expected_steps(experiment)
-        return phase1_s(experiment, phase1_fps) + burst_s + experiment.timing.drain
+        return phase1_s(experiment, phase1_fps) + burst_s + experiment.timing.expected_drain_s
 
     def deviations(self, experiment: Experiment) -> list[str]:
         maximum_rate = self.config.maximum_rate

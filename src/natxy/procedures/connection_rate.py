@@ -61,12 +61,12 @@ def establish_and_validate(repetition: Repetition, attempt: Attempt) -> TrialRes
 def validated_s(experiment: Experiment) -> float:
     """Returns about how long `establish_and_validate` takes."""
     assert experiment.alpha is not None
-    validation_s = TRIAL_OVERHEAD_S + _traffic_s(experiment) / experiment.alpha + experiment.timing.drain
+    validation_s = TRIAL_OVERHEAD_S + _traffic_s(experiment) / experiment.alpha + experiment.timing.expected_drain_s
     return _established_s(experiment) + validation_s
 
 
 def _established_s(experiment: Experiment) -> float:
-    return _traffic_s(experiment) + experiment.timing.drain
+    return _traffic_s(experiment) + experiment.timing.expected_drain_s
 
 
 def _traffic_s(experiment: Experiment) -> float:

@@ -67,6 +67,11 @@ def _timing(timing: Timing, *, fixed_duration: bool) -> Iterator[str]:
         if value < standard and (field != "trial" or fixed_duration):
             wanted = f"{bound} {format_duration(standard)}".strip()
             yield f"{words} {format_duration(value)}; {source} asks for {wanted}."
+    if timing.drain_ends_early:
+        yield (
+            "The wait for residual frames ends as soon as every frame has arrived, so that duplicates which arrive "
+            f"later are not counted in that trial; RFC 2544 §23 asks for {format_duration(RFC_TIMING.drain)}."
+        )
     if timing.overrun_floor > 0:
         yield (
             f"A trial whose last frame is up to {format_duration(timing.overrun_floor)} late counts as valid, even "

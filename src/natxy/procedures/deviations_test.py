@@ -43,6 +43,17 @@ def test_short_trials_of_connection_rates_are_deviations() -> None:
     )
 
 
+def test_a_drain_that_ends_early_is_a_deviation() -> None:
+    def early(timing: object) -> bool:
+        sentences = deviations(resolve(plan_of(FORWARDING, timing=timing)))
+        return any("ends as soon as every frame has arrived" in sentence for sentence in sentences)
+
+    assert early("lab")
+    assert early({"preset": "rfc", "drain_ends_early": True})
+    assert not early("rfc")
+    assert not early({"preset": "lab", "drain_ends_early": False})
+
+
 def test_shorter_trials_and_few_repetitions_are_deviations() -> None:
     sentences = " ".join(deviations(resolve(plan_of(FORWARDING, timing="lab", repeat=3))))
     assert "RFC 2544 §24 asks for at least 60 s" in sentences

@@ -151,13 +151,16 @@ class TrialLimits(Message):
 class TrialRequest(Message):
     """A trial of one or more streams.
 
-    The engine waits `drain_s` for residual frames after the last frame (RFC 2544 §23: 2 s). `delay_histogram` requests
-    histograms of delays and of the lateness of sending.
+    The engine waits `drain_s` for residual frames after the last frame (RFC 2544 §23: 2 s). With `drain_ends_early` the
+    wait ends as soon as every frame of every stream has arrived; a duplicate that arrives later is a `stale` frame of
+    the next trial. The same holds for phase 1 and for its validation. `delay_histogram` requests histograms of delays
+    and of the lateness of sending.
     """
 
     streams: Annotated[list[StreamSpec], Field(min_length=1, max_length=8)]
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
+    drain_ends_early: bool = False
     limits: TrialLimits = TrialLimits()
     delay_histogram: bool = False
 
@@ -172,6 +175,7 @@ class EstablishRequest(Message):
     stream: StreamSpec
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
+    drain_ends_early: bool = False
     limits: TrialLimits = TrialLimits()
 
 
@@ -184,4 +188,5 @@ class ValidateRequest(Message):
     max_loss_ratio: Annotated[float, Field(ge=0, lt=1)] = 0.0
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
+    drain_ends_early: bool = False
     limits: TrialLimits = TrialLimits()

@@ -84,7 +84,7 @@ class SimulatedEngine:
         passed, made = self._dut.connect(stream.frames - self._unheard(stream), stream.rate_fps)
         received = _arrived(passed, self._dut.config.forward_loss_ratio)
         self._established = _Established(asked=stream.frames, made=made)
-        result = self._result([(stream, received)], request.drain_s, on_progress)
+        result = self._result([(stream, received)], request, on_progress)
         return result.model_copy(update={"established": received})
 
     def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
@@ -103,7 +103,7 @@ class SimulatedEngine:
         share = self._dut.forwarded(request.rate_fps)
         received = _arrived(int(established.made * share * heard), self._dut.config.reverse_loss_ratio)
         self._dut.table.reply(received)
-        return self._result([(stream, received)], request.drain_s, on_progress)
+        return self._result([(stream, received)], request, on_progress)
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         self._dut.begin_trial(request.seed, request.streams)
@@ -116,7 +116,7 @@ class SimulatedEngine:
             through[start_s] = self._dut.carry([*together], flows)
         losses = [self._lose(stream, through[stream.start_s], known) for stream in request.streams]
         received = [(stream, lost.received) for stream, lost in zip(request.streams, losses, strict=True)]
-        result = self._result(received, request.drain_s, on_progress)
+        result = self._result(received, request, on_progress)
         measured = zip(request.streams, result.streams, losses, strict=True)
         streams = [
             self._with_losses(stream, self._with_delays(stream, found, histogram=request.delay_histogram), lost)
@@ -206,11 +206,15 @@ class SimulatedEngine:
         return self._established
 
     def _result(
-        self, streams: Sequence[tuple[StreamSpec, int]], drain_s: float, on_progress: OnProgress
+        self,
+        streams: Sequence[tuple[StreamSpec, int]],
+        request: TrialRequest | EstablishRequest | ValidateRequest,
+        on_progress: OnProgress,
     ) -> TrialResult:
         self._run_id += 1
         duration_s = max(end_s(stream) for stream, _ in streams)
-        self.elapsed_s += duration_s + drain_s
+        complete = all(received == stream.frames for stream, received in streams)
+        self.elapsed_s += duration_s + (0.0 if complete and request.drain_ends_early else request.drain_s)
         results = [self._stream_result(stream, received) for stream, received in streams]
         if on_progress:
             sent, arrived = sum(r.sent for r in results), sum(r.received for r in results)

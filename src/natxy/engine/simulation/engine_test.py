@@ -77,3 +77,15 @@ def test_time_is_virtual() -> None:
     assert engine.elapsed_s == pytest.approx(102)
     assert [progress.elapsed_s for progress in seen[:3]] == pytest.approx([0.2, 0.4, 0.6])
     assert seen[-1].sent == 2000
+
+
+@pytest.mark.parametrize(("loss_ratio", "ends_early", "drain_s"), [(0, True, 0), (0.01, True, 2), (0, False, 2)])
+def test_a_drain_ends_early_if_it_may_and_nothing_was_lost(loss_ratio: float, ends_early: bool, drain_s: float) -> None:
+    engine = engine_for(forward_loss_ratio=loss_ratio, reverse_loss_ratio=loss_ratio)
+    wait = {"drain_s": 2.0, "drain_ends_early": ends_early}
+    engine.run_trial(both(10).model_copy(update=wait))
+    assert engine.elapsed_s == pytest.approx(100 + drain_s)
+    engine.establish(EstablishRequest(stream=stream(100), seed=1).model_copy(update=wait))
+    assert engine.elapsed_s == pytest.approx(110 + 2 * drain_s)
+    engine.validate(ValidateRequest(frame=FRAME, rate_fps=100, seed=1).model_copy(update=wait))
+    assert engine.elapsed_s == pytest.approx(120 + 3 * drain_s)

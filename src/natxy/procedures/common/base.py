@@ -78,7 +78,7 @@ class Procedure(ABC, Generic[Config]):
 
         By default, a step is one trial of the experiment's `traffic_s` after its phase 1.
         """
-        return phase1_s(experiment, phase1_fps) + experiment.traffic_s + experiment.timing.drain
+        return phase1_s(experiment, phase1_fps) + experiment.traffic_s + experiment.timing.expected_drain_s
 
     def deviations(self, experiment: Experiment) -> list[str]:
         """Returns a sentence for each way in which this experiment departs from the procedure's RFC."""

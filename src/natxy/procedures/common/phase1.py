@@ -49,4 +49,4 @@ def phase1_s(experiment: Experiment, phase1_fps: float | None) -> float:
     if experiment.connections is None or phase1_fps is None:
         return 0.0
     timing = experiment.timing
-    return TRIAL_OVERHEAD_S + experiment.connections / phase1_fps + timing.drain + timing.learning_pause
+    return TRIAL_OVERHEAD_S + experiment.connections / phase1_fps + timing.expected_drain_s + timing.learning_pause

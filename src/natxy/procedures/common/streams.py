@@ -57,7 +57,13 @@ def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> Est
         max_loss_ratio=_tolerated(experiment, Side.LEFT) if experiment.procedure.stateful else 0.0,
     )
     timing = experiment.timing
-    return EstablishRequest(stream=stream, seed=seed, drain_s=timing.drain, limits=_limits(timing))
+    return EstablishRequest(
+        stream=stream,
+        seed=seed,
+        drain_s=timing.drain,
+        drain_ends_early=timing.drain_ends_early,
+        limits=_limits(timing),
+    )
 
 
 def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> ValidateRequest:
@@ -68,6 +74,7 @@ def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> Vali
         max_loss_ratio=_tolerated(experiment, Side.RIGHT),
         seed=seed,
         drain_s=experiment.timing.drain,
+        drain_ends_early=experiment.timing.drain_ends_early,
         limits=_limits(experiment.timing),
     )
 
@@ -87,6 +94,7 @@ def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frame
         streams=[stream for side in sides for stream in _direction(experiment, side, rate_fps, frames)],
         seed=seed,
         drain_s=experiment.timing.drain,
+        drain_ends_early=experiment.timing.drain_ends_early,
         limits=_limits(experiment.timing),
     )
 

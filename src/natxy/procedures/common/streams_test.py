@@ -82,8 +82,9 @@ def test_orders_reach_their_fields() -> None:
 
 
 def test_timing_reaches_every_trial() -> None:
-    own = experiment(**NAT, timing={"drain": "3s", "max_pause": "4ms"})
-    for request in (establish_request(own, 1, 1), validate_request(own, 1, 1)):
+    own = experiment(**NAT, timing={"drain": "3s", "drain_ends_early": True, "max_pause": "4ms"})
+    for request in (establish_request(own, 1, 1), validate_request(own, 1, 1), traffic_request(own, 1, 1)):
+        assert request.drain_ends_early
         assert (request.drain_s, request.limits.max_pause_s, request.limits.overrun_floor_s) == (3, 0.004, 0.001)
 
 
