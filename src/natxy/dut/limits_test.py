@@ -53,6 +53,8 @@ class FullDut:
                 output = f"{self.entries}\n"
             case ["sysctl", "-n", "net.netfilter.nf_conntrack_buckets"]:
                 output = f"{self._buckets}\n"
+            case ["sysctl", "-n", "net.netfilter.nf_conntrack_max"]:
+                output = f"{self.entries}\n"
             case ["sysctl", "-n", "kern.boottime"]:
                 output = f"{self.entries}\n"
             case ["sh", "-c", _]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable
+from functools import cached_property
 from ipaddress import ip_address
 from typing import ClassVar
 
@@ -73,8 +74,7 @@ class ConntrackTable:
 
     def clear(self) -> None:
         """Flushes until no entry of the test traffic is left. DutError when `most_flushes` do not suffice."""
-        # A flush visits empty buckets too.
-        timeout_s = table_timeout_s(self.count() + self._read("buckets"))
+        timeout_s = self._longest_flush_s
         for _ in range(self.most_flushes):
             self._transport.run(["conntrack", "-F"], timeout_s=timeout_s)
             # A frame still in flight can create an entry after the flush: wait a while, then flush again.
@@ -102,6 +102,12 @@ class ConntrackTable:
                 f"the plan needs {connections} connections: set the gateway's conntrack_max to at least "
                 f"{connections}, or reduce `connections`"
             )
+
+    @cached_property
+    def _longest_flush_s(self) -> float:
+        # A flush visits empty buckets too. The sizes are read only by the first `clear`: each command costs every trial
+        # some milliseconds. The clears that a tear-down rate compares come later, and so run the same commands.
+        return table_timeout_s(self._read("max") + self._read("buckets"))
 
     def _wait_empty(self, deadline: float, timeout_s: float) -> int:
         while (entries := self._entries_of_test(timeout_s)) > 0 and time.monotonic() < deadline:

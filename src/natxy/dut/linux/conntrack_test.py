@@ -35,6 +35,7 @@ class MadeUpDut:
             "net.netfilter.nf_conntrack_count": 0,
         }
         self.flushes = 0
+        self.commands: list[str] = []
         self._counts = counts
         self._own = own
 
@@ -42,6 +43,7 @@ class MadeUpDut:
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
         output = ""
+        self.commands.append(argv[0])
         match list(argv):
             case ["sysctl", "-n", name]:
                 output = f"{self.sysctls[name]}\n"
@@ -96,6 +98,15 @@ def test_clear_flushes_again_when_an_entry_came_after_the_flush(tmp_path: Path) 
     dut = MadeUpDut(tmp_path, counts=[3, 0])
     ConntrackTable(dut, NETWORKS).clear()
     assert dut.flushes == 2
+
+
+def test_every_clear_but_the_first_is_a_flush_and_its_verification(tmp_path: Path) -> None:
+    dut = MadeUpDut(tmp_path)
+    table = ConntrackTable(dut, NETWORKS)
+    table.clear()
+    dut.commands.clear()
+    table.clear()
+    assert dut.commands == ["conntrack", "cat"]
 
 
 def test_table_that_does_not_become_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
