@@ -113,7 +113,7 @@ class MlrSearch:
         load = self.max_rate
         while True:
             try:
-                outcome = measurer.first(self._durations.initial, load, most_invalid=_HASTE)
+                outcome = measurer.first(self._durations.initial, load, most_invalid=None if passed else _HASTE)
             except TesterLimitReached as limit:
                 limits.append(limit)
             else:
