@@ -39,7 +39,7 @@ LOSSY = {"reverse_loss_ratio": 0.5}
 # Procedure, its experiment, the gateway, whether there is a result, words of the remark.
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
     ("throughput", {"search": SEARCH}, {}, True, "at least this: the search's highest rate passed"),
-    ("throughput", {"search": SEARCH}, LOSSY, True, "not even the search's lowest: reverse: 100 of 200"),
+    ("throughput", {"search": SEARCH}, LOSSY, True, "not even the search's lowest: reverse: 50 of 100"),
     ("frame-loss-rate", {"maximum_rate": "10k"}, LOSSY, True, "down to the lowest: reverse: "),
     ("latency", {"tagged_frames": 1000, "rate": "1k"}, {}, True, "fewer frames than the 1000 asked follow the warm-up"),
     ("latency", {"rate": "10k"} | CONNECTIONS, FULL, False, "failed in 3 of 3 attempts: lower `phase1_rate`"),

@@ -23,11 +23,11 @@ def stated(procedure: Any, rate: dict[str, Any], **gateway: Any) -> dict[str, st
 
 
 @pytest.mark.parametrize(
-    ("procedure", "sent"), [(BURSTS, "1 Mfps"), ("system-recovery", "137.6 kfps"), ("reset", None)]
+    ("procedure", "sent"), [(BURSTS, "1 Mfps"), ("system-recovery", "137.7 kfps"), ("reset", None)]
 )
 def test_the_rate_sent_is_not_taken_for_the_share_of_a_result(procedure: Any, sent: str | None) -> None:
     conditions = stated(procedure, HALF, buffer_frames=100)
-    assert conditions["Throughput" if sent else "Rate"] == "125.1 kfps (50 % of throughput)"
+    assert conditions["Throughput" if sent else "Rate"] == "125.2 kfps (50 % of throughput)"
     assert conditions["Rate sent"] == (sent or wording.ABSENT)
     given = stated(procedure, {"rate": "100k"}, buffer_frames=100)
     assert given["Throughput" if sent else "Rate"] == "100 kfps"

@@ -23,10 +23,10 @@ RFC_TRIAL_S: Final = 60.0
 # A shorter trial sends too few frames to be of use, and takes hardly less time as a whole.
 SHORTEST_TRIAL_S: Final = 0.1
 FAST_SHARE: Final = 60
-ROBUST_SHARE: Final = 0.4
+ROBUST_SHARE: Final = 0.2
 ROBUST_TRIALS: Final = 5
-# Two of five trials suffice, since what disturbs a lab makes a gateway slower and never faster.
-ROBUST_EXCEED_RATIO: Final = 0.6
+# Three of five trials decide: the rate that a gateway reaches in half of its trials.
+ROBUST_EXCEED_RATIO: Final = 0.5
 
 SEARCHES: Final = {
     "binary": "halves the bracket until it is as narrow as `error` (RFC 2544 §26.1)",
@@ -58,8 +58,8 @@ class KnownRate(PlanModel):
 
 class GoalPreset(StrEnum):
     """`strict`: a rate passes only with a lossless trial of the timing's full length, and all trials have that length.
-    `fast`: the same, but trials of a 60th of that length approach the rate. `robust`: a rate passes with two lossless
-    trials out of five, of two fifths of that length."""
+    `fast`: the same, but trials of a 60th of that length approach the rate. `robust`: a rate passes with three
+    lossless trials out of five, of a fifth of that length."""
 
     STRICT = "strict"
     FAST = "fast"

@@ -10,9 +10,10 @@ if
 
 B is that of the testbed: in a lab `net.core.netdev_max_backlog` (Linux, Documentation/admin-guide/sysctl/net.rst), the
 frames that wait for a core that frames are steered to. The counters of Linux give T, the sum of all absences in the
-trial. With one core, none of them was longer than S, the longest time without any frame, which the tester measured in
-each direction. An absence of s seconds loses R s - B frames, so all of them lose no more than T / S (R S - B). With
-several cores only a part of the frames is missing meanwhile, so S is not known and T takes its place.
+trial. With one core, none of them was longer than the longest time without any frame, which the tester measured in each
+direction. With several cores only a part of the frames is missing meanwhile, so that this is not known and T takes its
+place. No more than R T - B frames are lost: the queue keeps B of those that arrive, and near its limit the gateway
+cannot empty it before the next absence.
 
 Many absences that the queue covers slow a gateway down too. They are not recognized: a slow gateway looks alike.
 """
@@ -43,12 +44,9 @@ def disturbance(
     rate_fps = sum(stream.intended_rate_fps for stream in result.streams)
     silence = _shared_silence(result)
     longest_s = min(absence.most_s, silence.duration_s) if silence and cores == 1 else absence.total_s
-    buffered_s = buffer_frames * cores / rate_fps
-    if longest_s <= buffered_s:
+    if longest_s <= buffer_frames * cores / rate_fps:
         return ""
-    # The rest of each absence was covered by the queue.
-    uncovered = 1 - buffered_s / longest_s if cores == 1 else 1.0
-    if not _explains(absence.most_s, uncovered * rate_fps, result, tolerated):
+    if not _explains(absence.most_s, rate_fps, buffer_frames, result, tolerated):
         return ""
     away = f"the gateway's core was taken away for {absence_text(absence)}"
     if silence is None:
@@ -68,8 +66,8 @@ def tolerated_loss(experiment: Experiment) -> float:
     return experiment.loss_tolerance.most if experiment.loss_tolerance else 0.0
 
 
-def _explains(absence_s: float, lost_fps: float, result: TrialResult, tolerated: float) -> bool:
-    """Returns true if absences of this length, in each second of which so many frames are lost, explain the result."""
+def _explains(absence_s: float, rate_fps: float, buffer_frames: int, result: TrialResult, tolerated: float) -> bool:
+    """Returns true if absences of this length in all explain the result."""
     if result.cause == Cause.BACK_PRESSURE:
         return max(stream.pacing.overrun_ns for stream in result.streams) / 1e9 <= absence_s
     too_many = {stream.name: _too_many(stream, tolerated) for stream in result.streams}
@@ -78,7 +76,7 @@ def _explains(absence_s: float, lost_fps: float, result: TrialResult, tolerated:
         too_many[stream.name] > max(0, stream.lost - stream.corrupt - stream.misrouted) for stream in result.streams
     ):
         return False
-    return sum(too_many.values()) <= (1 + _EDGES) * absence_s * lost_fps + len(result.streams)
+    return sum(too_many.values()) <= (1 + _EDGES) * (absence_s * rate_fps - buffer_frames) + len(result.streams)
 
 
 def _too_many(stream: StreamResult, tolerated: float) -> int:
