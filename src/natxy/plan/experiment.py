@@ -7,7 +7,7 @@ Its fields are named as in a plan, so a resolved plan is itself a valid plan wit
 from __future__ import annotations
 
 from io import StringIO
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
@@ -27,9 +27,6 @@ from natxy.plan.model.traffic import ETHERNET_BYTES, SMALLEST_FRAME, Directions,
 from natxy.plan.model.units import BitRate, Unit
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
-
-# Each of several trials that decide on a rate has one further attempt if it was disturbed.
-CONFIRMED_ATTEMPTS: Final = 2
 
 
 class Addresses(PlanModel):
@@ -213,17 +210,6 @@ class Experiment(PlanModel):
     def turn_frames(self) -> int:
         """The smallest number of frames of one direction that has foreground and background in their exact ratio."""
         return self.background.turns[1] if self.background else 1
-
-    @property
-    def disturbed_attempts(self) -> int:
-        """The number of attempts at a step of which the last one decides even if it was disturbed.
-
-        A search that confirms failures needs few: on a busy machine nearly all failures are disturbed.
-        """
-        confirmed = self.procedure.confirms_failures or bool(
-            self.search and self.search.goal and self.search.goal.deciding_trials > 1
-        )
-        return min(CONFIRMED_ATTEMPTS, self.max_invalid) if confirmed else self.max_invalid
 
     def with_one_flow(self) -> Experiment:
         """Returns a copy with one connection or, without connections, with the first four-tuple only."""

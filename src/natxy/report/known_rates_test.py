@@ -23,7 +23,7 @@ def stated(procedure: Any, rate: dict[str, Any], **gateway: Any) -> dict[str, st
 
 
 @pytest.mark.parametrize(
-    ("procedure", "sent"), [(BURSTS, "1 Mfps"), ("system-recovery", "137.7 kfps"), ("reset", None)]
+    ("procedure", "sent"), [(BURSTS, "1 Mfps"), ("system-recovery", "137.8 kfps"), ("reset", None)]
 )
 def test_the_rate_sent_is_not_taken_for_the_share_of_a_result(procedure: Any, sent: str | None) -> None:
     conditions = stated(procedure, HALF, buffer_frames=100)

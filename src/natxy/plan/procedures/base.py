@@ -52,9 +52,6 @@ class ProcedureDeclaration(PlanModel):
     takes_mlrsearch: ClassVar[bool] = False
     """True if the search may be an MLRsearch; otherwise it is always a binary search."""
 
-    confirms_failures: ClassVar[bool] = False
-    """True if the procedure never lets a single failure decide."""
-
     between_hosts: ClassVar[bool] = False
     """True if hosts with their own TCP/IP stack replace the tester's ports."""
 

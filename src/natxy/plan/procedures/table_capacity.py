@@ -40,7 +40,6 @@ class TableCapacityConfig(ProcedureDeclaration):
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
     timed: ClassVar = False
-    confirms_failures: ClassVar = True
     takes: ClassVar = frozenset({"search", "alpha"})
 
     @model_validator(mode="after")

@@ -191,16 +191,6 @@ def test_if_every_attempt_is_disturbed_the_failure_stands_and_is_marked(tmp_path
     assert {trial.verdict for trial in below if trial.attempt < 3} == {Verdict.DISTURBED}
 
 
-def test_a_search_that_confirms_failures_repeats_a_disturbed_one_once(tmp_path: Path) -> None:
-    search = SEARCH | {"min_rate": "50k", "kind": "mlrsearch", "goal": "robust"}
-    searched = {"procedure": "throughput", "search": search}
-    record = measure(tmp_path / "run", searched, {"every": "20ms", "duration": "2ms"}, max_invalid=10)
-    attempts = [(trial.attempt, trial.verdict) for _, _, trial in record.all_trials if trial.disturbance]
-    assert attempts
-    assert {attempt for attempt, verdict in attempts if verdict == Verdict.DISTURBED} == {1}
-    assert {attempt for attempt, verdict in attempts if verdict == Verdict.FAIL} == {2}
-
-
 def test_an_overload_stays_a_failure_beside_a_stall(tmp_path: Path) -> None:
     overload = {"procedure": {"name": "frame-loss-rate", "maximum_rate": "400k"}}
     record = measure(tmp_path / "run", overload, {"every": "500ms", "duration": "5ms"})

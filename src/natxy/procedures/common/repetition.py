@@ -144,7 +144,7 @@ class Repetition:
         result = run(self._seed(attempt, kind), self.observer.progress(kind))
         absence = self._absence()
         why = self._disturbance(result, absence)
-        if why and attempt.number < self.experiment.disturbed_attempts:
+        if why and attempt.number < self.experiment.max_invalid:
             result = result.model_copy(update={"verdict": Verdict.DISTURBED, "reason": f"{result.reason}; {why}"})
         elif why:
             reason = f"{result.reason}; {why}; the failure of a last attempt stands"
