@@ -3,22 +3,26 @@
 
 Runs that FOLDER already has count, so that a later call adds to them. The tables are Markdown: one has a row for each
 run with what disturbed it, the other a row for each experiment with the medians and the ratios of all runs. "Apart" is
-how far the run farthest from the middle of all runs is from it.
+how far the run farthest from the middle of all runs is from it. "With the speed" is the rank correlation, from -1 to 1,
+of all repetitions with the speed of the gateway's core in their trials: 0 if the machine has no part in their spread.
 """
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Final
 
-from natxy.engine.messages.results import Verdict
+from scipy.stats import spearmanr
+
 from natxy.plan.model.units import format_quantity
+from natxy.report.words.wording import percent
+from natxy.results.analysis.disturbances import disturbances
 from natxy.results.reader import RunReader
-from natxy.results.records import RunRecord
+from natxy.results.records import RepetitionRecord, RunRecord
 
 _ABSENT: Final = "–"
 
@@ -35,18 +39,20 @@ def measure(plan: Path, folder: Path, times: int) -> list[RunRecord]:
 
 
 def run_rows(runs: Sequence[RunRecord]) -> Iterator[str]:
-    yield "| run | minutes | trials | invalid | steal time |"
-    yield "|---|---|---|---|---|"
+    yield "| run | minutes | trials | invalid | disturbed | taken from the gateway | its core's speed | lowest |"
+    yield "|---|---|---|---|---|---|---|---|"
     for number, run in enumerate(runs, 1):
-        verdicts = [placed.trial.verdict for placed in run.all_trials]
-        steal = run.load.facts().get("steal time", _ABSENT)
-        invalid = verdicts.count(Verdict.INVALID)
-        yield f"| {number} | {run.active_s / 60:.1f} | {len(verdicts)} | {invalid} | {steal} |"
+        found = disturbances(run)
+        away = percent(100 * found.gateway.share) if found.gateway else _ABSENT
+        speed = found.gateway_speed
+        speeds = [percent(100 * share, 0) for share in (speed.mean, speed.least)] if speed else [_ABSENT] * 2
+        counts = [f"{run.active_s / 60:.1f}", *map(str, (found.trials, found.invalid, found.disturbed))]
+        yield f"| {' | '.join([str(number), *counts, away, *speeds])} |"
 
 
 def experiment_rows(runs: Sequence[RunRecord]) -> Iterator[str]:
-    yield "| experiment | medians | apart | of the baseline | apart |"
-    yield "|---|---|---|---|---|"
+    yield "| experiment | medians | apart | with the speed | of the baseline | apart |"
+    yield "|---|---|---|---|---|---|"
     for first in runs[0].experiments:
         same = [each for run in runs for each in run.experiments if each.name == first.name]
         medians = [each.statistics.median for each in same if each.statistics]
@@ -56,6 +62,7 @@ def experiment_rows(runs: Sequence[RunRecord]) -> Iterator[str]:
             first.name,
             ", ".join(format_quantity(value, first.unit) for value in medians) + missing,
             apart(medians),
+            with_speed([repetition for each in same for repetition in each.repetitions]),
             ", ".join(f"{value:.1f} %" for value in ratios) or _ABSENT,
             apart(ratios),
         )
@@ -64,10 +71,23 @@ def experiment_rows(runs: Sequence[RunRecord]) -> Iterator[str]:
 
 def apart(values: Sequence[float]) -> str:
     """Returns the largest distance from the values' median, as a percentage of it."""
-    middle = median(values) if values else 0
+    middle = statistics.median(values) if values else 0
     if len(values) < 2 or not middle:
         return _ABSENT
     return f"±{100 * max(abs(value - middle) for value in values) / middle:.1f} %"
+
+
+def with_speed(repetitions: Sequence[RepetitionRecord]) -> str:
+    """Returns Spearman's correlation of the results with the mean speed of the gateway's core."""
+    pairs = [
+        (each.value, statistics.fmean(speeds))
+        for each in repetitions
+        if each.value is not None
+        and (speeds := [core.mean_hz for trial in each.trials for core in trial.result.dut_cores])
+    ]
+    if len({value for value, _ in pairs}) < 3:
+        return _ABSENT
+    return f"{spearmanr(*zip(*pairs, strict=True)).statistic:+.2f}"
 
 
 if __name__ == "__main__":
