@@ -67,26 +67,37 @@ class MlrSearch:
     def run(self, measure: Callable[[Attempt], Sample]) -> SearchResult:
         """Searches the rate. TesterLimitReached or NeverPrepared when no attempt at a rate is decisive."""
         measurer = _Measurer(self, measure)
-        highest = self._highest_load(measurer)
+        limits: list[TesterLimitReached] = []
+        highest = self._highest_load(measurer, limits, 0.0)
+        found = self._between(measurer, self.min_rate, highest)
+        while found.upper_bound is None and limits:
+            # The rate that the search began at failed only once: it passes, as more trials have shown.
+            passed = found
+            highest = self._highest_load(measurer, limits, highest)
+            found = self._between(measurer, passed.rate, highest)
+            if found.lower_bound is None:
+                found = replace(passed, upper_bound=found.upper_bound)
+        return replace(found, steps=measurer.steps)
+
+    def _between(self, measurer: _Measurer, lowest: float, highest: float) -> SearchResult:
+        """Lets the library search between two rates; `steps` of its result is 0."""
         goal = self._goal()
         config = Config()
         # The library checks each limit against the other, at first against its default.
-        if self.min_rate < config.max_load:
-            config.min_load = self.min_rate
-        config.max_load = highest.load
-        config.min_load = self.min_rate
+        if lowest < config.max_load:
+            config.min_load = lowest
+        config.max_load = highest
+        config.min_load = lowest
         config.goals = (goal,)
         config.search_duration_max = math.inf
         # No warm-up trial at the highest rate, which would not count.
         config.warmup_duration = 0.0
         found = MultipleLossRatioSearch(config).search(measurer, debug=lambda _: None)[goal]
         lower, upper = found.relevant_lower_bound, found.relevant_upper_bound
-        if upper is None and highest.above:
-            raise highest.above
         return SearchResult(
             lower_bound=None if lower is None else float(lower),
             upper_bound=None if upper is None else float(upper),
-            steps=measurer.steps,
+            steps=0,
             conditional_rate=None if lower is None else float(found.conditional_throughput),
         )
 
@@ -104,28 +115,28 @@ class MlrSearch:
         """The tolerated loss, slightly raised: a trial that loses exactly that much passes despite rounding."""
         return self.loss_ratio * (1 + 1e-12)
 
-    def _highest_load(self, measurer: _Measurer) -> _HighestLoad:
+    def _highest_load(self, measurer: _Measurer, limits: list[TesterLimitReached], passed: float) -> float:
         """Returns the highest rate, or, if the tester cannot send it, a lower one that the gateway fails.
 
-        Raises TesterLimitReached if the gateway passes what the tester can send.
+        The rate is above `passed`. `limits` has the rates that the tester cannot send, the lowest last, and is added
+        to. Raises TesterLimitReached if the gateway passes what the tester can send.
         """
-        passed, limits = 0.0, list[TesterLimitReached]()
-        load = self.max_rate
         while True:
+            highest = limits[-1].rate if limits else self.max_rate
+            load = (passed + highest) / 2 if limits else highest
+            if limits and (load <= self.min_rate or highest - passed <= self.relative_error * highest):
+                # The gateway passes all that the tester sends, or the tester was disturbed: this decides.
+                measurer.first(self._durations.initial, highest)
+                limits.pop()
+                return highest
             try:
                 outcome = measurer.first(self._durations.initial, load, most_invalid=None if passed else _HASTE)
             except TesterLimitReached as limit:
                 limits.append(limit)
             else:
                 if not limits or outcome == Outcome.FAIL:
-                    return _HighestLoad(load, limits[-1] if limits else None)
+                    return load
                 passed = load
-            highest = limits[-1].rate
-            load = (passed + highest) / 2
-            if load <= self.min_rate or highest - passed <= self.relative_error * highest:
-                # The gateway passes all that the tester sends, or the tester was disturbed: this decides.
-                measurer.first(self._durations.initial, highest)
-                return _HighestLoad(highest, limits[-2] if len(limits) > 1 else None)
 
     @property
     def _durations(self) -> TrialDurations:
@@ -146,14 +157,6 @@ class MlrSearch:
             # Otherwise a gateway that fails at the lowest rate would be an error.
             fail_fast=False,
         )
-
-
-@dataclass(frozen=True)
-class _HighestLoad:
-    """Holds the load where the library begins, and `above`, the reason why it does not begin at the highest rate."""
-
-    load: float
-    above: TesterLimitReached | None
 
 
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]

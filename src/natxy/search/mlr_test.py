@@ -154,6 +154,30 @@ def test_the_highest_rate_may_be_more_than_the_tester_sends(truth: float, tester
             search_with(STRICT).run(limited)
 
 
+@pytest.mark.parametrize("truth", [0.45e6, 0.51e6, 0.65e6])
+def test_the_rate_below_what_the_tester_sends_may_fail_by_accident(truth: float) -> None:
+    dut = Dut(truth)
+    tried: set[float] = set()
+
+    def first_fails(attempt: Attempt) -> Sample:
+        if attempt.rate > 0.7e6:
+            return Sample(Outcome.INVALID, 10, 10)
+        first = attempt.rate not in tried
+        tried.add(attempt.rate)
+        return Sample(Outcome.FAIL, 10_000, 1) if first else dut(attempt)
+
+    search = MlrSearch(1e3, 1e6, ERROR, TrialDurations(0.1, 0.1, 0.5), exceed_ratio=0.5)
+    found = search.run(first_fails)
+    assert found.rate == pytest.approx(truth, rel=1.5 * ERROR)
+    assert found.upper_bound is not None
+    assert found.rate < found.upper_bound <= 0.7e6
+
+
+def test_the_only_rate_of_a_search_may_be_beyond_the_tester() -> None:
+    with pytest.raises(TesterLimitReached):
+        MlrSearch(1e3, 1e3, ERROR, STRICT).run(lambda _: Sample(Outcome.INVALID, 10, 10))
+
+
 @pytest.mark.parametrize("truth", [123_456, 2e6])
 def test_accidents_at_the_highest_rate_change_nothing(truth: float) -> None:
     dut = Dut(truth)
