@@ -31,7 +31,6 @@ TEST(CoreProbe, MeasuresTheCoreThatItIsGiven) {
   ASSERT_EQ(speeds.size(), 1U);
   EXPECT_EQ(speeds[0].core, core);
   EXPECT_GE(speeds[0].samples, 1U);
-  EXPECT_LE(speeds[0].samples, 34U);
   EXPECT_LE(speeds[0].mean_hz, speeds[0].fastest_hz);
   // 150 rounds of 8 words: neither left out by the compiler, nor a hundred times slower than intended.
   EXPECT_LT(speeds[0].fastest_hz, 2e7);

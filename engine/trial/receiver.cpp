@@ -62,12 +62,16 @@ void Receiver::Statistics::note_silence(std::uint64_t now) {
 void Receiver::poll() {
   std::array<rte_mbuf*, kBurst> buffers;
   const std::size_t count = port_.receive(queue_, buffers);
-  if (count == 0) return;
   const std::uint64_t now = now_ticks();
+  if (count == 0) {
+    polled_ = now;
+    return;
+  }
   for (std::size_t i = 0; i < count; ++i) {
     frames_[i] = {rte_pktmbuf_mtod(buffers[i], const std::uint8_t*), buffers[i]->data_len};
   }
   take(std::span(frames_).first(count), now);
+  polled_ = now;
   Port::give_back(std::span(buffers).first(count));
 }
 
@@ -172,9 +176,18 @@ void Receiver::record(Reception& reception, std::span<const Arrival> arrivals, s
   counts.received += distinct;
   received_.add(distinct);
   statistics.note_silence(now);
+  statistics.last_delay = least_delay(arrivals.back(), now);
   if (now < start_) return;
   const std::size_t second = std::min((now - start_) / clock_.hz(), statistics.per_second.size() - 1);
   statistics.per_second[second] += distinct;
+}
+
+/// Returns the delay of a frame as if it had arrived just after the last poll: while the tester's core is away, frames
+/// that have arrived wait for it.
+std::uint64_t Receiver::least_delay(const Arrival& arrival, std::uint64_t now) const {
+  const std::uint64_t delay = (now - arrival.time) & kMask48;
+  const std::uint64_t waited = polled_ == 0 ? 0 : now - polled_;
+  return delay > waited ? delay - waited : 0;
 }
 
 void Receiver::take_foreign(Frame frame, FrameKind kind, std::uint64_t now) {
@@ -205,6 +218,9 @@ void Receiver::report(TrialReport& trial, PortReport& port) const {
     if (!receptions_[i].statistics) continue;
     const Statistics& statistics = *receptions_[i].statistics;
     stream.delay.add(statistics.delay);
+    if (statistics.delay.count() > 0 && statistics.last_delay > statistics.delay.min()) {
+      stream.backlog = std::max(stream.backlog, statistics.last_delay - statistics.delay.min());
+    }
     if (statistics.variation) stream.ipdv.add(statistics.variation->variation());
     stream.tagged_delays.resize(statistics.tagged_delays.size());
     for (std::size_t tag = 0; tag < statistics.tagged_delays.size(); ++tag) {

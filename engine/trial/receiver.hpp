@@ -64,6 +64,7 @@ class Receiver final : public Task {
     std::vector<std::optional<std::uint64_t>> tagged_delays;
     std::vector<std::uint64_t> per_second;
     std::uint64_t last_arrival = 0;
+    std::uint64_t last_delay = 0;  // of the frame that arrived last; the least that it can have been
     std::uint64_t silence_start = 0;
     std::uint64_t silence = 0;
   };
@@ -88,6 +89,7 @@ class Receiver final : public Task {
   std::size_t take_plain(std::span<const Frame> frames, std::uint64_t now);
   void take_odd(Frame frame, std::uint64_t now);
   void record(Reception& reception, std::span<const Arrival> arrivals, std::uint64_t now);
+  [[nodiscard]] std::uint64_t least_delay(const Arrival& arrival, std::uint64_t now) const;
   void take_foreign(Frame frame, FrameKind kind, std::uint64_t now);
 
   const Port& port_;
@@ -98,6 +100,7 @@ class Receiver final : public Task {
   Clock clock_;
   std::vector<Reception> receptions_;
   Counter received_;
+  std::uint64_t polled_ = 0;  // when the port was last asked for frames
   std::uint64_t stale_ = 0;
   std::array<std::uint64_t, kFrameKinds> foreign_{};
   // The current burst. As local variables these would be zeroed for each burst.

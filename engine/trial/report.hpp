@@ -28,6 +28,7 @@ enum class Cause : std::uint8_t {
   tester_drops,
   aborted,
   link_down,
+  backlog,
 };
 
 /// Holds how well a stream kept its schedule. All times are in clock ticks.
@@ -55,6 +56,7 @@ struct StreamReport {
   SignedHistogram ipdv;                                     // ticks
   std::vector<std::optional<std::uint64_t>> tagged_delays;  // ticks; none: lost
   std::optional<LostRange> lost;
+  std::uint64_t backlog = 0;        // ticks by which the frame that arrived last took longer than the fastest
   std::uint64_t silence_start = 0;  // ticks since the trial's start
   std::uint64_t silence = 0;
   std::vector<std::uint64_t> sent_per_second;

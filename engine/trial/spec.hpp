@@ -59,6 +59,7 @@ struct StreamSpec {
   Selection selection = Selection::random;
   Order order = Order::pseudorandom;
   double max_loss_ratio = 0;
+  std::optional<double> max_backlog_s;
   double start_s = 0;
   std::uint64_t burst = 1;
   std::optional<TaggedFrames> tagged;

@@ -139,6 +139,16 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
   }
   if (report.cause == Cause::tester_drops || report.cause == Cause::paused) return;
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
+    const StreamSpec& asked = spec.streams[i];
+    const double backlog_s = clock.seconds(report.streams[i].backlog);
+    if (!asked.max_backlog_s || backlog_s <= *asked.max_backlog_s) continue;
+    set(report, Verdict::fail, Cause::backlog,
+        fmt::format("{}: the last frame took {:.3f} ms longer than the fastest, {:.3f} ms are allowed; the DUT's queue "
+                    "grows, so that longer traffic would lose frames",
+                    asked.name, backlog_s * 1e3, *asked.max_backlog_s * 1e3));
+    return;
+  }
+  for (std::size_t i = 0; i < spec.streams.size(); ++i) {
     if (lost(spec.streams[i], report.streams[i]) == 0) continue;
     set(report, Verdict::pass, Cause::loss, describe_loss(spec.streams[i], report.streams[i], ", which is tolerated"));
     return;

@@ -51,6 +51,24 @@ TEST_F(VerdictTest, ToleratedLossPassesAndOneMoreFails) {
   expect(Verdict::fail, Cause::loss);
 }
 
+TEST_F(VerdictTest, AQueueThatGrowsFailsWhereItsBacklogIsLimited) {
+  report.streams[0].backlog = 5'000'001;
+  expect(Verdict::pass, Cause::lossless);
+  spec.streams[0].max_backlog_s = 0.005;
+  expect(Verdict::fail, Cause::backlog);
+  report.streams[0].backlog = 5'000'000;
+  expect(Verdict::pass, Cause::lossless);
+}
+
+TEST_F(VerdictTest, LossComesBeforeABacklogAndLatenessBeforeBoth) {
+  report.streams[0].backlog = 5'000'001;
+  spec.streams[0].max_backlog_s = 0.005;
+  report.streams[0].received -= 1;
+  expect(Verdict::fail, Cause::loss);
+  report.streams[0].pacing.overrun = 10'001;
+  expect(Verdict::invalid, Cause::late);
+}
+
 TEST_F(VerdictTest, AnOverrunAboveAHundredThousandthIsInvalidEvenWithoutLoss) {
   report.streams[0].pacing.overrun = 10'000;
   expect(Verdict::pass, Cause::lossless);

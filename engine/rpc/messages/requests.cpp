@@ -140,6 +140,7 @@ TrialRequest read_validate(const Json& params, const Connections& connections) {
   check_duration(stream, reader.path_of("rate_fps"));
   stream.order = reader.choice("order", kOrders, Order::pseudorandom);
   stream.max_loss_ratio = read_loss_ratio(reader);
+  stream.max_backlog_s = read_backlog(reader);
   reader.finish();
   request.spec.streams.push_back(stream);
   return request;

@@ -10,8 +10,8 @@ namespace natxy {
 namespace {
 
 constexpr std::array<const char*, 3> kVerdicts = {"pass", "fail", "invalid"};
-constexpr std::array<const char*, 9> kCauses = {"lossless", "loss",         "back_pressure", "late",     "paused",
-                                                "unsent",   "tester_drops", "aborted",       "link_down"};
+constexpr std::array<const char*, 10> kCauses = {"lossless", "loss",         "back_pressure", "late",      "paused",
+                                                 "unsent",   "tester_drops", "aborted",       "link_down", "backlog"};
 
 const char* name_of(Side side) { return side == Side::left ? "left" : "right"; }
 
@@ -106,6 +106,7 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"intended_rate_fps", spec.rate_fps},
           {"offered_rate_fps", stream.offered_rate_fps},
           {"pacing", write_pacing(stream.pacing, clock, with_histogram)},
+          {"backlog_ns", clock.nanoseconds(stream.backlog)},
           {"delay", write_delay(stream.delay, clock, with_histogram)},
           {"ipdv", write_ipdv(stream.ipdv, clock)},
           {"tagged_delays_ns", write_tagged(spec, stream, clock)},

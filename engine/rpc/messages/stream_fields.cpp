@@ -73,6 +73,7 @@ StreamSpec read_stream(const Json& json, const std::string& path, std::span<cons
   stream.selection = reader.choice("selection", kSelections, Selection::random);
   stream.order = reader.choice("order", kOrders, Order::pseudorandom);
   stream.max_loss_ratio = read_loss_ratio(reader);
+  stream.max_backlog_s = read_backlog(reader);
   stream.start_s = reader.number("start_s", 0, 86400, 0);
   check_duration(stream, reader.path_of("frames"));
   stream.burst = reader.whole("burst", 1, 65536, 1);
@@ -102,6 +103,11 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
 }
 
 double read_rate(FieldReader& reader) { return reader.number("rate_fps", 1e-3, 1e10); }
+
+std::optional<double> read_backlog(FieldReader& reader) {
+  if (reader.find("max_backlog_s") == nullptr) return std::nullopt;
+  return reader.number("max_backlog_s", 0, 30 * 86'400);
+}
 
 double read_loss_ratio(FieldReader& reader) { return reader.number("max_loss_ratio", 0, 0.999999999, 0); }
 

@@ -17,6 +17,7 @@ StreamSpec read_stream(const Json& json, const std::string& path, std::span<cons
 void read_frame(const Json& json, const std::string& path, StreamSpec& stream);
 double read_rate(FieldReader& reader);
 double read_loss_ratio(FieldReader& reader);
+std::optional<double> read_backlog(FieldReader& reader);
 
 /// Checks that a stream is not longer than 30 days. The error names the field `path`.
 void check_duration(const StreamSpec& stream, const std::string& path);

@@ -77,6 +77,12 @@ def _timing(timing: Timing, *, fixed_duration: bool) -> Iterator[str]:
             f"A trial whose last frame is up to {format_duration(timing.overrun_floor)} late counts as valid, even "
             "if that is more than 0.001 % of its duration."
         )
+    if timing.max_backlog is not None:
+        yield (
+            f"A trial of a search for a rate fails if its last frame is delayed by more than "
+            f"{100 * timing.max_backlog:g} % of its traffic's length, because the gateway's queue would hide loss from "
+            "a short trial; RFC 2544 §26.1 has no such rule."
+        )
     if timing.max_pause > RFC_TIMING.max_pause:
         yield (
             "Loss counts against the gateway although bursts after pauses of the tester's core of up to "

@@ -169,6 +169,20 @@ def test_a_goal_implies_an_mlrsearch_and_binary_stays_binary() -> None:
         assert (search.kind, search.goal.exceed_ratio) == ("mlrsearch", 0)
 
 
+def test_a_queue_does_not_pass_for_a_rate(tmp_path: Path) -> None:
+    slow = {"driver": "simulated", "forwarding_fps": 40_000, "buffer_frames": 4096}
+    search = {"min_rate": "1k", "max_rate": "400k", "error": "1%"}
+    found = []
+    for number, own in enumerate(({}, {"max_backlog": "99%"})):
+        timing = {"preset": "lab"} | own
+        plan = plan_of(THROUGHPUT | {"gateway": slow, "timing": timing, "search": search})
+        _, run = measure(tmp_path / str(number), plan)
+        found.append(run.experiments[0].values)
+    limited, unlimited = found
+    assert limited == [pytest.approx(20_000 * 1.04, rel=0.02)] * len(limited)
+    assert min(unlimited) > 35_000
+
+
 def test_the_goal_of_connection_rates_counts_trials(tmp_path: Path) -> None:
     plan = plan_of(RATE, goal={"trials": 3, "exceed_ratio": 0.4})
     _, run = measure(tmp_path / "run", plan)

@@ -76,7 +76,8 @@ class MlrSearch:
             highest = self._highest_load(measurer, limits, highest)
             found = self._between(measurer, passed.rate, highest)
             if found.lower_bound is None:
-                found = replace(passed, upper_bound=found.upper_bound)
+                # It fails now, which does not undo the trials that it has passed.
+                found = replace(passed, upper_bound=highest)
         return replace(found, steps=measurer.steps)
 
     def _between(self, measurer: _Measurer, lowest: float, highest: float) -> SearchResult:

@@ -109,6 +109,9 @@ class StreamSpec(Message):
     of the other family is `misrouted`. `burst` frames leave back to back, at the same average rate (RFC 2544 §21). The
     stream begins `start_s` after the trial's start and ends within 30 days.
 
+    A stream fails if its last frame arrives more than `max_backlog_s` later than the fastest of its frames did: a queue
+    that grows hides loss from short traffic. None, the default, allows any backlog.
+
     `interleaved_with` names an earlier stream of the same source, whose schedule and bursts this one shares. The frames
     of both alternate evenly, in an order that does not depend on pacing. Both streams begin and end together, and the
     ratio of their frames repeats after at most 1000 frames.
@@ -126,6 +129,7 @@ class StreamSpec(Message):
     selection: Selection = Selection.RANDOM
     order: Order = Order.PSEUDORANDOM
     max_loss_ratio: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    max_backlog_s: Annotated[float, Field(ge=0, le=2_592_000)] | None = None
     start_s: Annotated[float, Field(ge=0, le=86400)] = 0.0
     burst: Annotated[int, Field(ge=1, le=65536)] = 1
     tagged: TaggedFrames | None = None
@@ -186,6 +190,7 @@ class ValidateRequest(Message):
     rate_fps: Annotated[float, Field(gt=0, le=1e10)]
     order: Order = Order.PSEUDORANDOM
     max_loss_ratio: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    max_backlog_s: Annotated[float, Field(ge=0, le=2_592_000)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
     drain_ends_early: bool = False

@@ -23,7 +23,8 @@ class Verdict(StrEnum):
 class Cause(StrEnum):
     """The reason of a verdict in one word, for programs.
 
-    A trial with `loss` passes if the loss is within `max_loss_ratio`.
+    A trial with `loss` passes if the loss is within `max_loss_ratio`. One with `backlog` fails, although it may have
+    lost nothing, because a stream's last frame was delayed by more than `max_backlog_s`.
     """
 
     LOSSLESS = "lossless"
@@ -35,6 +36,7 @@ class Cause(StrEnum):
     TESTER_DROPS = "tester_drops"
     ABORTED = "aborted"
     LINK_DOWN = "link_down"
+    BACKLOG = "backlog"
 
 
 class Pacing(Message):
@@ -119,6 +121,7 @@ class StreamResult(Message):
     intended_rate_fps: float
     offered_rate_fps: float
     pacing: Pacing
+    backlog_ns: int = Field(default=0, description="delay of the frame that arrived last, less that of the fastest")
     delay: DelaySummary | None
     ipdv: DelayVariation | None = None
     tagged_delays_ns: list[int | None] | None = Field(default=None, description="in sending order; null if lost")

@@ -116,7 +116,8 @@ class SimulatedEngine:
             through[start_s] = self._dut.carry([*together], flows)
         losses = [self._lose(stream, through[stream.start_s], known) for stream in request.streams]
         received = [(stream, lost.received) for stream, lost in zip(request.streams, losses, strict=True)]
-        result = self._result(received, request, on_progress)
+        backlogs_s = [through[stream.start_s].backlog_s for stream in request.streams]
+        result = self._result(received, request, on_progress, backlogs_s)
         measured = zip(request.streams, result.streams, losses, strict=True)
         streams = [
             self._with_losses(stream, self._with_delays(stream, found, histogram=request.delay_histogram), lost)
@@ -210,16 +211,20 @@ class SimulatedEngine:
         streams: Sequence[tuple[StreamSpec, int]],
         request: TrialRequest | EstablishRequest | ValidateRequest,
         on_progress: OnProgress,
+        backlogs_s: Sequence[float] = (),
     ) -> TrialResult:
         self._run_id += 1
         duration_s = max(end_s(stream) for stream, _ in streams)
         complete = all(received == stream.frames for stream, received in streams)
         self.elapsed_s += duration_s + (0.0 if complete and request.drain_ends_early else request.drain_s)
-        results = [self._stream_result(stream, received) for stream, received in streams]
+        results = [
+            self._stream_result(stream, received, backlog_s)
+            for (stream, received), backlog_s in zip(streams, backlogs_s or [0.0] * len(streams), strict=True)
+        ]
         if on_progress:
             sent, arrived = sum(r.sent for r in results), sum(r.received for r in results)
             on_progress(Progress(elapsed_s=duration_s, planned=sent, sent=sent, received=arrived))
-        verdict, cause, reason = self._verdict(streams)
+        verdict, cause, reason = self._verdict(streams, results)
         return TrialResult(
             run_id=self._run_id,
             verdict=verdict,
@@ -231,7 +236,9 @@ class SimulatedEngine:
             stale=0,
         )
 
-    def _verdict(self, streams: Sequence[tuple[StreamSpec, int]]) -> tuple[Verdict, Cause, str]:
+    def _verdict(
+        self, streams: Sequence[tuple[StreamSpec, int]], results: Sequence[StreamResult]
+    ) -> tuple[Verdict, Cause, str]:
         limit_fps = self._tester_limit_fps
         for stream, _ in streams:
             if limit_fps is not None and stream.rate_fps > limit_fps:
@@ -241,12 +248,16 @@ class SimulatedEngine:
             lost = stream.frames - received
             if lost > stream.max_loss_ratio * stream.frames:
                 return Verdict.FAIL, Cause.LOSS, _loss_text(stream, lost)
+        for (stream, _), result in zip(streams, results, strict=True):
+            if stream.max_backlog_s is not None and result.backlog_ns / 1e9 > stream.max_backlog_s:
+                delay = f"the last frame took {result.backlog_ns / 1e6:.3f} ms longer than the fastest"
+                return Verdict.FAIL, Cause.BACKLOG, f"{stream.name}: {delay}; the simulated queue grows"
         for stream, received in streams:
             if lost := stream.frames - received:
                 return Verdict.PASS, Cause.LOSS, f"{_loss_text(stream, lost)}, which is tolerated"
         return Verdict.PASS, Cause.LOSSLESS, "every frame arrived"
 
-    def _stream_result(self, stream: StreamSpec, received: int) -> StreamResult:
+    def _stream_result(self, stream: StreamSpec, received: int, backlog_s: float) -> StreamResult:
         on_time = self._tester_limit_fps is None or stream.rate_fps <= self._tester_limit_fps
         offered_fps = stream.rate_fps if on_time else float(self._tester_limit_fps or 0)
         overrun_ns = round((stream.frames / offered_fps - stream.frames / stream.rate_fps) * 1e9)
@@ -273,6 +284,7 @@ class SimulatedEngine:
                 max_pause_ns=0,
                 refused=0,
             ),
+            backlog_ns=round(1e9 * backlog_s),
             delay=None,
             sent_per_second=sent_per_second(stream),
             received_per_second=received_per_second(stream, received),

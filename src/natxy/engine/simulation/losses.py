@@ -25,10 +25,12 @@ class Outage:
 
 @dataclass(frozen=True)
 class Carried:
-    """The `share` of the frames that pass, and the part of a stream before its first loss."""
+    """The `share` of the frames that pass, the part of a stream before its first loss, and the delay of the last frame
+    by the buffer."""
 
     share: float
     lossless_part: float = 0.0
+    backlog_s: float = 0.0
 
 
 EVERYTHING = Carried(1.0, 1.0)
@@ -46,9 +48,10 @@ def carried(streams: Sequence[StreamSpec], forwarded: float, buffer_frames: int)
     if (burst := sum(bursts)) > len(bursts):
         return _carried_bursts(frames, burst, forwarded, max(1, buffer_frames))
     excess = frames * (1 - forwarded)
+    backlog_s = min(excess, buffer_frames) / (forwarded * sum(stream.rate_fps for stream in streams))
     if excess <= buffer_frames:
-        return EVERYTHING
-    return Carried(forwarded + buffer_frames / frames, buffer_frames / excess)
+        return Carried(1.0, 1.0, backlog_s)
+    return Carried(forwarded + buffer_frames / frames, buffer_frames / excess, backlog_s)
 
 
 def _carried_bursts(frames: int, burst: int, forwarded: float, buffer_frames: int) -> Carried:

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from natxy.plan.model.base import PlanModel
-from natxy.plan.model.units import Duration
+from natxy.plan.model.units import Duration, Share
 
 
 class TimingPreset(StrEnum):
@@ -38,6 +38,9 @@ class TimingPlan(PlanModel):
     max_pause: Duration | None = None
     """Longest pause of the tester's core that is tolerated: a trial is invalid if the bursts after longer pauses could
     explain its loss."""
+    max_backlog: Share | None = None
+    """Share of a trial's traffic time by which its last frame may be delayed, in a search for a rate. A trial fails if
+    the gateway's queue has grown by more, since longer traffic would fill it."""
 
 
 class Timing(PlanModel):
@@ -51,6 +54,7 @@ class Timing(PlanModel):
     learning_pause: Duration
     overrun_floor: Duration
     max_pause: Duration
+    max_backlog: Share | None = None
 
     @property
     def expected_drain_s(self) -> float:
@@ -81,14 +85,14 @@ LAB_TIMING: Final = Timing(
     learning_pause=0.01,
     overrun_floor=0.001,
     max_pause=0.001,
-)
+).model_copy(update={"max_backlog": 0.05})
 PRESETS: Final = {TimingPreset.RFC: RFC_TIMING, TimingPreset.LAB: LAB_TIMING}
 
 
 def resolve_timing(common: TimingPlan, own: TimingPlan) -> Timing:
     """Returns the times of an experiment. Its own preset replaces the plan's timing; without one, it extends it."""
     layers = [own] if own.preset else [common, own]
-    base = PRESETS[layers[0].preset or TimingPreset.RFC]
+    fields = PRESETS[layers[0].preset or TimingPreset.RFC].model_dump()
     for layer in layers:
-        base = base.model_copy(update=layer.model_dump(exclude_none=True))
-    return base
+        fields |= layer.model_dump(exclude_none=True)
+    return Timing.model_validate(fields)

@@ -52,6 +52,9 @@ class ProcedureDeclaration(PlanModel):
     takes_mlrsearch: ClassVar[bool] = False
     """True if the search may be an MLRsearch; otherwise it is always a binary search."""
 
+    sustained: ClassVar[bool] = False
+    """True if the rate must not depend on the length of trials, so that a queue which grows is a failure."""
+
     between_hosts: ClassVar[bool] = False
     """True if hosts with their own TCP/IP stack replace the tester's ports."""
 

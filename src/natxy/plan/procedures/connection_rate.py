@@ -19,6 +19,7 @@ class ConnectionRateSearch(ProcedureDeclaration):
     supplies: ClassVar = "phase1_rate"
     timed: ClassVar = False
     takes_mlrsearch: ClassVar = True
+    sustained: ClassVar = True
 
 
 class ConnectionRateConfig(ConnectionRateSearch):

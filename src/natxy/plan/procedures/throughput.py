@@ -21,3 +21,4 @@ class ThroughputConfig(ProcedureDeclaration):
         {"search", "directions", "flows", "connections", "phase1_rate", "background", "loss_tolerance", "baseline"}
     )
     takes_mlrsearch: ClassVar = True
+    sustained: ClassVar = True

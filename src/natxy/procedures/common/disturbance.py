@@ -42,13 +42,16 @@ def disturbance(
     if result.verdict != Verdict.FAIL or absence is None:
         return ""
     rate_fps = sum(stream.intended_rate_fps for stream in result.streams)
-    silence = _shared_silence(result)
-    longest_s = min(absence.most_s, silence.duration_s) if silence and cores == 1 else absence.total_s
+    silence_s = _longest_silence_s(result) if cores == 1 else None
+    longest_s = absence.total_s if silence_s is None else min(absence.most_s, silence_s)
     if longest_s <= buffer_frames * cores / rate_fps:
         return ""
-    if not _explains(absence.most_s, rate_fps, buffer_frames, result, tolerated):
+    # A single absence may be shorter than what Linux counts time in.
+    absence_s = max(absence.total_s, longest_s)
+    if not _explains(absence_s, rate_fps, buffer_frames, result, tolerated):
         return ""
     away = f"the gateway's core was taken away for {absence_text(absence)}"
+    silence = _shared_silence(result)
     if silence is None:
         return away
     since, lasting = format_duration(silence.start_s), format_duration(silence.duration_s)
@@ -70,6 +73,8 @@ def _explains(absence_s: float, rate_fps: float, buffer_frames: int, result: Tri
     """Returns true if absences of this length in all explain the result."""
     if result.cause == Cause.BACK_PRESSURE:
         return max(stream.pacing.overrun_ns for stream in result.streams) / 1e9 <= absence_s
+    if result.cause == Cause.BACKLOG:
+        return max(stream.backlog_ns for stream in result.streams) / 1e9 <= absence_s
     too_many = {stream.name: _too_many(stream, tolerated) for stream in result.streams}
     # A frame that arrived corrupt, or with another stream's addresses, was not lost in a queue.
     if any(
@@ -83,9 +88,17 @@ def _too_many(stream: StreamResult, tolerated: float) -> int:
     return max(0, stream.lost - math.floor(tolerated * stream.planned))
 
 
+def _longest_silence_s(result: TrialResult) -> float | None:
+    """Returns a bound on the longest time without any frame; None unless the silences of all streams are known."""
+    silences = [stream.longest_silence for stream in result.streams]
+    return min(silence.duration_s for silence in silences if silence) if all(silences) else None
+
+
 def _shared_silence(result: TrialResult) -> Silence | None:
-    """Returns the shortest of the streams' longest silences; None unless all are known."""
+    """Returns the time that the longest silences of all streams have in common; None if they have none."""
     silences = [stream.longest_silence for stream in result.streams if stream.longest_silence]
     if len(silences) < len(result.streams):
         return None
-    return min(silences, key=lambda silence: silence.duration_s)
+    start_s = max(silence.start_s for silence in silences)
+    end_s = min(silence.start_s + silence.duration_s for silence in silences)
+    return Silence(start_s=start_s, duration_s=end_s - start_s) if end_s > start_s else None

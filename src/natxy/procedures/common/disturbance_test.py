@@ -74,6 +74,18 @@ def test_what_linux_counts_in_ticks_may_have_been_longer() -> None:
     assert judged(losing(700, 0.015), Absence(0.01, uncertain_s=0.01))
 
 
+def test_a_silence_is_told_only_if_both_directions_share_it() -> None:
+    result = losing(100, 0.02)
+    later = result.streams[1].model_copy(update={"longest_silence": Silence(start_s=0.26, duration_s=0.02)})
+    apart = result.streams[1].model_copy(update={"longest_silence": Silence(start_s=0.7, duration_s=0.02)})
+    texts = [
+        judged(result.model_copy(update={"streams": [result.streams[0], other]}), Absence(0.02))
+        for other in (later, apart)
+    ]
+    assert texts[0].endswith("no frame arrived for 10 ms from 260 ms on")
+    assert texts[1] == "the gateway's core was taken away for 20 ms"
+
+
 def test_absences_that_the_queue_covers_are_no_excuse() -> None:
     assert not judged(losing(100, 0.9 * COVERED_S), Absence(0.2))
     assert judged(losing(100, 1.1 * COVERED_S), Absence(0.2))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborSide, NeighborsResolve
@@ -31,6 +31,9 @@ from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import Directions
 from natxy.plan.procedures.figures import BACKGROUND_STREAMS
 
+# A gateway that polls, or is woken by a timer, delays single frames by about this much.
+LEAST_BACKLOG_S: Final = 0.002
+
 
 def neighbors_request(experiment: Experiment) -> NeighborsResolve:
     return NeighborsResolve(
@@ -55,6 +58,9 @@ def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> Est
         arrives_as=_arrival(experiment, Side.LEFT),
         selection=Selection.ENUMERATE,
         max_loss_ratio=_tolerated(experiment, Side.LEFT) if experiment.procedure.stateful else 0.0,
+        max_backlog_s=_backlog_s(experiment, experiment.connections / rate_fps)
+        if experiment.procedure.stateful
+        else None,
     )
     timing = experiment.timing
     return EstablishRequest(
@@ -67,11 +73,13 @@ def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> Est
 
 
 def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> ValidateRequest:
+    assert experiment.connections is not None
     return ValidateRequest(
         frame=_frame(experiment, Side.RIGHT),
         rate_fps=rate_fps,
         order=experiment.orders.state_table,
         max_loss_ratio=_tolerated(experiment, Side.RIGHT),
+        max_backlog_s=_backlog_s(experiment, experiment.connections / rate_fps),
         seed=seed,
         drain_s=experiment.timing.drain,
         drain_ends_early=experiment.timing.drain_ends_early,
@@ -125,6 +133,7 @@ def _direction(experiment: Experiment, side: Side, rate_fps: float, frames: int 
         flows=_native_flows(background.links, side),
         interleaved_with=own.name,
         max_loss_ratio=own.max_loss_ratio,
+        max_backlog_s=own.max_backlog_s,
     )
     return [own.model_copy(update={"rate_fps": rate_fps * (1 - share), "frames": cycles * (of - few)}), native]
 
@@ -153,7 +162,14 @@ def _traffic(experiment: Experiment, side: Side, rate_fps: float, frames: int | 
         arrives_as=None if stateful else _arrival(experiment, side),
         order=experiment.orders.state_table,
         max_loss_ratio=_tolerated(experiment, side),
+        max_backlog_s=_backlog_s(experiment, experiment.traffic_s),
     )
+
+
+def _backlog_s(experiment: Experiment, traffic_s: float) -> float | None:
+    """Returns by how much the last frame of so long a traffic may be delayed; None if any delay is allowed."""
+    share = experiment.timing.max_backlog
+    return max(LEAST_BACKLOG_S, share * traffic_s) if experiment.procedure.sustained and share is not None else None
 
 
 def _tolerated(experiment: Experiment, sender: Side) -> float:
