@@ -25,13 +25,11 @@ import numpy as np
 from natxy.plan.model.timing import LAB_TIMING
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
 from natxy.results.reader import RunReader
 from natxy.results.records import RepetitionRecord
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
-
-# The time of a trial in a lab besides its traffic and its waits: emptying the table, starting workers, storing results.
-OVERHEAD_S: Final = 0.05
 
 
 def _mlr(exceed_ratio: float, trials: int, trial: str) -> dict[str, Any]:
@@ -42,6 +40,7 @@ def _mlr(exceed_ratio: float, trials: int, trial: str) -> dict[str, Any]:
 SEARCHES: Final[dict[str, dict[str, Any]]] = {
     "binary": {"kind": "binary", "error": "1%"},
     "mlrsearch 0 × 1, 250 ms": _mlr(0, 1, "250ms"),
+    "mlrsearch 0.5 × 2, 500 ms": _mlr(0.5, 2, "500ms"),
     "mlrsearch 0.25 × 4, 250 ms": _mlr(0.25, 4, "250ms"),
     "robust (0.5 × 5, 100 ms)": {"error": "2%"},
     "mlrsearch 0.5 × 7, 100 ms": _mlr(0.5, 7, "100ms"),
@@ -110,7 +109,7 @@ def simulated(search: dict[str, Any], disturbance: Disturbance, repeat: int) -> 
 
 
 def _virtual_s(repetition: RepetitionRecord) -> float:
-    waits_s = LAB_TIMING.settle + OVERHEAD_S
+    waits_s = LAB_TIMING.settle + TRIAL_OVERHEAD_S
     # The drain ends as soon as all frames have arrived.
     return sum(trial.duration_s + waits_s + LAB_TIMING.drain * (trial.lost > 0) for trial in repetition.trials)
 
