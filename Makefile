@@ -79,8 +79,9 @@ sanitize: setup-dev ## run the engine's tests, and trials in a lab, under Addres
 tsan: setup-dev ## run the tests of what the engine's threads share without DPDK under ThreadSanitizer
 	@[ -f build/engine-tsan/build.ninja ] || tools/step.sh "configuring the build for ThreadSanitizer" \
 		meson setup build/engine-tsan engine $(SANITIZED) -Db_sanitize=thread
-	@tools/build.sh "building the tests for ThreadSanitizer" build/engine-tsan state_state_table_test trial_worker_test
-	meson test -C build/engine-tsan --no-rebuild --print-errorlogs state/state_table trial/worker
+	@tools/build.sh "building the tests for ThreadSanitizer" build/engine-tsan state_state_table_test trial_worker_test \
+		measure_core_probe_test
+	meson test -C build/engine-tsan --no-rebuild --print-errorlogs state/state_table trial/worker measure/core_probe
 
 fuzz: setup-dev ## run every libFuzzer target for FUZZ_SECONDS (60), one on each core
 	@[ -f build/engine-fuzz/build.ninja ] || CC=clang CXX=clang++ tools/step.sh "configuring the fuzz targets' build" \
