@@ -71,7 +71,7 @@ class Limit:
 _WITHIN: Final = "the interval contains the threshold"
 _NO_RESULT: Final = "there is no result"
 _ONE: Final = "one repetition has no interval"
-_BOUND: Final = "results are only bounds"
+_BOUND: Final = "results are only bounds; a search with wider limits may decide"
 
 
 def overall(judged: Sequence[Judged]) -> Answer:
@@ -145,6 +145,8 @@ def _by_median(asked: Judged, summary: Summary | None) -> Judged:
     answer = _answer(asked, possible)
     if answer is not Answer.UNDECIDED:
         return replace(asked, answer=answer)
+    if summary.has_bounds:
+        return replace(asked, reason=_BOUND)
     distance = summary.median - asked.limit
     # An interval reaches up by the bracket.
     margin = distance if distance > 0 else -distance - summary.resolution

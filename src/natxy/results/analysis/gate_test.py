@@ -78,6 +78,15 @@ def test_a_bound_decides_what_lies_beyond_it(tmp_path: Path, truth: float | None
     assert judged(RunReader(sample.end()).run, at_least=wanted).answer == answer
 
 
+@pytest.mark.parametrize("repeat", [1, 3])
+def test_repetitions_do_not_decide_what_a_bound_leaves_open(tmp_path: Path, repeat: int) -> None:
+    sample = SampleRun(tmp_path)
+    sample.experiment("base", Sought(None), title="Base", repeat=repeat)
+    found = judged(RunReader(sample.end()).run, at_least=401e3)
+    assert (found.answer, found.repetitions, found.interval) == (Answer.UNDECIDED, None, None)
+    assert found.reason == "results are only bounds; a search with wider limits may decide"
+
+
 def test_a_share_of_the_baseline_is_paired(tmp_path: Path) -> None:
     # Each half varies by 20 %, and their ratio by nothing.
     record = run(tmp_path, base=(80.0, 90.0, 100.0, 110.0), nat=(40.0, 45.0, 50.0, 55.0))
