@@ -100,15 +100,26 @@ def judge_plan(run: RunRecord, expected: Mapping[str, Expect], read: Callable[[s
 def judge_change(first: RunRecord, name: str, other: RunRecord, limits: Sequence[Limit]) -> list[Judged]:
     """Judges the figures of `other` that `limits` name by those of `first`, a run named `name`.
 
-    Of several limits for a figure, the last one counts.
+    Of several limits for a figure, the last one counts. An experiment that only `first` has is undecided.
     """
-    found: dict[tuple[int, Figure], Judged] = {}
+    found: dict[tuple[bool, int, Figure], Judged] = {}
+    gone = [experiment for experiment in first.experiments if not _same(other, experiment)]
     for limit in limits:
         for experiment in other.experiments:
             for figure in _limited(experiment, limit):
                 judged = _judge_change(first, name, experiment, figure, limit.percent)
-                found[experiment.id, figure] = judged
+                found[False, experiment.id, figure] = judged
+        for experiment in gone:
+            for figure in _limited(experiment, limit):
+                asked = _asked(name, experiment, figure, limit.percent)
+                found[True, experiment.id, figure] = replace(asked, reason=f"only {name} has this experiment")
     return list(found.values())
+
+
+def _same(run: RunRecord, experiment: ExperimentRecord) -> ExperimentRecord | None:
+    """Returns the same experiment of another run; None if it has none."""
+    same = (each for each in run.experiments if key(each) == key(experiment) and each.procedure == experiment.procedure)
+    return next(same, None)
 
 
 def _limited(experiment: ExperimentRecord, limit: Limit) -> Iterator[Figure]:
@@ -154,17 +165,19 @@ def _by_median(asked: Judged, summary: Summary | None) -> Judged:
 
 
 def _judge_change(first: RunRecord, name: str, experiment: ExperimentRecord, figure: Figure, percent: float) -> Judged:
-    limit = -percent if figure.is_better_when_higher else percent
-    asked = Judged(experiment, figure, limit, Unit.PERCENT, not figure.is_better_when_higher, name)
-    same = [
-        each for each in first.experiments if key(each) == key(experiment) and each.procedure == experiment.procedure
-    ]
-    if not same:
+    asked = _asked(name, experiment, figure, percent)
+    same = _same(first, experiment)
+    if same is None:
         return replace(asked, reason=f"{name} does not have this experiment")
-    groups = [group for group in compared_figures([same[0], experiment]) if group[0].figure == figure]
+    groups = [group for group in compared_figures([same, experiment]) if group[0].figure == figure]
     if not groups:
         return replace(asked, reason=_NO_RESULT)
     return _by_change(asked, *groups[0])
+
+
+def _asked(name: str, experiment: ExperimentRecord, figure: Figure, percent: float) -> Judged:
+    limit = -percent if figure.is_better_when_higher else percent
+    return Judged(experiment, figure, limit, Unit.PERCENT, not figure.is_better_when_higher, name)
 
 
 def _by_change(asked: Judged, first: Compared, other: Compared) -> Judged:

@@ -154,6 +154,16 @@ def test_what_the_earlier_run_lacks_is_undecided(tmp_path: Path) -> None:
     assert answers == {"base": Answer.MET, "more": Answer.UNDECIDED}
 
 
+def test_what_only_the_earlier_run_has_is_undecided(tmp_path: Path) -> None:
+    first, other = run(tmp_path / "first", base=STEADY, gone=STEADY), run(tmp_path / "other", base=STEADY)
+    found = judge_change(first, "first", other, [Limit(5, "base"), Limit(3, "go*")])
+    assert [(each.experiment.name, each.answer, each.reason) for each in found] == [
+        ("base", Answer.MET, ""),
+        ("gone", Answer.UNDECIDED, "only first has this experiment"),
+    ]
+    assert [each.experiment.name for each in judge_change(first, "first", other, [Limit(5, "base")])] == ["base"]
+
+
 def test_one_missed_threshold_decides_the_whole(tmp_path: Path) -> None:
     record = run(tmp_path, base=AROUND_100)
     met, missed, undecided = (judged(record, at_least=limit) for limit in (90, 110, 100))
