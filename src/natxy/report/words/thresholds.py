@@ -12,6 +12,8 @@ from natxy.results.bounded import Bounded
 
 def expected(judged: Judged) -> str:
     """Returns a threshold such as `at least 300 kfps` or `at most 5 % below runs/main`."""
+    if judged.from_zero:
+        return f"no {'more' if judged.is_most else 'less'} than {judged.against}, which has 0"
     if judged.against:
         return f"at most {abs(judged.limit):g} % {'above' if judged.is_most else 'below'} {judged.against}"
     of = " of the baseline" if judged.figure == SHARE_OF_BASELINE else ""
@@ -22,7 +24,7 @@ def found(judged: Judged) -> str:
     """Returns the median, or the change, with its interval."""
     if judged.value is None:
         return wording.ABSENT
-    if judged.against:
+    if judged.against and not judged.from_zero:
         return f"{_signed(judged.value)} %" + wording.ends(judged.interval, _signed)
     summary = None if judged.figure == SHARE_OF_BASELINE else judged.experiment.summary_of(judged.figure)
     median = summary.bounded_median if summary else Bounded(judged.value)

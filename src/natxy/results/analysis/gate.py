@@ -38,9 +38,10 @@ class Judged:
     """Holds a threshold and the answer to it.
 
     `limit`, `value` and `interval` are in `unit`; with `against`, the name of an earlier run, they are the change from
-    that run in percent of it. The threshold is met by a value that is `limit` or lies above it, or if `is_most` is
-    True, below it. `reason` says why the answer is `undecided`, and `repetitions` how many in each run might decide;
-    None if that is unknown or no number will.
+    that run in percent of it. `from_zero`: the median of the earlier run is 0, and they are the difference from that in
+    the figure's unit, which may be no worse than 0. The threshold is met by a value that is `limit` or lies above it,
+    or if `is_most` is True, below it. `reason` says why the answer is `undecided`, and `repetitions` how many in each
+    run might decide; None if that is unknown or no number will.
     """
 
     experiment: ExperimentRecord
@@ -49,6 +50,7 @@ class Judged:
     unit: Unit
     is_most: bool = False
     against: str = ""
+    from_zero: bool = False
     value: float | None = None
     interval: Interval | None = None
     answer: Answer = Answer.UNDECIDED
@@ -184,22 +186,24 @@ def _by_change(asked: Judged, first: Compared, other: Compared) -> Judged:
     one, another = first.summary, other.summary
     if one is None or another is None:
         return replace(asked, reason=_NO_RESULT)
-    asked = replace(asked, value=other.difference_percent, interval=other.interval_percent)
+    if one.median:
+        asked = replace(asked, value=other.difference_percent, interval=other.interval_percent)
+    else:
+        asked = replace(asked, limit=0.0, unit=asked.figure.unit, from_zero=True)
+        asked = replace(asked, value=other.difference, interval=other.interval)
     if other.verdict == Verdict.UNLIKE:
         return replace(asked, reason=f"not alike: {', '.join(other.unlike)}")
     if other.verdict == Verdict.ONE_REPETITION:
         return replace(asked, reason=_ONE, repetitions=2)
-    if not one.median:
-        return replace(asked, reason=f"the median of {asked.against} is 0")
-    unit = abs(one.median) / 100
-    if other.interval_percent is None:
+    unit = abs(one.median) / 100 or 1.0
+    if asked.interval is None:
         possible = _possible_change(one, another)
         answer = _answer(asked, possible.of(unit)) if possible else Answer.UNDECIDED
         return replace(asked, answer=answer, reason=_BOUND if answer is Answer.UNDECIDED else "")
-    answer = _answer(asked, other.interval_percent)
+    answer = _answer(asked, asked.interval)
     if answer is not Answer.UNDECIDED:
         return replace(asked, answer=answer)
-    distance = (other.difference_percent or 0) - asked.limit
+    distance = (asked.value or 0) - asked.limit
     margin = abs(distance) * unit
     reachable = margin > (one.resolution if distance > 0 else another.resolution)
     repetitions = enough(margin, one.values, another.values) if reachable else None

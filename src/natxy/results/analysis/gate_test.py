@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from natxy.plan.model.expect import Expect
+from natxy.report.words import thresholds
 from natxy.results.analysis.gate import Answer, Judged, Limit, judge_change, judge_plan, overall
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
@@ -133,6 +134,21 @@ def test_a_delay_is_worse_when_it_is_longer(tmp_path: Path) -> None:
         runs.append(RunReader(sample.end()).run)
     assert [each.answer for each in judge_change(runs[0], "first", runs[1], [Limit(5)])] == [Answer.MISSED]
     assert [each.answer for each in judge_change(runs[1], "other", runs[0], [Limit(5)])] == [Answer.MET]
+
+
+@pytest.mark.parametrize(
+    ("lost", "answer"), [((0, 0, 0), Answer.MET), ((0, 0, 9), Answer.UNDECIDED), ((5, 6, 7), Answer.MISSED)]
+)
+def test_a_loss_that_was_0_may_not_rise(tmp_path: Path, lost: Sequence[int], answer: Answer) -> None:
+    runs = []
+    for name, own in (("first", (0, 0, 0)), ("other", lost)):
+        sample = SampleRun(tmp_path / name)
+        measured_latency(sample, "delay", 100e3, title="Delay", lost=own)
+        runs.append(RunReader(sample.end()).run)
+    [found] = judge_change(runs[0], "first", runs[1], [Limit(5, "*", "lost_tagged_forward")])
+    assert found.answer == answer
+    assert thresholds.expected(found) == "no more than first, which has 0"
+    assert thresholds.found(found).startswith(f"{sorted(lost)[1]} frames [")
 
 
 def test_limits_name_experiments_and_figures_and_the_last_one_counts(tmp_path: Path) -> None:
