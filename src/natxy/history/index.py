@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from natxy.history.past import PastRun
 
 # To be raised when `PastRun` changes its meaning; other changes are found when a row is read.
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _WAIT_S: Final = 5.0
 _RUN: Final = TypeAdapter(PastRun)
 
