@@ -21,6 +21,7 @@ from natxy.cli.watch.live import LiveWatch
 from natxy.cli.watch.plain import PlainWatch
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.results.analysis.gate import Answer, overall
 from natxy.results.reader import RunReader
 from natxy.results.store import RESULTS_FILE
 from natxy.run.cores import check_cores
@@ -90,10 +91,17 @@ def print_how_to_resume(folder: Path, console: LastingConsole) -> None:
     )
 
 
-def end(folder: Path, console: LastingConsole, code: int, files: GateFiles | None = None) -> None:
-    """Prints the results, judges them by what the plan expects, and exits with `code` or that of a missed threshold."""
+def end(folder: Path, console: LastingConsole, code: int, files: GateFiles, undecided: int) -> None:
+    """Prints the results, judges them by what the plan expects, and exits with `code` or that of the answers.
+
+    The answers are printed and written whatever `code` is. `undecided` is the exit code of no certain answer.
+    """
     show(folder, console, list_deviations=False)
-    code = code or gate_code(judge_folder(folder, console, files or GateFiles()))
+    judged = judge_folder(folder, console, files)
+    why = _WHY.get(code)
+    if not code:
+        code = gate_code(judged, undecided)
+        why = _WHY[code] if overall(judged) is Answer.MISSED else "a threshold is undecided"
     if code:
-        console.print(f"Exit code {code}: {_WHY[code]}.", soft_wrap=True, highlight=False)
+        console.print(f"Exit code {code}: {why}.", soft_wrap=True, highlight=False)
         raise typer.Exit(code)
