@@ -34,7 +34,7 @@ def found(judged: Judged) -> str:
 
 
 def answer(judged: Judged) -> str:
-    """Returns the answer; if it is undecided, with the reason and with what would decide it."""
+    """Returns the answer; if it is undecided, with the reason and the number of repetitions that may decide it."""
     if judged.answer is not Answer.UNDECIDED:
         return judged.answer
     return f"{judged.answer}: {judged.reason}{_advice(judged)}"
@@ -44,7 +44,7 @@ def _advice(judged: Judged) -> str:
     if judged.repetitions is not None:
         each = " in each run" if judged.against else ""
         return f"; about {judged.repetitions} repetitions{each} may decide"
-    return "; repetitions will not decide: the result is too close" if judged.interval else ""
+    return ""
 
 
 def _signed(value: float) -> str:

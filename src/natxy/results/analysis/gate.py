@@ -71,6 +71,8 @@ class Limit:
 
 
 _WITHIN: Final = "the interval contains the threshold"
+_TOO_CLOSE: Final = "the interval contains the threshold, and repetitions will not decide: the result is too close"
+_BRACKET: Final = "the last bracket of the search contains the threshold; a smaller `error` of the search may decide"
 _NO_RESULT: Final = "there is no result"
 _ONE: Final = "one repetition has no interval"
 _BOUND: Final = "results are only bounds; a search with wider limits may decide"
@@ -158,12 +160,12 @@ def _by_median(asked: Judged, summary: Summary | None) -> Judged:
     answer = _answer(asked, possible)
     if answer is not Answer.UNDECIDED:
         return replace(asked, answer=answer)
-    if summary.has_bounds:
+    if asked.interval is None:
         return replace(asked, reason=_BOUND)
     distance = summary.median - asked.limit
     # An interval reaches up by the bracket.
     margin = distance if distance > 0 else -distance - summary.resolution
-    return replace(asked, reason=_WITHIN, repetitions=enough(margin, summary.values))
+    return _within(asked, margin, summary.resolution, summary.values)
 
 
 def _judge_change(first: RunRecord, name: str, experiment: ExperimentRecord, figure: Figure, percent: float) -> Judged:
@@ -204,10 +206,16 @@ def _by_change(asked: Judged, first: Compared, other: Compared) -> Judged:
     if answer is not Answer.UNDECIDED:
         return replace(asked, answer=answer)
     distance = (asked.value or 0) - asked.limit
-    margin = abs(distance) * unit
-    reachable = margin > (one.resolution if distance > 0 else another.resolution)
-    repetitions = enough(margin, one.values, another.values) if reachable else None
-    return replace(asked, reason=_WITHIN, repetitions=repetitions)
+    margin, bracket = abs(distance) * unit, one.resolution if distance > 0 else another.resolution
+    return _within(asked, margin if margin > bracket else 0.0, bracket, one.values, another.values)
+
+
+def _within(asked: Judged, margin: float, bracket: float, *groups: Sequence[float]) -> Judged:
+    """Says what may decide when the interval contains the threshold, which lies by `margin` outside the bracket."""
+    if margin <= 0 < bracket:
+        return replace(asked, reason=_BRACKET)
+    repetitions = enough(margin, *groups)
+    return replace(asked, reason=_TOO_CLOSE if repetitions is None else _WITHIN, repetitions=repetitions)
 
 
 def _possible_change(first: Summary, other: Summary) -> Interval | None:

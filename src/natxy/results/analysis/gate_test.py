@@ -55,14 +55,22 @@ def test_an_undecided_threshold_says_how_many_repetitions_may_decide(tmp_path: P
     assert near.repetitions is not None
     assert nearer.repetitions is not None
     assert 6 < near.repetitions < nearer.repetitions
-    assert judged(record, at_least=100).repetitions is None
+    closest = judged(record, at_least=100)
+    assert closest.repetitions is None
+    assert "the result is too close" in closest.reason
 
 
 def test_a_bracket_that_contains_the_threshold_is_not_decided_by_repetitions(tmp_path: Path) -> None:
     sample = SampleRun(tmp_path)
     measured_rates(sample, "base", STEADY, bracket=10)
-    found = judged(RunReader(sample.end()).run, at_least=105)
-    assert (found.answer, found.repetitions) == (Answer.UNDECIDED, None)
+    record = RunReader(sample.end()).run
+    for limit in (100.5, 105, 110):
+        found = judged(record, at_least=limit)
+        assert (found.answer, found.repetitions) == (Answer.UNDECIDED, None)
+        assert "a smaller `error` of the search may decide" in found.reason
+    [change] = judge_change(record, "first", record, [Limit(5)])
+    assert (change.answer, change.repetitions) == (Answer.UNDECIDED, None)
+    assert "a smaller `error` of the search may decide" in change.reason
 
 
 def test_one_repetition_decides_nothing(tmp_path: Path) -> None:
