@@ -15,7 +15,7 @@ import typer
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import warn
 from natxy.cli.gate.files import GateFiles, gate_code
-from natxy.cli.gate.judge import judge_folder
+from natxy.cli.gate.judge import judge_folder, warn_of_unjudged
 from natxy.cli.report import show
 from natxy.cli.watch.live import LiveWatch
 from natxy.cli.watch.plain import PlainWatch
@@ -46,6 +46,7 @@ def prepare(plan: ResolvedPlan) -> None:
     Raises PlanError if the plan cannot be measured here, or if an earlier run that it names cannot be read.
     """
     check_cores(plan)
+    warn_of_unjudged(plan)
     for experiment in plan.experiments:
         if experiment.expect and experiment.expect.no_worse_than:
             RunReader(Path(experiment.expect.no_worse_than.baseline))

@@ -69,6 +69,23 @@ def test_what_could_not_be_measured_goes_first_and_the_rest_is_judged(
     assert len(list(JUnitXml.fromfile(str(tmp_path / "junit.xml")))) == 1
 
 
+def test_a_threshold_that_goes_with_its_baseline_is_named(tmp_path: Path) -> None:
+    second = """\
+    expect: {at_least: 200k}
+  - name: nat
+    gateway: {driver: simulated, forwarding_fps: 500k}
+    procedure: throughput
+    baseline: forwarding
+    search: {kind: binary, max_rate: 400k, error: 0.5%}
+    expect: {ratio_at_least: 60%}"""
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(PLAN.format(forwarding="500k", expect=second.strip(), seed=1))
+    said = "nat: `ratio_at_least` is not judged, because `--only` leaves out the baseline"
+    for verb in (("check", plan), ("run", plan, "--output", tmp_path / "run")):
+        assert said in " ".join(natxy(*verb, "--only", "nat").stderr.split())
+    assert said not in natxy("check", plan).stderr
+
+
 def test_run_and_resume_have_a_code_for_undecided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = measure(tmp_path / "run", "--undecided", "125", expect="{at_least: 249k}")
     assert done.exit_code == 125, done.output

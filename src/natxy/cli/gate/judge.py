@@ -11,9 +11,10 @@ import rich.console
 import typer
 
 from natxy.cli.console import Console
-from natxy.cli.errors import reported_errors
+from natxy.cli.errors import reported_errors, warn
 from natxy.cli.gate.files import GateFiles, JsonOption, JUnitOption, MarkdownOption, UndecidedOption, gate_code
 from natxy.errors import PlanError
+from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan
 from natxy.report.tables.table import to_rich
 from natxy.report.tables.thresholds import threshold_table
@@ -61,6 +62,12 @@ def judge_folder(
     files.write(run.name, judged)
     print_answers(judged, console)
     return judged
+
+
+def warn_of_unjudged(plan: ResolvedPlan) -> None:
+    """Names the thresholds that `--only` leaves out together with a baseline."""
+    for name in plan.unjudged_ratios:
+        warn(f"{name}: `ratio_at_least` is not judged, because `--only` leaves out the baseline; name that too")
 
 
 def print_answers(judged: Sequence[Judged], console: rich.console.Console) -> None:
