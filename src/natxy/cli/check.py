@@ -12,7 +12,7 @@ import typer
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
-from natxy.cli.gate.judge import warn_of_unjudged
+from natxy.cli.gate.answers import warn_of_unjudged
 from natxy.doctor.experiments import missing_programs, small_tables
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan

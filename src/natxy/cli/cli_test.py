@@ -169,8 +169,7 @@ def test_another_lab_is_warned_of(
     module = sys.modules["natxy.cli.measuring"]
     monkeypatch.setattr(module, "prepare_machine", lambda: [Owner(4242, 1)])
     monkeypatch.setattr(sys.modules["natxy.cli.run"], "run_plan", lambda *_: 0)
-    monkeypatch.setattr(module, "show", lambda *_, **__: None)
-    monkeypatch.setattr(module, "judge_folder", lambda *_: [])
+    monkeypatch.setattr(sys.modules["natxy.cli.run"], "end", lambda *_: None)
     plan.write_text(PLAN.replace("kind: simulated}", "kind: lab}").replace(*LAB_GATEWAY))
     run(plan, output=tmp_path / "out", only=["rate"])
     assert "natxy: warning: another natxy run, process 4242, has a lab on this machine" in capsys.readouterr().err

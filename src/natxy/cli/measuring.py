@@ -14,8 +14,9 @@ import typer
 
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import warn
-from natxy.cli.gate.files import GateFiles, gate_code
-from natxy.cli.gate.judge import judge_folder, warn_of_unjudged
+from natxy.cli.gate.answers import judge_run, print_answers, warn_of_unjudged
+from natxy.cli.gate.exit_code import gate_code
+from natxy.cli.gate.files import GateFiles
 from natxy.cli.report import show
 from natxy.cli.watch.live import LiveWatch
 from natxy.cli.watch.plain import PlainWatch
@@ -98,7 +99,10 @@ def end(folder: Path, console: LastingConsole, code: int, files: GateFiles, unde
     The answers are printed and written whatever `code` is. `undecided` is the exit code of no certain answer.
     """
     show(folder, console, list_deviations=False)
-    judged = judge_folder(folder, console, files)
+    run = RunReader(folder).run
+    judged = judge_run(run)
+    files.write(run.name, judged)
+    print_answers(judged, console)
     why = _WHY.get(code)
     if not code:
         code = gate_code(judged, undecided)

@@ -10,7 +10,8 @@ import typer
 
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
-from natxy.cli.gate.files import GateFiles, JsonOption, JUnitOption, MarkdownOption, UndecidedOption
+from natxy.cli.gate.files import GateFiles
+from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.cli.measuring import end, prepare, resumable, watched
 from natxy.plan.yaml.loading import load_plan
 from natxy.results.reader import RunReader
