@@ -191,8 +191,9 @@ def _by_change(asked: Judged, first: Compared, other: Compared) -> Judged:
     if one.median:
         asked = replace(asked, value=other.difference_percent, interval=other.interval_percent)
     else:
-        asked = replace(asked, limit=0.0, unit=asked.figure.unit, from_zero=True)
-        asked = replace(asked, value=other.difference, interval=other.interval)
+        asked = replace(
+            asked, from_zero=True, limit=0.0, unit=asked.figure.unit, value=other.difference, interval=other.interval
+        )
     if other.verdict == Verdict.UNLIKE:
         return replace(asked, reason=f"not alike: {', '.join(other.unlike)}")
     if other.verdict == Verdict.ONE_REPETITION:
