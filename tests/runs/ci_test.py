@@ -132,6 +132,18 @@ def test_the_jobs_of_github_and_gitlab_have_three_answers(
     assert "| nat | Share of the baseline | at most 5 % below" in summary
 
 
+def test_a_base_that_does_not_build_has_a_code_of_its_own_and_spares_the_next_job(toy: Toy) -> None:
+    toy.commit("")
+    toy.run("git push --quiet origin main")
+    toy.commit("400k")
+    for _ in range(2):
+        done = toy.run("bench/gate.sh origin/main")
+        assert done.returncode == 10, done.stdout + done.stderr
+        assert len(toy.run("git worktree list").stdout.splitlines()) == 1
+        # A job that is killed leaves a tree, and the runner's clean-up deletes its files.
+        toy.run("rm -r natxy-results && git worktree add --detach natxy-results/tree && rm -r natxy-results")
+
+
 def test_a_list_for_a_benchmark_action(toy: Toy) -> None:
     toy.commit("400k")
     toy.run("make build && mkdir natxy-results && natxy run bench/plan.yaml --output natxy-results/new")

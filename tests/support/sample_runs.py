@@ -239,8 +239,13 @@ def measured_rates(
     run.store.set_experiment_state(number, State.DONE)
 
 
-def measured_latency(run: SampleRun, name: str, typical_ns: float, *, title: str, **over: Any) -> None:
-    """Adds a latency experiment: figures and a curve for each direction, in three repetitions."""
+def measured_latency(
+    run: SampleRun, name: str, typical_ns: float, *, title: str, lost: Sequence[int] = (0, 0, 0), **over: Any
+) -> None:
+    """Adds a latency experiment: figures and a curve for each direction, in three repetitions.
+
+    `lost` has the tagged frames that were lost forward, for each repetition.
+    """
     procedure = {"name": "latency", "tagged_frames": 500}
     number = run.declare(name, title=title, procedure=procedure, rate={"rate": 100e3}, search=None, **over)
     run.store.set_experiment_state(number, State.RUNNING)
@@ -251,7 +256,7 @@ def measured_latency(run: SampleRun, name: str, typical_ns: float, *, title: str
         axes = Axis("percentile", Unit.PERCENT), Axis("delay", Unit.NS)
         figures = {
             "tl": tl, "wcl": 1.2 * tl, "tl_forward": tl, "tl_reverse": tl - 900, "wcl_forward": 1.2 * tl,
-            "wcl_reverse": 1.1 * tl, "lost_tagged_forward": 0, "lost_tagged_reverse": 0,
+            "wcl_reverse": 1.1 * tl, "lost_tagged_forward": lost[repetition - 1], "lost_tagged_reverse": 0,
         }  # fmt: skip
         run.store.finish_repetition(
             row, State.DONE, value=tl, figures=figures,

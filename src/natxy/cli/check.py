@@ -12,6 +12,7 @@ import typer
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
+from natxy.cli.gate.answers import warn_of_unjudged
 from natxy.doctor.experiments import missing_programs, small_tables
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan
@@ -49,6 +50,7 @@ def check(
     with reported_errors():
         resolved = load_plan(plan, only=only or ())
         check_cores(resolved)
+        warn_of_unjudged(resolved)
         console = Console(highlight=False, soft_wrap=True)
         for line in describe(resolved, last_run(resolved.name, RUNS)):
             console.print(line, markup=False)

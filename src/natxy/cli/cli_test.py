@@ -13,8 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from typer.testing import CliRunner
 
 from natxy import __version__
+from natxy.cli import app
 from natxy.cli.run import run
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
@@ -56,6 +58,15 @@ def test_the_help_writes_no_type_of_python(verb: str, argument: str, tmp_path: P
     text = natxy(verb, "--help", cwd=tmp_path).stdout
     assert f"{argument} <path>...  " in text
     assert "list[" not in text
+
+
+def test_no_verb_s_help_writes_a_list_as_python_does() -> None:
+    names = [each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands]
+    assert len(names) > 10
+    for verb in names:
+        text = CliRunner().invoke(app, [verb, "--help"]).output
+        assert f" {verb} [OPTIONS]" in text
+        assert "list[" not in text, verb
 
 
 def test_version(tmp_path: Path) -> None:
@@ -169,8 +180,7 @@ def test_another_lab_is_warned_of(
     module = sys.modules["natxy.cli.measuring"]
     monkeypatch.setattr(module, "prepare_machine", lambda: [Owner(4242, 1)])
     monkeypatch.setattr(sys.modules["natxy.cli.run"], "run_plan", lambda *_: 0)
-    monkeypatch.setattr(module, "show", lambda *_, **__: None)
-    monkeypatch.setattr(module, "judge_folder", lambda *_: [])
+    monkeypatch.setattr(sys.modules["natxy.cli.run"], "end", lambda *_: None)
     plan.write_text(PLAN.replace("kind: simulated}", "kind: lab}").replace(*LAB_GATEWAY))
     run(plan, output=tmp_path / "out", only=["rate"])
     assert "natxy: warning: another natxy run, process 4242, has a lab on this machine" in capsys.readouterr().err

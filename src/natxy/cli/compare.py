@@ -10,16 +10,10 @@ import typer
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
-from natxy.cli.gate.files import (
-    GateFiles,
-    JsonOption,
-    JUnitOption,
-    MarkdownOption,
-    UndecidedOption,
-    gate_code,
-    parse_limit,
-)
-from natxy.cli.gate.judge import print_answers
+from natxy.cli.gate.answers import print_answers
+from natxy.cli.gate.exit_code import gate_code
+from natxy.cli.gate.files import GateFiles
+from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption, parse_limit
 from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 from natxy.report.tables import comparison

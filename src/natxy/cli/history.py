@@ -120,4 +120,7 @@ def _write(page: Path, found: Found, shown: Sequence[PlanHistory], console: Cons
     for history in shown:
         for sentence in tables.split(history):
             console.print(sentence, markup=False, highlight=False, soft_wrap=True)
-    console.print(f"History of {len(found.runs)} runs: {page}", soft_wrap=True, highlight=False, markup=False)
+    count = sum(len(history.runs) for history in shown)
+    console.print(
+        f"History of {count} run{'s' if count != 1 else ''}: {page}", soft_wrap=True, highlight=False, markup=False
+    )

@@ -92,6 +92,10 @@ def test_a_plan_is_chosen_by_its_name(runs: Path) -> None:
     night(runs, 20, name="weekly")
     rows = list(csv.DictReader(history(runs, "--plan", "weekly", "--format", "csv").output.splitlines()))
     assert {row["plan"] for row in rows} == {"weekly"}
+    assert "History of 1 run: " in history(runs, "--plan", "weekly").output
+    page = (runs / "history.html").read_text(encoding="utf-8")
+    assert "1 run · 2026-03-20" in page
+    assert "2026-03-12" not in page
     wrong = history(runs, "--plan", "daily")
     assert wrong.exit_code == 2
     assert "there are runs of nightly, weekly" in wrong.output

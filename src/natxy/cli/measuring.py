@@ -14,13 +14,15 @@ import typer
 
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import warn
-from natxy.cli.gate.files import GateFiles, gate_code
-from natxy.cli.gate.judge import judge_folder
+from natxy.cli.gate.answers import judge_run, print_answers, warn_of_unjudged
+from natxy.cli.gate.exit_code import gate_code
+from natxy.cli.gate.files import GateFiles
 from natxy.cli.report import show
 from natxy.cli.watch.live import LiveWatch
 from natxy.cli.watch.plain import PlainWatch
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.results.analysis.gate import Answer, overall
 from natxy.results.reader import RunReader
 from natxy.results.store import RESULTS_FILE
 from natxy.run.cores import check_cores
@@ -45,6 +47,7 @@ def prepare(plan: ResolvedPlan) -> None:
     Raises PlanError if the plan cannot be measured here, or if an earlier run that it names cannot be read.
     """
     check_cores(plan)
+    warn_of_unjudged(plan)
     for experiment in plan.experiments:
         if experiment.expect and experiment.expect.no_worse_than:
             RunReader(Path(experiment.expect.no_worse_than.baseline))
@@ -90,10 +93,20 @@ def print_how_to_resume(folder: Path, console: LastingConsole) -> None:
     )
 
 
-def end(folder: Path, console: LastingConsole, code: int, files: GateFiles | None = None) -> None:
-    """Prints the results, judges them by what the plan expects, and exits with `code` or that of a missed threshold."""
+def end(folder: Path, console: LastingConsole, code: int, files: GateFiles, undecided: int) -> None:
+    """Prints the results, judges them by what the plan expects, and exits with `code` or that of the answers.
+
+    The answers are printed and written whatever `code` is. `undecided` is the exit code of no certain answer.
+    """
     show(folder, console, list_deviations=False)
-    code = code or gate_code(judge_folder(folder, console, files or GateFiles()))
+    run = RunReader(folder).run
+    judged = judge_run(run)
+    files.write(run.name, judged)
+    print_answers(judged, console)
+    why = _WHY.get(code)
+    if not code:
+        code = gate_code(judged, undecided)
+        why = _WHY[code] if overall(judged) is Answer.MISSED else "a threshold is undecided"
     if code:
-        console.print(f"Exit code {code}: {_WHY[code]}.", soft_wrap=True, highlight=False)
+        console.print(f"Exit code {code}: {why}.", soft_wrap=True, highlight=False)
         raise typer.Exit(code)

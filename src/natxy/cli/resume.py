@@ -10,6 +10,8 @@ import typer
 
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.gate.files import GateFiles
+from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.cli.measuring import end, prepare, resumable, watched
 from natxy.plan.yaml.loading import load_plan
 from natxy.results.reader import RunReader
@@ -19,6 +21,10 @@ from natxy.run.run import resume_plan
 
 def resume(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
+    junit: JUnitOption = None,
+    markdown: MarkdownOption = None,
+    json: JsonOption = None,
+    undecided: UndecidedOption = 0,
 ) -> None:
     """Continue a run that ended early, and report it.
 
@@ -34,4 +40,4 @@ def resume(
         prepare(plan)
         with resumable(folder, console):
             code = watched(plan, console, lambda listener: resume_plan(plan, folder, listener))
-        end(folder, console, code)
+        end(folder, console, code, GateFiles(junit, markdown, json), undecided)

@@ -10,7 +10,8 @@ import typer
 
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
-from natxy.cli.gate.files import GateFiles, JsonOption, JUnitOption, MarkdownOption
+from natxy.cli.gate.files import GateFiles
+from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.cli.measuring import end, new_folder, prepare, resumable, watched
 from natxy.plan.yaml.loading import load_plan
 from natxy.run.run import run_plan
@@ -35,6 +36,7 @@ def run(
     junit: JUnitOption = None,
     markdown: MarkdownOption = None,
     json: JsonOption = None,
+    undecided: UndecidedOption = 0,
 ) -> None:
     """Measure a plan and report the results.
 
@@ -57,4 +59,4 @@ def run(
         folder = output or new_folder(resolved.name)
         with resumable(folder, console):
             code = watched(resolved, console, lambda listener: run_plan(resolved, folder, listener))
-        end(folder, console, code, GateFiles(junit, markdown, json))
+        end(folder, console, code, GateFiles(junit, markdown, json), undecided)

@@ -26,11 +26,10 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Found:
-    """Holds the runs in the order of their beginnings, and what was left out. `read` of them were not in the index."""
+    """Holds the runs in the order of their beginnings, and what was left out."""
 
     runs: tuple[PastRun, ...]
     left_out: tuple[LeftOut, ...]
-    read: int
 
 
 def find(folders: Sequence[Path], index: Index) -> Found:
@@ -61,9 +60,9 @@ def find(folders: Sequence[Path], index: Index) -> Found:
             left_out.append(_left_out(folder, error))
         except PlanError as error:
             left_out.append(LeftOut(folder, str(error)))
-    index.keep(fresh)
+    index.update(fresh, [path for path in known if path not in runs and not os.path.exists(f"{path}/{RESULTS_FILE}")])
     ordered = sorted(runs.values(), key=lambda run: run.started_at)
-    return Found(tuple(_without_copies(ordered, left_out)), tuple(left_out), len(fresh))
+    return Found(tuple(_without_copies(ordered, left_out)), tuple(left_out))
 
 
 def _left_out(folder: str, error: OSError) -> LeftOut:

@@ -24,6 +24,20 @@ def index(tmp_path: Path) -> Index:
     return Index(tmp_path / "cache" / "history.sqlite")
 
 
+@pytest.fixture(autouse=True)
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Returns a list that gets the name of the folder of each run that is read."""
+    names: list[str] = []
+
+    class Counting(RunReader):
+        def __init__(self, path: Path, *, trials: bool) -> None:
+            names.append(path.parent.name)
+            super().__init__(path, trials=trials)
+
+    monkeypatch.setattr("natxy.history.finding.RunReader", Counting)
+    return names
+
+
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     folder = tmp_path / "runs"
@@ -42,30 +56,30 @@ def test_runs_at_any_depth_are_in_the_order_of_time(runs: Path, index: Index) ->
     assert names(find([runs / "week-2", runs], index)) == ["nightly-01", "nightly-02", "nightly-03", "nightly-28"]
 
 
-def test_a_run_that_did_not_change_is_not_read_again(runs: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_did_not_change_is_not_read_again(runs: Path, index: Index, read: list[str]) -> None:
     before = find([runs], index)
+    assert read == ["nightly-01", "nightly-02", "nightly-03"]
     with sqlite3.connect(runs / "week-2" / "nightly-02" / RESULTS_FILE) as db:
         db.execute("UPDATE repetition SET value = 2 * value")
     db.close()
-    read: list[Path] = []
-
-    class Counting(RunReader):
-        def __init__(self, path: Path, *, trials: bool) -> None:
-            read.append(path)
-            super().__init__(path, trials=trials)
-
-    monkeypatch.setattr("natxy.history.finding.RunReader", Counting)
     after = find([runs], index)
-    assert [path.parent.name for path in read] == ["nightly-02"]
-    assert (before.read, after.read) == (3, 1)
+    assert read[3:] == ["nightly-02"]
     assert [after.runs[0], after.runs[2]] == [before.runs[0], before.runs[2]]
     assert after.runs[1].experiments[0].figures[0].median == 2 * before.runs[1].experiments[0].figures[0].median
-    assert find([runs], index) == Found(after.runs, (), 0)
+    assert find([runs], index) == Found(after.runs, ())
+    assert read[4:] == []
+
+
+def test_a_deleted_run_leaves_the_index(runs: Path, index: Index) -> None:
+    find([runs], index)
+    shutil.rmtree(runs / "week-2")
+    assert names(find([runs / "week-1"], index)) == ["nightly-01"]
+    assert [Path(path).name for path in index.known()] == ["nightly-01", "nightly-03"]
 
 
 @pytest.mark.parametrize("content", [b"no database" * 100, b"", None])
 def test_without_a_good_index_every_run_is_read(
-    runs: Path, index: Index, tmp_path: Path, content: bytes | None
+    runs: Path, index: Index, tmp_path: Path, content: bytes | None, read: list[str]
 ) -> None:
     expected = find([runs], index).runs
     file = tmp_path / "cache" / "history.sqlite"
@@ -77,19 +91,24 @@ def test_without_a_good_index_every_run_is_read(
     assert find([runs], index).runs == expected
     assert bool(index.problem) is (content != b"")
     # A damaged index is replaced, a folder is not.
-    assert find([runs], Index(file)).read == (3 if content is None else 0)
+    read.clear()
+    find([runs], Index(file))
+    assert len(read) == (3 if content is None else 0)
 
 
-def test_an_index_of_another_format_is_replaced(runs: Path, index: Index, tmp_path: Path) -> None:
+def test_an_index_of_another_format_is_replaced(runs: Path, index: Index, tmp_path: Path, read: list[str]) -> None:
     find([runs], index)
     with sqlite3.connect(tmp_path / "cache" / "history.sqlite") as db:
         db.execute("UPDATE run SET run = '{}'")
-    assert find([runs], index).read == 3
+    find([runs], index)
+    assert len(read) == 2 * 3
     with sqlite3.connect(tmp_path / "cache" / "history.sqlite") as db:
         db.execute("PRAGMA user_version = 999")
     db.close()
-    assert find([runs], index).read == 3
-    assert find([runs], index).read == 0
+    find([runs], index)
+    assert len(read) == 3 * 3
+    find([runs], index)
+    assert len(read) == 3 * 3
     assert index.problem == ""
 
 
@@ -123,11 +142,13 @@ def test_what_cannot_be_read_is_left_out(runs: Path, index: Index) -> None:
     assert reasons == {str(no_folder): os.strerror(errno.ENOTDIR), str(circle.parent): os.strerror(errno.ELOOP)}
 
 
-def test_a_run_that_goes_on_is_read_each_time(runs: Path, index: Index) -> None:
+def test_a_run_that_goes_on_is_read_each_time(runs: Path, index: Index, read: list[str]) -> None:
     sample = SampleRun(runs / "now", name="nightly")
     found = find([runs], index)
     assert [run.state for run in found.runs][-1] is RunState.RUNNING
-    assert find([runs], index).read == 0
+    read.clear()
+    find([runs], index)
+    assert read == ["now"]
     sample.end()
     assert [run.state for run in find([runs], index).runs][-1] is RunState.DONE
 

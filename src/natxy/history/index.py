@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from natxy.history.past import PastRun
 
 # To be raised when `PastRun` changes its meaning; other changes are found when a row is read.
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _WAIT_S: Final = 5.0
 _RUN: Final = TypeAdapter(PastRun)
 
@@ -60,10 +60,14 @@ class Index:
             self._discard(error)
             return {}
 
-    def keep(self, runs: Iterable[tuple[str, str, PastRun]]) -> None:
-        """Adds or replaces runs, given as path, fingerprint and run. An error is left in `problem`."""
+    def update(self, runs: Iterable[tuple[str, str, PastRun]], gone: Iterable[str]) -> None:
+        """Adds or replaces runs, given as path, fingerprint and run, and removes those whose paths are `gone`.
+
+        An error is left in `problem`.
+        """
         rows = [(path, mark, _RUN.dump_json(run).decode()) for path, mark, run in runs]
-        if not rows:
+        removed = [(path,) for path in gone]
+        if not rows and not removed:
             return
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -74,6 +78,7 @@ class Index:
                     db.execute("CREATE TABLE run (path TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, run TEXT NOT NULL)")
                     db.execute(f"PRAGMA user_version = {_FORMAT}")
                 db.executemany("INSERT OR REPLACE INTO run VALUES (?, ?, ?)", rows)
+                db.executemany("DELETE FROM run WHERE path = ?", removed)
         except (sqlite3.Error, OSError) as error:
             self._discard(error)
 

@@ -43,15 +43,19 @@ _Part = Sequence[Measured]
 class Level:
     """Holds consecutive runs with one level: the number of the first, how many they are, and the median of medians.
 
-    `shift_percent` and `interval_percent` relate the level to the one before, in percent of that. Both are None for the
-    first level and where the one before is 0; so is the interval where one of them has a single repetition.
+    `before` is the median of the level before, None for the first level. `shift_percent` and `interval_percent` are in
+    percent of it, and None where it is 0; so is the interval where one of the two levels has a single repetition.
     """
 
     first: int
     count: int
     median: float
-    shift_percent: float | None = None
+    before: float | None = None
     interval_percent: Interval | None = None
+
+    @property
+    def shift_percent(self) -> float | None:
+        return 100 * (self.median - self.before) / abs(self.before) if self.before else None
 
 
 @dataclass(frozen=True)
@@ -107,12 +111,10 @@ def _first(parts: Sequence[_Part], number: int) -> int:
 
 def _level(first: int, own: _Part, before: _Part | None) -> Level:
     median = _median(own)
-    base = _median(before) if before else 0.0
-    if before is None or not base:
+    if before is None:
         return Level(first, len(own), median)
-    shift = _shift(before, own)
-    interval = shift.of(base / 100) if shift else None
-    return Level(first, len(own), median, 100 * (median - base) / base, interval)
+    base, shift = _median(before), _shift(before, own)
+    return Level(first, len(own), median, base, shift.of(abs(base) / 100) if shift and base else None)
 
 
 def _median(level: _Part) -> float:

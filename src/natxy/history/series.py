@@ -63,7 +63,7 @@ class ChangePoint:
     @property
     def is_better(self) -> bool:
         """True when the figure changed for the better."""
-        return ((self.level.shift_percent or 0.0) > 0) == self.after.figure.more_is_better
+        return (self.level.median > (self.level.before or 0.0)) == self.after.figure.more_is_better
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from natxy.history.past import past_run
-from natxy.history.series import PlanHistory, histories
+import pytest
+
+from natxy.history.past import PastFigure, past_run
+from natxy.history.series import Course, PlanHistory, Point, histories
+from natxy.plan.model.units import Unit
 from natxy.results.analysis.compare import SHARE_OF_BASELINE
+from natxy.results.bounded import Bound
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 from tests.support.past_runs import night
@@ -32,6 +38,20 @@ def test_a_figure_and_its_ratio_run_through_all_nights(tmp_path: Path) -> None:
         assert [str(each) for each in change.changes] == ["gateway's kernel: Linux 6.1.0-18-amd64 → Linux 6.12.5"]
     assert [mark.number for mark in nat.marks] == [7]
     assert found.split == {}
+
+
+@pytest.mark.parametrize(("medians", "better"), [((0.0, 50.0), False), ((50.0, 0.0), True)])
+def test_a_loss_that_rises_from_0_is_worse(tmp_path: Path, medians: Sequence[float], better: bool) -> None:
+    figure = PastFigure("lost", "Frames lost", Unit.FRAMES, False, (), 0.0, Bound.EXACTLY, None, 0.0)
+    run = past_run("night", RunReader(night(tmp_path, 1), trials=False).run)
+    before, after = medians
+    points = [
+        Point(number, run, run.experiments[0], replace(figure, median=median, values=(median, median + 0.1)))
+        for number, median in enumerate([before] * 6 + [after] * 6, 1)
+    ]
+    (change,) = Course(figure.name, figure.title, figure.unit, tuple(points)).change_points
+    assert (change.is_better, change.after.number) == (better, 7)
+    assert change.level.shift_percent == (-100.0 if before else None)
 
 
 def test_other_traffic_is_another_series(tmp_path: Path) -> None:

@@ -266,6 +266,9 @@ class ResolvedPlan(PlanModel):
     absent_baselines: dict[str, list[str]] = Field(
         default={}, exclude=True, description="experiments whose baseline was not selected, by that baseline"
     )
+    unjudged_ratios: list[str] = Field(
+        default=[], exclude=True, description="experiments that lost `ratio_at_least` with their baseline"
+    )
 
     def to_yaml(self) -> str:
         """Returns the resolved plan as the YAML of a plan."""

@@ -53,7 +53,18 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
     if problems:
         raise PlanProblems(problems)
     kept = _kept(experiments, only)
-    decided = {"experiments": kept, "absent_baselines": _absent_baselines(experiments, kept)}
+    absent = _absent_baselines(experiments, kept)
+    decided = {
+        "experiments": kept,
+        "absent_baselines": absent,
+        "unjudged_ratios": [
+            experiment.name
+            for experiment in experiments
+            if any(experiment.name in names for names in absent.values())
+            and experiment.expect
+            and experiment.expect.ratio_at_least
+        ],
+    }
     return ResolvedPlan.model_validate(_shared_fields(plan, ResolvedPlan) | decided)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.expect import Expect
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.resolve import resolve
@@ -170,6 +171,15 @@ def test_only_keeps_what_a_phase_1_rate_comes_from() -> None:
     assert [experiment.name for experiment in plan.experiments] == ["rate", "phase2"]
     assert plan.experiments[1].baseline is None
     assert plan.absent_baselines == {"forwarding": ["phase2"]}
+
+
+def test_only_names_the_thresholds_that_go_with_a_baseline() -> None:
+    judged = PHASE2 | {"expect": {"ratio_at_least": "60%", "at_least": "1k"}}
+    plan = resolve(plan_of(FORWARDING, RATE, judged), only=["phase2"])
+    assert plan.unjudged_ratios == ["phase2"]
+    assert plan.experiments[1].expect == Expect(at_least="1k")
+    assert resolve(plan_of(FORWARDING, RATE, judged), only=["phase2", "forwarding"]).unjudged_ratios == []
+    assert resolve(plan_of(FORWARDING, RATE, PHASE2), only=["phase2"]).unjudged_ratios == []
 
 
 def test_only_names_what_there_is() -> None:

@@ -185,9 +185,8 @@ class ExperimentRecord:
         """Returns the ratio of the results, that of an experiment and itself without an interval."""
         if other.id == self.id:
             return Ratio(1.0) if self.statistics and self.statistics.median else None
-        if self.in_blocks:
-            return paired_ratio(self.headlines, other.headlines)
-        return unpaired_ratio([*self.headlines.values()], [*other.headlines.values()])
+        ratio = paired_ratio if self.in_blocks else unpaired_ratio
+        return ratio(self.headlines, other.headlines)
 
     @property
     def precision(self) -> float | None:

@@ -61,7 +61,8 @@ class Summary:
 
     `values` are those of the repetitions, and `resolution` is the widest bracket that their searches ended with, 0
     without a search. `signed` is True for a figure that may be negative. `interval_of_ratios` is the interval of the
-    median if the values are ratios, which have it from their logarithms.
+    median if the values are ratios, which have it from their logarithms. `median_bound` is the bound of the median if
+    the order of the values does not decide it.
     """
 
     median: float
@@ -74,7 +75,7 @@ class Summary:
     dispersion: float | None
     standard_deviation: float | None
     at_least_from: float | None = None
-    median_is_at_least: bool = False
+    median_bound: Bound | None = None
     at_most_to: float | None = None
     below: float | None = None
     values: tuple[float, ...] = field(default=(), repr=False)
@@ -111,7 +112,12 @@ class Summary:
     @property
     def bounded_median(self) -> Bounded:
         """The median of an even count is a bound when one of the middle two values is."""
-        return Bounded(self.median, Bound.AT_LEAST) if self.median_is_at_least else self.bounded(self.median)
+        return self.bounded(self.median) if self.median_bound is None else Bounded(self.median, self.median_bound)
+
+    @property
+    def median_is_at_least(self) -> bool:
+        """True when the true median may be higher."""
+        return self.bounded_median.bound == Bound.AT_LEAST
 
     @property
     def bounded_mean(self) -> Bounded | None:
@@ -196,7 +202,7 @@ def summarize_headlines(headlines: Sequence[Headline]) -> Summary | None:
     return replace(
         summary,
         at_least_from=at_least_from,
-        median_is_at_least=reached_maximum or counts_nothing,
+        median_bound=Bound.AT_LEAST if reached_maximum or counts_nothing else None,
         below=below,
         resolution=max(headline.bracket for headline in headlines),
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from junitparser import JUnitXml
 from typer.testing import CliRunner, Result
 
 from natxy.cli import app
+from natxy.errors import TesterLimitError
 
 PLAN = """\
 name: gate
@@ -52,6 +54,48 @@ def test_a_run_ends_with_the_answer_to_what_is_expected(tmp_path: Path, expect: 
     assert ("Exit code 6: a result is worse than the plan expects." in done.output) == (code == 6)
     assert len(list(JUnitXml.fromfile(str(tmp_path / "junit.xml")))) == 1
     assert natxy("judge", tmp_path / "run").exit_code == code
+
+
+@pytest.mark.parametrize("expect", ["{at_least: 200k}", "{at_least: 249k}", "{at_least: 300k}"])
+def test_what_could_not_be_measured_goes_first_and_the_rest_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expect: str
+) -> None:
+    module = sys.modules["natxy.cli.run"]
+    run_plan = module.run_plan
+    monkeypatch.setattr(module, "run_plan", lambda *given: run_plan(*given) or TesterLimitError.exit_code)
+    done = measure(tmp_path / "run", "--junit", tmp_path / "junit.xml", "--undecided", "125", expect=expect)
+    assert done.exit_code == TesterLimitError.exit_code, done.output
+    assert "Exit code 3: the tester was too slow" in done.output
+    assert len(list(JUnitXml.fromfile(str(tmp_path / "junit.xml")))) == 1
+
+
+def test_a_threshold_that_goes_with_its_baseline_is_named(tmp_path: Path) -> None:
+    second = """\
+    expect: {at_least: 200k}
+  - name: nat
+    gateway: {driver: simulated, forwarding_fps: 500k}
+    procedure: throughput
+    baseline: forwarding
+    search: {kind: binary, max_rate: 400k, error: 0.5%}
+    expect: {ratio_at_least: 60%}"""
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(PLAN.format(forwarding="500k", expect=second.strip(), seed=1))
+    said = "nat: `ratio_at_least` is not judged, because `--only` leaves out the baseline"
+    for verb in (("check", plan), ("run", plan, "--output", tmp_path / "run")):
+        assert said in " ".join(natxy(*verb, "--only", "nat").stderr.split())
+    assert said not in natxy("check", plan).stderr
+
+
+def test_run_and_resume_have_a_code_for_undecided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = measure(tmp_path / "run", "--undecided", "125", expect="{at_least: 249k}")
+    assert done.exit_code == 125, done.output
+    assert "Exit code 125: a threshold is undecided." in done.output
+    monkeypatch.setattr(sys.modules["natxy.cli.resume"], "resume_plan", lambda *_: 0)
+    files = ("--junit", tmp_path / "junit.xml", "--markdown", tmp_path / "out.md", "--json", tmp_path / "out.json")
+    assert natxy("resume", tmp_path / "run", *files, "--undecided", "125").exit_code == 125
+    assert json.loads((tmp_path / "out.json").read_text())["answer"] == "undecided"
+    assert (tmp_path / "junit.xml").exists()
+    assert (tmp_path / "out.md").exists()
 
 
 def test_a_run_is_judged_by_another_plan_and_by_an_earlier_run(tmp_path: Path) -> None:

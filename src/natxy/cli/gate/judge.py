@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import rich.console
 import typer
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
-from natxy.cli.gate.files import GateFiles, JsonOption, JUnitOption, MarkdownOption, UndecidedOption, gate_code
+from natxy.cli.gate.answers import judge_run, print_answers
+from natxy.cli.gate.exit_code import gate_code
+from natxy.cli.gate.files import GateFiles
+from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.errors import PlanError
-from natxy.plan.yaml.loading import load_plan
-from natxy.report.tables.table import to_rich
-from natxy.report.tables.thresholds import threshold_table
-from natxy.results.analysis.gate import Judged, judge_plan
 from natxy.results.reader import RunReader
 
 
@@ -40,29 +37,11 @@ def judge(
     Exit code 6 if a threshold is missed, 0 if all are met or undecided.
     """
     with reported_errors():
-        judged = judge_folder(folder, Console(), GateFiles(junit, markdown, json), plan)
+        run = RunReader(folder).run
+        judged = judge_run(run, plan)
+        GateFiles(junit, markdown, json).write(run.name, judged)
+        print_answers(judged, Console())
         if not judged:
             raise PlanError("the plan expects nothing: give its experiments an `expect`")
         if code := gate_code(judged, undecided):
             raise typer.Exit(code)
-
-
-def judge_folder(
-    folder: Path, console: rich.console.Console, files: GateFiles, plan: Path | None = None
-) -> list[Judged]:
-    """Prints and writes the answers to what the run's plan, or `plan`, expects.
-
-    Raises PlanError if an earlier run that is named there cannot be read.
-    """
-    run = RunReader(folder).run
-    experiments = load_plan(plan).experiments if plan else [experiment.planned for experiment in run.experiments]
-    expected = {experiment.name: experiment.expect for experiment in experiments if experiment.expect}
-    judged = judge_plan(run, expected, lambda named: RunReader(Path(named)).run)
-    files.write(run.name, judged)
-    print_answers(judged, console)
-    return judged
-
-
-def print_answers(judged: Sequence[Judged], console: rich.console.Console) -> None:
-    if judged:
-        console.print(to_rich(threshold_table(judged)))

@@ -34,7 +34,7 @@ class TcpGoodputConfig(ProcedureDeclaration):
         Figure("goodput", "TCP goodput", Unit.BPS),
         Figure("line_share", "Share of the line rate, headers and gaps counted", Unit.PERCENT, more_is_better=True),
         *per_direction("goodput", "TCP goodput", Unit.BPS),
-        *per_direction("retransmits", "Retransmissions", Unit.SEGMENTS),
+        *per_direction("retransmits", "Retransmissions", Unit.SEGMENTS, more_is_better=False),
     )
     step_unit: ClassVar = Unit.BPS
     takes: ClassVar = frozenset({"directions", "flows", "baseline"})

@@ -61,11 +61,12 @@ def render(found: Found, histories: Sequence[PlanHistory]) -> str:
     plans = [_plan(number, history) for number, history in enumerate(histories)]
     charts = [chart for plan in plans for series in plan.series for chart in (*series.charts, *series.more)]
     live = live_script() if charts else ""
+    runs = sorted((run for history in histories for run in history.runs), key=lambda run: run.started_at)
     return template("history.html.j2", Explainer()).render(
         title=", ".join(history.name for history in histories),
         style=style(),
-        run_count=len(found.runs),
-        period=_period(found.runs),
+        run_count=len(runs),
+        period=_period(runs),
         left_out=tables.left_out(found.left_out),
         plans=plans,
         pictures=pictures(charts),

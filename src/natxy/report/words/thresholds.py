@@ -12,6 +12,8 @@ from natxy.results.bounded import Bounded
 
 def expected(judged: Judged) -> str:
     """Returns a threshold such as `at least 300 kfps` or `at most 5 % below runs/main`."""
+    if judged.from_zero:
+        return f"no {'more' if judged.is_most else 'less'} than {judged.against}, which has 0"
     if judged.against:
         return f"at most {abs(judged.limit):g} % {'above' if judged.is_most else 'below'} {judged.against}"
     of = " of the baseline" if judged.figure == SHARE_OF_BASELINE else ""
@@ -22,7 +24,7 @@ def found(judged: Judged) -> str:
     """Returns the median, or the change, with its interval."""
     if judged.value is None:
         return wording.ABSENT
-    if judged.against:
+    if judged.against and not judged.from_zero:
         return f"{_signed(judged.value)} %" + wording.ends(judged.interval, _signed)
     summary = None if judged.figure == SHARE_OF_BASELINE else judged.experiment.summary_of(judged.figure)
     median = summary.bounded_median if summary else Bounded(judged.value)
@@ -32,7 +34,7 @@ def found(judged: Judged) -> str:
 
 
 def answer(judged: Judged) -> str:
-    """Returns the answer; if it is undecided, with the reason and with what would decide it."""
+    """Returns the answer; if it is undecided, with the reason and the number of repetitions that may decide it."""
     if judged.answer is not Answer.UNDECIDED:
         return judged.answer
     return f"{judged.answer}: {judged.reason}{_advice(judged)}"
@@ -42,7 +44,7 @@ def _advice(judged: Judged) -> str:
     if judged.repetitions is not None:
         each = " in each run" if judged.against else ""
         return f"; about {judged.repetitions} repetitions{each} may decide"
-    return "; repetitions will not decide: the result is too close" if judged.interval else ""
+    return ""
 
 
 def _signed(value: float) -> str:

@@ -2,8 +2,8 @@
 """Compares the experiments that several runs have in common, each run with the first.
 
 The effect is the difference of the medians with its 95 % confidence interval, from the unpaired repetitions of the two
-runs. The share of a baseline is compared as well: repetitions of the same number are paired within a run, so that what
-disturbs both experiments of a run cancels.
+runs. The share of a baseline is compared as well. If a run was measured in blocks, repetitions of the same number are
+paired within it, so that what disturbs both experiments of a block cancels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 from natxy.plan.model.terms import TRAFFIC_FIELDS
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.figures import Figure
-from natxy.results.analysis.ratios import paired_ratios
+from natxy.results.analysis.ratios import paired_ratios, unpaired_ratios
 from natxy.results.bounded import Bound
 from natxy.results.intervals import Interval, of_shift
 from natxy.results.planned import settings_of
@@ -119,14 +119,15 @@ def compared_figures(experiments: Sequence[ExperimentRecord]) -> Iterator[tuple[
 
 
 def shares_of_baseline(experiment: ExperimentRecord) -> Summary | None:
-    """Summarizes the experiment's share of its baseline in percent, repetition by repetition.
+    """Summarizes the experiment's share of its baseline in percent, by the method of its `baseline_ratio`.
 
-    None without a baseline, and when no repetition number has a share.
+    None without a baseline, and when there is no ratio.
     """
     if experiment.baseline is None:
         return None
     percents = {number: headline.times(100) for number, headline in experiment.headlines.items()}
-    return paired_ratios(percents, experiment.baseline.headlines)
+    ratios = paired_ratios if experiment.in_blocks else unpaired_ratios
+    return ratios(percents, experiment.baseline.headlines)
 
 
 def _against_first(

@@ -38,9 +38,10 @@ class Judged:
     """Holds a threshold and the answer to it.
 
     `limit`, `value` and `interval` are in `unit`; with `against`, the name of an earlier run, they are the change from
-    that run in percent of it. The threshold is met by a value that is `limit` or lies above it, or if `is_most` is
-    True, below it. `reason` says why the answer is `undecided`, and `repetitions` how many in each run might decide;
-    None if that is unknown or no number will.
+    that run in percent of it. `from_zero`: the median of the earlier run is 0, and they are the difference from that in
+    the figure's unit, which may be no worse than 0. The threshold is met by a value that is `limit` or lies above it,
+    or if `is_most` is True, below it. `reason` says why the answer is `undecided`, and `repetitions` how many in each
+    run might decide; None if that is unknown or no number will.
     """
 
     experiment: ExperimentRecord
@@ -49,6 +50,7 @@ class Judged:
     unit: Unit
     is_most: bool = False
     against: str = ""
+    from_zero: bool = False
     value: float | None = None
     interval: Interval | None = None
     answer: Answer = Answer.UNDECIDED
@@ -69,9 +71,11 @@ class Limit:
 
 
 _WITHIN: Final = "the interval contains the threshold"
+_TOO_CLOSE: Final = "the interval contains the threshold, and repetitions will not decide: the result is too close"
+_BRACKET: Final = "the last bracket of the search contains the threshold; a smaller `error` of the search may decide"
 _NO_RESULT: Final = "there is no result"
 _ONE: Final = "one repetition has no interval"
-_BOUND: Final = "results are only bounds"
+_BOUND: Final = "results are only bounds; a search with wider limits may decide"
 
 
 def overall(judged: Sequence[Judged]) -> Answer:
@@ -100,15 +104,26 @@ def judge_plan(run: RunRecord, expected: Mapping[str, Expect], read: Callable[[s
 def judge_change(first: RunRecord, name: str, other: RunRecord, limits: Sequence[Limit]) -> list[Judged]:
     """Judges the figures of `other` that `limits` name by those of `first`, a run named `name`.
 
-    Of several limits for a figure, the last one counts.
+    Of several limits for a figure, the last one counts. An experiment that only `first` has is undecided.
     """
-    found: dict[tuple[int, Figure], Judged] = {}
+    found: dict[tuple[bool, int, Figure], Judged] = {}
+    gone = [experiment for experiment in first.experiments if not _same(other, experiment)]
     for limit in limits:
         for experiment in other.experiments:
             for figure in _limited(experiment, limit):
                 judged = _judge_change(first, name, experiment, figure, limit.percent)
-                found[experiment.id, figure] = judged
+                found[False, experiment.id, figure] = judged
+        for experiment in gone:
+            for figure in _limited(experiment, limit):
+                asked = _asked(name, experiment, figure, limit.percent)
+                found[True, experiment.id, figure] = replace(asked, reason=f"only {name} has this experiment")
     return list(found.values())
+
+
+def _same(run: RunRecord, experiment: ExperimentRecord) -> ExperimentRecord | None:
+    """Returns the same experiment of another run; None if it has none."""
+    same = (each for each in run.experiments if key(each) == key(experiment) and each.procedure == experiment.procedure)
+    return next(same, None)
 
 
 def _limited(experiment: ExperimentRecord, limit: Limit) -> Iterator[Figure]:
@@ -145,50 +160,63 @@ def _by_median(asked: Judged, summary: Summary | None) -> Judged:
     answer = _answer(asked, possible)
     if answer is not Answer.UNDECIDED:
         return replace(asked, answer=answer)
+    if asked.interval is None:
+        return replace(asked, reason=_BOUND)
     distance = summary.median - asked.limit
     # An interval reaches up by the bracket.
     margin = distance if distance > 0 else -distance - summary.resolution
-    return replace(asked, reason=_WITHIN, repetitions=enough(margin, summary.values))
+    return _within(asked, margin, summary.resolution, summary.values)
 
 
 def _judge_change(first: RunRecord, name: str, experiment: ExperimentRecord, figure: Figure, percent: float) -> Judged:
-    limit = -percent if figure.is_better_when_higher else percent
-    asked = Judged(experiment, figure, limit, Unit.PERCENT, not figure.is_better_when_higher, name)
-    same = [
-        each for each in first.experiments if key(each) == key(experiment) and each.procedure == experiment.procedure
-    ]
-    if not same:
+    asked = _asked(name, experiment, figure, percent)
+    same = _same(first, experiment)
+    if same is None:
         return replace(asked, reason=f"{name} does not have this experiment")
-    groups = [group for group in compared_figures([same[0], experiment]) if group[0].figure == figure]
+    groups = [group for group in compared_figures([same, experiment]) if group[0].figure == figure]
     if not groups:
         return replace(asked, reason=_NO_RESULT)
     return _by_change(asked, *groups[0])
+
+
+def _asked(name: str, experiment: ExperimentRecord, figure: Figure, percent: float) -> Judged:
+    limit = -percent if figure.is_better_when_higher else percent
+    return Judged(experiment, figure, limit, Unit.PERCENT, not figure.is_better_when_higher, name)
 
 
 def _by_change(asked: Judged, first: Compared, other: Compared) -> Judged:
     one, another = first.summary, other.summary
     if one is None or another is None:
         return replace(asked, reason=_NO_RESULT)
-    asked = replace(asked, value=other.difference_percent, interval=other.interval_percent)
+    if one.median:
+        asked = replace(asked, value=other.difference_percent, interval=other.interval_percent)
+    else:
+        asked = replace(
+            asked, from_zero=True, limit=0.0, unit=asked.figure.unit, value=other.difference, interval=other.interval
+        )
     if other.verdict == Verdict.UNLIKE:
         return replace(asked, reason=f"not alike: {', '.join(other.unlike)}")
     if other.verdict == Verdict.ONE_REPETITION:
         return replace(asked, reason=_ONE, repetitions=2)
-    if not one.median:
-        return replace(asked, reason=f"the median of {asked.against} is 0")
-    unit = abs(one.median) / 100
-    if other.interval_percent is None:
+    unit = abs(one.median) / 100 or 1.0
+    if asked.interval is None:
         possible = _possible_change(one, another)
         answer = _answer(asked, possible.of(unit)) if possible else Answer.UNDECIDED
         return replace(asked, answer=answer, reason=_BOUND if answer is Answer.UNDECIDED else "")
-    answer = _answer(asked, other.interval_percent)
+    answer = _answer(asked, asked.interval)
     if answer is not Answer.UNDECIDED:
         return replace(asked, answer=answer)
-    distance = (other.difference_percent or 0) - asked.limit
-    margin = abs(distance) * unit
-    reachable = margin > (one.resolution if distance > 0 else another.resolution)
-    repetitions = enough(margin, one.values, another.values) if reachable else None
-    return replace(asked, reason=_WITHIN, repetitions=repetitions)
+    distance = (asked.value or 0) - asked.limit
+    margin, bracket = abs(distance) * unit, one.resolution if distance > 0 else another.resolution
+    return _within(asked, margin if margin > bracket else 0.0, bracket, one.values, another.values)
+
+
+def _within(asked: Judged, margin: float, bracket: float, *groups: Sequence[float]) -> Judged:
+    """Says what may decide when the interval contains the threshold, which lies by `margin` outside the bracket."""
+    if margin <= 0 < bracket:
+        return replace(asked, reason=_BRACKET)
+    repetitions = enough(margin, *groups)
+    return replace(asked, reason=_TOO_CLOSE if repetitions is None else _WITHIN, repetitions=repetitions)
 
 
 def _possible_change(first: Summary, other: Summary) -> Interval | None:

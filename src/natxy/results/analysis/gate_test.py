@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from natxy.plan.model.expect import Expect
+from natxy.report.words import thresholds
 from natxy.results.analysis.gate import Answer, Judged, Limit, judge_change, judge_plan, overall
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
@@ -18,8 +19,8 @@ AROUND_100 = (97.0, 98.0, 99.0, 101.0, 102.0, 103.0)
 STEADY = (100.0, 100.0, 100.0, 100.0, 100.0, 100.0)
 
 
-def run(folder: Path, **experiments: Sequence[float]) -> RunRecord:
-    sample = SampleRun(folder)
+def run(folder: Path, *, in_blocks: bool = True, **experiments: Sequence[float]) -> RunRecord:
+    sample = SampleRun(folder, in_blocks=in_blocks)
     for name, rates in experiments.items():
         measured_rates(sample, name, rates, baseline="base" if name == "nat" else None)
     return RunReader(sample.end()).run
@@ -54,14 +55,22 @@ def test_an_undecided_threshold_says_how_many_repetitions_may_decide(tmp_path: P
     assert near.repetitions is not None
     assert nearer.repetitions is not None
     assert 6 < near.repetitions < nearer.repetitions
-    assert judged(record, at_least=100).repetitions is None
+    closest = judged(record, at_least=100)
+    assert closest.repetitions is None
+    assert "the result is too close" in closest.reason
 
 
 def test_a_bracket_that_contains_the_threshold_is_not_decided_by_repetitions(tmp_path: Path) -> None:
     sample = SampleRun(tmp_path)
     measured_rates(sample, "base", STEADY, bracket=10)
-    found = judged(RunReader(sample.end()).run, at_least=105)
-    assert (found.answer, found.repetitions) == (Answer.UNDECIDED, None)
+    record = RunReader(sample.end()).run
+    for limit in (100.5, 105, 110):
+        found = judged(record, at_least=limit)
+        assert (found.answer, found.repetitions) == (Answer.UNDECIDED, None)
+        assert "a smaller `error` of the search may decide" in found.reason
+    [change] = judge_change(record, "first", record, [Limit(5)])
+    assert (change.answer, change.repetitions) == (Answer.UNDECIDED, None)
+    assert "a smaller `error` of the search may decide" in change.reason
 
 
 def test_one_repetition_decides_nothing(tmp_path: Path) -> None:
@@ -78,6 +87,15 @@ def test_a_bound_decides_what_lies_beyond_it(tmp_path: Path, truth: float | None
     assert judged(RunReader(sample.end()).run, at_least=wanted).answer == answer
 
 
+@pytest.mark.parametrize("repeat", [1, 3])
+def test_repetitions_do_not_decide_what_a_bound_leaves_open(tmp_path: Path, repeat: int) -> None:
+    sample = SampleRun(tmp_path)
+    sample.experiment("base", Sought(None), title="Base", repeat=repeat)
+    found = judged(RunReader(sample.end()).run, at_least=401e3)
+    assert (found.answer, found.repetitions, found.interval) == (Answer.UNDECIDED, None, None)
+    assert found.reason == "results are only bounds; a search with wider limits may decide"
+
+
 def test_a_share_of_the_baseline_is_paired(tmp_path: Path) -> None:
     # Each half varies by 20 %, and their ratio by nothing.
     record = run(tmp_path, base=(80.0, 90.0, 100.0, 110.0), nat=(40.0, 45.0, 50.0, 55.0))
@@ -85,18 +103,15 @@ def test_a_share_of_the_baseline_is_paired(tmp_path: Path) -> None:
     assert judged(record, "nat", ratio_at_least="51%").answer == Answer.MISSED
 
 
-def test_a_share_is_judged_by_the_interval_of_the_report(tmp_path: Path) -> None:
-    # Shares of 40, 50 and 60 %: their logarithms have the interval [29.8, 81.7] %, they themselves [25.2, 74.8] %.
-    sample = SampleRun(tmp_path, in_blocks=True)
-    measured_rates(sample, "base", (100.0, 100.0, 100.0))
-    measured_rates(sample, "nat", (40.0, 50.0, 60.0), baseline="base")
-    record = RunReader(sample.end()).run
+@pytest.mark.parametrize("in_blocks", [True, False])
+@pytest.mark.parametrize("base", [(100.0, 100.0, 100.0), (100.0, 110.0, 90.0)])
+def test_a_share_is_judged_by_the_ratio_of_the_report(tmp_path: Path, base: Sequence[float], in_blocks: bool) -> None:
+    record = run(tmp_path, in_blocks=in_blocks, base=base, nat=(40.0, 50.0, 60.0))
     found = judged(record, "nat", ratio_at_least="27%")
     ratio = record.experiments[1].baseline_ratio
     assert ratio is not None
     assert ratio.interval is not None
     assert found.interval is not None
-    assert found.answer == Answer.MET
     assert found.value == pytest.approx(100 * ratio.value)
     assert found.interval.low == pytest.approx(100 * ratio.interval.low)
     assert found.interval.high == pytest.approx(100 * ratio.interval.high)
@@ -126,6 +141,21 @@ def test_a_delay_is_worse_when_it_is_longer(tmp_path: Path) -> None:
     assert [each.answer for each in judge_change(runs[1], "other", runs[0], [Limit(5)])] == [Answer.MET]
 
 
+@pytest.mark.parametrize(
+    ("lost", "answer"), [((0, 0, 0), Answer.MET), ((0, 0, 9), Answer.UNDECIDED), ((5, 6, 7), Answer.MISSED)]
+)
+def test_a_loss_that_was_0_may_not_rise(tmp_path: Path, lost: Sequence[int], answer: Answer) -> None:
+    runs = []
+    for name, own in (("first", (0, 0, 0)), ("other", lost)):
+        sample = SampleRun(tmp_path / name)
+        measured_latency(sample, "delay", 100e3, title="Delay", lost=own)
+        runs.append(RunReader(sample.end()).run)
+    [found] = judge_change(runs[0], "first", runs[1], [Limit(5, "*", "lost_tagged_forward")])
+    assert found.answer == answer
+    assert thresholds.expected(found) == "no more than first, which has 0"
+    assert thresholds.found(found).startswith(f"{sorted(lost)[1]} frames [")
+
+
 def test_limits_name_experiments_and_figures_and_the_last_one_counts(tmp_path: Path) -> None:
     first = run(tmp_path / "first", base=STEADY, nat=STEADY)
     other = run(tmp_path / "other", base=STEADY, nat=[0.8 * rate for rate in STEADY])
@@ -143,6 +173,16 @@ def test_what_the_earlier_run_lacks_is_undecided(tmp_path: Path) -> None:
     first, other = run(tmp_path / "first", base=STEADY), run(tmp_path / "other", base=STEADY, more=STEADY)
     answers = {each.experiment.name: each.answer for each in judge_change(first, "first", other, [Limit(5)])}
     assert answers == {"base": Answer.MET, "more": Answer.UNDECIDED}
+
+
+def test_what_only_the_earlier_run_has_is_undecided(tmp_path: Path) -> None:
+    first, other = run(tmp_path / "first", base=STEADY, gone=STEADY), run(tmp_path / "other", base=STEADY)
+    found = judge_change(first, "first", other, [Limit(5, "base"), Limit(3, "go*")])
+    assert [(each.experiment.name, each.answer, each.reason) for each in found] == [
+        ("base", Answer.MET, ""),
+        ("gone", Answer.UNDECIDED, "only first has this experiment"),
+    ]
+    assert [each.experiment.name for each in judge_change(first, "first", other, [Limit(5, "base")])] == ["base"]
 
 
 def test_one_missed_threshold_decides_the_whole(tmp_path: Path) -> None:

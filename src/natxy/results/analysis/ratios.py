@@ -49,11 +49,19 @@ class Ratio(Bounded):
 
 def paired_ratio(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Ratio | None:
     """Returns the median of `paired_ratios`; None when there are none."""
-    summary = paired_ratios(own, other)
+    return _median(paired_ratios(own, other), paired=True)
+
+
+def unpaired_ratio(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Ratio | None:
+    """Returns the ratio of the medians; None when one is missing, that of `other` is 0 or both are lower bounds."""
+    return _median(unpaired_ratios(own, other), paired=False)
+
+
+def _median(summary: Summary | None, *, paired: bool) -> Ratio | None:
     if summary is None:
         return None
     median = summary.bounded_median
-    return Ratio(median.value, median.bound, summary.interval, paired=True)
+    return Ratio(median.value, median.bound, summary.interval, paired=paired)
 
 
 def paired_ratios(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Summary | None:
@@ -74,15 +82,35 @@ def paired_ratios(own: Mapping[int, Headline], other: Mapping[int, Headline]) ->
     )
 
 
-def unpaired_ratio(own: Sequence[Headline], other: Sequence[Headline]) -> Ratio | None:
-    """Returns the ratio of the medians; None when one is missing, that of `other` is 0 or both are lower bounds."""
-    mine, base = summarize_headlines(own), summarize_headlines(other)
+def unpaired_ratios(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Summary | None:
+    """Summarizes `own` / `other` around the ratio of their medians; the keys are the numbers of the repetitions.
+
+    The values are the ratios of repetitions with the same number, multiplied so that their median is that ratio. There
+    are none where a result is only a bound. Returns None when `unpaired_ratio` does.
+    """
+    mine, base = summarize_headlines([*own.values()]), summarize_headlines([*other.values()])
     if mine is None or base is None or not base.median or (mine.median_is_at_least and base.median_is_at_least):
         return None
-    if not mine.median and mine.below:
-        return Ratio(mine.below / base.median, Bound.BELOW)
+    median, below = mine.median / base.median, mine.below and mine.below / base.median
     bound = Bound.AT_LEAST if mine.median_is_at_least else Bound.AT_MOST if base.median_is_at_least else Bound.EXACTLY
-    return Ratio(mine.median / base.median, bound, _of_groups(own, other))
+    interval = _of_groups([*own.values()], [*other.values()])
+    spread = _ratios_around(median, own, other)
+    return spread and replace(
+        spread,
+        median=median,
+        median_bound=None if below and not median else bound,
+        below=below,
+        values=spread.values if interval else (),
+        interval_of_ratios=interval,
+    )
+
+
+def _ratios_around(median: float, own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Summary | None:
+    pairs = paired_ratios(own, other)
+    if pairs and pairs.median:
+        factor = median / pairs.median
+        pairs = paired_ratios({number: headline.times(factor) for number, headline in own.items()}, other)
+    return pairs or summarize_headlines([Headline(median)])
 
 
 def precision(own: Mapping[int, Headline], baseline: Mapping[int, Headline] | None) -> float | None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.results.analysis.ratios import paired_ratio, precision, unpaired_ratio
+from natxy.results.analysis.ratios import paired_ratio, precision, unpaired_ratio, unpaired_ratios
 from natxy.results.bounded import Bound
 from natxy.results.statistics import Headline
 
@@ -45,7 +45,7 @@ def test_drift_widens_only_the_unpaired_interval() -> None:
     speeds = [1.0, 0.9, 0.7, 0.95, 0.6, 0.8]
     own = exact(*(500 * speed * noise.uniform(0.99, 1.01) for speed in speeds))
     other = exact(*(1000 * speed * noise.uniform(0.99, 1.01) for speed in speeds))
-    paired, unpaired = paired_ratio(own, other), unpaired_ratio([*own.values()], [*other.values()])
+    paired, unpaired = paired_ratio(own, other), unpaired_ratio(own, other)
     assert paired is not None
     assert unpaired is not None
     assert paired.interval is not None
@@ -69,12 +69,36 @@ def test_repetitions_that_only_one_has_are_left_out() -> None:
 
 def test_an_interval_holds_all_that_the_brackets_allow() -> None:
     own, other = {n: Headline(50, 50, 60) for n in (1, 2, 3)}, {n: Headline(100, 100, 110) for n in (1, 2, 3)}
-    for found in (paired_ratio(own, other), unpaired_ratio([*own.values()], [*other.values()])):
+    for found in (paired_ratio(own, other), unpaired_ratio(own, other)):
         assert found is not None
         assert found.interval is not None
         assert found.value == 0.5
         assert found.interval.low <= 50 / 110 + 1e-9
         assert found.interval.high >= 60 / 100 - 1e-9
+
+
+@given(st.lists(st.tuples(rates, rates), min_size=1, max_size=12))
+def test_an_unpaired_ratio_is_that_of_the_medians(pairs: list[tuple[float, float]]) -> None:
+    own, other = exact(*(mine for mine, _ in pairs)), exact(*(base for _, base in pairs))
+    found = unpaired_ratios(own, other)
+    assert found is not None
+    assert found.median == statistics.median(mine for mine, _ in pairs) / statistics.median(base for _, base in pairs)
+    if found.values:
+        assert statistics.median(found.values) == pytest.approx(found.median)
+
+
+def test_unpaired_ratios_need_no_common_repetition() -> None:
+    found = unpaired_ratio({1: Headline(50), 2: Headline(50)}, {3: Headline(100), 4: Headline(100)})
+    assert found is not None
+    assert found.interval is not None
+    assert (found.value, found.interval.low, found.interval.high) == pytest.approx((0.5, 0.5, 0.5))
+
+
+def test_one_bound_among_exact_results_takes_the_interval_away() -> None:
+    found = unpaired_ratios(exact(40, 45) | {3: AT_LEAST}, exact(80, 90) | {3: AT_LEAST})
+    assert found is not None
+    assert (found.bounded_median.value, found.bounded_median.bound) == (0.5, Bound.EXACTLY)
+    assert found.interval is None
 
 
 AT_LEAST, BELOW = Headline(100, 100, None), Headline(0, None, 10)
@@ -90,7 +114,7 @@ AT_LEAST, BELOW = Headline(100, 100, None), Headline(0, None, 10)
 )
 def test_a_bound_makes_the_ratio_a_bound(own: Headline, other: Headline, value: float, bound: Bound) -> None:
     paired = paired_ratio(dict.fromkeys((1, 2, 3), own), dict.fromkeys((1, 2, 3), other))
-    for found in (paired, unpaired_ratio([own] * 3, [other] * 3)):
+    for found in (paired, unpaired_ratio(dict.fromkeys((1, 2, 3), own), dict.fromkeys((1, 2, 3), other))):
         assert found is not None
         assert (found.value, found.bound, found.interval) == (value, bound, None)
 
@@ -98,7 +122,7 @@ def test_a_bound_makes_the_ratio_a_bound(own: Headline, other: Headline, value: 
 @pytest.mark.parametrize(("own", "other"), [(AT_LEAST, AT_LEAST), (Headline(5), BELOW), (Headline(5), Headline(0))])
 def test_some_ratios_are_unknown(own: Headline, other: Headline) -> None:
     assert paired_ratio({1: own}, {1: other}) is None
-    assert unpaired_ratio([own], [other]) is None
+    assert unpaired_ratio({1: own}, {1: other}) is None
 
 
 def test_precision_is_that_of_the_ratio_if_there_is_one() -> None:

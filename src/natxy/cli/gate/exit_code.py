@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exit code of the answers to thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from natxy.errors import ThresholdMissedError
+from natxy.results.analysis.gate import Answer, Judged, overall
+
+
+def gate_code(judged: Sequence[Judged], undecided: int = 0) -> int:
+    """Returns the exit code of the answers; `undecided` is that of no certain answer."""
+    match overall(judged):
+        case Answer.MISSED:
+            return ThresholdMissedError.exit_code
+        case Answer.UNDECIDED:
+            return undecided
+        case Answer.MET:
+            return 0

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from natxy.plan.procedures import DECLARATIONS
+
+# The figures of both directions by their common name, so that a new figure has to be added on one of the two sides.
+MORE_IS_BETTER = {
+    "throughput": {"rate"},
+    "frame-loss-rate": {"lossless_rate"},
+    "overload": {"single", "many"},
+    "back-to-back": {"burst", "implied_buffer", "corrected_buffer"},
+    "burst": {"rate"},
+    "connection-rate": {"rate"},
+    "validated-connection-rate": {"rate"},
+    "tear-down-rate": {"rate"},
+    "table-capacity": {"capacity", "c0", "r0", "cs", "rs", "ct"},
+    "tcp-goodput": {"goodput", "line_share"},
+}
+LESS_IS_BETTER = {
+    "frame-loss-rate": {"loss_at_maximum"},
+    "latency": {"tl", "wcl", "lost_tagged"},
+    "single-tag-latency": {"latency", "lost_tagged"},
+    "pdv": {"pdv", "min_delay", "lost"},
+    "ipdv": {"max", "min", "median", "lost"},
+    "overload": {"degradation"},
+    "burst": {"gap"},
+    "system-recovery": {"recovery", "overload_loss"},
+    "reset": {"loss", "timestamps"},
+    "tear-down-rate": {"full", "empty", "net"},
+    "tcp-goodput": {"retransmits"},
+}
+
+
+def figures(*, more_is_better: bool) -> dict[str, set[str]]:
+    found = {
+        procedure: {
+            figure.name.removesuffix("_forward").removesuffix("_reverse")
+            for figure in declaration.figures
+            if figure.is_better_when_higher == more_is_better
+        }
+        for procedure, declaration in DECLARATIONS.items()
+    }
+    return {procedure: names for procedure, names in found.items() if names}
+
+
+def test_each_figure_is_better_in_one_direction() -> None:
+    assert figures(more_is_better=True) == MORE_IS_BETTER
+    assert figures(more_is_better=False) == LESS_IS_BETTER
