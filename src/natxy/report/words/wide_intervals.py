@@ -95,7 +95,8 @@ def _detail(wide: WideInterval) -> str:
             return f"{trials} of {counted(all_trials, 'trial')}, in {among}; {_enough(wide)}"
         case Slowed(speed):
             slow = f"{speed.slowed_trials} of {counted(speed.trials, 'trial')}"
-            return f"{slow}, at {percent(100 * speed.mean, 0)} of its highest speed on average; {_enough(wide)}"
+            mean = percent(100 * speed.mean, 0)
+            return f"{slow}, at {mean} of its highest speed in the run on average; {_enough(wide)}"
         case TwoLevels(low, low_count, high, high_count, since):
             levels = f"{low_count} near {format_quantity(low, unit)}, {high_count} near {format_quantity(high, unit)}"
             return levels + (f", from repetition {since} on" if since else "")

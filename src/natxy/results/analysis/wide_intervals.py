@@ -7,7 +7,7 @@ The causes are tried in the order of `_causes`, and the first that fits is repor
 `Disturbed`: at least a tenth of the trials were disturbed, or the repetitions without such a trial agree twice as well
 as all of them. A trial counts as disturbed if it decided nothing because of tester or machine, if the tester paused for
 longer than queues cover, or if the gateway's core was away for more than a twentieth of the trial.
-`Slowed`: the gateway's core was slow on average (`core_speed`).
+`Slowed`: the gateway's core was slow on average, compared with its highest speed in the run (`core_speed`).
 `TwoLevels`: the results form two groups, two thirds of their range apart.
 `Drift`: the results rise or fall with the number of the repetition (Kendall's rank correlation, 5 %).
 `Few`: fewer repetitions than the method by ranks needs.
@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from natxy.engine.messages.results import Verdict
-from natxy.results.analysis.core_speed import CoreSpeed, core_speed
+from natxy.results.analysis.core_speed import CoreSpeed, core_speed, highest_speeds
 from natxy.results.intervals import student
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
 from natxy.results.statistics import Summary
@@ -121,12 +121,16 @@ class WideInterval:
 
 
 def wide_intervals(run: RunRecord) -> list[WideInterval]:
-    return [found for experiment in run.experiments if (found := wide_interval(experiment))]
+    highest_hz = highest_speeds(placed.trial for placed in run.all_trials)
+    return [found for experiment in run.experiments if (found := wide_interval(experiment, highest_hz))]
 
 
-def wide_interval(experiment: ExperimentRecord) -> WideInterval | None:
+def wide_interval(experiment: ExperimentRecord, highest_hz: Mapping[int, float]) -> WideInterval | None:
     """Returns None when the interval is not wide, or the headline has none. A figure that may be negative has no share
-    of its median."""
+    of its median.
+
+    `highest_hz` are the `highest_speeds` of the run.
+    """
     summary = experiment.statistics
     if summary is None or summary.interval is None or summary.signed or summary.median <= 0:
         return None
@@ -134,11 +138,13 @@ def wide_interval(experiment: ExperimentRecord) -> WideInterval | None:
     if round(half, _DIGITS) <= WIDE:
         return None
     measured = [each for each in experiment.repetitions if each.state is State.DONE and each.value is not None]
-    cause = next(_causes(summary, measured), Unexplained())
+    cause = next(_causes(summary, measured, highest_hz), Unexplained())
     return WideInterval(experiment, half, cause, _enough(summary))
 
 
-def _causes(summary: Summary, repetitions: Sequence[RepetitionRecord]) -> Iterator[Cause]:
+def _causes(
+    summary: Summary, repetitions: Sequence[RepetitionRecord], highest_hz: Mapping[int, float]
+) -> Iterator[Cause]:
     """Yields the causes that fit, the likeliest first."""
     assert summary.interval is not None  # the caller's is wide
     values = [each.value for each in repetitions if each.value is not None]
@@ -146,7 +152,7 @@ def _causes(summary: Summary, repetitions: Sequence[RepetitionRecord]) -> Iterat
         yield Resolution(summary.resolution / summary.median)
     if disturbed := _disturbed(repetitions):
         yield disturbed
-    speed = core_speed(trial for repetition in repetitions for trial in repetition.trials)
+    speed = core_speed((trial for repetition in repetitions for trial in repetition.trials), highest_hz)
     if speed and speed.slowed:
         yield Slowed(speed)
     if levels := _two_levels(repetitions):
