@@ -5,8 +5,8 @@ The causes are tried in the order of `_causes`, and the first that fits is repor
 
 `Resolution`: at least half of the interval is the bracket that the search ended with.
 `Disturbed`: at least a tenth of the trials were disturbed, or the repetitions without such a trial agree twice as well
-as all of them. A trial counts as disturbed if it decided nothing because of tester or machine, if the tester paused for
-longer than queues cover, or if the gateway's core was away for more than a twentieth of the trial.
+as all of them. A trial counts as disturbed if it decided nothing because of tester or machine, if the tester's pauses
+were longer than queues cover, or if the gateway's core was away for more than a twentieth of the trial.
 `Slowed`: the gateway's core was slow on average, compared with its highest speed in the run (`core_speed`).
 `TwoLevels`: the results form two groups, two thirds of their range apart.
 `Drift`: the results rise or fall with the number of the repetition (Kendall's rank correlation, 5 %).
@@ -182,8 +182,7 @@ def _disturbed(repetitions: Sequence[RepetitionRecord]) -> Disturbed | None:
 def _was_disturbed(trial: TrialRecord) -> bool:
     if trial.verdict in (Verdict.INVALID, Verdict.DISTURBED) or trial.disturbance:
         return True
-    tester_pause_s = max((stream.pacing.max_pause_ns for stream in trial.result.streams), default=0) / 1e9
-    return tester_pause_s > NOTICED_PAUSE_S or (trial.gateway_pause_s or 0.0) > NOTICED_AWAY * trial.duration_s
+    return trial.tester_pause_s > NOTICED_PAUSE_S or (trial.gateway_pause_s or 0.0) > NOTICED_AWAY * trial.duration_s
 
 
 def _two_levels(repetitions: Sequence[RepetitionRecord]) -> TwoLevels | None:

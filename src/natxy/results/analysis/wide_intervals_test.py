@@ -55,10 +55,12 @@ def found(record: ExperimentRecord) -> WideInterval:
     return wide
 
 
-def paused(pause_s: float) -> TrialRecord:
-    """A trial that passed although the tester's core paused."""
+def paused(longest_s: float, all_s: float = 0.0) -> TrialRecord:
+    """Returns a trial that passed although the tester's core paused; `all_s` is the sum of the pauses above 1 ms."""
     passed = result(1e5, Verdict.PASS)
-    pacing = passed.streams[0].pacing.model_copy(update={"max_pause_ns": round(pause_s * 1e9)})
+    pacing = passed.streams[0].pacing.model_copy(
+        update={"max_pause_ns": round(longest_s * 1e9), "pauses_ns": round(all_s * 1e9)}
+    )
     streams = [passed.streams[0].model_copy(update={"pacing": pacing})]
     return trial(passed.model_copy(update={"streams": streams}))
 
@@ -112,8 +114,8 @@ def test_a_spread_wider_than_the_bracket_is_not() -> None:
 
 @pytest.mark.parametrize(
     "disturbed",
-    [INVALID, DISTURBED, MARKED, AWAY, paused(0.004)],
-    ids=["invalid", "disturbed", "marked", "gateway away", "tester paused"],
+    [INVALID, DISTURBED, MARKED, AWAY, paused(0.004), paused(0.0015, 0.0045)],
+    ids=["invalid", "disturbed", "marked", "gateway away", "tester paused", "tester paused three times"],
 )
 def test_many_disturbed_trials_are_the_machines_doing(disturbed: TrialRecord) -> None:
     trials = {2: [QUIET] * 7 + [disturbed], 4: [QUIET] * 6 + [disturbed] * 2}
