@@ -17,7 +17,6 @@ were longer than queues cover, or if the gateway's core was away for more than a
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from typing import Final
 
 from natxy.engine.messages.results import Verdict
 from natxy.results.analysis.core_speed import CoreSpeed, core_speed, highest_speeds
-from natxy.results.intervals import student
+from natxy.results.analysis.repetitions import enough
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
 from natxy.results.statistics import Summary
 from natxy.results.trials import TrialRecord
@@ -110,14 +109,14 @@ Cause = Resolution | Disturbed | Slowed | TwoLevels | Drift | Few | Unexplained
 class WideInterval:
     """Holds an experiment whose median has a wide interval.
 
-    `half` is half the width as a share of the median. `enough` is the number of repetitions whose interval would not be
+    `half` is half the width as a share of the median. `repetitions_needed` is the number whose interval would not be
     wide if they vary as those measured do, None above `MOST_REPETITIONS`.
     """
 
     experiment: ExperimentRecord
     half: float
     cause: Cause
-    enough: int | None
+    repetitions_needed: int | None
 
 
 def wide_intervals(run: RunRecord) -> list[WideInterval]:
@@ -139,7 +138,8 @@ def wide_interval(experiment: ExperimentRecord, highest_hz: Mapping[int, float])
         return None
     measured = [each for each in experiment.repetitions if each.state is State.DONE and each.value is not None]
     cause = next(_causes(summary, measured, highest_hz), Unexplained())
-    return WideInterval(experiment, half, cause, _enough(summary))
+    needed = enough(WIDE * summary.median, summary.values, resolution=summary.resolution, most=MOST_REPETITIONS)
+    return WideInterval(experiment, half, cause, needed)
 
 
 def _causes(
@@ -207,13 +207,3 @@ def _trend_is_no_chance(values: Sequence[float]) -> bool:
     from scipy.stats import kendalltau
 
     return bool(kendalltau(range(len(values)), values).pvalue < _CHANCE)
-
-
-def _enough(summary: Summary) -> int | None:
-    """Returns the number of repetitions; their interval shrinks with the root of it (Student's t)."""
-    deviation = statistics.stdev(summary.values)
-    for count in range(2, MOST_REPETITIONS + 1):
-        half = student(count - 1) * deviation / math.sqrt(count) + summary.resolution / 2
-        if half <= WIDE * summary.median:
-            return max(count, summary.count + 1)
-    return None

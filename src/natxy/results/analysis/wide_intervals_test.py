@@ -105,7 +105,7 @@ def test_equal_results_on_a_coarse_grid_are_the_searchs_doing() -> None:
     wide = found(experiment([100e3] * 5, bracket=12e3))
     assert wide.cause == Resolution(0.12)
     assert wide.half == pytest.approx(0.06)
-    assert wide.enough is None
+    assert wide.repetitions_needed is None
 
 
 def test_a_spread_wider_than_the_bracket_is_not() -> None:
@@ -160,12 +160,12 @@ def test_a_trend_is_a_drift(step: float) -> None:
 def test_what_few_repetitions_would_need_is_estimated() -> None:
     wide = found(experiment([300e3, 290e3, 312e3]))
     assert wide.cause == Few(3)
-    assert wide.enough == 5
+    assert wide.repetitions_needed == 5
 
 
 def test_what_varies_too_much_has_no_recommendation() -> None:
     wide = found(experiment([33e3, 203e3, 188e3]))
-    assert (wide.cause, wide.enough) == (Few(3), None)
+    assert (wide.cause, wide.repetitions_needed) == (Few(3), None)
 
 
 @pytest.mark.parametrize("count", [6, 8, 12, 20])
@@ -193,4 +193,4 @@ def test_every_wide_interval_has_a_cause_and_a_number_of_repetitions_that_helps(
         assert (interval.high - interval.low) / 2 / median <= WIDE + 0.0005
     else:
         assert wide.cause is not None
-        assert wide.enough is None or len(values) < wide.enough <= MOST_REPETITIONS
+        assert wide.repetitions_needed is None or len(values) < wide.repetitions_needed <= MOST_REPETITIONS
