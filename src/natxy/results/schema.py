@@ -20,6 +20,7 @@ Record = TypeVar("Record", TrialRecord, TransferRecord)
 
 _JSON: Final = "_json"
 _OWN_ID: Final = "id"
+_RECORDS: Final[Mapping[str, type]] = {"trial": TrialRecord, "transfer": TransferRecord}
 
 
 def to_row(record: TrialRecord | TransferRecord) -> dict[str, str | float | None]:
@@ -78,9 +79,6 @@ def optional_columns() -> set[str]:
     """Returns `table.column` of each column that may be missing, because an earlier natxy did not write it."""
     defaults = ((table, field) for table, record in _RECORDS.items() for field in fields(record))
     return {f"{table}.{field.name}" for table, field in defaults if field.default is None}
-
-
-_RECORDS: Final[Mapping[str, type]] = {"trial": TrialRecord, "transfer": TransferRecord}
 
 
 SCHEMA: Final = f"""
