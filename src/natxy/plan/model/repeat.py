@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often a plan repeats its experiments, and in which order it measures their repetitions."""
+"""States how often a plan repeats its experiments, and in which order it measures their repetitions."""
 
 from __future__ import annotations
 
