@@ -1,28 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures a plan several times and prints how far the runs agree: `python -m tools.repeatability PLAN FOLDER TIMES`.
+"""Measures a plan several times and prints how far the runs agree, and whether that meets a goal.
+
+    python -m tools.repeatability plans/quickstart.yaml FOLDER 10 --minutes 3 --ratios 3 --medians 10
+    python -m tools.repeatability plans/compare-gateways.yaml FOLDER 3 --ratios 5 --capacity 16384
 
 Runs that FOLDER already has count, so that a later call adds to them. The tables are Markdown: one has a row for each
-run with what disturbed it, the other a row for each experiment with the medians and the ratios of all runs. "Apart" is
-how far the run farthest from the middle of all runs is from it. "With the speed" is the rank correlation, from -1 to 1,
-of all repetitions with the speed of the gateway's core in their trials: 0 if the machine has no part in their spread.
+run with its state and what disturbed it, the second a row for each experiment with the medians and the ratios of all
+runs, the third a row for each limit of the goal. "Apart" is how far the run farthest from the middle of all runs is
+from it. "With the speed" is the rank correlation, from -1 to 1, of all repetitions with the speed of the gateway's core
+in their trials: 0 if the machine has no part in their spread. A run that was interrupted, or lacks a result, stays in
+the tables, and the goal is missed.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from scipy.stats import spearmanr
 
-from natxy.plan.model.units import format_quantity
+from natxy.plan.model.units import Unit, format_quantity
+from natxy.report.words.states import run_state
 from natxy.report.words.wording import percent
-from natxy.results.analysis.disturbances import disturbances
+from natxy.results.analysis.disturbances import Absences, disturbances
 from natxy.results.reader import RunReader
-from natxy.results.records import RepetitionRecord, RunRecord
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState
 
 _ABSENT: Final = "–"
 
@@ -33,30 +41,35 @@ def measure(plan: Path, folder: Path, times: int) -> list[RunRecord]:
     for number in range(1, times + 1):
         output = folder / f"{number:02}"
         if not output.exists():
+            # A run that fails is shown with its state.
             subprocess.run(["natxy", "run", str(plan), "--output", str(output)], stdout=sys.stderr, check=False)
         runs.append(RunReader(output).run)
     return runs
 
 
 def run_rows(runs: Sequence[RunRecord]) -> Iterator[str]:
-    yield "| run | minutes | trials | invalid | disturbed | taken from the gateway | its core's speed | lowest |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "| run | state | minutes | trials | invalid | disturbed | steal | run delay | the gateway's speed | lowest |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for number, run in enumerate(runs, 1):
         found = disturbances(run)
-        away = percent(100 * found.gateway.share) if found.gateway else _ABSENT
         speed = found.gateway_speed
         speeds = [percent(100 * share, 0) for share in (speed.mean, speed.least)] if speed else [_ABSENT] * 2
         counts = [f"{run.active_s / 60:.1f}", *map(str, (found.trials, found.invalid, found.disturbed))]
-        yield f"| {' | '.join([str(number), *counts, away, *speeds])} |"
+        yield f"| {' | '.join([str(number), run_state(run), *counts, *away(found.gateway), *speeds])} |"
+
+
+def away(absences: Absences | None) -> list[str]:
+    """Returns steal and run delay of the gateway's core, as shares of the trials' time."""
+    parts = (absences.stolen_s, absences.delayed_s) if absences and absences.traffic_s else (None, None)
+    return [_ABSENT if part is None or not absences else percent(100 * part / absences.traffic_s) for part in parts]
 
 
 def experiment_rows(runs: Sequence[RunRecord]) -> Iterator[str]:
     yield "| experiment | medians | apart | with the speed | of the baseline | apart |"
     yield "|---|---|---|---|---|---|"
     for first in runs[0].experiments:
-        same = [each for run in runs for each in run.experiments if each.name == first.name]
-        medians = [each.statistics.median for each in same if each.statistics]
-        ratios = [each.baseline_ratio_percent for each in same if each.baseline_ratio_percent is not None]
+        same = same_experiments(runs, first)
+        medians, ratios = medians_of(same), ratios_of(same)
         missing = f" ({len(runs) - len(medians)} without a result)" if len(medians) < len(runs) else ""
         cells = (
             first.name,
@@ -69,12 +82,76 @@ def experiment_rows(runs: Sequence[RunRecord]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
+def same_experiments(runs: Sequence[RunRecord], first: ExperimentRecord) -> list[ExperimentRecord]:
+    return [each for run in runs for each in run.experiments if each.name == first.name]
+
+
+def medians_of(same: Iterable[ExperimentRecord]) -> list[float]:
+    return [each.statistics.median for each in same if each.statistics]
+
+
+def ratios_of(same: Iterable[ExperimentRecord]) -> list[float]:
+    return [each.baseline_ratio_percent for each in same if each.baseline_ratio_percent is not None]
+
+
 def apart(values: Sequence[float]) -> str:
-    """Returns the largest distance from the values' median, as a percentage of it."""
+    """Writes how far values are apart, such as `±2.1 %`."""
+    found = farthest(values)
+    return _ABSENT if found is None else f"±{found:.1f} %"
+
+
+def farthest(values: Sequence[float]) -> float | None:
+    """Returns the largest distance from the values' median, in percent of it; None if there is none."""
     middle = statistics.median(values) if values else 0
     if len(values) < 2 or not middle:
-        return _ABSENT
-    return f"±{100 * max(abs(value - middle) for value in values) / middle:.1f} %"
+        return None
+    return 100 * max(abs(value - middle) for value in values) / middle
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Holds the limits that were asked for.
+
+    `minutes` is the longest time of a run. `ratios` and `medians` are in percent of the middle of all runs. `capacity`
+    is the number of connections that every table holds.
+    """
+
+    minutes: float | None = None
+    ratios: float | None = None
+    medians: float | None = None
+    capacity: int | None = None
+
+
+def goal_rows(runs: Sequence[RunRecord], goal: Goal) -> Iterator[str]:
+    """Yields a row for each limit, and one for the goal as a whole; without a limit, nothing."""
+    judged = [*_judged(runs, goal)]
+    if not judged:
+        return
+    complete = [run for run in runs if run.state is RunState.DONE and all(each.statistics for each in run.experiments)]
+    judged.insert(0, ("runs with all results", f"{len(runs)}", f"{len(complete)}", len(complete) == len(runs)))
+    yield "| goal | limit | found | |"
+    yield "|---|---|---|---|"
+    for words, limit, found, met in (*judged, ("goal", "", "", all(met for *_, met in judged))):
+        yield f"| {words} | {limit} | {found} | {'met' if met else 'missed'} |"
+
+
+def _judged(runs: Sequence[RunRecord], goal: Goal) -> Iterator[tuple[str, str, str, bool]]:
+    """Yields each limit in words, the limit, what was found, and whether it is met."""
+    if goal.minutes is not None:
+        longest = max(run.active_s for run in runs) / 60
+        yield "minutes of a run", f"{goal.minutes:g}", f"{longest:.1f}", longest <= goal.minutes
+    groups = [same_experiments(runs, first) for first in runs[0].experiments]
+    for words, limit, values_of in (("ratios", goal.ratios, ratios_of), ("medians", goal.medians, medians_of)):
+        if limit is not None:
+            found = [each for same in groups if (each := farthest(values_of(same))) is not None]
+            worst = max(found, default=None)
+            text = _ABSENT if worst is None else f"±{worst:.1f} %"
+            yield words, f"±{limit:g} %", text, worst is not None and worst <= limit
+    if goal.capacity is not None:
+        capacities = [value for same in groups if same[0].unit == Unit.CONNECTIONS for value in medians_of(same)]
+        exact = sum(value == goal.capacity for value in capacities)
+        words = f"{exact} of {len(capacities)}"
+        yield "capacities", f"{goal.capacity:,}", words, bool(capacities) and exact == len(capacities)
 
 
 def with_speed(repetitions: Sequence[RepetitionRecord]) -> str:
@@ -91,7 +168,15 @@ def with_speed(repetitions: Sequence[RepetitionRecord]) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
-        sys.exit("usage: python -m tools.repeatability PLAN FOLDER TIMES")
-    measured = measure(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
-    print("\n".join([*run_rows(measured), "", *experiment_rows(measured)]))
+    parser = argparse.ArgumentParser(description="Measures a plan several times and prints how far the runs agree.")
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("folder", type=Path, help="for the runs; those that it has are not measured again")
+    parser.add_argument("times", type=int, help="number of runs")
+    parser.add_argument("--minutes", type=float, help="the longest time of a run")
+    parser.add_argument("--ratios", type=float, help="how far ratios to baselines may be apart, in percent")
+    parser.add_argument("--medians", type=float, help="how far medians may be apart, in percent")
+    parser.add_argument("--capacity", type=int, help="the number of connections that every table holds")
+    asked = parser.parse_args()
+    measured = measure(asked.plan, asked.folder, asked.times)
+    wanted = Goal(asked.minutes, asked.ratios, asked.medians, asked.capacity)
+    print("\n".join([*run_rows(measured), "", *experiment_rows(measured), "", *goal_rows(measured, wanted)]))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,14 @@ from natxy.engine.messages.results import Verdict
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.analysis.core_speed_test import at_speeds
+from natxy.results.analysis.disturbances import Absences
 from natxy.results.reader import RunReader
-from natxy.results.records import RepetitionRecord
+from natxy.results.records import RepetitionRecord, RunRecord, RunState
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from tests.support.repetitions import experiment, trial
 from tests.support.sample_runs import result
-from tools.repeatability import apart, experiment_rows, run_rows, with_speed
+from tools.repeatability import Goal, apart, away, experiment_rows, goal_rows, run_rows, with_speed
 
 
 @pytest.mark.parametrize(
@@ -25,8 +27,10 @@ def test_runs_are_as_far_apart_as_the_farthest_from_the_middle(values: list[floa
     assert apart(values) == expected
 
 
-def test_each_run_and_each_experiment_has_a_row(tmp_path: Path) -> None:
-    runs = []
+@pytest.fixture
+def runs(tmp_path: Path) -> list[RunRecord]:
+    """Returns two runs in which a NAT has 50 % and 40 % of the router's rate."""
+    found = []
     for number, nat_fps in enumerate((50e3, 40e3)):
         experiments = [
             {"name": name, "gateway": {"driver": "simulated", "forwarding_fps": rate_fps}, "procedure": "throughput",
@@ -35,12 +39,56 @@ def test_each_run_and_each_experiment_has_a_row(tmp_path: Path) -> None:
         ]  # fmt: skip
         plan = {"name": "p", "repeat": 1, "testbed": {"kind": "simulated"}, "experiments": experiments}
         run_plan(resolve(Plan.model_validate(plan)), tmp_path / str(number), RunListener())
-        runs.append(RunReader(tmp_path / str(number)).run)
-    assert [row.split(" | ")[0] for row in run_rows(runs)][2:] == ["| 1", "| 2"]
+        found.append(RunReader(tmp_path / str(number)).run)
+    return found
+
+
+def test_each_run_and_each_experiment_has_a_row(runs: list[RunRecord]) -> None:
+    assert [row.split(" | ")[:2] for row in run_rows(runs)][2:] == [["| 1", "complete"], ["| 2", "complete"]]
     router, nat = [row.split(" | ") for row in experiment_rows(runs)][2:]
     assert (router[0], router[2], router[4]) == ("| router", "±0.0 %", "–")
     assert (nat[0], nat[2], nat[5]) == ("| nat", "±11.1 %", "±11.1 % |")
     assert [round(float(share.split()[0])) for share in nat[4].split(", ")] == [50, 40]
+
+
+@pytest.mark.parametrize(
+    ("goal", "met"),
+    [
+        (Goal(minutes=60, ratios=12, medians=12), True),
+        (Goal(ratios=11), False),
+        (Goal(medians=11), False),
+        (Goal(minutes=0), False),
+        (Goal(ratios=12, capacity=1000), False),
+    ],
+)
+def test_a_goal_is_met_within_all_its_limits(runs: list[RunRecord], goal: Goal, met: bool) -> None:
+    assert [*goal_rows(runs, goal)][-1] == f"| goal |  |  | {'met' if met else 'missed'} |"
+
+
+def test_without_limits_there_is_no_goal(runs: list[RunRecord]) -> None:
+    assert [*goal_rows(runs, Goal())] == []
+
+
+@pytest.mark.parametrize("state", [RunState.INTERRUPTED, RunState.FAILED])
+def test_a_run_that_did_not_end_misses_the_goal(runs: list[RunRecord], state: RunState) -> None:
+    rows = [*goal_rows([runs[0], replace(runs[1], state=state)], Goal(ratios=12))]
+    assert rows[2] == "| runs with all results | 2 | 1 | missed |"
+    assert rows[-1].endswith("missed |")
+
+
+def test_capacities_are_to_be_exact(runs: list[RunRecord]) -> None:
+    tables = [
+        replace(run, experiments=[experiment([value], procedure="table-capacity")])
+        for run, value in zip(runs, (16384.0, 16383.0), strict=True)
+    ]
+    assert [*goal_rows(tables, Goal(capacity=16384))][3] == "| capacities | 16,384 | 1 of 2 | missed |"
+    assert [*goal_rows(tables[:1], Goal(capacity=16384))][3] == "| capacities | 16,384 | 1 of 1 | met |"
+
+
+def test_steal_and_run_delay_are_apart() -> None:
+    assert away(Absences(2, 10.0, 3.0, 2.0, stolen_s=1.0, delayed_s=2.0)) == ["10.0 %", "20.0 %"]
+    assert away(Absences(2, 10.0, 3.0, 2.0)) == ["–", "–"]
+    assert away(None) == ["–", "–"]
 
 
 def test_results_that_follow_the_speed_of_the_core_correlate_with_it() -> None:

@@ -107,7 +107,8 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     goal = own.search.goal or GoalPlan()
     if own.search.kind is None and _robust_by_default(search, own, timing):
         search = search.model_copy(update={"kind": "mlrsearch"})
-        goal = own.search.goal or GoalPlan(preset=GoalPreset.ROBUST)
+        # A mapping without a preset changes parts of the default, too.
+        goal = goal if goal.preset else goal.model_copy(update={"preset": GoalPreset.ROBUST})
     if search.kind == "mlrsearch":
         search = _resolve_mlrsearch(search, goal, own, timing, (*location, "search"))
     return experiment.model_copy(update={"search": search})

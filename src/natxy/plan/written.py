@@ -129,8 +129,9 @@ class ExperimentPlan(PlanModel):
     repeat: Annotated[Repeat, Shorthand("at_most", "Repetitions")] | None = None
     """Repetitions of the experiment; default: the plan's."""
     max_invalid: Annotated[int, Field(ge=1, le=100)] = 3
-    """Number of attempts at a step that may remain undecided. If half of them or more were invalid, the experiment ends
-    as `tester limit reached`; else phase 1 failed, and the repetition ends without a result."""
+    """Number of attempts at a step that may remain undecided. After that, a disturbed failure counts after all. Without
+    one, if half of them or more were invalid, the experiment ends as `tester limit reached`; else phase 1 failed, and
+    the repetition ends without a result."""
     timing: Annotated[TimingPlan, Shorthand("preset", "Timing")] = TimingPlan()
 
     def families(self, usual: Family) -> tuple[Family, Family]:

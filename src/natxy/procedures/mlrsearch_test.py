@@ -183,6 +183,25 @@ def test_a_queue_does_not_pass_for_a_rate(tmp_path: Path) -> None:
     assert min(unlimited) > 35_000
 
 
+@pytest.mark.parametrize(
+    ("experiment", "timing", "kind", "goal"),
+    [
+        (THROUGHPUT, "lab", None, Goal(initial_trial=0.1, final_trial=0.1, duration_sum=0.7, exceed_ratio=0.5)),
+        (RATE, "lab", None, Goal(trials=7, exceed_ratio=0.5)),
+        (THROUGHPUT, "rfc", None, Goal(initial_trial=60, final_trial=60, duration_sum=420, exceed_ratio=0)),
+        (RATE, "lab", "mlrsearch", Goal(trials=7, exceed_ratio=0)),
+    ],
+)
+def test_a_mapping_changes_parts_of_the_default_goal(
+    experiment: dict[str, Any], timing: str, kind: str | None, goal: Goal
+) -> None:
+    plan = plan_of(experiment | {"timing": timing}, kind=kind, goal={"trials": 7})
+    found = resolve(plan).experiments[0].search
+    assert found is not None
+    assert found.goal is not None
+    assert found.goal.model_dump() == pytest.approx(goal.model_dump())
+
+
 def test_the_goal_of_connection_rates_counts_trials(tmp_path: Path) -> None:
     plan = plan_of(RATE, goal={"trials": 3, "exceed_ratio": 0.4})
     _, run = measure(tmp_path / "run", plan)

@@ -25,7 +25,7 @@ from natxy.procedures.connection_rate import establish_and_validate, validated_s
 from natxy.results.curves import Axis, Curve
 from natxy.search.capacity import CapacityResult, CapacitySearch
 from natxy.search.keeper import Establish, Kept
-from natxy.search.outcome import Attempt, Outcome
+from natxy.search.outcome import Attempt, NeverPrepared, Outcome, TesterLimitReached
 
 # A rate lower by this factor shows whether a table is full or only slow.
 SLOWER: Final = 4
@@ -108,13 +108,20 @@ def _confirmed(establish: Establish, connections: int, rate: float) -> Outcome:
 
 def _remark(repetition: Repetition, found: CapacityResult, establish: Establish) -> str:
     """Tells a full table from a gateway that became slow: connections that are too many only for the rate are kept at a
-    lower one."""
+    lower one.
+
+    Returns no remark when the attempt at the lower rate cannot be made: the capacity is known without it.
+    """
     if found.upper_bound is None:
         return "at least this: all of max_connections were kept"
     slower = found.enough / SLOWER
     if found.full or not _lives_long_enough(repetition, found.upper_bound, slower):
         return ""
-    if not establish(found.upper_bound, slower).passed:
+    try:
+        kept = establish(found.upper_bound, slower)
+    except (TesterLimitReached, NeverPrepared, DutError):
+        return ""
+    if not kept.passed:
         return ""
     return (
         f"the table is not full: {format_quantity(found.upper_bound, Unit.CONNECTIONS)} are kept at "

@@ -16,7 +16,7 @@ from natxy.engine.interface import OnProgress
 from natxy.engine.messages.results import Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
-from natxy.errors import DutError, PlanError
+from natxy.errors import DutError, NatxyError, PlanError
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.model.problems import PlanProblems
@@ -32,7 +32,7 @@ from natxy.results.reader import RunReader
 from natxy.results.trials import TrialKind
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
-from natxy.search.outcome import Attempt
+from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 
 
 class Notes:
@@ -143,6 +143,21 @@ def test_a_slow_gateway_is_told_from_a_full_table(monkeypatch: pytest.MonkeyPatc
     slow, _ = measure({}, {})
     assert slow.figures["capacity"] == 5000
     assert slow.remark.startswith("the table is not full: 5,001 connections are kept at 19.")
+
+
+@pytest.mark.parametrize("error", [TesterLimitReached(1e4, 3, 3), NeverPrepared(1e4, 3, 3), DutError("no answer")])
+def test_a_failed_attempt_at_a_remark_leaves_the_capacity(monkeypatch: pytest.MonkeyPatch, error: NatxyError) -> None:
+    draw = random.Random(1)
+
+    def connect(_: SimulatedDut, connections: int, rate_fps: float) -> tuple[int, int]:
+        if connections > 5000 and rate_fps < 30_000:
+            raise error
+        kept = connections if connections <= 5000 and rate_fps < 200_000 else draw.randrange(connections)
+        return kept, kept
+
+    monkeypatch.setattr(SimulatedDut, "connect", connect)
+    found, _ = measure({}, {})
+    assert (found.figures["capacity"], found.remark) == (5000, "")
 
 
 def test_the_report_says_that_the_shortcut_is_none_of_the_rfcs() -> None:

@@ -20,6 +20,7 @@ Record = TypeVar("Record", TrialRecord, TransferRecord)
 
 _JSON: Final = "_json"
 _OWN_ID: Final = "id"
+_RECORDS: Final[Mapping[str, type]] = {"trial": TrialRecord, "transfer": TransferRecord}
 
 
 def to_row(record: TrialRecord | TransferRecord) -> dict[str, str | float | None]:
@@ -62,39 +63,22 @@ def _without_none(hint: type) -> type:
 
 
 def _columns(record: type) -> str:
-    return ", ".join(f"{name} {kind}" for name, kind in _declared(record).items())
-
-
-def _declared(record: type) -> dict[str, str]:
-    """Returns the types of the columns by name."""
+    """Returns the declarations of the columns."""
     hints = get_type_hints(record)
-    declared = {}
+    declared = []
     for name, kind in _kinds(record).items():
         if name == _OWN_ID:
             continue
         stored = "INTEGER" if kind is int else "REAL" if kind is float else "TEXT"
         needed = "" if NoneType in get_args(hints[name]) else " NOT NULL"
-        declared[f"{name}{_JSON if kind is TrialResult else ''}"] = f"{stored}{needed}"
-    return declared
+        declared.append(f"{name}{_JSON if kind is TrialResult else ''} {stored}{needed}")
+    return ", ".join(declared)
 
 
 def optional_columns() -> set[str]:
     """Returns `table.column` of each column that may be missing, because an earlier natxy did not write it."""
     defaults = ((table, field) for table, record in _RECORDS.items() for field in fields(record))
     return {f"{table}.{field.name}" for table, field in defaults if field.default is None}
-
-
-def added_columns(db: sqlite3.Connection) -> str:
-    """Returns the statements that add the optional columns that `db` lacks, so that records can be written to it."""
-    statements = []
-    for column in sorted(optional_columns()):
-        table, _, name = column.partition(".")
-        if name not in {found for (found,) in db.execute("SELECT name FROM pragma_table_info(?)", (table,))}:
-            statements.append(f"ALTER TABLE {table} ADD COLUMN {name} {_declared(_RECORDS[table])[name]};")
-    return "\n".join(statements)
-
-
-_RECORDS: Final[Mapping[str, type]] = {"trial": TrialRecord, "transfer": TransferRecord}
 
 
 SCHEMA: Final = f"""

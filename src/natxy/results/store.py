@@ -20,7 +20,7 @@ from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
 from natxy.results.planned import settings_of
 from natxy.results.records import RunState, State
-from natxy.results.schema import SCHEMA, added_columns, to_row
+from natxy.results.schema import SCHEMA, to_row
 from natxy.results.selftest import SelfTest, Tester
 from natxy.results.trials import Purpose, TransferRecord, TrialKind, TrialRecord
 from natxy.system.core_watch import Absence
@@ -46,9 +46,7 @@ class RunStore:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA foreign_keys = ON")
-        if resume:
-            self._db.executescript(added_columns(self._db))
-        else:
+        if not resume:
             self._db.executescript(SCHEMA)
 
     def close(self) -> None:

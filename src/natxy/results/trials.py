@@ -98,9 +98,9 @@ class TrialRecord:
 
     @property
     def tester_pause_s(self) -> float:
-        """How long the tester's core was taken from it: the longest pause, or the sum of those above 1 ms if longer."""
+        """The time that the tester's core was taken from it: the longest pause, or all above 1 ms if that is longer."""
         pacings = [stream.pacing for stream in self.result.streams]
-        return max(max(pacing.max_pause_ns, pacing.pauses_ns) for pacing in pacings) / 1e9
+        return max((max(pacing.max_pause_ns, pacing.pauses_ns) for pacing in pacings), default=0) / 1e9
 
 
 _STREAM_COUNTS: Final = [field.name for field in fields(TrialRecord) if field.name in StreamResult.model_fields]

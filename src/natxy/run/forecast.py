@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from pathlib import Path
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.results.intervals import student
+from natxy.results.analysis.ratios import paired_ratios
+from natxy.results.analysis.repetitions import enough
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
+from natxy.results.statistics import Summary
 
 
 def last_run(name: str, folder: Path) -> RunReader | None:
@@ -34,24 +35,23 @@ def expected_repetitions(plan: ResolvedPlan, earlier: RunReader) -> dict[str, in
     expected: dict[str, int] = {}
     for experiment in plan.experiments:
         until, record = experiment.repeat.until, records.get(experiment.name)
-        precision = record.precision if record else None
-        if until is None or record is None or precision is None:
+        summary = _measured(record) if record else None
+        if until is None or summary is None or summary.count < 2:
             continue
         least, most = experiment.repeat.least, experiment.repeat.at_most
-        unit = precision / _width(len(_measured(record)))
-        count = next((count for count in range(least, most) if unit * _width(count) <= until), most)
+        count = least
+        if summary.minimum != summary.maximum or summary.resolution:
+            margin = until * abs(summary.median)
+            count = enough(margin, summary.values, resolution=summary.resolution, least=least, most=most) or most
         for name in filter(None, (experiment.name, experiment.baseline)):
             expected[name] = max(count, expected.get(name, 0))
     return expected
 
 
-def _measured(record: ExperimentRecord) -> set[int]:
-    """Returns the numbers of the repetitions that the record's precision is computed from."""
-    if record.in_blocks and record.baseline and (both := record.headlines.keys() & record.baseline.headlines.keys()):
-        return both
-    return {*record.headlines}
-
-
-def _width(count: int) -> float:
-    """Returns half the width of the interval of so many repetitions, in standard deviations."""
-    return student(max(count - 1, 1)) / math.sqrt(count)
+def _measured(record: ExperimentRecord) -> Summary | None:
+    """Returns the values that the record's precision is computed from: ratios within blocks, or its own results."""
+    if record.in_blocks and record.baseline:
+        ratios = paired_ratios(record.headlines, record.baseline.headlines)
+        if ratios and ratios.interval:
+            return ratios
+    return record.statistics

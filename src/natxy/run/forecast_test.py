@@ -30,15 +30,15 @@ def test_an_earlier_run_says_how_many_repetitions_it_takes(tmp_path: Path) -> No
     assert last_run("p", tmp_path) is None
     (tmp_path / "p-20260101-000000").mkdir()
     found = {}
-    for day, noise in ((2, 0.0), (3, 0.05), (4, 0.1)):
+    for day, noise in ((2, 0.0), (3, 0.05), (4, 0.15)):
         run_plan(plan(4, noise), tmp_path / f"p-2026010{day}-000000", RunListener())
         earlier = last_run("p", tmp_path)
         assert earlier is not None
         assert earlier.folder.name == f"p-2026010{day}-000000"
         found[noise] = expected_repetitions(wanted, earlier)
-    assert found[0.0] == {"base": 3, "own": 3, "alone": 3}
-    assert 3 <= found[0.05]["own"] < found[0.1]["own"] <= 50
-    assert found[0.1]["base"] >= found[0.1]["own"]
+    assert found[0.0] == {"base": 6, "own": 6, "alone": 6}
+    assert 6 <= found[0.05]["own"] < found[0.15]["own"] <= 50
+    assert found[0.15]["base"] >= found[0.15]["own"]
     said = [*describe(wanted, last_run("p", tmp_path))]
     assert any(line.startswith("Expected repetitions, judged by ") for line in said)
     assert "if all repetitions are needed" not in said[-1]

@@ -130,7 +130,7 @@ def test_repetitions_go_on_until_the_ratio_is_precise(tmp_path: Path) -> None:
     exact = FORWARDING | {"name": "exact", "gateway": {"driver": "simulated"}, "repeat": 2}
     _, run = measure(tmp_path / "run", base, compared, exact, testbed={"noise": 0.1}, repeat=until, listener=turns)
     first, second, third = run.experiments
-    assert 3 < len(second.values) < 40
+    assert 6 < len(second.values) < 40
     assert len(first.values) == len(second.values)
     assert len(third.values) == 2
     assert second.precision is not None
@@ -141,6 +141,11 @@ def test_repetitions_go_on_until_the_ratio_is_precise(tmp_path: Path) -> None:
     )
     assert before is not None
     assert before > 0.03
+
+
+def test_six_repetitions_are_measured_however_close_they_are(tmp_path: Path) -> None:
+    _, run = measure(tmp_path / "run", FORWARDING, testbed={"noise": 0.0}, repeat={"until": "3%", "at_most": 40})
+    assert len(run.experiments[0].values) == 6
 
 
 def test_repetitions_end_at_the_most_that_the_plan_allows(tmp_path: Path) -> None:

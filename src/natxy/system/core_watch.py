@@ -68,10 +68,10 @@ class _Ticks:
 
 @dataclass(frozen=True)
 class _Counters:
+    """Holds ticks by the core's number, and tasks by the process id."""
+
     ticks: Mapping[int, _Ticks]
-    """By core."""
     tasks: Mapping[int, _Task]
-    """By process id."""
 
 
 class CoreWatch:

@@ -20,6 +20,8 @@ from natxy.plan.model.units import (
     parse_rate,
 )
 
+_NS_PER_S: Final = 1e9
+
 
 def parse_percent(given: object) -> Percent:
     """Reads `5%`, above 0 % and up to 100 %."""
@@ -88,11 +90,8 @@ def quantity_in(unit: Unit, given: float | str) -> float:
         case Unit.SECONDS:
             return parse_duration(given)
         case Unit.NS:
-            return _NS * parse_duration(given)
+            return _NS_PER_S * parse_duration(given)
         case Unit.PERCENT:
             return parse_percent(given).value
         case Unit.FRAMES | Unit.SEGMENTS | Unit.CONNECTIONS:
             return parse_count(given)
-
-
-_NS: Final = 1e9

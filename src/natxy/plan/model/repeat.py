@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often a plan repeats its experiments, and in which order it measures their repetitions."""
+"""States how often a plan repeats its experiments, and in which order it measures their repetitions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import Field, SerializerFunctionWrapHandler, field_validator, mode
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.units import Share, format_share, times
 
-LEAST_REPEAT: Final = 3
-"""Repetitions before an interval may end an experiment."""
+LEAST_REPEAT: Final = 6
+"""Repetitions before an interval may end an experiment. Fewer values, which happen to be close, would end too many."""
 
 
 class RunOrder(StrEnum):

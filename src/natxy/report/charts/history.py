@@ -109,7 +109,7 @@ def _intervals(count: int) -> Spec:
 
 
 def _levels(course: Course) -> Spec:
-    """Draws the level of each run of runs as a horizontal line."""
+    """Draws each level as a horizontal line over the runs that have it."""
     rows: list[Row] = []
     for level in course.division.levels:
         own = course.points[level.first : level.first + level.count]
@@ -142,7 +142,7 @@ def _medians(count: int) -> Spec:
 
 
 def _hover(course: Course) -> Spec:
-    shape = {"format": chart.quantity_format(course.unit)}
+    number_format = {"format": chart.quantity_format(course.unit)}
     bounded = any(point.figure.bound for point in course.points)
     return {
         "name": chart.HOVER,
@@ -152,9 +152,9 @@ def _hover(course: Course) -> Spec:
                 {"field": "run"},
                 {"field": "began"},
                 *([{"field": "bound"}] if bounded else []),
-                {"field": "median", **shape},
-                {"field": "low", "title": "95 % from", **shape},
-                {"field": "high", "title": "to", **shape},
+                {"field": "median", **number_format},
+                {"field": "low", "title": "95 % from", **number_format},
+                {"field": "high", "title": "to", **number_format},
                 *({"field": field} for field in ("repetitions", "state", "natxy", "folder")),
             ],
             "opacity": {"value": 0},

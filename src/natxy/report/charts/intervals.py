@@ -158,7 +158,7 @@ def _marks(unit: Unit, dots: Sequence[Row], domain: _Domain) -> Iterator[Spec]:
     axis = chart.axis("", unit) | {"title": chart.unit_words(unit), "scale": {"domain": list(domain), "nice": False}}
     x = {"field": "median", **axis}
     ink = {"field": "ink", "type": "nominal", "scale": None}
-    shape = {"format": chart.quantity_format(unit)}
+    number_format = {"format": chart.quantity_format(unit)}
     tooltip: list[Spec] = [
         {"field": "label", "title": "experiment"},
         {"field": "whole", "title": "median"},
@@ -181,7 +181,7 @@ def _marks(unit: Unit, dots: Sequence[Row], domain: _Domain) -> Iterator[Spec]:
     repetition: list[Spec] = [
         {"field": "label", "title": "experiment"},
         {"field": "repetition"},
-        {"field": "value", **shape},
+        {"field": "value", **number_format},
     ]
     yield {
         "data": {"values": list(dots)},

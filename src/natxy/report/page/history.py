@@ -15,7 +15,7 @@ from natxy.history.past import PastRun
 from natxy.history.series import PlanHistory, Series
 from natxy.report.charts.chart import Chart
 from natxy.report.charts.history import course_chart
-from natxy.report.page.html import data_block, live_script, pictures, source_hash, style, template
+from natxy.report.page.shared import data_block, live_script, pictures, source_hash, style, template
 from natxy.report.page.terms import Explainer
 from natxy.report.tables import history as tables
 from natxy.report.tables.table import Table

@@ -7,28 +7,19 @@ the page's Content-Security-Policy forbids all outside resources and all scripts
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-import vl_convert
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import format_duration
 from natxy.plan.testbeds.cores import named_cores
-from natxy.report.charts.chart import Chart
 from natxy.report.charts.overview import OVERVIEW_NOTE, overview_charts
-from natxy.report.charts.still import VEGA_LITE, page_svg
 from natxy.report.page.chapters import chapters, duts, sweep_results
+from natxy.report.page.shared import data_block, live_script, pictures, source_hash, style, template
 from natxy.report.page.terms import Explainer
 from natxy.report.tables.disturbances import absences
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
@@ -112,62 +103,6 @@ def render(reader: RunReader) -> str:
         capture=FOREIGN_FILE if (reader.folder / FOREIGN_FILE).is_file() else None,
         explainer=explainer,
     )
-
-
-# --- the parts that pages share
-
-
-def template(name: str, explainer: Explainer) -> Template:
-    """Returns a page's template, whose texts are escaped unless they are marked up already."""
-    environment = Environment(
-        loader=PackageLoader("natxy.report.page", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(coded=_coded, explained=explainer.mark)
-    return environment.get_template(name)
-
-
-def style() -> Markup:
-    return Markup(_template("report.css"))
-
-
-def pictures(charts: Iterable[Chart]) -> dict[str, Markup]:
-    """Returns the still pictures of charts by name. Their XML writer escaped every free text."""
-    return {chart.name: Markup(page_svg(chart)) for chart in charts}
-
-
-@cache
-def live_script() -> str:
-    """Returns Vega and the code that draws the live charts, as the text of a script element of about 0.9 MB."""
-    bundle: str = vl_convert.javascript_bundle(_template("charts.js"), vl_version=VEGA_LITE)
-    # An HTML parser would take these for the end of the element or for a comment, even within a string.
-    return bundle.replace("</script", r"<\/script").replace("<!--", r"<\!--")
-
-
-def source_hash(text: str) -> str:
-    """Returns the hash of a script in the form of a Content-Security-Policy."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def data_block(charts: Iterable[Chart]) -> str:
-    """Returns the specifications of charts by name, as JSON in which no text can end its script element."""
-    specs = {chart.name: chart.spec for chart in charts}
-    return json.dumps(specs, ensure_ascii=False, separators=(",", ":")).replace("<", r"\u003c")
-
-
-# --- texts
-
-
-def _template(name: str) -> str:
-    return resources.files("natxy.report.page").joinpath(f"templates/{name}").read_text(encoding="utf-8")
-
-
-def _coded(text: str) -> Markup:
-    """Marks text between backticks, which messages for a terminal use, as code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from markupsafe import escape
 
 from natxy.errors import PlanError
 from natxy.report.charts.chart import Chart
-from natxy.report.page.html import data_block, live_script, source_hash, write_report
+from natxy.report.page.html import write_report
+from natxy.report.page.shared import data_block, live_script, source_hash
 from natxy.report.page.terms import Explainer
 from natxy.results.records import RunState
 from tests.support.sample_runs import HOSTILE, SampleRun, Sought, hostile, quickstart

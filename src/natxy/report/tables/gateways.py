@@ -36,7 +36,7 @@ def gateways_table(run: RunRecord, *, narrow: bool = False) -> Table | None:
 
 
 def _table(compared: SideBySide, run: RunRecord, *, narrow: bool, gap: str) -> Table:
-    """Without `gap`, ratios have no intervals."""
+    """Returns the table; without `gap`, its ratios have no intervals."""
     based = {row.experiments[name].procedure for name in compared.procedures for row in compared.rows
              if name in row.experiments and row.experiments[name].baseline}  # fmt: skip
     columns = [Column("Gateway")] if narrow else [Column("Gateway"), Column("Traffic")]

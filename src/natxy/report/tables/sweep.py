@@ -153,7 +153,7 @@ def overview(run: RunRecord) -> list[Table]:
 
 
 def _overview(sweep: Sweep, columns: Mapping[int, Computed], gap: str) -> Table:
-    """Without `gap`, ratios have no intervals."""
+    """Returns the table; without `gap`, its ratios have no intervals."""
     shown = [
         (title, cells)
         for title, (_, show) in zip(_NARROW_COMPUTED, _COMPUTED, strict=True)

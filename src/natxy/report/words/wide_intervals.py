@@ -92,20 +92,21 @@ def _detail(wide: WideInterval) -> str:
             return f"the bracket is {percent(100 * bracket)}"
         case Disturbed(trials, all_trials, repetitions):
             among = f"{repetitions} of {counted(len(wide.experiment.values), 'repetition')}"
-            return f"{trials} of {counted(all_trials, 'trial')}, in {among}; {_enough(wide)}"
+            return f"{trials} of {counted(all_trials, 'trial')}, in {among}; {_needed(wide)}"
         case Slowed(speed):
             slow = f"{speed.slowed_trials} of {counted(speed.trials, 'trial')}"
-            return f"{slow}, at {percent(100 * speed.mean, 0)} of its highest speed on average; {_enough(wide)}"
+            mean = percent(100 * speed.mean, 0)
+            return f"{slow}, at {mean} of its highest speed in the run on average; {_needed(wide)}"
         case TwoLevels(low, low_count, high, high_count, since):
             levels = f"{low_count} near {format_quantity(low, unit)}, {high_count} near {format_quantity(high, unit)}"
             return levels + (f", from repetition {since} on" if since else "")
         case Drift(change):
             return f"{'a rise' if change > 0 else 'a fall'} by {percent(100 * abs(change), 0)}"
         case Few() | Unexplained():
-            return _enough(wide)
+            return _needed(wide)
 
 
-def _enough(wide: WideInterval) -> str:
-    if wide.enough is None:
+def _needed(wide: WideInterval) -> str:
+    if wide.repetitions_needed is None:
         return f"more than {MOST_REPETITIONS} repetitions would be needed"
-    return f"{wide.enough} repetitions would be enough"
+    return f"{wide.repetitions_needed} repetitions would be enough"

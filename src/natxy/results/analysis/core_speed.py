@@ -7,7 +7,7 @@ for memory, lose less of their rate when such a core slows down.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,14 +31,22 @@ class CoreSpeed:
         return self.mean < SLOWED
 
 
-def core_speed(trials: Iterable[TrialRecord]) -> CoreSpeed | None:
-    """Returns the speed of the slowest core of each trial, as a share of what it reached in any; None if unknown."""
+def highest_speeds(trials: Iterable[TrialRecord]) -> dict[int, float]:
+    """Returns the highest speed of each core that the engine measured, by the core's number."""
+    highest_hz: dict[int, float] = {}
+    for trial in trials:
+        for core in trial.result.dut_cores:
+            highest_hz[core.core] = max(core.fastest_hz, highest_hz.get(core.core, 0.0))
+    return highest_hz
+
+
+def core_speed(trials: Iterable[TrialRecord], highest_hz: Mapping[int, float]) -> CoreSpeed | None:
+    """Returns the speed of the slowest core of each trial, as a share of its highest in the run; None if unknown.
+
+    `highest_hz` are the run's `highest_speeds`.
+    """
     known = [trial.result.dut_cores for trial in trials if trial.result.dut_cores]
     if not known:
         return None
-    highest_hz: dict[int, float] = {}
-    for cores in known:
-        for core in cores:
-            highest_hz[core.core] = max(core.fastest_hz, highest_hz.get(core.core, 0.0))
     shares = [min(core.mean_hz / highest_hz[core.core] for core in cores) for cores in known]
     return CoreSpeed(len(shares), sum(share < SLOWED for share in shares), sum(shares) / len(shares), min(shares))

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.engine.messages.results import CoreSpeed as Measured
 from natxy.engine.messages.results import Verdict
-from natxy.results.analysis.core_speed import core_speed
+from natxy.results.analysis.core_speed import CoreSpeed, core_speed, highest_speeds
 from natxy.results.trials import TrialRecord
 from tests.support.repetitions import trial
 from tests.support.sample_runs import result
@@ -19,8 +21,14 @@ def at_speeds(*cores: tuple[int, float, float]) -> TrialRecord:
     return trial(result(1e5, Verdict.PASS).model_copy(update={"dut_cores": speeds}))
 
 
+def alone(trials: Iterable[TrialRecord]) -> CoreSpeed | None:
+    """Returns the speed in trials that are all of their run."""
+    every = [*trials]
+    return core_speed(every, highest_speeds(every))
+
+
 def test_speeds_are_shares_of_the_highest_of_the_run() -> None:
-    found = core_speed([at_speeds((1, 1.9e6, 2e6)), at_speeds((1, 0.8e6, 1e6)), trial(result(1e5, Verdict.PASS))])
+    found = alone([at_speeds((1, 1.9e6, 2e6)), at_speeds((1, 0.8e6, 1e6)), trial(result(1e5, Verdict.PASS))])
     assert found is not None
     assert (found.trials, found.slowed_trials) == (2, 1)
     assert found.mean == pytest.approx((0.95 + 0.4) / 2)
@@ -29,18 +37,18 @@ def test_speeds_are_shares_of_the_highest_of_the_run() -> None:
 
 
 def test_of_several_cores_the_slowest_counts_against_its_own_highest_speed() -> None:
-    found = core_speed([at_speeds((1, 3e6, 4e6), (2, 1.9e6, 2e6))])
+    found = alone([at_speeds((1, 3e6, 4e6), (2, 1.9e6, 2e6))])
     assert found is not None
     assert found.mean == pytest.approx(0.75)
 
 
 def test_nothing_is_known_without_a_measurement() -> None:
-    assert core_speed([trial(result(1e5, Verdict.PASS))]) is None
+    assert alone([trial(result(1e5, Verdict.PASS))]) is None
 
 
 @given(st.lists(st.tuples(st.floats(1, 1e7), st.floats(0, 1)), min_size=1))
 def test_no_share_exceeds_one(measured: list[tuple[float, float]]) -> None:
-    found = core_speed(at_speeds((0, fastest * share, fastest)) for fastest, share in measured)
+    found = alone(at_speeds((0, fastest * share, fastest)) for fastest, share in measured)
     assert found is not None
     assert 0 <= found.least <= found.mean + 1e-12 <= 1 + 1e-9
     assert found.slowed_trials <= found.trials

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from natxy.engine.messages.results import Verdict
-from natxy.results.analysis.core_speed import CoreSpeed, core_speed
+from natxy.results.analysis.core_speed import CoreSpeed, core_speed, highest_speeds
 from natxy.results.records import RunRecord
 from natxy.results.trials import TrialRecord
 
@@ -90,5 +90,5 @@ def disturbances(run: RunRecord) -> Disturbances:
         marked=sum(trial.verdict is Verdict.FAIL and trial.disturbance is not None for trial in trials),
         tester=Absences.of_tester(trials),
         gateway=Absences.of_gateway(trials),
-        gateway_speed=core_speed(trials),
+        gateway_speed=core_speed(trials, highest_speeds(trials)),
     )

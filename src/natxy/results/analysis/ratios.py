@@ -21,12 +21,13 @@ from natxy.results.statistics import Headline, Summary, summarize_headlines
 
 METHOD: Final = (
     "Ratios are medians of the ratio in each block of repetitions (Box, Hunter and Hunter, Statistics for "
-    "Experimenters, ch. 4); in brackets is the 95 % confidence interval of that median (Hodges and Lehmann 1963)."
+    "Experimenters, ch. 4). In brackets is the 95 % confidence interval, from the logarithms of the ratios: by signed "
+    "ranks (Hodges and Lehmann 1963), with fewer than six blocks by Student's t."
 )
 UNPAIRED_METHOD: Final = (
     "Ratios are quotients of medians, because the experiments were not measured in blocks: drift of the machine counts "
-    "as a difference. In brackets is the 95 % confidence interval, that of the shift between the logarithms "
-    "(Hodges and Lehmann 1963)."
+    "as a difference. In brackets is the 95 % confidence interval, that of the shift between the logarithms: by ranks "
+    "(Hodges and Lehmann 1963), with few repetitions by Student's t."
 )
 
 

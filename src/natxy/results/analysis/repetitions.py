@@ -15,18 +15,25 @@ _MOST: Final = 1000
 _EFFICIENCY: Final = 3 / math.pi
 
 
-def enough(margin: float, *groups: Sequence[float]) -> int | None:
+def enough(
+    margin: float,
+    *groups: Sequence[float],
+    resolution: float = 0.0,
+    least: int | None = None,
+    most: int = _MOST,
+) -> int | None:
     """Returns how many values each group needs until half the interval of their shift is no wider than `margin`.
 
     The interval of a single group is that of its median. The values' spread is taken from those that there are, two or
-    more in each group. At least one more than the larger group has; None above 1000.
+    more in each group. `resolution` is the part of the interval's width that no repetition narrows: the bracket that a
+    search ends with. The number is at least `least`, by default one more than the larger group has; None above `most`.
     """
     variance = sum(statistics.variance(values) for values in groups)
-    if margin <= 0:
+    left = margin - resolution / 2
+    if left <= 0:
         return None
-    least = max(len(values) for values in groups) + 1
-    for count in range(least, _MOST + 1):
+    for count in range(least or max(len(values) for values in groups) + 1, most + 1):
         freedom = len(groups) * (count - 1)
-        if student(freedom) * math.sqrt(variance / (_EFFICIENCY * count)) <= margin:
+        if student(freedom) * math.sqrt(variance / (_EFFICIENCY * count)) <= left:
             return count
     return None

@@ -30,6 +30,19 @@ def test_there_are_always_more_than_before() -> None:
     assert enough(1e9, [5.0, 6.0, 7.0], [5.0, 6.0]) == 4
 
 
+def test_what_the_search_leaves_open_is_not_narrowed_by_repetitions() -> None:
+    few = [95.0, 100.0, 104.0]
+    without, exact = enough(3.0, few), enough(5.0, few, resolution=4.0)
+    assert without is not None
+    assert exact == without
+    assert enough(2.0, few, resolution=4.0) is None
+
+
+def test_the_number_keeps_to_its_limits() -> None:
+    assert enough(1e9, [5.0, 6.0, 7.0], least=2) == 2
+    assert enough(1e9, [5.0, 6.0, 7.0], most=3) is None
+
+
 def test_no_number_is_enough_for_no_margin() -> None:
     assert enough(0.0, [5.0, 5.0]) is None
     assert enough(-1.0, [5.0, 6.0]) is None

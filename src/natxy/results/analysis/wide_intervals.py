@@ -5,9 +5,9 @@ The causes are tried in the order of `_causes`, and the first that fits is repor
 
 `Resolution`: at least half of the interval is the bracket that the search ended with.
 `Disturbed`: at least a tenth of the trials were disturbed, or the repetitions without such a trial agree twice as well
-as all of them. A trial counts as disturbed if it decided nothing because of tester or machine, if the tester paused for
-longer than queues cover, or if the gateway's core was away for more than a twentieth of the trial.
-`Slowed`: the gateway's core was slow on average (`core_speed`).
+as all of them. A trial counts as disturbed if it decided nothing because of tester or machine, if the tester's pauses
+were longer than queues cover, or if the gateway's core was away for more than a twentieth of the trial.
+`Slowed`: the gateway's core was slow on average, compared with its highest speed in the run (`core_speed`).
 `TwoLevels`: the results form two groups, two thirds of their range apart.
 `Drift`: the results rise or fall with the number of the repetition (Kendall's rank correlation, 5 %).
 `Few`: fewer repetitions than the method by ranks needs.
@@ -17,15 +17,14 @@ longer than queues cover, or if the gateway's core was away for more than a twen
 
 from __future__ import annotations
 
-import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from natxy.engine.messages.results import Verdict
-from natxy.results.analysis.core_speed import CoreSpeed, core_speed
-from natxy.results.intervals import student
+from natxy.results.analysis.core_speed import CoreSpeed, core_speed, highest_speeds
+from natxy.results.analysis.repetitions import enough
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
 from natxy.results.statistics import Summary
 from natxy.results.trials import TrialRecord
@@ -110,23 +109,27 @@ Cause = Resolution | Disturbed | Slowed | TwoLevels | Drift | Few | Unexplained
 class WideInterval:
     """Holds an experiment whose median has a wide interval.
 
-    `half` is half the width as a share of the median. `enough` is the number of repetitions whose interval would not be
+    `half` is half the width as a share of the median. `repetitions_needed` is the number whose interval would not be
     wide if they vary as those measured do, None above `MOST_REPETITIONS`.
     """
 
     experiment: ExperimentRecord
     half: float
     cause: Cause
-    enough: int | None
+    repetitions_needed: int | None
 
 
 def wide_intervals(run: RunRecord) -> list[WideInterval]:
-    return [found for experiment in run.experiments if (found := wide_interval(experiment))]
+    highest_hz = highest_speeds(placed.trial for placed in run.all_trials)
+    return [found for experiment in run.experiments if (found := wide_interval(experiment, highest_hz))]
 
 
-def wide_interval(experiment: ExperimentRecord) -> WideInterval | None:
+def wide_interval(experiment: ExperimentRecord, highest_hz: Mapping[int, float]) -> WideInterval | None:
     """Returns None when the interval is not wide, or the headline has none. A figure that may be negative has no share
-    of its median."""
+    of its median.
+
+    `highest_hz` are the `highest_speeds` of the run.
+    """
     summary = experiment.statistics
     if summary is None or summary.interval is None or summary.signed or summary.median <= 0:
         return None
@@ -134,11 +137,14 @@ def wide_interval(experiment: ExperimentRecord) -> WideInterval | None:
     if round(half, _DIGITS) <= WIDE:
         return None
     measured = [each for each in experiment.repetitions if each.state is State.DONE and each.value is not None]
-    cause = next(_causes(summary, measured), Unexplained())
-    return WideInterval(experiment, half, cause, _enough(summary))
+    cause = next(_causes(summary, measured, highest_hz), Unexplained())
+    needed = enough(WIDE * summary.median, summary.values, resolution=summary.resolution, most=MOST_REPETITIONS)
+    return WideInterval(experiment, half, cause, needed)
 
 
-def _causes(summary: Summary, repetitions: Sequence[RepetitionRecord]) -> Iterator[Cause]:
+def _causes(
+    summary: Summary, repetitions: Sequence[RepetitionRecord], highest_hz: Mapping[int, float]
+) -> Iterator[Cause]:
     """Yields the causes that fit, the likeliest first."""
     assert summary.interval is not None  # the caller's is wide
     values = [each.value for each in repetitions if each.value is not None]
@@ -146,7 +152,7 @@ def _causes(summary: Summary, repetitions: Sequence[RepetitionRecord]) -> Iterat
         yield Resolution(summary.resolution / summary.median)
     if disturbed := _disturbed(repetitions):
         yield disturbed
-    speed = core_speed(trial for repetition in repetitions for trial in repetition.trials)
+    speed = core_speed((trial for repetition in repetitions for trial in repetition.trials), highest_hz)
     if speed and speed.slowed:
         yield Slowed(speed)
     if levels := _two_levels(repetitions):
@@ -176,8 +182,7 @@ def _disturbed(repetitions: Sequence[RepetitionRecord]) -> Disturbed | None:
 def _was_disturbed(trial: TrialRecord) -> bool:
     if trial.verdict in (Verdict.INVALID, Verdict.DISTURBED) or trial.disturbance:
         return True
-    tester_pause_s = max((stream.pacing.max_pause_ns for stream in trial.result.streams), default=0) / 1e9
-    return tester_pause_s > NOTICED_PAUSE_S or (trial.gateway_pause_s or 0.0) > NOTICED_AWAY * trial.duration_s
+    return trial.tester_pause_s > NOTICED_PAUSE_S or (trial.gateway_pause_s or 0.0) > NOTICED_AWAY * trial.duration_s
 
 
 def _two_levels(repetitions: Sequence[RepetitionRecord]) -> TwoLevels | None:
@@ -202,13 +207,3 @@ def _trend_is_no_chance(values: Sequence[float]) -> bool:
     from scipy.stats import kendalltau
 
     return bool(kendalltau(range(len(values)), values).pvalue < _CHANCE)
-
-
-def _enough(summary: Summary) -> int | None:
-    """Returns the number of repetitions; their interval shrinks with the root of it (Student's t)."""
-    deviation = statistics.stdev(summary.values)
-    for count in range(2, MOST_REPETITIONS + 1):
-        half = student(count - 1) * deviation / math.sqrt(count) + summary.resolution / 2
-        if half <= WIDE * summary.median:
-            return max(count, summary.count + 1)
-    return None

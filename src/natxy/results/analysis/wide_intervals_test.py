@@ -4,6 +4,7 @@ from __future__ import annotations
 import random
 import statistics
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.engine.messages.results import Verdict
+from natxy.results.analysis.core_speed import highest_speeds
 from natxy.results.analysis.core_speed_test import at_speeds
 from natxy.results.analysis.wide_intervals import (
     MOST_REPETITIONS,
@@ -24,12 +26,14 @@ from natxy.results.analysis.wide_intervals import (
     Unexplained,
     WideInterval,
     wide_interval,
+    wide_intervals,
 )
 from natxy.results.intervals import of_median
+from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
 from natxy.results.trials import TrialRecord
 from tests.support.repetitions import experiment, trial
-from tests.support.sample_runs import result
+from tests.support.sample_runs import SampleRun, result
 
 QUIET = trial(result(1e5, Verdict.PASS))
 INVALID = trial(result(1e5, Verdict.INVALID))
@@ -40,22 +44,29 @@ AWAY = trial(result(1e5, Verdict.FAIL), gateway_pause_s=0.3)
 VARYING = [300e3, 250e3, 350e3, 270e3, 330e3, 310e3, 290e3, 260e3]
 
 
+def explained(record: ExperimentRecord) -> WideInterval | None:
+    """Returns the wide interval of an experiment that is the only one of its run."""
+    return wide_interval(record, highest_speeds(placed.trial for placed in record.all_trials))
+
+
 def found(record: ExperimentRecord) -> WideInterval:
-    wide = wide_interval(record)
+    wide = explained(record)
     assert wide is not None
     return wide
 
 
-def paused(pause_s: float) -> TrialRecord:
-    """A trial that passed although the tester's core paused."""
+def paused(longest_s: float, all_s: float = 0.0) -> TrialRecord:
+    """Returns a trial that passed although the tester's core paused; `all_s` is the sum of the pauses above 1 ms."""
     passed = result(1e5, Verdict.PASS)
-    pacing = passed.streams[0].pacing.model_copy(update={"max_pause_ns": round(pause_s * 1e9)})
+    pacing = passed.streams[0].pacing.model_copy(
+        update={"max_pause_ns": round(longest_s * 1e9), "pauses_ns": round(all_s * 1e9)}
+    )
     streams = [passed.streams[0].model_copy(update={"pacing": pacing})]
     return trial(passed.model_copy(update={"streams": streams}))
 
 
 def test_a_narrow_interval_needs_no_explanation() -> None:
-    assert wide_interval(experiment([300e3, 301e3, 299e3])) is None
+    assert explained(experiment([300e3, 301e3, 299e3])) is None
 
 
 def test_a_core_that_was_slow_in_many_trials_is_named() -> None:
@@ -65,6 +76,15 @@ def test_a_core_that_was_slow_in_many_trials_is_named() -> None:
     assert (cause.speed.slowed_trials, cause.speed.trials) == (8, 16)
     steady = {number: [at_speeds((1, 0.95e6, 1e6))] for number in range(1, 9)}
     assert found(experiment(VARYING, trials=steady)).cause == Unexplained()
+
+
+def test_a_core_is_slow_compared_with_its_highest_speed_in_the_run(tmp_path: Path) -> None:
+    fast = experiment([300e3] * 8, trials={1: [at_speeds((1, 1e6, 1e6))]})
+    slow = experiment(VARYING, trials={number: [at_speeds((1, 0.5e6, 0.5e6))] for number in range(1, 9)})
+    run = RunReader(SampleRun(tmp_path).end()).run
+    [wide] = wide_intervals(replace(run, experiments=[fast, slow]))
+    assert isinstance(wide.cause, Slowed)
+    assert wide.cause.speed.mean == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -78,14 +98,14 @@ def test_a_core_that_was_slow_in_many_trials_is_named() -> None:
     ids=["no result", "one", "zero", "a figure that may be negative"],
 )
 def test_without_an_interval_or_a_share_there_is_nothing_to_explain(record: ExperimentRecord) -> None:
-    assert wide_interval(record) is None
+    assert explained(record) is None
 
 
 def test_equal_results_on_a_coarse_grid_are_the_searchs_doing() -> None:
     wide = found(experiment([100e3] * 5, bracket=12e3))
     assert wide.cause == Resolution(0.12)
     assert wide.half == pytest.approx(0.06)
-    assert wide.enough is None
+    assert wide.repetitions_needed is None
 
 
 def test_a_spread_wider_than_the_bracket_is_not() -> None:
@@ -94,8 +114,8 @@ def test_a_spread_wider_than_the_bracket_is_not() -> None:
 
 @pytest.mark.parametrize(
     "disturbed",
-    [INVALID, DISTURBED, MARKED, AWAY, paused(0.004)],
-    ids=["invalid", "disturbed", "marked", "gateway away", "tester paused"],
+    [INVALID, DISTURBED, MARKED, AWAY, paused(0.004), paused(0.0015, 0.0045)],
+    ids=["invalid", "disturbed", "marked", "gateway away", "tester paused", "tester paused three times"],
 )
 def test_many_disturbed_trials_are_the_machines_doing(disturbed: TrialRecord) -> None:
     trials = {2: [QUIET] * 7 + [disturbed], 4: [QUIET] * 6 + [disturbed] * 2}
@@ -140,12 +160,12 @@ def test_a_trend_is_a_drift(step: float) -> None:
 def test_what_few_repetitions_would_need_is_estimated() -> None:
     wide = found(experiment([300e3, 290e3, 312e3]))
     assert wide.cause == Few(3)
-    assert wide.enough == 5
+    assert wide.repetitions_needed == 5
 
 
 def test_what_varies_too_much_has_no_recommendation() -> None:
     wide = found(experiment([33e3, 203e3, 188e3]))
-    assert (wide.cause, wide.enough) == (Few(3), None)
+    assert (wide.cause, wide.repetitions_needed) == (Few(3), None)
 
 
 @pytest.mark.parametrize("count", [6, 8, 12, 20])
@@ -157,7 +177,7 @@ def test_chance_is_seldom_taken_for_levels_or_a_drift(count: int) -> None:
 
 
 def _cause(record: ExperimentRecord) -> Any:
-    wide = wide_interval(record)
+    wide = explained(record)
     return wide and wide.cause
 
 
@@ -165,7 +185,7 @@ def _cause(record: ExperimentRecord) -> Any:
 def test_every_wide_interval_has_a_cause_and_a_number_of_repetitions_that_helps(
     values: list[float], bracket: float
 ) -> None:
-    wide = wide_interval(experiment(values, bracket=bracket))
+    wide = explained(experiment(values, bracket=bracket))
     interval = of_median(values, bracket)
     assert interval is not None
     median = statistics.median(values)
@@ -173,4 +193,4 @@ def test_every_wide_interval_has_a_cause_and_a_number_of_repetitions_that_helps(
         assert (interval.high - interval.low) / 2 / median <= WIDE + 0.0005
     else:
         assert wide.cause is not None
-        assert wide.enough is None or len(values) < wide.enough <= MOST_REPETITIONS
+        assert wide.repetitions_needed is None or len(values) < wide.repetitions_needed <= MOST_REPETITIONS
