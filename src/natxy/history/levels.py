@@ -15,7 +15,7 @@ from typing import Final
 
 import jumpavg
 
-from natxy.results.intervals import Interval, of_shift
+from natxy.results.intervals import Interval, shift_interval
 
 # jumpavg takes time by the square of the number of medians. In a longer series it looks at so many at once; of the
 # level before them it then knows the mean and the deviation, but does not divide it any more.
@@ -128,7 +128,7 @@ def _differ(before: _Part, own: _Part) -> bool:
 
 def _shift(before: _Part, own: _Part) -> Interval | None:
     before, own = before[-_COMPARED:], own[:_COMPARED]
-    return of_shift(_sample(before), _sample(own), _resolution(before), _resolution(own))
+    return shift_interval(_sample(before), _sample(own), _resolution(before), _resolution(own))
 
 
 def _sample(level: _Part) -> Sequence[float]:

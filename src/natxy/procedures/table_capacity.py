@@ -114,7 +114,8 @@ def _remark(repetition: Repetition, found: CapacityResult, establish: Establish)
     """
     if found.upper_bound is None:
         return "at least this: all of max_connections were kept"
-    slower = found.enough / SLOWER
+    asked = found.rate_needed
+    slower = asked / SLOWER
     if found.full or not _lives_long_enough(repetition, found.upper_bound, slower):
         return ""
     try:
@@ -125,7 +126,7 @@ def _remark(repetition: Repetition, found: CapacityResult, establish: Establish)
         return ""
     return (
         f"the table is not full: {format_quantity(found.upper_bound, Unit.CONNECTIONS)} are kept at "
-        f"{format_quantity(slower, Unit.CPS)}, but not at {format_quantity(found.enough, Unit.CPS)}, the rate that "
+        f"{format_quantity(slower, Unit.CPS)}, but not at {format_quantity(asked, Unit.CPS)}, the rate that "
         "RFC 9693 asks for by gamma"
     )
 

@@ -45,7 +45,7 @@ class Interval:
         return Interval(min(ends), max(ends))
 
 
-def of_median(values: Sequence[float], resolution: float = 0.0) -> Interval | None:
+def median_interval(values: Sequence[float], resolution: float = 0.0) -> Interval | None:
     """Returns the interval of the values' median, which contains it; None with fewer than two values.
 
     `resolution` is the width of the brackets that a search ended with: the truth of each repetition lies between its
@@ -64,7 +64,7 @@ def of_median(values: Sequence[float], resolution: float = 0.0) -> Interval | No
     return Interval(min(found.low, median), max(found.high, median) + resolution)
 
 
-def of_shift(
+def shift_interval(
     first: Sequence[float],
     other: Sequence[float],
     first_resolution: float = 0.0,
@@ -72,7 +72,7 @@ def of_shift(
 ) -> Interval | None:
     """Returns the interval of how far `other` lies above `first`; None when either has fewer than two values.
 
-    It contains the difference of the medians. The resolutions are those of `of_median`: the interval contains all
+    It contains the difference of the medians. The resolutions are those of `median_interval`: the interval contains all
     differences that the brackets around the medians allow. Repetitions that differ by more than a bracket average its
     rounding out, so that the widths of interval and brackets need not be added.
     """

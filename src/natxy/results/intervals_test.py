@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.results.intervals import Interval, of_median, of_shift
+from natxy.results.intervals import Interval, median_interval, shift_interval
 
 Values = numpy.ndarray
 Draw = Callable[[numpy.random.Generator, int], Values]
@@ -28,7 +28,7 @@ resolutions = st.floats(min_value=0, max_value=1e5)
 @pytest.mark.parametrize("count", range(2, 21))
 def test_19_of_20_intervals_have_the_true_median(kind: str, count: int) -> None:
     random = numpy.random.default_rng(count)
-    found = [of_median([*SAMPLES[kind](random, count)]) for _ in range(600)]
+    found = [median_interval([*SAMPLES[kind](random, count)]) for _ in range(600)]
     covered = sum(interval is not None and 1 in interval for interval in found)
     assert covered / 600 >= (0.93 if kind == "normal" else 0.90)
 
@@ -38,7 +38,7 @@ def test_19_of_20_intervals_have_the_true_median(kind: str, count: int) -> None:
 def test_19_of_20_intervals_have_the_true_shift(kind: str, count: int, other: int) -> None:
     random = numpy.random.default_rng(count)
     draw = SAMPLES[kind]
-    found = [of_shift([*draw(random, count)], [*(3 + draw(random, other))]) for _ in range(600)]
+    found = [shift_interval([*draw(random, count)], [*(3 + draw(random, other))]) for _ in range(600)]
     assert sum(interval is not None and 3 in interval for interval in found) / 600 >= 0.93
 
 
@@ -50,14 +50,14 @@ def test_19_of_20_shifts_are_covered_although_searches_round_to_a_grid(noise: fl
     for shift in random.uniform(0, 3, 400):
         truth = 100 + random.uniform() + noise * random.standard_normal((2, count))
         first, other = numpy.floor(truth[0]), numpy.floor((truth[1] + shift) / 1.5) * 1.5
-        interval = of_shift([*first], [*other], 1, 1.5)
+        interval = shift_interval([*first], [*other], 1, 1.5)
         covered += interval is not None and shift in interval
     assert covered / 400 >= 0.93
 
 
 @given(rates, resolutions)
 def test_an_interval_has_the_median_and_a_search_widens_it_upwards(values: list[float], resolution: float) -> None:
-    exact, searched = of_median(values), of_median(values, resolution)
+    exact, searched = median_interval(values), median_interval(values, resolution)
     assert exact is not None
     assert searched == Interval(exact.low, exact.high + resolution)
     assert statistics.median(values) in exact
@@ -68,7 +68,7 @@ def test_a_shift_has_the_difference_of_the_medians_and_its_brackets(
     first: list[float], other: list[float], wide: float, wider: float
 ) -> None:
     shift = statistics.median(other) - statistics.median(first)
-    interval = of_shift(first, other, wide, wider)
+    interval = shift_interval(first, other, wide, wider)
     assert interval is not None
     assert {shift, shift - wide, shift + wider} == {
         each for each in (shift, shift - wide, shift + wider) if each in interval
@@ -77,7 +77,7 @@ def test_a_shift_has_the_difference_of_the_medians_and_its_brackets(
 
 @given(rates, rates)
 def test_a_shift_is_as_far_the_other_way(first: list[float], other: list[float]) -> None:
-    forth, back = of_shift(first, other), of_shift(other, first)
+    forth, back = shift_interval(first, other), shift_interval(other, first)
     assert forth is not None
     assert back is not None
     assert (back.low, back.high) == pytest.approx((-forth.high, -forth.low))
@@ -85,17 +85,17 @@ def test_a_shift_is_as_far_the_other_way(first: list[float], other: list[float])
 
 def test_equal_values_leave_only_the_resolution() -> None:
     for count in (2, 5, 6, 20, 60, 1200):
-        assert of_median([7.0] * count) == Interval(7, 7)
-        assert of_median([7.0] * count, 0.5) == Interval(7, 7.5)
-        assert of_shift([7.0] * count, [8.0] * count) == Interval(1, 1)
-        assert of_shift([7.0] * count, [8.0] * count, 2, 1) == Interval(-1, 2)
+        assert median_interval([7.0] * count) == Interval(7, 7)
+        assert median_interval([7.0] * count, 0.5) == Interval(7, 7.5)
+        assert shift_interval([7.0] * count, [8.0] * count) == Interval(1, 1)
+        assert shift_interval([7.0] * count, [8.0] * count, 2, 1) == Interval(-1, 2)
 
 
 def test_one_value_has_no_interval() -> None:
-    assert of_median([]) is None
-    assert of_median([1.0]) is None
-    assert of_shift([1.0], [1.0, 2.0]) is None
-    assert of_shift([1.0, 2.0], [1.0]) is None
+    assert median_interval([]) is None
+    assert median_interval([1.0]) is None
+    assert shift_interval([1.0], [1.0, 2.0]) is None
+    assert shift_interval([1.0, 2.0], [1.0]) is None
 
 
 def test_the_textbooks_ranks() -> None:
@@ -103,18 +103,18 @@ def test_the_textbooks_ranks() -> None:
     # lowest and the 6th highest Walsh average are the ends.
     values = [float(2**exponent) for exponent in range(9)]
     walsh = sorted((a + b) / 2 for i, a in enumerate(values) for b in values[i:])
-    assert of_median(values) == Interval(walsh[5], walsh[-6])
+    assert median_interval(values) == Interval(walsh[5], walsh[-6])
     # Mann and Whitney, 1947, table I: P(U <= 2) = 0.016 and P(U <= 3) = 0.028 with 5 values each.
     differences = sorted(b - a for a in values[:5] for b in values[4:])
-    assert of_shift(values[:5], values[4:]) == Interval(differences[2], differences[-3])
+    assert shift_interval(values[:5], values[4:]) == Interval(differences[2], differences[-3])
 
 
 def test_large_groups_have_nearly_the_exact_ranks() -> None:
     random = numpy.random.default_rng(1)
     for count in (50, 51, 400, 1001):
-        interval = of_median([*random.standard_normal(count)])
+        interval = median_interval([*random.standard_normal(count)])
         assert interval is not None
         assert interval.high - interval.low == pytest.approx(2 * 1.96 / count**0.5, rel=0.25)
-        shift = of_shift([*random.standard_normal(count)], [*random.standard_normal(count)])
+        shift = shift_interval([*random.standard_normal(count)], [*random.standard_normal(count)])
         assert shift is not None
         assert shift.high - shift.low == pytest.approx(2 * 1.96 * (2 / count) ** 0.5, rel=0.25)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from natxy.results.bounded import Bound, Bounded
-from natxy.results.intervals import Interval, of_median
+from natxy.results.intervals import Interval, median_interval
 
 # With fewer repetitions the 1st percentile is the minimum and the 99th the maximum.
 LEAST_FOR_PERCENTILES: Final = 100
@@ -88,7 +88,7 @@ class Summary:
         """The 95 % confidence interval of the median; None for a single value, and when any value is a bound."""
         if self.interval_of_ratios:
             return self.interval_of_ratios
-        found = None if self.has_bounds else of_median(self.values, self.resolution)
+        found = None if self.has_bounds else median_interval(self.values, self.resolution)
         return found if found is None or self.signed else Interval(max(found.low, 0.0), found.high)
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.results.analysis.ratios import paired_ratios
-from natxy.results.analysis.repetitions import enough
+from natxy.results.analysis.repetitions import repetitions_needed
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
 from natxy.results.statistics import Summary
@@ -42,7 +42,8 @@ def expected_repetitions(plan: ResolvedPlan, earlier: RunReader) -> dict[str, in
         count = least
         if summary.minimum != summary.maximum or summary.resolution:
             margin = until * abs(summary.median)
-            count = enough(margin, summary.values, resolution=summary.resolution, least=least, most=most) or most
+            needed = repetitions_needed(margin, summary.values, resolution=summary.resolution, least=least, most=most)
+            count = needed or most
         for name in filter(None, (experiment.name, experiment.baseline)):
             expected[name] = max(count, expected.get(name, 0))
     return expected

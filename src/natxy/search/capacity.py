@@ -23,8 +23,8 @@ class CapacityResult:
 
     `safe` (CS) and `safe_rate` (RS) are the last that passed while doubling; `too_many` (CT) is the first that failed,
     None when all of `max_connections` were kept. `rates` has the rate for every number of connections that passed.
-    `full` is true if a full table explains the upper bound: it kept the same number in every attempt. `enough` is the
-    rate that had to pass at the upper bound.
+    `full` is true if a full table explains the upper bound: it kept the same number in every attempt. `rate_needed`
+    is the rate that had to pass at the upper bound.
     """
 
     capacity: int
@@ -34,7 +34,7 @@ class CapacityResult:
     upper_bound: int | None
     rates: dict[int, float]
     full: bool
-    enough: float
+    rate_needed: float
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class CapacitySearch:
                 self._double(found)
         return CapacityResult(
             found.capacity, found.safe, found.rates[found.safe], found.too_many, upper, found.rates,
-            full=found.keeper.last_full, enough=self.gamma * found.rates[found.capacity],
+            full=found.keeper.last_full, rate_needed=self.gamma * found.rates[found.capacity],
         )  # fmt: skip
 
     def _double(self, found: _Found) -> None:
@@ -105,17 +105,17 @@ class CapacitySearch:
             return min(middle, counted + max(self.error, 2 * (safe - counted)))
         return max(middle, counted - max(self.error, 2 * (counted - upper)))
 
-    def _highest_rate(self, keeper: Keeper, connections: int, enough: float, most: float) -> float | None:
-        """Returns the highest rate between `enough` and `most` that passes; None when `enough` fails.
+    def _highest_rate(self, keeper: Keeper, connections: int, rate_needed: float, most: float) -> float | None:
+        """Returns the highest rate between `rate_needed` and `most` that passes; None when `rate_needed` fails.
 
-        It tries `enough` first, because that mostly decides, and then `most`, which passed with fewer connections and
-        often still does.
+        It tries `rate_needed` first, because that mostly decides, and then `most`, which passed with fewer
+        connections and often still does.
         """
-        if not keeper.keeps(connections, enough):
+        if not keeper.keeps(connections, rate_needed):
             return None
         if keeper.keeps(connections, most, _MOST_FAILURES):
             return most
-        low, high = enough, most
+        low, high = rate_needed, most
         while not self.narrow(low, high):
             middle = (low + high) / 2
             if keeper.keeps(connections, middle, _MOST_FAILURES):

@@ -110,7 +110,7 @@ def test_a_falling_rate_ends_it_like_a_full_table() -> None:
 
     found = search_for().run(1000, 1e5, slow_beyond_5000)
     assert (found.safe, found.too_many, found.capacity, found.full) == (4000, 8000, 5000, False)
-    assert found.enough == pytest.approx(0.4e5)
+    assert found.rate_needed == pytest.approx(0.4e5)
 
 
 def test_a_table_without_end_is_only_bounded_from_below() -> None:

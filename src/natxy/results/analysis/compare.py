@@ -20,7 +20,7 @@ from natxy.plan.model.units import Unit
 from natxy.plan.procedures.figures import Figure
 from natxy.results.analysis.ratios import paired_ratios, unpaired_ratios
 from natxy.results.bounded import Bound
-from natxy.results.intervals import Interval, of_shift
+from natxy.results.intervals import Interval, shift_interval
 from natxy.results.planned import settings_of
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Summary
@@ -164,7 +164,7 @@ def _difference(first: Compared, other: Compared) -> Compared:
 def _interval(first: Summary, other: Summary) -> Interval | None:
     if first.has_bounds or other.has_bounds:
         return None
-    return of_shift(first.values, other.values, first.resolution, other.resolution)
+    return shift_interval(first.values, other.values, first.resolution, other.resolution)
 
 
 def _verdict(first: Summary, other: Summary, interval: Interval | None) -> Verdict:

@@ -21,7 +21,7 @@ from natxy.results.analysis.compare import (
     range_of_median,
     shares_of_baseline,
 )
-from natxy.results.analysis.repetitions import enough
+from natxy.results.analysis.repetitions import repetitions_needed
 from natxy.results.intervals import Interval
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Summary
@@ -215,7 +215,7 @@ def _within(asked: Judged, margin: float, bracket: float, *groups: Sequence[floa
     """Says what may decide when the interval contains the threshold, which lies by `margin` outside the bracket."""
     if margin <= 0 < bracket:
         return replace(asked, reason=_BRACKET)
-    repetitions = enough(margin, *groups)
+    repetitions = repetitions_needed(margin, *groups)
     return replace(asked, reason=_TOO_CLOSE if repetitions is None else _WITHIN, repetitions=repetitions)
 
 

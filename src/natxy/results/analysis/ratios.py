@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from natxy.results.bounded import Bound, Bounded
-from natxy.results.intervals import Interval, of_median, of_shift
+from natxy.results.intervals import Interval, median_interval, shift_interval
 from natxy.results.statistics import Headline, Summary, summarize_headlines
 
 METHOD: Final = (
@@ -121,7 +121,7 @@ def precision(own: Mapping[int, Headline], baseline: Mapping[int, Headline] | No
     if found and found.interval:
         return _half_width(found.interval, found.value)
     values = [headline.value for headline in own.values()]
-    interval = of_median(values, max((headline.bracket for headline in own.values()), default=0.0))
+    interval = median_interval(values, max((headline.bracket for headline in own.values()), default=0.0))
     return _half_width(interval, statistics.median(values)) if interval else None
 
 
@@ -147,7 +147,7 @@ def _of_pairs(pairs: Sequence[tuple[Headline, Headline]], median: float) -> Inte
         return None
     # As multiples of the median, so that equal ratios have their own value as the interval, without a rounding.
     lowest, highest = zip(*((math.log(end / median) for end in _ends(pair)) for pair in pairs), strict=True)
-    found = of_median(lowest, max(high - low for low, high in zip(lowest, highest, strict=True)))
+    found = median_interval(lowest, max(high - low for low, high in zip(lowest, highest, strict=True)))
     # The median of an even count is a mean of two ratios, and not of their logarithms.
     return found and Interval(median * math.exp(min(found.low, 0.0)), median * math.exp(max(found.high, 0.0)))
 
@@ -163,5 +163,5 @@ def _of_groups(own: Sequence[Headline], other: Sequence[Headline]) -> Interval |
         return None
     base, mine = ([math.log(headline.value) for headline in group] for group in (other, own))
     widths = (max(math.log1p(each.bracket / each.value) for each in group) for group in (other, own))
-    shift = of_shift(base, mine, *widths)
+    shift = shift_interval(base, mine, *widths)
     return shift and Interval(math.exp(shift.low), math.exp(shift.high))

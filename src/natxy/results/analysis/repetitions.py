@@ -15,7 +15,7 @@ _MOST: Final = 1000
 _EFFICIENCY: Final = 3 / math.pi
 
 
-def enough(
+def repetitions_needed(
     margin: float,
     *groups: Sequence[float],
     resolution: float = 0.0,

@@ -24,7 +24,7 @@ from typing import Final
 
 from natxy.engine.messages.results import Verdict
 from natxy.results.analysis.core_speed import CoreSpeed, core_speed, highest_speeds
-from natxy.results.analysis.repetitions import enough
+from natxy.results.analysis.repetitions import repetitions_needed
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
 from natxy.results.statistics import Summary
 from natxy.results.trials import TrialRecord
@@ -138,7 +138,8 @@ def wide_interval(experiment: ExperimentRecord, highest_hz: Mapping[int, float])
         return None
     measured = [each for each in experiment.repetitions if each.state is State.DONE and each.value is not None]
     cause = next(_causes(summary, measured, highest_hz), Unexplained())
-    needed = enough(WIDE * summary.median, summary.values, resolution=summary.resolution, most=MOST_REPETITIONS)
+    margin = WIDE * summary.median
+    needed = repetitions_needed(margin, summary.values, resolution=summary.resolution, most=MOST_REPETITIONS)
     return WideInterval(experiment, half, cause, needed)
 
 

@@ -28,7 +28,7 @@ from natxy.results.analysis.wide_intervals import (
     wide_interval,
     wide_intervals,
 )
-from natxy.results.intervals import of_median
+from natxy.results.intervals import median_interval
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
 from natxy.results.trials import TrialRecord
@@ -186,7 +186,7 @@ def test_every_wide_interval_has_a_cause_and_a_number_of_repetitions_that_helps(
     values: list[float], bracket: float
 ) -> None:
     wide = explained(experiment(values, bracket=bracket))
-    interval = of_median(values, bracket)
+    interval = median_interval(values, bracket)
     assert interval is not None
     median = statistics.median(values)
     if wide is None:
