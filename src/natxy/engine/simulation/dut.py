@@ -86,7 +86,7 @@ class SimulatedDut:
 
     @property
     def stalled_s(self) -> float | None:
-        """How long the gateway stood still in the present trial; None when its stalls are not watched."""
+        """The time for which the gateway stood still in the present trial; None when its stalls are not watched."""
         if self.config.stalls and not self.config.stalls.watched:
             return None
         return sum(stall.end_s - stall.start_s for stall in self.stalls)

@@ -30,7 +30,7 @@ class TimingPlan(PlanModel):
     drain_ends_early: bool | None = None
     """If true, the wait ends as soon as every frame of the trial has arrived; later duplicates do not count."""
     settle: Duration | None = None
-    """Pause before a trial (RFC 2544 §23); twice as long before an invalid trial is repeated."""
+    """Pause before a trial (RFC 2544 §23); longer before each further attempt at a step."""
     learning_pause: Duration | None = None
     """Pause after address resolution, and between phases 1 and 2 (RFC 2544 §23)."""
     overrun_floor: Duration | None = None
@@ -58,7 +58,7 @@ class Timing(PlanModel):
 
     @property
     def expected_drain_s(self) -> float:
-        """About how long a drain lasts: half as long if it ends early, as about half of a search's trials lose none."""
+        """Returns about how long a drain lasts: half, if it ends early, since half of a search's trials lose none."""
         return self.drain / 2 if self.drain_ends_early else self.drain
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When is a failed trial the fault of what ran on the gateway's core? In virtual time, with stalls of known size."""
+"""Tests which failures absences of the gateway's core explain, in virtual time with stalls of known size."""
 
 from __future__ import annotations
 
