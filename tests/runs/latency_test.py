@@ -73,7 +73,9 @@ def test_a_delay_that_a_path_adds_is_measured(
     found = []
     for hold_s in (0.0, ADDED_NS / 1e9):
         monkeypatch.setitem(registry.GATEWAYS, "linux-forward", holding(hold_s))
-        found.append(figures(tmp_path / str(hold_s)))
+        # On a busy machine even the typical delay of a trial may be that of a core that was away.
+        measured = (figures(tmp_path / f"{hold_s}-{attempt}") for attempt in range(3))
+        found.append(min(measured, key=lambda each: each["tl_forward"] or 0))
     without, added = found
     for direction in ("forward", "reverse"):
         least = [each[f"min_delay_{direction}"] or 0 for each in (without, added)]

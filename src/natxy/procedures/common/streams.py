@@ -31,8 +31,8 @@ from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import Directions
 from natxy.plan.procedures.figures import BACKGROUND_STREAMS
 
-# A gateway that polls, or is woken by a timer, delays single frames by about this much.
-LEAST_BACKLOG_S: Final = 0.002
+# Other tasks take a core for about this long, which delays single frames and says nothing about the queue.
+LEAST_BACKLOG_S: Final = 0.005
 
 
 def neighbors_request(experiment: Experiment) -> NeighborsResolve:
