@@ -24,7 +24,7 @@ struct CoreSpeed {
 ///
 /// A core may be slow although it is never taken away: its clock is lowered, or the other hardware thread of the same
 /// physical core is busy, for instance with another virtual machine. Linux counts neither. So a thread on each core
-/// executes a short piece of work every few milliseconds and takes the time. It uses some 0.3 % of the core.
+/// executes a short piece of work every few milliseconds and takes the time. It uses 0.3 to 1 % of the core.
 class CoreProbe {
  public:
   /// Begins to measure. Cores that this process may not use are left out.

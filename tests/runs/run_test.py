@@ -91,13 +91,11 @@ def test_the_default_search_finds_the_rate_of_forwarding(tmp_path: Path) -> None
     assert done.returncode == 0, done.stdout + done.stderr
     repetition = RunReader(tmp_path / "out").run.experiments[0].repetitions[0]
     assert repetition.lower_bound == repetition.value
-    decisive = [
-        trial.verdict
-        for trial in repetition.trials
-        if trial.step_rate == repetition.lower_bound and round(trial.duration_s, 3) == 0.1
-    ]
-    assert decisive.count(Verdict.PASS) == 3
-    assert decisive.count(Verdict.FAIL) <= 2
+    at_bound = [trial for trial in repetition.trials if trial.step_rate == repetition.lower_bound]
+    # Frames say how long a trial was to be: a disturbed tester may need longer for them.
+    assert all(trial.planned / trial.rate_fps == pytest.approx(2 * 0.1, rel=0.01) for trial in at_bound)
+    # More than three if the search began there and had to go on above.
+    assert [trial.verdict for trial in at_bound].count(Verdict.PASS) >= 3
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from natxy.plan.model.search import RFC_TRIAL_S, Goal
 from natxy.plan.model.terms import Order
 from natxy.plan.model.timing import RFC_TIMING, Timing
 from natxy.plan.model.units import format_duration, format_quantity, format_rate
+from natxy.procedures.common.streams import LEAST_BACKLOG_S
 from natxy.procedures.registry import procedure_of
 
 # RFC 2544 §12.
@@ -80,8 +81,8 @@ def _timing(timing: Timing, *, fixed_duration: bool) -> Iterator[str]:
     if timing.max_backlog is not None:
         yield (
             f"A trial of a search for a rate fails if its last frame is delayed by more than "
-            f"{100 * timing.max_backlog:g} % of its traffic's length, because the gateway's queue would hide loss from "
-            "a short trial; RFC 2544 §26.1 has no such rule."
+            f"{100 * timing.max_backlog:g} % of its traffic's length (at least {format_duration(LEAST_BACKLOG_S)}), "
+            "because the gateway's queue would hide loss from a short trial; RFC 2544 §26.1 has no such rule."
         )
     if timing.max_pause > RFC_TIMING.max_pause:
         yield (

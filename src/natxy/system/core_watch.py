@@ -105,7 +105,8 @@ class CoreWatch:
         by_process_s = max((_behind_others_s(pid, spent, set()) for pid in spent if pid not in kernel), default=0.0)
         absences = []
         own_s = sum(task.ran for pid, task in spent.items() if pid not in kernel) / 1e9
-        for core, ticks in after.ticks.items():
+        for core in after.ticks.keys() & before.ticks.keys():
+            ticks = after.ticks[core]
             stolen_s = (ticks.stolen - before.ticks[core].stolen) * TICK_S
             others_s = max(0.0, (ticks.tasks - before.ticks[core].tasks) * TICK_S - own_s)
             # Kernel threads of several cores never wait for each other.
