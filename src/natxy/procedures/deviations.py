@@ -171,3 +171,8 @@ def _absent_baselines(plan: ResolvedPlan) -> Iterator[str]:
             f"{', '.join(names)}: the plan compares with {baseline}, which `--only` leaves out; name it too for the "
             "ratio."
         )
+    if plan.unjudged_ratios:
+        yield (
+            f"{', '.join(plan.unjudged_ratios)}: `ratio_at_least` is not judged, because `--only` leaves out the "
+            "baseline."
+        )

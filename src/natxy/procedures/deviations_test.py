@@ -76,3 +76,9 @@ def test_the_line_rate_of_a_lab_is_called_nominal() -> None:
 def test_a_baseline_that_is_not_selected_is_reported_last() -> None:
     plan = resolve(plan_of(FORWARDING, RATE, PHASE2), only=["phase2"])
     assert deviations(plan)[-1].startswith("phase2: the plan compares with forwarding, which `--only` leaves out")
+
+
+def test_a_threshold_that_goes_with_its_baseline_is_reported() -> None:
+    judged = PHASE2 | {"expect": {"ratio_at_least": "60%"}}
+    plan = resolve(plan_of(FORWARDING, RATE, judged), only=["phase2"])
+    assert deviations(plan)[-1].startswith("phase2: `ratio_at_least` is not judged")

@@ -112,6 +112,15 @@ def test_a_run_is_judged_by_another_plan_and_by_an_earlier_run(tmp_path: Path) -
     assert nothing.exit_code == 2
 
 
+def test_an_expected_experiment_that_the_run_lacks_is_exit_2(tmp_path: Path) -> None:
+    measure(tmp_path / "run", expect="{at_least: 200k}")
+    renamed = tmp_path / "renamed.yaml"
+    renamed.write_text((tmp_path / "run.yaml").read_text().replace("name: forwarding", "name: routing"))
+    judged = natxy("judge", tmp_path / "run", "--plan", renamed)
+    assert judged.exit_code == 2
+    assert "`expect` of routing cannot be judged, because the run has no experiment" in " ".join(judged.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("forwarding", "code", "answer"), [("500k", 0, "met"), ("440k", 6, "missed"), ("475k", 125, "undecided")]
 )

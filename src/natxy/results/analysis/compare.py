@@ -28,8 +28,8 @@ from natxy.results.statistics import Summary
 RULE: Final = (
     "In brackets: the 95 % confidence interval of the difference, from the repetitions of both runs and the last "
     "brackets of their searches. A run differs from the first when the interval excludes 0; otherwise no difference "
-    "was found, and the interval says how large one may be. One repetition has no interval: measure at least three. "
-    "Results of different traffic get no verdict."
+    "was found, and the interval says how large one may be. One repetition has no interval, and few have a wide one: "
+    "measure at least six. Results of different traffic get no verdict."
 )
 
 SHARE_OF_BASELINE: Final = Figure("baseline_ratio", "Share of the baseline", Unit.PERCENT, more_is_better=True)
