@@ -30,7 +30,16 @@ GatewayContext = Callable[[], AbstractContextManager[Gateway[Any]]]
 """Returns a context that gives access to the gateway. Programs started within it have the priority of the gateway, and
 times taken within it count as the gateway's own."""
 
+# Other virtual machines take a core for seconds or a minute, and attempts without a rest would all fall into that time.
+LONGEST_REST_S: Final = 2.0
+
 KIND_WORDS: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validation", TrialKind.TRAFFIC: "traffic"}
+
+
+def rest_s(settle_s: float, attempt: int) -> float:
+    """Returns the rest before an attempt at a step: `settle_s` before the first, and each time twice as long, up to
+    LONGEST_REST_S, before further ones, which a disturbance has made necessary."""
+    return max(settle_s, min(settle_s * 2.0 ** (attempt - 1), LONGEST_REST_S))
 
 
 @dataclass(frozen=True)
@@ -114,8 +123,7 @@ class Repetition:
         self.observer.attempt_started(attempt)
         if self.replay.begin(attempt):
             return
-        # A disturbance may last a while, so each further attempt waits longer.
-        self.sleep(self.experiment.timing.settle * attempt.number)
+        self.sleep(rest_s(self.experiment.timing.settle, attempt.number))
         if self.experiment.uses_connections:
             with self.gateway() as gateway:
                 gateway.clear()
