@@ -41,6 +41,14 @@ CoreProbe::CoreProbe(std::span<const unsigned> cores, const Clock& clock) : cloc
   }
 }
 
+void CoreProbe::finish() {
+  {
+    const std::lock_guard lock{mutex_};
+    finished_ = true;
+  }
+  ended_.notify_all();
+}
+
 std::vector<CoreSpeed> CoreProbe::stop() {
   finish();
   std::vector<CoreSpeed> speeds;
@@ -57,7 +65,7 @@ std::vector<CoreSpeed> CoreProbe::stop() {
   return speeds;
 }
 
-void CoreProbe::measure(Samples& samples) const {
+void CoreProbe::measure(Samples& samples) {
   cpu_set_t only;
   CPU_ZERO(&only);
   CPU_SET(samples.core, &only);
@@ -67,8 +75,11 @@ void CoreProbe::measure(Samples& samples) const {
   const sched_param priority{.sched_priority = 1};
   pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);
   std::array<std::uint64_t, 8> words{};
-  while (!finished_) {
-    std::this_thread::sleep_for(kInterval);
+  const auto ended = [this] {
+    std::unique_lock lock{mutex_};
+    return ended_.wait_for(lock, kInterval, [this] { return finished_; });
+  };
+  while (!ended()) {
     std::uint64_t shortest = std::numeric_limits<std::uint64_t>::max();
     for (int piece = 0; piece < kPieces; ++piece) {
       const std::uint64_t begin = now_ticks();

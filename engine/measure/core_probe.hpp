@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
@@ -35,7 +36,7 @@ class CoreProbe {
   ~CoreProbe() { stop(); }
 
   /// Ends the measurement without waiting for the threads.
-  void finish() { finished_ = true; }
+  void finish();
   /// Ends the measurement and returns the speed of each core that was measured at least once.
   std::vector<CoreSpeed> stop();
 
@@ -46,10 +47,12 @@ class CoreProbe {
     std::thread thread;
   };
 
-  void measure(Samples& samples) const;
+  void measure(Samples& samples);
 
   Clock clock_;
-  std::atomic<bool> finished_ = false;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool finished_ = false;  // guarded by mutex_
   std::vector<std::unique_ptr<Samples>> samples_;
 };
 

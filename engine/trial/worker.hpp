@@ -10,7 +10,14 @@
 
 namespace natxy {
 
-/// Holds the tasks of one worker core, which polls them in turn until it is asked to stop.
+/// Holds what the workers of a trial and the thread that controls them tell each other.
+struct WorkerSignals {
+  std::atomic<std::size_t> ready = 0;  // workers that wait for `begin`
+  std::atomic<bool> begin = false;     // the tasks are complete, and belong to the workers from now on
+  std::atomic<bool> stop = false;
+};
+
+/// Holds the tasks of one worker core, which polls them in turn from `begin` until `stop`.
 struct Worker {
   struct PortReceiver {
     std::size_t port;  // index among the trial's ports
@@ -18,7 +25,7 @@ struct Worker {
   };
   std::vector<PortReceiver> receivers;
   std::vector<std::unique_ptr<Sender>> senders;
-  const std::atomic<bool>* stop = nullptr;
+  WorkerSignals* signals = nullptr;
   bool high_priority = false;  // whether to run with the highest priority
 
   /// Runs on a DPDK worker core.

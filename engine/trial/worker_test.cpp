@@ -62,9 +62,10 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
   // The receiver takes 10 µs for a second.
   const Clock hasty{clock.hz() / 100'000};
   const std::uint64_t start = now_ticks() + clock.ticks(0.01);
-  std::atomic<bool> stop = false;
+  WorkerSignals signals;
+  signals.begin = true;
   Worker worker;
-  worker.stop = &stop;
+  worker.signals = &signals;
   worker.senders.push_back(sender_on(*port, clock, start));
   std::vector<Receiver::Stream> streams;
   streams.push_back({true, Family::ipv4, kFrames, kSignatureBytes, std::nullopt, false, nullptr});
@@ -82,7 +83,7 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
     sent = sender.sent_so_far();
     received = receiver.received_so_far();
   }
-  stop = true;
+  signals.stop = true;
   thread.join();
 
   EXPECT_EQ(received, kFrames);

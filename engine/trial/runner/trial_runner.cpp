@@ -23,13 +23,16 @@ namespace natxy {
 
 namespace {
 
-// All workers must poll when the first frame is due.
-constexpr double kStartDelay_s = 0.01;
+// From the moment at which all workers are ready to the first frame, so that they poll by then.
+constexpr double kStartDelay_s = 0.001;
+// A worker that is not ready after this time is late, which the trial's verdict will say.
+constexpr double kReadyPatience_s = 1.0;
+constexpr auto kReadyInterval = std::chrono::microseconds(20);
 constexpr auto kWatchInterval = std::chrono::milliseconds(10);
 // A worker may need this time to notice that its senders have to give up, and these intervals to stop when asked to.
 constexpr double kNotice_s = 0.3;
-constexpr auto kStopInterval = std::chrono::milliseconds(1);
-constexpr int kStopIntervals = 1300;
+constexpr auto kStopInterval = std::chrono::microseconds(100);
+constexpr int kStopIntervals = 13'000;
 
 std::uint16_t next_run_id() {
   // The first id is random, so that frames of an earlier engine that are still in the DUT have another id.
@@ -47,14 +50,12 @@ class TrialRun {
     start_ = now_ticks();
     workers_.resize(resources.workers.size());
     for (auto& worker : workers_) {
-      worker.stop = &stop_;
+      worker.signals = &signals_;
       worker.high_priority = resources.workers_apart;
     }
     const TaskBuilder builder(spec, resources, connections, run_id_, start_);
     builder.add_senders(workers_);
     builder.add_receivers(workers_, senders_give_up_at() + clock.ticks(kNotice_s + spec.drain_s));
-    // How long it takes to build the tasks depends on the trial, and is known only now.
-    postpone(now_ticks() - start_ + clock.ticks(kStartDelay_s));
   }
 
   TrialRun(const TrialRun&) = delete;
@@ -72,6 +73,7 @@ class TrialRun {
         throw TrialError("a worker core is busy");
       }
     }
+    begin_when_ready();
     bool going = true;
     // Looks every kWatchInterval, and more often around the moments in which the end may be expected.
     const auto watch_until = [&](std::initializer_list<std::uint64_t> expected, const auto& ended) {
@@ -103,9 +105,20 @@ class TrialRun {
   }
 
  private:
+  /// Lets the workers begin as soon as all of them wait for it. The trial starts then, because nobody knows before how
+  /// long they take to get there.
+  void begin_when_ready() {
+    const std::uint64_t latest = now_ticks() + resources_.clock.ticks(kReadyPatience_s);
+    while (signals_.ready.load(std::memory_order_acquire) < workers_.size() && now_ticks() < latest) {
+      std::this_thread::sleep_for(kReadyInterval);
+    }
+    postpone(now_ticks() - start_ + resources_.clock.ticks(kStartDelay_s));
+    signals_.begin.store(true, std::memory_order_release);
+  }
+
   /// Stops all workers. Returns one that does not stop, if there is one.
   std::optional<unsigned> stop_workers() {
-    stop_ = true;
+    signals_.stop = true;
     // Counts intervals instead of time: while the whole process is suspended, the workers cannot stop either.
     int intervals = 0;
     for (const unsigned worker : resources_.workers) {
@@ -197,7 +210,7 @@ class TrialRun {
   std::uint16_t run_id_ = next_run_id();
   std::uint64_t start_ = 0;
   std::vector<Worker> workers_;
-  std::atomic<bool> stop_ = false;
+  WorkerSignals signals_;
 };
 
 }  // namespace
