@@ -79,7 +79,7 @@ void CoreProbe::measure(Samples& samples) {
     std::unique_lock lock{mutex_};
     return ended_.wait_for(lock, kInterval, [this] { return finished_; });
   };
-  while (!ended()) {
+  do {
     std::uint64_t shortest = std::numeric_limits<std::uint64_t>::max();
     for (int piece = 0; piece < kPieces; ++piece) {
       const std::uint64_t begin = now_ticks();
@@ -87,7 +87,7 @@ void CoreProbe::measure(Samples& samples) {
       shortest = std::min(shortest, now_ticks() - begin);
     }
     samples.speeds_hz.push_back(1 / clock_.seconds(shortest));
-  }
+  } while (!ended());
 }
 
 }  // namespace natxy

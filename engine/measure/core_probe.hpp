@@ -37,7 +37,7 @@ class CoreProbe {
 
   /// Ends the measurement without waiting for the threads.
   void finish();
-  /// Ends the measurement and returns the speed of each core that was measured at least once.
+  /// Ends the measurement and returns the speed of each core. A core is measured at least once.
   std::vector<CoreSpeed> stop();
 
  private:
