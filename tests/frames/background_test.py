@@ -18,7 +18,7 @@ from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
 from tests.support import needs
 from tests.support.captured_frames import FCS_BYTES, has_right_checksums, signature_of
-from tests.support.nat_bed import AT_LEISURE, NatBed, nat_bed
+from tests.support.nat_bed import PATIENTLY, NatBed, nat_bed
 
 pytestmark = needs.LAB
 
@@ -39,9 +39,9 @@ def bed(tmp_path: Path) -> Iterator[NatBed]:
 def test_one_of_every_ten_frames_is_native_in_exactly_this_order(bed: NatBed) -> None:
     experiment = experiment_of(background="10%", frame_size=128)
     bed.gateway.clear()
-    phase1 = bed.engine.establish(establish_request(experiment, 5000, 1).model_copy(update={"limits": AT_LEISURE}))
+    phase1 = bed.engine.establish(establish_request(experiment, 5000, 1).model_copy(update=PATIENTLY))
     assert phase1.established == 50
-    request = traffic_request(experiment, 5000, 2).model_copy(update={"limits": AT_LEISURE})
+    request = traffic_request(experiment, 5000, 2).model_copy(update=PATIENTLY)
     with (
         bed.sent(Side.LEFT) as left,
         bed.sent(Side.RIGHT) as right,
@@ -76,8 +76,8 @@ def test_one_of_every_ten_frames_is_native_in_exactly_this_order(bed: NatBed) ->
 def test_one_direction_alone(bed: NatBed, directions: str) -> None:
     experiment = experiment_of(background="50%", directions=directions)
     bed.gateway.clear()
-    bed.engine.establish(establish_request(experiment, 5000, 1).model_copy(update={"limits": AT_LEISURE}))
-    result = bed.engine.run_trial(traffic_request(experiment, 5000, 2).model_copy(update={"limits": AT_LEISURE}))
+    bed.engine.establish(establish_request(experiment, 5000, 1).model_copy(update=PATIENTLY))
+    result = bed.engine.run_trial(traffic_request(experiment, 5000, 2).model_copy(update=PATIENTLY))
     assert [(stream.name, stream.received) for stream in result.streams] == [
         (directions, 250),
         (f"{directions} background", 250),

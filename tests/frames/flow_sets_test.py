@@ -16,7 +16,7 @@ from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request
 from tests.support import needs
 from tests.support.captured_frames import FourTuple, judge, signature_of, tuple_of
-from tests.support.nat_bed import AT_LEISURE, NatBed
+from tests.support.nat_bed import PATIENTLY, NatBed
 
 pytestmark = needs.LAB
 
@@ -94,7 +94,7 @@ def test_every_flow_set_in_every_order(bed: NatBed, case: str, turn: int) -> Non
         stream = request.stream.model_copy(update={"selection": selection})
         bed.gateway.clear()
         with bed.sent(Side.LEFT) as frames:
-            bed.engine.run_trial(TrialRequest(streams=[stream], seed=seed, drain_s=0.1, limits=AT_LEISURE))
+            bed.engine.run_trial(TrialRequest(streams=[stream], seed=seed, **PATIENTLY))
         for frame in frames:
             judge(frame, bed.family, stream.frame.size, Side.LEFT, ttl=64)
         sent.append({signature_of(frame).sequence: tuple_of(frame) for frame in frames})

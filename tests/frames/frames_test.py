@@ -27,7 +27,7 @@ from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.model.terms import Family
 from tests.support import needs
 from tests.support.captured_frames import FourTuple, judge, signature_of, tuple_of
-from tests.support.nat_bed import AT_LEISURE, NatBed
+from tests.support.nat_bed import PATIENTLY, NatBed
 
 pytestmark = needs.LAB
 
@@ -102,7 +102,7 @@ def test_sizes_and_selections(bed: NatBed, size: int | None, selection: Selectio
     )
     bed.gateway.clear()
     with bed.sent(Side.LEFT) as frames:
-        result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=5, drain_s=0.2, limits=AT_LEISURE))
+        result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=5, **PATIENTLY))
     assert len(frames) == FRAMES
     check(frames, result, flows)
     for captured_frame in frames:
@@ -122,7 +122,7 @@ def test_stateless_directions(bed: NatBed, varied_addresses: bool, varied_ports:
         )
         bed.gateway.clear()
         with bed.sent(side) as frames:
-            result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=6, drain_s=0.2, limits=AT_LEISURE))
+            result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=6, **PATIENTLY))
         assert len(frames) == FRAMES
         check(frames, result, flows)
         for frame in frames:
@@ -149,7 +149,7 @@ def test_both_phases_in_both_directions(bed: NatBed, varied_addresses: bool, var
         bed.sent(Side.LEFT) as offered,
         bed.forwarded(Side.RIGHT) as translated,
     ):
-        result = bed.engine.establish(EstablishRequest(stream=initiator, seed=7, drain_s=0.2, limits=AT_LEISURE))
+        result = bed.engine.establish(EstablishRequest(stream=initiator, seed=7, **PATIENTLY))
     check(offered, result, flows)
     assert result.established == connections
     assert bed.gateway.count() == connections
@@ -162,9 +162,7 @@ def test_both_phases_in_both_directions(bed: NatBed, varied_addresses: bool, var
     assert {flow[0] for flow in outside.values()} == {str(bed.links.right.dut.ip)}
 
     with bed.sent(Side.RIGHT) as replies:
-        validation = bed.engine.validate(
-            ValidateRequest(frame=frame_format(bed), rate_fps=20_000, seed=8, drain_s=0.2, limits=AT_LEISURE)
-        )
+        validation = bed.engine.validate(ValidateRequest(frame=frame_format(bed), rate_fps=20_000, seed=8, **PATIENTLY))
     assert validation.verdict == Verdict.PASS, validation.reason
     for frame in replies:
         judge(frame, bed.family, size, Side.RIGHT, ttl=TTL)
@@ -183,7 +181,7 @@ def test_both_phases_in_both_directions(bed: NatBed, varied_addresses: bool, var
         bed.sent(Side.LEFT) as sent_left,
         bed.sent(Side.RIGHT) as sent_right,
     ):
-        result = bed.engine.run_trial(TrialRequest(streams=[forward, reverse], seed=9, drain_s=0.2, limits=AT_LEISURE))
+        result = bed.engine.run_trial(TrialRequest(streams=[forward, reverse], seed=9, **PATIENTLY))
     assert result.verdict == Verdict.PASS, result.reason
     assert bed.gateway.count() == connections
     for frame in sent_left:

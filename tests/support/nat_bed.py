@@ -26,6 +26,8 @@ from tests.support.capture import Direction, captured
 
 # The tests judge what a frame holds, not when it left.
 AT_LEISURE: Final = TrialLimits(max_overrun_ratio=1, overrun_floor_s=1, max_pause_s=10)
+# The machine may take the gateway's core for longer than a lab's drain. A trial without loss ends early.
+PATIENTLY: Final[dict[str, Any]] = {"limits": AT_LEISURE, "drain_s": 2.0, "drain_ends_early": True}
 
 
 @dataclass(frozen=True)

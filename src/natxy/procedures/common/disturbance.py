@@ -15,6 +15,12 @@ direction. With several cores only a part of the frames is missing meanwhile, so
 place. No more than R T - B frames are lost: the queue keeps B of those that arrive, and near its limit the gateway
 cannot empty it before the next absence.
 
+An absence at the end of a trial does harm although the queue covers it, if it outlasts the drain: the frames that wait
+are counted as lost. So a trial is also disturbed if
+
+- the frames lost are the last ones of their streams, and
+- the core was away for at least the drain.
+
 Many absences that the queue covers slow a gateway down too. They are not recognized: a slow gateway looks alike.
 """
 
@@ -33,14 +39,27 @@ _EDGES: Final = 0.01
 
 
 def disturbance(
-    result: TrialResult, absence: Absence | None, *, cores: int, buffer_frames: int, tolerated: float = 0.0
+    result: TrialResult,
+    absence: Absence | None,
+    *,
+    cores: int,
+    buffer_frames: int,
+    drain_s: float,
+    tolerated: float = 0.0,
 ) -> str:
     """Returns a text on the absence if it explains why the trial failed, otherwise an empty one.
 
-    `tolerated` is the loss ratio with which a stream still passes.
+    `drain_s` is how long the tester waited for the last frames. `tolerated` is the loss ratio with which a stream still
+    passes.
     """
     if result.verdict != Verdict.FAIL or absence is None:
         return ""
+    if (
+        result.cause == Cause.LOSS
+        and absence.most_s >= drain_s
+        and all(_lost_its_end(stream) for stream in result.streams)
+    ):
+        return f"the gateway's core was taken away for {absence_text(absence)}, and the last frames came too late"
     rate_fps = sum(stream.intended_rate_fps for stream in result.streams)
     silence_s = _longest_silence_s(result) if cores == 1 else None
     longest_s = absence.total_s if silence_s is None else min(absence.most_s, silence_s)
@@ -82,6 +101,16 @@ def _explains(absence_s: float, rate_fps: float, buffer_frames: int, result: Tri
     ):
         return False
     return sum(too_many.values()) <= (1 + _EDGES) * (absence_s * rate_fps - buffer_frames) + len(result.streams)
+
+
+def _lost_its_end(stream: StreamResult) -> bool:
+    """Returns true if no frame was lost but the last ones of the stream, and none failed in another way."""
+    if stream.corrupt or stream.misrouted or stream.unsent:
+        return False
+    if not stream.lost:
+        return True
+    first = stream.first_lost
+    return first is not None and stream.planned - first.due_s * stream.intended_rate_fps < stream.lost + 1
 
 
 def _too_many(stream: StreamResult, tolerated: float) -> int:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import FrameFormat, StreamSpec, TrialRequest
-from natxy.engine.messages.results import Cause, Silence, TrialResult, Verdict
+from natxy.engine.messages.results import Cause, LostFrame, Silence, TrialResult, Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.plan.gateways.simulated import SimulatedConfig
@@ -28,6 +28,7 @@ from natxy.system.core_watch import Absence
 
 RATE_FPS = 100_000
 BUFFER = 1000
+DRAIN_S = 0.1
 COVERED_S = BUFFER / (2 * RATE_FPS)
 
 
@@ -46,7 +47,7 @@ def losing(lost: int, silence_s: float | None, **changed: Any) -> TrialResult:
 
 
 def judged(result: TrialResult, absence: Absence | None, cores: int = 1, tolerated: float = 0.0) -> str:
-    return disturbance(result, absence, cores=cores, buffer_frames=BUFFER, tolerated=tolerated)
+    return disturbance(result, absence, cores=cores, buffer_frames=BUFFER, drain_s=DRAIN_S, tolerated=tolerated)
 
 
 @given(away_s=st.floats(0, 0.5), lost=st.integers(1, RATE_FPS), silence_s=st.floats(0, 0.5))
@@ -57,6 +58,25 @@ def test_the_core_is_to_blame_if_its_absence_fills_the_queue_and_explains_the_lo
     # The queue keeps what it holds, once.
     few_lost = 2 * lost <= 1.01 * (2 * RATE_FPS * away_s - BUFFER) + 2
     assert bool(judged(losing(lost, silence_s), Absence(away_s))) == (longest_s > COVERED_S and few_lost)
+
+
+@pytest.mark.parametrize(
+    ("away_s", "due_s", "disturbed"),
+    [
+        (0.11, 0.995, True),
+        (0.09, 0.995, False),  # shorter than the drain
+        (0.11, 0.5, False),  # frames arrived after the first one that was lost
+    ],
+)
+def test_the_end_is_lost_if_the_core_is_away_for_longer_than_the_drain(
+    away_s: float, due_s: float, *, disturbed: bool
+) -> None:
+    result = losing(500, None, first_lost=LostFrame(sequence=round(due_s * RATE_FPS), due_s=due_s))
+    # The queue covers the absence at this rate.
+    said = disturbance(result, Absence(away_s), cores=1, buffer_frames=10**6, drain_s=DRAIN_S)
+    assert said == (
+        "the gateway's core was taken away for 110 ms, and the last frames came too late" if disturbed else ""
+    )
 
 
 def test_the_text_says_how_long_why_and_when() -> None:

@@ -173,7 +173,14 @@ class Repetition:
             return ""
         cores = self.experiment.cores or self.watch.cores
         tolerated, buffer_frames = tolerated_loss(self.experiment), self.watch.buffer_frames
-        return disturbance(result, absence, cores=cores, buffer_frames=buffer_frames, tolerated=tolerated)
+        return disturbance(
+            result,
+            absence,
+            cores=cores,
+            buffer_frames=buffer_frames,
+            drain_s=self.experiment.timing.drain,
+            tolerated=tolerated,
+        )
 
     def transfer(self, number: int, test: TcpTest) -> dict[str, Transfer]:
         """Runs one test between hosts, stores its transfers and returns them by direction."""
