@@ -72,14 +72,14 @@ bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock,
                     grouped(stream.sent), frames(asked.frames), blocked_s));
   } else if (unsent > 0) {
     set(report, Verdict::invalid, Cause::unsent,
-        fmt::format("{}: {} of {} were not sent; the tester cannot keep up with {:.0f} frames/s", asked.name,
-                    grouped(unsent), frames(asked.frames), asked.rate_fps));
+        fmt::format("{}: {} of {} were not sent at {:.0f} frames/s: the tester is too slow or was disturbed",
+                    asked.name, grouped(unsent), frames(asked.frames), asked.rate_fps));
   } else {
     set(report, Verdict::invalid, Cause::late,
         fmt::format(
-            "{}: the last frame left {:.6f} s late, {:.6f} s are allowed; the tester cannot keep up with {:.0f} "
-            "frames/s",
-            asked.name, overrun_s, bound_s, asked.rate_fps));
+            "{}: the last frame left {:.3f} ms late ({:.3f} ms are allowed) at {:.0f} frames/s: the tester is too slow "
+            "or was disturbed",
+            asked.name, 1e3 * overrun_s, 1e3 * bound_s, asked.rate_fps));
   }
   return true;
 }

@@ -18,7 +18,7 @@ from natxy.errors import (
     TesterLimitError,
 )
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.base import ProcedureResult, no_result
 from natxy.procedures.common.repetition import Repetition
 from natxy.results.pcap import PcapWriter
 from natxy.results.records import ExperimentRecord, RepetitionRecord, State
@@ -36,7 +36,9 @@ class _DoesNotFit(Exception):
 
 
 # These end only the experiment; others, such as a full disk, end the run.
-_OF_THE_EXPERIMENT: Final = (TesterLimitError, HostError, DutError, EngineDiedError, _DoesNotFit)
+_OF_THE_EXPERIMENT: Final = (HostError, DutError, EngineDiedError, _DoesNotFit)
+# A tester that falls behind once was disturbed, as machines are; so many times in a row, it is too slow.
+_LIMITED_IN_A_ROW: Final = 2
 
 
 @dataclass
@@ -73,8 +75,9 @@ class ExperimentRun:
     def repeat(self, number: int) -> None:
         """Measures repetition `number`, or takes the recorded one; does nothing when the experiment has ended.
 
-        TesterLimitError, HostError, DutError and an engine that dies end only the experiment. Every other error ends
-        the run, and so does an engine that dies in two experiments in a row.
+        TesterLimitError ends only the repetition, and the experiment if the one before ended so too. HostError,
+        DutError and an engine that dies end the experiment. Every other error ends the run, and so does an engine that
+        dies in two experiments in a row.
         """
         recorded = self.recorded.get(number)
         if self.state is not None:
@@ -91,6 +94,11 @@ class ExperimentRun:
                 self._skip(number, missing)
             else:
                 self._measure(number)
+        except TesterLimitError as error:
+            self._add(number, State.TESTER_LIMIT, no_result(self.experiment.procedure, str(error)))
+            last = [*self._states.values()][-_LIMITED_IN_A_ROW:]
+            if last == [State.TESTER_LIMIT] * _LIMITED_IN_A_ROW:
+                self.finish()
         except BaseException as error:
             state, reason = _ending(error)
             goes_on = isinstance(error, _OF_THE_EXPERIMENT)
@@ -109,6 +117,8 @@ class ExperimentRun:
             return
         states = set(self._states.values())
         state = next(iter(states)) if len(states) == 1 else State.NO_RESULT
+        if State.TESTER_LIMIT in states:
+            state = State.TESTER_LIMIT
         self._end(state, _joined(self._remarks))
 
     def interrupt(self) -> None:
@@ -223,7 +233,7 @@ def _ending(error: BaseException) -> tuple[State, str]:
         return State.INTERRUPTED, "interrupted"
     if not isinstance(error, NatxyError | _DoesNotFit):
         return State.FAILED, "an error in natxy"
-    states = {TesterLimitError: State.TESTER_LIMIT, GatewayMissingError: State.SKIPPED, HostError: State.HOST_FAILED}
+    states = {GatewayMissingError: State.SKIPPED, HostError: State.HOST_FAILED}
     return next((state for kind, state in states.items() if isinstance(error, kind)), State.FAILED), str(error)
 
 

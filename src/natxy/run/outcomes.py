@@ -12,10 +12,8 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.repeat import RunOrder
 from natxy.results.records import State
 
-ENDED: Final = {State.DONE, State.TESTER_LIMIT}
-"""States of experiments that a resumed run does not measure again."""
-# A NO_RESULT experiment may have some repetitions with a result.
-_MEASURED: Final = {*ENDED, State.NO_RESULT}
+# All of these may have repetitions with a result.
+_MEASURED: Final = {State.DONE, State.TESTER_LIMIT, State.NO_RESULT}
 _ENDED_EARLY: Final = {State.TESTER_LIMIT, State.HOST_FAILED, State.FAILED, State.SKIPPED}
 
 _EXIT_CODES: Final = (

@@ -46,6 +46,9 @@ def measure_repetition(
         reason = recorder.limit_reason(limit)
         finish(State.TESTER_LIMIT, lower_bound=limit.lower_bound, upper_bound=limit.upper_bound, reason=reason)
         raise TesterLimitError(reason) from limit
+    except TesterLimitError as limit:
+        finish(State.TESTER_LIMIT, reason=str(limit))
+        raise
     except KeyboardInterrupt:
         finish(State.INTERRUPTED, reason="interrupted")
         raise
@@ -86,7 +89,7 @@ def _starts_over(recorded: RepetitionRecord) -> bool:
 
     They lead to no result, or the gateway had stopped forwarding, and it is unknown since when.
     """
-    if recorded.state == State.NO_RESULT:
+    if recorded.state in {State.NO_RESULT, State.TESTER_LIMIT}:
         return True
     last = recorded.steps[-1].trials
     return recorded.state == State.FAILED and not any(trial.received for trial in last)

@@ -21,7 +21,7 @@ from natxy.results.store import RESULTS_FILE, RunStore
 from natxy.run.events import RunListener
 from natxy.run.experiment import ExperimentRun
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE, make_folder, remove_folder, sole_owner
-from natxy.run.outcomes import ENDED, Outcomes
+from natxy.run.outcomes import Outcomes
 from natxy.run.schedule import repeat_all
 from natxy.run.setup import Setups
 from natxy.system.machine import describe_machine
@@ -58,9 +58,9 @@ def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
 def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     """Continues the run in `folder`, whose own plan is `plan`; returns the same exit codes as `run_plan`.
 
-    Experiments with a result or at the tester's limit are left as they are, and so are finished repetitions and
-    trials. Experiments that failed, were skipped or interrupted are continued, and repetitions without a result are
-    measured again. Raises PlanError when nothing is left to measure.
+    Experiments with a result are left as they are, and so are finished repetitions and trials. Experiments that
+    failed, were skipped or interrupted are continued, and repetitions without a result, for instance because the
+    tester's limit was reached, are measured again. Raises PlanError when nothing is left to measure.
     """
     with sole_owner(folder):
         before = RunReader(folder).run
@@ -74,7 +74,7 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
         # Another build of the same version may write the fields in another order.
         if YAML(typ="safe").load(plan.to_yaml()) != before.plan:
             raise PlanError(f"{folder / PLAN_FILE} is no longer the plan of the run; start a new run instead")
-        ended = all(experiment.state in ENDED for experiment in before.experiments)
+        ended = all(experiment.state == State.DONE for experiment in before.experiments)
         if ended and before.state == RunState.DONE:
             raise PlanError(f"{folder} is complete; there is nothing to resume")
         return _carry_out(plan, folder, listener, Outcomes(plan.order, measured=True), before)
@@ -109,7 +109,7 @@ def _carry_out(
                     foreign=foreign,
                     listener=listener,
                 )
-                if record and (record.state in ENDED or _is_relied_on(record, plan, records)):
+                if record and (record.state == State.DONE or _is_relied_on(record, plan, records)):
                     runs[experiment.name].keep(record)
             repeat_all(plan, runs, listener)
         final = RunState.DONE
@@ -131,7 +131,8 @@ def _is_relied_on(record: ExperimentRecord, plan: ResolvedPlan, records: dict[st
     Such an experiment has a median of those repetitions that have a result. In blocks, a rate comes from a single
     repetition, and where that has no result, nothing was measured at it.
     """
-    if plan.order == RunOrder.BLOCKS or record.state != State.NO_RESULT or record.statistics is None:
+    incomplete = record.state in {State.NO_RESULT, State.TESTER_LIMIT}
+    if plan.order == RunOrder.BLOCKS or not incomplete or record.statistics is None:
         return False
     return any(
         rate.experiment == record.name and records[other.name].repetitions

@@ -87,22 +87,45 @@ def test_what_needs_a_result_that_its_block_lacks_is_measured_when_the_run_is_re
     assert [each.values for each in RunReader(folder).run.experiments] == [each.values for each in whole.experiments]
 
 
-def test_the_testers_limit_in_one_block_ends_the_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def limit_the_tester(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
+    """Lets the tester reach its limit in these repetitions of a connection rate."""
     sound = ConnectionRate.measure
 
     def limited(self: ConnectionRate, repetition: Repetition) -> ProcedureResult:
-        if repetition.number == 2:
+        if repetition.number in numbers:
             raise TesterLimitError("too slow")
         return sound(self, repetition)
 
     monkeypatch.setattr(ConnectionRate, "measure", limited)
-    turns = Turns()
-    code, run = measure(tmp_path / "run", FORWARDING, RATE, PHASE2, repeat=4, listener=turns)
+
+
+def test_the_testers_limit_ends_a_repetition_and_resume_measures_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit_the_tester(monkeypatch, 2)
+    folder = tmp_path / "run"
+    code, run = measure(folder, FORWARDING, RATE, PHASE2, repeat=4, testbed={"noise": 0.1})
     assert code == 3
     assert [experiment.state for experiment in run.experiments] == [State.DONE, State.TESTER_LIMIT, State.NO_RESULT]
-    assert run.experiments[2].reason.endswith("has no result: the tester's limit was reached")
-    assert [len(experiment.values) for experiment in run.experiments] == [4, 1, 1]
-    assert turns.blocks == [(1, 3), (2, 3), (3, 1), (4, 1)]
+    assert run.experiments[1].reason == "repetition 2: too slow"
+    assert [len(experiment.values) for experiment in run.experiments] == [4, 3, 3]
+    monkeypatch.undo()
+    assert resume_plan(load_plan(folder / PLAN_FILE), folder, RunListener()) == 0
+    whole = measure(tmp_path / "whole", FORWARDING, RATE, PHASE2, repeat=4, testbed={"noise": 0.1})[1]
+    assert [each.values for each in RunReader(folder).run.experiments] == [each.values for each in whole.experiments]
+
+
+def test_the_testers_limit_in_two_blocks_in_a_row_ends_the_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit_the_tester(monkeypatch, 2, 3)
+    turns = Turns()
+    code, run = measure(tmp_path / "run", FORWARDING, RATE, PHASE2, repeat=5, listener=turns)
+    assert code == 3
+    assert [experiment.state for experiment in run.experiments] == [State.DONE, State.TESTER_LIMIT, State.NO_RESULT]
+    assert run.experiments[1].reason == "repetitions 2, 3: too slow"
+    assert [len(experiment.values) for experiment in run.experiments] == [5, 1, 1]
+    assert turns.blocks == [(1, 3), (2, 3), (3, 3), (4, 1), (5, 1)]
     ratio = run.experiments[2].baseline_ratio
     assert ratio is not None
     assert ratio.value == pytest.approx(run.experiments[2].values[0] / run.experiments[0].values[0])

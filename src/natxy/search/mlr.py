@@ -69,26 +69,23 @@ class MlrSearch:
         measurer = _Measurer(self, measure)
         limits: list[TesterLimitReached] = []
         highest = self._highest_load(measurer, limits, 0.0)
-        found = self._between(measurer, self.min_rate, highest)
+        found = self._below(measurer, highest)
         while found.upper_bound is None and limits:
-            # The rate that the search began at failed only once: it passes, as more trials have shown.
-            passed = found
+            # The rate that the search began at failed only once: it passes, as more trials have shown. What passed must
+            # pass again, so that an accident here does not leave a wide bracket.
             highest = self._highest_load(measurer, limits, highest)
-            found = self._between(measurer, passed.rate, highest)
-            if found.lower_bound is None:
-                # It fails now, which does not undo the trials that it has passed.
-                found = replace(passed, upper_bound=highest)
+            found = self._below(measurer, highest)
         return replace(found, steps=measurer.steps)
 
-    def _between(self, measurer: _Measurer, lowest: float, highest: float) -> SearchResult:
-        """Lets the library search between two rates; `steps` of its result is 0."""
+    def _below(self, measurer: _Measurer, highest: float) -> SearchResult:
+        """Lets the library search from the lowest rate to `highest`; `steps` of its result is 0."""
         goal = self._goal()
         config = Config()
         # The library checks each limit against the other, at first against its default.
-        if lowest < config.max_load:
-            config.min_load = lowest
+        if self.min_rate < config.max_load:
+            config.min_load = self.min_rate
         config.max_load = highest
-        config.min_load = lowest
+        config.min_load = self.min_rate
         config.goals = (goal,)
         config.search_duration_max = math.inf
         # No warm-up trial at the highest rate, which would not count.

@@ -37,6 +37,9 @@ def run_state(run: RunRecord) -> str:
 
 def state(experiment: ExperimentRecord) -> str:
     """Returns a state such as `no result`, or `2 of 10 repetitions without result`."""
+    if experiment.state is State.TESTER_LIMIT and experiment.statistics:
+        limited = sum(repetition.state is State.TESTER_LIMIT for repetition in experiment.repetitions)
+        return f"{STATE_WORDS[State.TESTER_LIMIT]} in {limited} of {len(experiment.repetitions)} repetitions"
     if experiment.state is State.NO_RESULT and experiment.statistics:
         without = sum(repetition.state in (State.NO_RESULT, State.SKIPPED) for repetition in experiment.repetitions)
         return f"{without} of {len(experiment.repetitions)} repetitions without result"
