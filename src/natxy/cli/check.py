@@ -12,12 +12,13 @@ import typer
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
-from natxy.cli.gate.answers import warn_of_unjudged
+from natxy.cli.gate.answers import check_earlier_runs, warn_of_unjudged
 from natxy.doctor.experiments import missing_programs, small_tables
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
+from natxy.plan.model.expect import Expect
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.traffic import PortRange
 from natxy.plan.model.units import Percent, Unit, format_duration, format_quantity, format_rate, times
@@ -51,6 +52,7 @@ def check(
         resolved = load_plan(plan, only=only or ())
         check_cores(resolved)
         warn_of_unjudged(resolved)
+        check_earlier_runs(resolved)
         console = Console(highlight=False, soft_wrap=True)
         for line in describe(resolved, last_run(resolved.name, RUNS)):
             console.print(line, markup=False)
@@ -88,8 +90,9 @@ def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[s
             (checked if here else unchecked).append("nf_conntrack_max")
             unchecked.append("the timeouts")
         yield f"Checked on this machine: {_series(checked)}; `natxy run` will check {_series(unchecked)}."
-    for sentence in deviations(plan):
-        yield f"• {sentence}"
+    if departures := deviations(plan):
+        yield "Departures from the RFCs:"
+        yield from (f"• {sentence}" for sentence in departures)
     expected = expected_repetitions(plan, earlier) if earlier else {}
     if earlier and expected:
         counts = ", ".join(f"{name} {times(count)}" for name, count in expected.items())
@@ -97,7 +100,8 @@ def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[s
     count = len(plan.experiments)
     yield (
         f"{count} experiment{'s' if count > 1 else ''} on the testbed {plan.testbed.kind!r}, seed {plan.seed}, "
-        f"{_about(estimate_s(plan, expected))}{_at_most(plan, expected)}."
+        f"{_about(estimate_s(plan, expected))}{' of virtual time' if plan.testbed.in_virtual_time else ''}"
+        f"{_at_most(plan, expected)}."
     )
 
 
@@ -137,7 +141,7 @@ def _lines(experiment: Experiment) -> Iterator[str]:
             f", {experiment.sent_frame_size(right)}-byte {right} frames from the right ({experiment.size_convention})"
         )
     if experiment.directions:
-        frames += f", {experiment.directions}, trials of {format_duration(experiment.traffic_s)}"
+        frames += f", {experiment.directions}, trials of {format_duration(experiment.deciding_trial_s)}"
     cores = "" if experiment.cores is None else f" on {experiment.cores} core{'s' if experiment.cores > 1 else ''}"
     yield f"{experiment.procedure.name} of {experiment.gateway.driver}{cores}: {frames}"
     if experiment.connections is not None:
@@ -153,6 +157,20 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     yield f"{_search(experiment.search, experiment.procedure.step_unit)}; {repeated}" if experiment.search else repeated
     if experiment.baseline:
         yield f"compared with {experiment.baseline}"
+    if experiment.expect:
+        yield f"expects {_expected(experiment.expect)}"
+
+
+def _expected(expect: Expect) -> str:
+    """Returns the thresholds as the plan has them."""
+    worse = expect.no_worse_than
+    thresholds = (
+        expect.at_least and f"at least {expect.at_least}",
+        expect.at_most and f"at most {expect.at_most}",
+        expect.ratio_at_least and f"at least {expect.ratio_at_least} of the baseline",
+        worse and f"a result that is worse than that in {worse.baseline} by no more than {worse.by}",
+    )
+    return _series([threshold for threshold in thresholds if threshold])
 
 
 def _flows(experiment: Experiment) -> str:

@@ -20,7 +20,7 @@ from natxy.report.tables import comparison
 from natxy.report.tables.table import to_rich
 from natxy.report.words import disturbances
 from natxy.results.analysis.compare import RULE, compare
-from natxy.results.analysis.gate import judge_change
+from natxy.results.analysis.gate import judge_change, names_nothing
 from natxy.results.reader import RunReader
 from natxy.results.rows import comparison_rows
 
@@ -76,9 +76,10 @@ def compare_runs(
         differing = comparison.settings(compared, len(runs))
         if differing.rows:
             tables.append(differing)
+        for given, limit in zip(fail_below or (), limits, strict=True):
+            if not_found := names_nothing(limit, runs):
+                raise PlanError(f"--fail-below {given}: {not_found}")
         judged = [each for run in runs[1:] for each in judge_change(runs[0], str(folders[0]), run, limits)]
-        if limits and not judged:
-            raise PlanError("--fail-below names no experiment, or no figure of one, that the runs have")
         GateFiles(junit, markdown, json).write(runs[-1].name, judged, tables, comparison_rows(compared))
         code = gate_code(judged, undecided)
         if form is not None:

@@ -14,7 +14,7 @@ import typer
 
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import warn
-from natxy.cli.gate.answers import judge_run, print_answers, warn_of_unjudged
+from natxy.cli.gate.answers import check_earlier_runs, judge_run, print_answers, warn_of_unjudged
 from natxy.cli.gate.exit_code import gate_code
 from natxy.cli.gate.files import GateFiles
 from natxy.cli.report import show
@@ -48,9 +48,7 @@ def prepare(plan: ResolvedPlan) -> None:
     """
     check_cores(plan)
     warn_of_unjudged(plan)
-    for experiment in plan.experiments:
-        if experiment.expect and experiment.expect.no_worse_than:
-            RunReader(Path(experiment.expect.no_worse_than.baseline))
+    check_earlier_runs(plan)
     if plan.testbed.is_local:
         for other in prepare_machine():
             warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")

@@ -11,6 +11,7 @@ import typer
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors, warn
+from natxy.cli.gate.answers import print_answers
 from natxy.cli.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 from natxy.report.charts.run import run_charts
@@ -20,7 +21,8 @@ from natxy.report.tables.gateways import gateways_table
 from natxy.report.tables.results import rfc_form
 from natxy.report.text import terminal
 from natxy.results.analysis.benchmark_list import Better, benchmark_list
-from natxy.results.reader import RunReader
+from natxy.results.analysis.gate import expectations, judge_plan
+from natxy.results.reader import RunReader, run_if_any
 from natxy.results.rows import figure_rows
 
 CHARTS_FOLDER: Final = "charts"
@@ -70,7 +72,10 @@ def report(
         elif charts:
             _write_charts(RunReader(folder), charts, output)
         else:
-            show(folder, Console())
+            console = Console()
+            show(folder, console)
+            run = RunReader(folder).run
+            print_answers(judge_plan(run, expectations(run), run_if_any), console)
 
 
 def _write_charts(reader: RunReader, form: ChartFormat, output: Path | None) -> None:

@@ -181,6 +181,12 @@ class Experiment(PlanModel):
         return self.procedure.traffic_s(self.timing.trial)
 
     @property
+    def deciding_trial_s(self) -> float:
+        """The duration of the traffic of a trial that decides, if it is fixed."""
+        goal = self.search.goal if self.search else None
+        return goal.final_trial if goal and goal.final_trial else self.traffic_s
+
+    @property
     def uses_connections(self) -> bool:
         """True if the gateway's table is emptied before every step."""
         return self.procedure.stateful or self.connections is not None

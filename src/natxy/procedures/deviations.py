@@ -43,9 +43,11 @@ def _departures(plan: ResolvedPlan) -> Iterator[str]:
             )
         yield from procedure_of(experiment).deviations(experiment)
     for experiment in by_frames:
-        yield from _timing(experiment.timing, fixed_duration=experiment.procedure.timed)
-        if experiment.search and experiment.search.goal:
-            yield from _goal(experiment.search.goal, experiment.timing.trial)
+        goal = experiment.search.goal if experiment.search else None
+        decided_by_goal = goal is not None and goal.final_trial is not None
+        yield from _timing(experiment.timing, fixed_duration=experiment.procedure.timed and not decided_by_goal)
+        if goal:
+            yield from _goal(goal)
         yield from _tolerated_loss(experiment)
         yield from _ordered_fields(experiment)
         yield from procedure_of(experiment).repeat_deviations(experiment.repeat)
@@ -91,9 +93,8 @@ def _timing(timing: Timing, *, fixed_duration: bool) -> Iterator[str]:
         )
 
 
-def _goal(goal: Goal, trial_s: float) -> Iterator[str]:
-    """`trial_s` is the timing's `trial`, whose own deviation is reported separately."""
-    if goal.final_trial is not None and goal.final_trial < min(RFC_TRIAL_S, trial_s):
+def _goal(goal: Goal) -> Iterator[str]:
+    if goal.final_trial is not None and goal.final_trial < RFC_TRIAL_S:
         yield (
             f"The trials that decide on a rate last {format_duration(goal.final_trial)}; RFC 2544 §24 asks for at "
             f"least {format_duration(RFC_TRIAL_S)}."

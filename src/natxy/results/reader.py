@@ -42,9 +42,8 @@ class RunReader:
         file = path / RESULTS_FILE if os.path.isdir(path) else path
         self.folder = file.parent
         if not os.path.isfile(file):
-            raise PlanError(
-                f"{path} is not a run folder: it has no {RESULTS_FILE}. Give the folder that `natxy run` printed."
-            )
+            why = f"is not a run folder: it has no {RESULTS_FILE}" if os.path.lexists(path) else "does not exist"
+            raise PlanError(f"{path} {why}. Give the folder that `natxy run` printed.")
         try:
             with closing(_connect(file)) as db:
                 _check_begun(db, file)
@@ -62,6 +61,14 @@ class RunReader:
             if experiment.name == name:
                 return experiment
         raise KeyError(name)
+
+
+def run_if_any(folder: str) -> RunRecord | None:
+    """Returns the run in a folder; None if there is none that can be read."""
+    try:
+        return RunReader(Path(folder)).run
+    except PlanError:
+        return None
 
 
 def _connect(file: Path) -> sqlite3.Connection:

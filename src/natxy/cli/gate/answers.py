@@ -12,9 +12,8 @@ from natxy.cli.errors import warn
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan
-from natxy.report.tables.table import to_rich
-from natxy.report.tables.thresholds import threshold_table
-from natxy.results.analysis.gate import Judged, judge_plan
+from natxy.report.text.terminal import threshold_parts
+from natxy.results.analysis.gate import Judged, expectations, judge_plan
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 
@@ -25,8 +24,9 @@ def judge_run(run: RunRecord, plan: Path | None = None) -> list[Judged]:
     Raises PlanError if an earlier run that is named there cannot be read, or if the run lacks an experiment of which
     `plan` expects something.
     """
-    experiments = load_plan(plan).experiments if plan else [experiment.planned for experiment in run.experiments]
-    expected = {experiment.name: experiment.expect for experiment in experiments if experiment.expect}
+    expected = expectations(run)
+    if plan:
+        expected = {each.name: each.expect for each in load_plan(plan).experiments if each.expect}
     if absent := expected.keys() - {experiment.name for experiment in run.experiments}:
         raise PlanError(
             f"{plan}: `expect` of {', '.join(sorted(absent))} cannot be judged, because the run has no experiment of "
@@ -36,11 +36,21 @@ def judge_run(run: RunRecord, plan: Path | None = None) -> list[Judged]:
 
 
 def print_answers(judged: Sequence[Judged], console: rich.console.Console) -> None:
-    if judged:
-        console.print(to_rich(threshold_table(judged)))
+    for part in threshold_parts(judged):
+        console.print(part)
 
 
 def warn_of_unjudged(plan: ResolvedPlan) -> None:
     """Names the thresholds that `--only` leaves out together with a baseline."""
     for name in plan.unjudged_ratios:
         warn(f"{name}: `ratio_at_least` is not judged, because `--only` leaves out the baseline; name that too")
+
+
+def check_earlier_runs(plan: ResolvedPlan) -> None:
+    """Raises PlanError if an earlier run that a threshold names cannot be read."""
+    for experiment in plan.experiments:
+        if experiment.expect and experiment.expect.no_worse_than:
+            try:
+                RunReader(Path(experiment.expect.no_worse_than.baseline))
+            except PlanError as error:
+                raise PlanError(f"{experiment.name}: `no_worse_than`: {error}") from error

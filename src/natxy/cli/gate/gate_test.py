@@ -44,7 +44,7 @@ def measure(folder: Path, *more: str | Path, forwarding: str = "500k", expect: s
     [
         ("{at_least: 200k}", 0, "met"),
         ("{at_least: 300k}", 6, "missed"),
-        ("{at_least: 249k}", 0, "undecided: the interval contains the threshold"),
+        ("{at_least: 249k}", 0, "at least 249 kfps: the interval contains the threshold"),
     ],
 )
 def test_a_run_ends_with_the_answer_to_what_is_expected(tmp_path: Path, expect: str, code: int, answer: str) -> None:
@@ -54,6 +54,8 @@ def test_a_run_ends_with_the_answer_to_what_is_expected(tmp_path: Path, expect: 
     assert ("Exit code 6: a result is worse than the plan expects." in done.output) == (code == 6)
     assert len(list(JUnitXml.fromfile(str(tmp_path / "junit.xml")))) == 1
     assert natxy("judge", tmp_path / "run").exit_code == code
+    assert answer in " ".join(natxy("report", tmp_path / "run").output.split())
+    assert "<h2>Thresholds</h2>" in (tmp_path / "run" / "report.html").read_text()
 
 
 @pytest.mark.parametrize("expect", ["{at_least: 200k}", "{at_least: 249k}", "{at_least: 300k}"])
@@ -105,7 +107,7 @@ def test_a_run_is_judged_by_another_plan_and_by_an_earlier_run(tmp_path: Path) -
     assert slower.exit_code == 6
     assert "−12." in slower.output
     expect = expect.replace("/main", "/gone")
-    assert "gone is not a run folder" in " ".join(measure(tmp_path / "not-begun", expect=expect).stderr.split())
+    assert "gone does not exist" in " ".join(measure(tmp_path / "not-begun", expect=expect).stderr.split())
     assert not (tmp_path / "not-begun").exists()
     assert natxy("judge", tmp_path / "main", "--plan", tmp_path / "slower.yaml").exit_code == 0
     nothing = natxy("judge", tmp_path / "main")
@@ -139,8 +141,9 @@ def test_compare_has_three_answers(tmp_path: Path, forwarding: str, code: int, a
     [
         ("5", "expected a percentage such as 5%"),
         ("forwarding", "EXPERIMENT:FIGURE=5%"),
-        ("nothing=5%", "names no experiment"),
-        ("forwarding:delay=5%", "names no experiment, or no figure of one"),
+        ("5ms", "expected a percentage such as 5%"),
+        ("nothing=5%", "--fail-below nothing=5%: the runs have the experiments forwarding"),
+        ("forwarding:delay=5%", "--fail-below forwarding:delay=5%: the figures are rate"),
     ],
 )
 def test_a_limit_that_says_nothing_is_exit_2(tmp_path: Path, limit: str, told: str) -> None:

@@ -25,7 +25,9 @@ _NS_PER_S: Final = 1e9
 
 def parse_percent(given: object) -> Percent:
     """Reads `5%`, above 0 % and up to 100 %."""
-    if isinstance(given, Percent | str) and isinstance(percent := parse_rate(given), Percent):
+    if isinstance(given, Percent):
+        return given
+    if isinstance(given, str) and given.rstrip().endswith("%") and isinstance(percent := parse_rate(given), Percent):
         return percent
     raise ValueError(f"expected a percentage such as 5%, got {given!r}")
 

@@ -26,13 +26,15 @@ from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.results import plain_form
 from natxy.report.tables.selftest import ceilings, pacing
+from natxy.report.tables.thresholds import threshold_table
 from natxy.report.tables.trials import corrupt_frames, foreign_frames, undecided_trials
 from natxy.report.words import states, wide_intervals
 from natxy.report.words.disturbances import busy, validity
 from natxy.report.words.tester import self_test_sentence, tester_limits
+from natxy.results.analysis.gate import expectations, judge_plan
 from natxy.results.analysis.gateways import several_kernels
 from natxy.results.pcap import FOREIGN_FILE
-from natxy.results.reader import RunReader
+from natxy.results.reader import RunReader, run_if_any
 from natxy.results.records import RunState
 from natxy.system.whole_file import whole_file
 
@@ -80,6 +82,8 @@ def render(reader: RunReader) -> str:
         wide_intervals_title=wide_intervals.TITLE,
         wide_intervals=wide_intervals.explanations(run),
         incomplete=states.incomplete(run),
+        remarks=states.remarks(run),
+        thresholds=threshold_table(judge_plan(run, expectations(run), run_if_any)),
         gateways=gateways_table(run),
         other_kernels=OTHER_KERNELS if several_kernels(run) else None,
         result_tables=plain_form(run),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import thresholds
@@ -18,10 +19,11 @@ _COLUMNS = (
 )
 
 
-def threshold_table(judged: Sequence[Judged]) -> Table:
+def threshold_table(judged: Sequence[Judged], *, narrow: bool = False) -> Table:
+    """Returns a row for each threshold. If `narrow`, the answers come without their reasons."""
+    answer = attrgetter("answer") if narrow else thresholds.answer
     rows = tuple(
-        (each.experiment.title, each.figure.title, thresholds.expected(each), thresholds.found(each),
-         thresholds.answer(each))
+        (each.experiment.title, each.figure.title, thresholds.expected(each), thresholds.found(each), answer(each))
         for each in judged
-    )  # fmt: skip
+    )
     return Table("Thresholds", _COLUMNS, rows)

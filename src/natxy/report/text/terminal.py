@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -12,9 +14,11 @@ from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.per_procedure import latency_tables
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.table import to_rich
-from natxy.report.words import states, wide_intervals
+from natxy.report.tables.thresholds import threshold_table
+from natxy.report.words import states, thresholds, wide_intervals
 from natxy.report.words.disturbances import busy
 from natxy.report.words.tester import self_test_sentence, tester_limits
+from natxy.results.analysis.gate import Answer, Judged
 from natxy.results.analysis.gateways import several_kernels
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
@@ -59,6 +63,20 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
     return Group(*parts)
 
 
+def threshold_parts(judged: Sequence[Judged]) -> list[RenderableType]:
+    """Returns the table of thresholds, and below it why some are undecided."""
+    if not judged:
+        return []
+    undecided = [each for each in judged if each.answer is Answer.UNDECIDED]
+    return [
+        to_rich(threshold_table(judged, narrow=True)),
+        *(
+            _bullet(f"{each.experiment.title}, {thresholds.expected(each)}: {thresholds.reason(each)}")
+            for each in undecided
+        ),
+    ]
+
+
 def count(run: RunRecord) -> str:
     """Returns a sentence with the number of trials and tests, and the seed."""
     trials = [placed.trial for placed in run.all_trials]
@@ -71,7 +89,7 @@ def count(run: RunRecord) -> str:
     repeated += f", {disturbed} disturbed (something else ran on the gateway's core) and repeated" if disturbed else ""
     repeated += f", {unprepared} decided nothing because phase 1 failed" if unprepared else ""
     tests = run.host_test_count
-    counted = [f"{len(trials)} trials{repeated}"] if trials or not tests else []
+    counted = [f"{len(trials):,} trials{repeated}"] if trials or not tests else []
     counted += [f"{tests} tests between hosts"] if tests else []
     return f"{'; '.join(counted)}. Seed {run.seed}."
 

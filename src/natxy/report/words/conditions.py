@@ -72,7 +72,7 @@ def _directions(planned: Experiment) -> str:
 
 
 def _trial_duration(planned: Experiment) -> str:
-    return "one frame a connection" if planned.procedure.stateful else format_duration(planned.traffic_s)
+    return "one frame a connection" if planned.procedure.stateful else format_duration(planned.deciding_trial_s)
 
 
 def _own_settings(procedure: ProcedureDeclaration) -> dict[str, str]:
@@ -157,6 +157,8 @@ def _known_rate(experiment: ExperimentRecord, field: str, measured: Unit) -> str
         return share
     rate = format_rate(source.statistics.median * known.percent / 100, measured)
     bound = f", which is {headlines.headline(source)}" if source.is_only_a_lower_bound else ""
+    if experiment.in_blocks and len(source.values) > 1:
+        return f"{share} in the same block{bound}; {rate} by the median"
     return f"{rate} ({share}{bound})"
 
 
@@ -196,6 +198,8 @@ def _mlrsearch(planned: Experiment) -> str:
     if goal.initial_trial is None or goal.final_trial is None or goal.duration_sum is None:
         return f"{ratios}, {goal.deciding_trials} trials a rate"
     initial, final, total = map(format_duration, (goal.initial_trial, goal.final_trial, goal.duration_sum))
+    if initial == final:
+        return f"{ratios}, {goal.deciding_trials} trials of {final} a rate"
     return f"{ratios}, trials of {initial} to {final}, {total} a rate"
 
 

@@ -34,17 +34,16 @@ def found(judged: Judged) -> str:
 
 
 def answer(judged: Judged) -> str:
-    """Returns the answer; if it is undecided, with the reason and the number of repetitions that may decide it."""
-    if judged.answer is not Answer.UNDECIDED:
-        return judged.answer
-    return f"{judged.answer}: {judged.reason}{_advice(judged)}"
+    """Returns the answer, with the reason if it is undecided."""
+    return f"{judged.answer}: {reason(judged)}" if judged.answer is Answer.UNDECIDED else judged.answer
 
 
-def _advice(judged: Judged) -> str:
-    if judged.repetitions is not None:
-        each = " in each run" if judged.against else ""
-        return f"; about {judged.repetitions} repetitions{each} may decide"
-    return ""
+def reason(judged: Judged) -> str:
+    """Returns why the answer is undecided, and how many repetitions may decide it."""
+    if judged.repetitions is None:
+        return judged.reason
+    each = " in each run" if judged.against else ""
+    return f"{judged.reason}; about {judged.repetitions} repetitions{each} may decide"
 
 
 def _signed(value: float) -> str:

@@ -92,7 +92,7 @@ def _detail(wide: WideInterval) -> str:
             return f"the bracket is {percent(100 * bracket)}"
         case Disturbed(trials, all_trials, repetitions):
             among = f"{repetitions} of {counted(len(wide.experiment.values), 'repetition')}"
-            return f"{trials} of {counted(all_trials, 'trial')}, in {among}; {_needed(wide)}"
+            return f"{trials} of {counted(all_trials, 'trial')} were disturbed so, in {among}; {_needed(wide)}"
         case Slowed(speed):
             slow = f"{speed.slowed_trials} of {counted(speed.trials, 'trial')}"
             mean = percent(100 * speed.mean, 0)
@@ -108,5 +108,5 @@ def _detail(wide: WideInterval) -> str:
 
 def _needed(wide: WideInterval) -> str:
     if wide.repetitions_needed is None:
-        return f"more than {MOST_REPETITIONS} repetitions would be needed"
-    return f"{wide.repetitions_needed} repetitions would be enough"
+        return f"more than {MOST_REPETITIONS} repetitions would be needed for ±{percent(100 * WIDE, 0)}"
+    return f"about {wide.repetitions_needed} repetitions would be enough for ±{percent(100 * WIDE, 0)}"

@@ -33,10 +33,10 @@ def lines(run: RunRecord, *experiments: ExperimentRecord) -> list[str]:
         (experiment([100e3] * 5, bracket=12e3, title="NAT"), "NAT: ±6\N{NO-BREAK SPACE}%; the bracket is 12.0 %"),
         (LEVELS, "NAT: ±28\N{NO-BREAK SPACE}%; 3 near 289 kfps, 3 near 510 kfps"),
         (FALL, "NAT: ±14\N{NO-BREAK SPACE}%; a fall by 23 %"),
-        (FEW, "Few: ±9\N{NO-BREAK SPACE}%; 5 repetitions would be enough"),
+        (FEW, "Few: ±9\N{NO-BREAK SPACE}%; about 5 repetitions would be enough for ±5 %"),
         (
             experiment([33e3, 203e3, 188e3], title="NAT"),
-            "NAT: ±100\N{NO-BREAK SPACE}%; more than 50 repetitions would be needed",
+            "NAT: ±100\N{NO-BREAK SPACE}%; more than 50 repetitions would be needed for ±5 %",
         ),
     ],
 )

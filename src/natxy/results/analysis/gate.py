@@ -84,9 +84,16 @@ def overall(judged: Sequence[Judged]) -> Answer:
     return next((answer for answer in (Answer.MISSED, Answer.UNDECIDED) if answer in answers), Answer.MET)
 
 
-def judge_plan(run: RunRecord, expected: Mapping[str, Expect], read: Callable[[str], RunRecord]) -> list[Judged]:
-    """Judges the results of a run by what is expected of its experiments. `read` returns the run in a folder."""
-    earlier: dict[str, RunRecord] = {}
+def expectations(run: RunRecord) -> dict[str, Expect]:
+    """Returns what the run's own plan expects of its experiments, by their names."""
+    planned = ((experiment.name, experiment.planned.expect) for experiment in run.experiments)
+    return {name: expect for name, expect in planned if expect}
+
+
+def judge_plan(run: RunRecord, expected: Mapping[str, Expect], read: Callable[[str], RunRecord | None]) -> list[Judged]:
+    """Judges the results of a run by what is expected of its experiments. `read` returns the run in a folder; None if
+    there is none, so that what depends on it is undecided."""
+    earlier: dict[str, RunRecord | None] = {}
     judged: list[Judged] = []
     for experiment in run.experiments:
         expect = expected.get(experiment.name)
@@ -97,7 +104,12 @@ def judge_plan(run: RunRecord, expected: Mapping[str, Expect], read: Callable[[s
             folder, by = expect.no_worse_than.baseline, expect.no_worse_than.by.value
             if folder not in earlier:
                 earlier[folder] = read(folder)
-            judged.append(_judge_change(earlier[folder], folder, experiment, experiment.declaration.headline(), by))
+            first, headline = earlier[folder], experiment.declaration.headline()
+            if first is None:
+                asked = _asked(folder, experiment, headline, by)
+                judged.append(replace(asked, reason=f"{folder} is not a run that can be read"))
+            else:
+                judged.append(_judge_change(first, folder, experiment, headline, by))
     return judged
 
 
@@ -126,15 +138,32 @@ def _same(run: RunRecord, experiment: ExperimentRecord) -> ExperimentRecord | No
     return next(same, None)
 
 
+def names_nothing(limit: Limit, runs: Sequence[RunRecord]) -> str:
+    """Says what the runs have instead if they have no such experiment or figure; otherwise empty."""
+    experiments = [experiment for run in runs for experiment in run.experiments]
+    named = [experiment for experiment in experiments if _is_named(experiment, limit)]
+    if not named:
+        return f"the runs have the experiments {', '.join(dict.fromkeys(each.name for each in experiments))}"
+    if any(True for experiment in named for _ in _limited(experiment, limit)):
+        return ""
+    return f"the figures are {', '.join(dict.fromkeys(figure.name for each in named for figure in _figures(each)))}"
+
+
+def _is_named(experiment: ExperimentRecord, limit: Limit) -> bool:
+    return any(fnmatchcase(name, limit.experiment) for name in (experiment.name, experiment.sweep or experiment.name))
+
+
+def _figures(experiment: ExperimentRecord) -> tuple[Figure, ...]:
+    return (*experiment.declaration.figures, *([SHARE_OF_BASELINE] if experiment.baseline else []))
+
+
 def _limited(experiment: ExperimentRecord, limit: Limit) -> Iterator[Figure]:
-    names = {experiment.name, experiment.sweep or experiment.name}
-    if not any(fnmatchcase(name, limit.experiment) for name in names):
+    if not _is_named(experiment, limit):
         return
     if not limit.figure:
         yield experiment.declaration.headline()
         return
-    figures = (*experiment.declaration.figures, *([SHARE_OF_BASELINE] if experiment.baseline else []))
-    yield from (figure for figure in figures if fnmatchcase(figure.name, limit.figure))
+    yield from (figure for figure in _figures(experiment) if fnmatchcase(figure.name, limit.figure))
 
 
 def _judge_alone(experiment: ExperimentRecord, expect: Expect) -> Iterator[Judged]:
