@@ -30,11 +30,14 @@ class Change:
 def changes(before: tuple[PastRun, PastExperiment], after: tuple[PastRun, PastExperiment]) -> tuple[Change, ...]:
     """Returns the changes from one run of an experiment to a later one, the most telling first."""
     (old_run, old), (new_run, new) = before, after
+    settings = [*_settings(old, new, same_natxy=old_run.natxy_version == new_run.natxy_version)]
+    # Gateways also report what the plan sets, in another notation.
+    planned = {change.what.replace("gateway.", "gateway's ", 1) for change in settings}
     return (
         *_natxy(old_run, new_run),
-        *_gateway(old.gateway, new.gateway),
+        *(change for change in _gateway(old.gateway, new.gateway) if change.what not in planned),
         *_machine(old_run, new_run, old.gateway, new.gateway),
-        *_settings(old, new, same_natxy=old_run.natxy_version == new_run.natxy_version),
+        *settings,
     )
 
 

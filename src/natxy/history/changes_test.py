@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,18 @@ def test_versions_come_before_settings(tmp_path: Path) -> None:
         "gateway's net.netfilter.nf_conntrack_max: 262144 → 1024",
         "max_invalid: 3 → 7",
     ]
+
+
+def test_what_a_gateway_reports_of_its_plan_is_one_change(tmp_path: Path) -> None:
+    run, experiment = nat(tmp_path, 1)
+
+    def forwarding(rate_fps: float) -> tuple[PastRun, PastExperiment]:
+        reported = {"version": "1", "forwarding_fps": f"{rate_fps:.1f}"}
+        planned = {"gateway.forwarding_fps": f"{rate_fps:g}"}
+        return run, replace(experiment, gateway=json.dumps(reported), settings=json.dumps(planned))
+
+    found = changes(forwarding(250e3), forwarding(225e3))
+    assert [str(each) for each in found] == ["gateway.forwarding_fps: 250000 → 225000"]
 
 
 def test_a_setting_that_only_one_version_of_natxy_has_is_no_change(tmp_path: Path) -> None:
