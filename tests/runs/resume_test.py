@@ -183,6 +183,12 @@ class Stops(RunListener):
             raise self._error
 
 
+def limited_trials(run: RunRecord) -> int:
+    """Returns the number of trials that a resumed run measures again because they reached the tester's limit."""
+    limited = [each for each in run.experiments if each.state == State.TESTER_LIMIT and run.state == RunState.DONE]
+    return sum(len(repetition.trials) for each in limited for repetition in each.repetitions)
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), EngineDiedError("it ended"), DutError("unreachable")])
 def test_what_was_interrupted_or_failed_goes_on_with_the_next_trial(tmp_path: Path, error: BaseException) -> None:
     whole = Stops(error, after=-1)
@@ -190,9 +196,10 @@ def test_what_was_interrupted_or_failed_goes_on_with_the_next_trial(tmp_path: Pa
     first = Stops(error, after=25)
     with contextlib.suppress(KeyboardInterrupt, EngineDiedError):
         run_plan(plan(), tmp_path / "run", first)
+    again = limited_trials(RunReader(tmp_path / "run").run)
     second = Stops(error, after=-1)
     resume_plan(plan(), tmp_path / "run", second)
-    assert first.trials + second.trials == whole.trials
+    assert first.trials + second.trials == whole.trials + again
     assert comparable(RunReader(tmp_path / "run").run) == comparable(RunReader(tmp_path / "unbroken").run)
 
 
@@ -242,8 +249,25 @@ def test_what_cannot_be_resumed_is_said(tmp_path: Path) -> None:
     run = RunReader(folder).run
     assert [experiment.state for experiment in run.experiments][6] == State.TESTER_LIMIT
     assert (folder / PLAN_FILE).read_text() == run.plan_yaml
+
+
+def test_a_complete_run_is_resumed_for_what_the_tester_could_not_send(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert run_plan(plan(), folder, RunListener()) != 0
+    before = RunReader(folder).run
+    again = Stops(KeyboardInterrupt(), after=-1)
+    resume_plan(plan(), folder, again)
+    assert again.trials == limited_trials(before) > 0
+    assert comparable(RunReader(folder).run) == comparable(before)
+
+
+def test_nothing_is_left_of_a_complete_run(tmp_path: Path) -> None:
+    search = {"max_rate": "400k", "error": "1k"}
+    experiment = {"name": "forwarding", "procedure": "throughput", "gateway": "simulated", "search": search}
+    sound = resolve(Plan.model_validate(PLAN | {"repeat": 1, "experiments": [experiment]}))
+    assert run_plan(sound, tmp_path / "run", RunListener()) == 0
     with pytest.raises(PlanError, match="nothing to resume"):
-        resume_plan(plan(), folder, RunListener())
+        resume_plan(sound, tmp_path / "run", RunListener())
 
 
 def test_a_stored_plan_may_have_its_fields_in_another_order(tmp_path: Path) -> None:

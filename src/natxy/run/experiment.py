@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
@@ -45,14 +45,16 @@ _LIMITED_IN_A_ROW: Final = 2
 class ExperimentRun:
     """Measures one experiment, a repetition at a time.
 
-    `recorded`: repetitions that earlier sessions of the run began, by number. `state` is None until the experiment has
-    ended. `headlines` has the results of the repetitions that have one, by number.
+    `recorded`: repetitions that earlier sessions of the run began, by number; those in a state of `finished` are not
+    measured again. `state` is None until the experiment has ended. `headlines` has the results of the repetitions that
+    have one, by number.
     """
 
     plan: ResolvedPlan
     experiment: Experiment
     experiment_id: int
     recorded: Mapping[int, RepetitionRecord]
+    finished: Set[State]
     setups: Setups
     outcomes: Outcomes
     store: RunStore
@@ -82,8 +84,9 @@ class ExperimentRun:
         recorded = self.recorded.get(number)
         if self.state is not None:
             return
-        if recorded and recorded.state == State.DONE:
-            self._add(number, State.DONE, recorded_result(recorded))
+        if recorded and recorded.state in self.finished:
+            self._add(number, recorded.state, recorded_result(recorded))
+            self._end_if_too_slow()
             return
         self.listener.repetition_started(self.experiment, number)
         if not self._running:
@@ -96,9 +99,7 @@ class ExperimentRun:
                 self._measure(number)
         except TesterLimitError as error:
             self._add(number, State.TESTER_LIMIT, no_result(self.experiment.procedure, str(error)))
-            last = [*self._states.values()][-_LIMITED_IN_A_ROW:]
-            if last == [State.TESTER_LIMIT] * _LIMITED_IN_A_ROW:
-                self.finish()
+            self._end_if_too_slow()
         except BaseException as error:
             state, reason = _ending(error)
             goes_on = isinstance(error, _OF_THE_EXPERIMENT)
@@ -125,6 +126,10 @@ class ExperimentRun:
         """Records that the run ended before the experiment did."""
         if self._running and self.state is None:
             self._store_end(State.INTERRUPTED, "the run ended before its last repetition")
+
+    def _end_if_too_slow(self) -> None:
+        if [*self._states.values()][-_LIMITED_IN_A_ROW:] == [State.TESTER_LIMIT] * _LIMITED_IN_A_ROW:
+            self.finish()
 
     def _end(self, state: State, reason: str) -> None:
         self._store_end(state, reason)

@@ -59,8 +59,8 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     """Continues the run in `folder`, whose own plan is `plan`; returns the same exit codes as `run_plan`.
 
     Experiments with a result are left as they are, and so are finished repetitions and trials. Experiments that
-    failed, were skipped or interrupted are continued, and repetitions without a result, for instance because the
-    tester's limit was reached, are measured again. Raises PlanError when nothing is left to measure.
+    failed, were skipped or interrupted are continued, and repetitions without a result are measured again; those at
+    the tester's limit only if the run was complete before. Raises PlanError when nothing is left to measure.
     """
     with sole_owner(folder):
         before = RunReader(folder).run
@@ -88,6 +88,8 @@ def _carry_out(
     foreign = PcapWriter(folder / FOREIGN_FILE)
     final = RunState.FAILED
     runs: dict[str, ExperimentRun] = {}
+    complete = before is not None and before.state == RunState.DONE
+    finished = {State.DONE} if complete else {State.DONE, State.TESTER_LIMIT}
     try:
         records = {experiment.name: experiment for experiment in before.experiments} if before else {}
         if before:
@@ -103,13 +105,14 @@ def _carry_out(
                     experiment=experiment,
                     experiment_id=ids[experiment.name],
                     recorded={each.number: each for each in record.repetitions} if record else {},
+                    finished=finished,
                     setups=setups,
                     outcomes=outcomes,
                     store=store,
                     foreign=foreign,
                     listener=listener,
                 )
-                if record and (record.state == State.DONE or _is_relied_on(record, plan, records)):
+                if record and (record.state in finished or _is_relied_on(record, plan, records)):
                     runs[experiment.name].keep(record)
             repeat_all(plan, runs, listener)
         final = RunState.DONE
