@@ -85,7 +85,9 @@ class ExperimentRun:
         if self.state is not None:
             return
         if recorded and recorded.state in self.finished:
-            self._add(number, recorded.state, recorded_result(recorded))
+            limited = recorded.state == State.TESTER_LIMIT
+            kept = no_result(self.experiment.procedure, recorded.reason) if limited else recorded_result(recorded)
+            self._add(number, recorded.state, kept)
             self._end_if_too_slow()
             return
         self.listener.repetition_started(self.experiment, number)
