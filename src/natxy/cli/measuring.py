@@ -23,7 +23,6 @@ from natxy.cli.watch.plain import PlainWatch
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.results.analysis.gate import Answer, overall
-from natxy.results.reader import RunReader
 from natxy.results.store import RESULTS_FILE
 from natxy.run.cores import check_cores
 from natxy.run.events import RunListener
@@ -96,8 +95,7 @@ def end(folder: Path, console: LastingConsole, code: int, files: GateFiles, unde
 
     The answers are printed and written whatever `code` is. `undecided` is the exit code of no certain answer.
     """
-    show(folder, console, list_deviations=False)
-    run = RunReader(folder).run
+    run = show(folder, console, list_deviations=False)
     judged = judge_run(run)
     files.write(run.name, judged)
     print_answers(judged, console)

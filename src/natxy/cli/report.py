@@ -23,6 +23,7 @@ from natxy.report.text import terminal
 from natxy.results.analysis.benchmark_list import Better, benchmark_list
 from natxy.results.analysis.gate import expectations, judge_plan
 from natxy.results.reader import RunReader, run_if_any
+from natxy.results.records import RunRecord
 from natxy.results.rows import figure_rows
 
 CHARTS_FOLDER: Final = "charts"
@@ -73,8 +74,7 @@ def report(
             _write_charts(RunReader(folder), charts, output)
         else:
             console = Console()
-            show(folder, console)
-            run = RunReader(folder).run
+            run = show(folder, console)
             print_answers(judge_plan(run, expectations(run), run_if_any), console)
 
 
@@ -88,8 +88,8 @@ def _write_charts(reader: RunReader, form: ChartFormat, output: Path | None) -> 
         typer.echo(file)
 
 
-def show(folder: Path, console: rich.console.Console, *, list_deviations: bool = True) -> None:
-    """Prints the results of the run in `folder` and writes its report. Raises PlanError if the folder has no run."""
+def show(folder: Path, console: rich.console.Console, *, list_deviations: bool = True) -> RunRecord:
+    """Prints the results of the run in `folder`, writes its report and returns it. PlanError if the folder has none."""
     reader = RunReader(folder)
     console.print(terminal.render(reader, list_deviations=list_deviations))
     try:
@@ -98,3 +98,4 @@ def show(folder: Path, console: rich.console.Console, *, list_deviations: bool =
         warn(f"{reader.folder / REPORT_FILE} could not be written: {error.strerror}")
     else:
         console.print(f"Report: {page}", soft_wrap=True, highlight=False)
+    return reader.run

@@ -71,7 +71,7 @@ class ExperimentRun:
         """Leaves the experiment as an earlier session ended it."""
         for repetition in record.repetitions:
             if repetition.measured:
-                self._add(repetition.number, repetition.state, recorded_result(repetition))
+                self._add(repetition.number, repetition.state, recorded_result(self.experiment.procedure, repetition))
         self._report_end(record.state, record.reason)
 
     def repeat(self, number: int) -> None:
@@ -85,9 +85,7 @@ class ExperimentRun:
         if self.state is not None:
             return
         if recorded and recorded.state in self.finished:
-            limited = recorded.state == State.TESTER_LIMIT
-            kept = no_result(self.experiment.procedure, recorded.reason) if limited else recorded_result(recorded)
-            self._add(number, recorded.state, kept)
+            self._add(number, recorded.state, recorded_result(self.experiment.procedure, recorded))
             self._end_if_too_slow()
             return
         self.listener.repetition_started(self.experiment, number)
@@ -130,6 +128,7 @@ class ExperimentRun:
             self._store_end(State.INTERRUPTED, "the run ended before its last repetition")
 
     def _end_if_too_slow(self) -> None:
+        """Ends the experiment if its last repetitions reached the tester's limit."""
         if [*self._states.values()][-_LIMITED_IN_A_ROW:] == [State.TESTER_LIMIT] * _LIMITED_IN_A_ROW:
             self.finish()
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from natxy.errors import HostError, TesterLimitError
-from natxy.procedures.common.base import ProcedureResult
+from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.procedures.common.base import ProcedureResult, no_result
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.replay import AttemptCutShort, Replay
 from natxy.procedures.registry import procedure_of
@@ -16,10 +17,11 @@ from natxy.run.recorder import TrialRecorder
 from natxy.search.outcome import NeverPrepared, TesterLimitReached
 
 
-def recorded_result(recorded: RepetitionRecord) -> ProcedureResult:
+def recorded_result(procedure: ProcedureDeclaration, recorded: RepetitionRecord) -> ProcedureResult:
     """Returns the result of a repetition that was finished before the run was resumed."""
     return ProcedureResult(
-        figures=recorded.figures,
+        # One at the tester's limit was stored without figures.
+        figures={**no_result(procedure, recorded.reason).figures, **recorded.figures},
         lower_bound=recorded.lower_bound,
         upper_bound=recorded.upper_bound,
         remark=recorded.reason,
