@@ -112,9 +112,10 @@ struct TimedWorker {
   Worker worker;
   double seconds = 0;
 
-  TimedWorker(std::unique_ptr<Sender> sender, const std::atomic<bool>& stop) {
+  /// `signals` have to say `begin` already.
+  TimedWorker(std::unique_ptr<Sender> sender, WorkerSignals& signals) {
     worker.senders.push_back(std::move(sender));
-    worker.stop = &stop;
+    worker.signals = &signals;
     worker.high_priority = true;
   }
 

@@ -52,7 +52,7 @@ std::string send_frames(const Bed& bed, const MakeFlows& make_flows) {
   options.queues = static_cast<unsigned>(bed.workers.size());
   const Port port(options);
   wait_for_link(port);
-  std::atomic<bool> stop = false;
+  WorkerSignals signals{.begin = true};
   const Schedule schedule(now_ticks(), kManyFrames, kUnreachable_fps, the_clock().hz());
   std::vector<TimedWorker> workers;
   for (std::size_t i = 0; i < bed.workers.size(); ++i) {
@@ -60,13 +60,13 @@ std::string send_frames(const Bed& bed, const MakeFlows& make_flows) {
         std::make_unique<Sender>(port, static_cast<std::uint16_t>(i),
                                  std::make_unique<StreamFrames<F>>(smallest_template<F>(), make_flows()),
                                  setup_of(schedule, {i, bed.workers.size()})),
-        stop);
+        signals);
   }
-  Drain drain{port, stop};
+  Drain drain{port, signals.stop};
   if (bed.drain) launch(drain, *bed.drain);
   for (std::size_t i = 0; i < workers.size(); ++i) launch(workers[i], bed.workers[i]);
   rte_delay_us_sleep(static_cast<unsigned>(1e6 * bed.seconds));
-  stop = true;
+  signals.stop = true;
   rte_eal_mp_wait_lcore();
   std::uint64_t frames = 0;
   double fps = 0;
@@ -201,12 +201,12 @@ double seconds_of(const Schedule& schedule) {
 
 /// Measures the lateness of frames sent by the engine's sender.
 Histogram paced(const Schedule& schedule, const Port& port, std::unique_ptr<FrameSource> frames, unsigned lcore) {
-  std::atomic<bool> stop = false;
-  TimedWorker worker(std::make_unique<Sender>(port, 0, std::move(frames), setup_of(schedule)), stop);
+  WorkerSignals signals{.begin = true};
+  TimedWorker worker(std::make_unique<Sender>(port, 0, std::move(frames), setup_of(schedule)), signals);
   launch(worker, lcore);
   rte_delay_us_sleep(static_cast<unsigned>(1e6 * seconds_of(schedule)));
   while (!worker.sender().done()) rte_delay_us_sleep(kLook_us);
-  stop = true;
+  signals.stop = true;
   rte_eal_mp_wait_lcore();
   std::array<StreamReport, 1> reports;
   worker.sender().report(reports);

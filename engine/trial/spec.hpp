@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -71,6 +72,11 @@ struct Limits {
   double overrun_floor_s = 0;
   double max_pause_s = 0.001;
   bool link_may_fall = false;  // and come up again, because the DUT is reset during the trial
+
+  /// Returns how late the last frame of a stream may leave that lasts for `planned_s`.
+  [[nodiscard]] double overrun_s(double planned_s) const {
+    return std::max(max_overrun_ratio * planned_s, overrun_floor_s);
+  }
 };
 
 struct TrialSpec {

@@ -56,7 +56,7 @@ bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock,
   const StreamSpec& asked = spec.streams[index];
   const StreamReport& stream = report.streams[index];
   const double planned_s = static_cast<double>(asked.frames) / asked.rate_fps;
-  const double bound_s = std::max(spec.limits.max_overrun_ratio * planned_s, spec.limits.overrun_floor_s);
+  const double bound_s = spec.limits.overrun_s(planned_s);
   const std::uint64_t unsent = asked.frames - stream.sent;
   const double overrun_s = clock.seconds(stream.pacing.overrun);
   if (unsent == 0 && overrun_s <= bound_s) return false;

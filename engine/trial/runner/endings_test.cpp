@@ -75,7 +75,7 @@ TEST(Ending, AStuckWorkerIsReported) {
   bed.observe = [&] {
     if (!stopped) stopped.emplace();
   };
-  const double took_s = seconds_of([&] { EXPECT_THROW(bed.run(trial({forward(10'000)})), WorkerStuck); });
+  const double took_s = seconds_of([&] { EXPECT_THROW(bed.run(hasty_trial({forward(10'000)})), WorkerStuck); });
   EXPECT_LT(took_s, 10'000 / kRate_fps + kGrace_s + kPatience_s + kBusy_s);
 }
 
@@ -110,7 +110,7 @@ TEST(Ending, ARingThatStaysFullEndsWithTheSendersPatience) {
   RingBed bed(1, 1, Medium::nic);
   bed.carries = false;
   TrialReport report;
-  const double took_s = seconds_of([&] { report = bed.run(trial({forward(30'000)})); });
+  const double took_s = seconds_of([&] { report = bed.run(hasty_trial({forward(30'000)})); });
   EXPECT_EQ(report.cause, Cause::unsent) << report.reason;
   EXPECT_LT(took_s, 30'000 / kRate_fps + kGrace_s + kPatience_s + kBusy_s);
 }

@@ -9,7 +9,8 @@ namespace natxy {
 
 namespace {
 
-// A sender gives up when it lags by this time, or by this share of the trial, whichever is longer.
+// A sender gives up when it lags by this time, by this share of the trial, or by what the limits allow, whichever is
+// longest.
 constexpr double kGrace_s = 1.0;
 constexpr double kGraceShare = 0.1;
 
@@ -68,7 +69,8 @@ Sender::Setup TaskBuilder::setup_of(const std::vector<std::size_t>& streams, con
   const StreamSpec& spec = spec_.streams[streams.front()];
   const Clock& clock = resources_.clock;
   const Schedule schedule(start_ + clock.ticks(spec.start_s), count, rate_fps, clock.hz(), spec.burst);
-  const double grace_s = std::max(kGrace_s, kGraceShare * static_cast<double>(count) / rate_fps);
+  const double duration_s = static_cast<double>(count) / rate_fps;
+  const double grace_s = std::max({kGrace_s, kGraceShare * duration_s, spec_.limits.overrun_s(duration_s)});
   return {streams,
           turns,
           start_,

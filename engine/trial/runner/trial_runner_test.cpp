@@ -185,7 +185,7 @@ TEST(Refusal, APortThatTakesNoMoreIsTheDutsPathOnAVethAndTheTestersOnANic) {
   for (const Medium medium : {Medium::veth, Medium::nic}) {
     RingBed bed(1, 1, medium);
     bed.carries = false;
-    const auto report = bed.run(trial({stream("forward", Side::left, Family::ipv4, 30'000)}));
+    const auto report = bed.run(hasty_trial({stream("forward", Side::left, Family::ipv4, 30'000)}));
     EXPECT_LT(report.streams[0].sent, 30'000U);
     EXPECT_LE(report.streams[0].offered_rate_fps, 20'000);
     EXPECT_EQ(report.verdict, medium == Medium::veth ? Verdict::fail : Verdict::invalid) << report.reason;
