@@ -12,8 +12,8 @@ from natxy.procedures.common.streams import establish_request
 from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 
-# The time of a trial besides its traffic and its waits: emptying the table, starting workers, storing results.
-TRIAL_OVERHEAD_S: Final = 0.05
+# The time of a trial besides its traffic, its waits and the clearing (docs/explanation/speed.md).
+TRIAL_OVERHEAD_S: Final = 0.008
 
 
 def establish(repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_fps: float) -> TrialResult:
