@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace natxy {
 
@@ -41,12 +41,22 @@ std::string grouped(std::uint64_t count) {
 std::string frames(std::uint64_t count) { return grouped(count) + (count == 1 ? " frame" : " frames"); }
 
 /// Describes a stream's lost frames, and those of them that arrived corrupt.
-std::string describe_loss(const StreamSpec& spec, const StreamReport& stream, std::string_view remark = "") {
+std::string describe_loss(const StreamSpec& spec, const StreamReport& stream) {
   const std::uint64_t missing = lost(spec, stream);
-  std::string loss = fmt::format("{}: {} of {} lost ({:.4f} %){}", spec.name, grouped(missing), frames(spec.frames),
-                                 100.0 * static_cast<double>(missing) / static_cast<double>(spec.frames), remark);
+  std::string loss = fmt::format("{}: {} of {} lost ({:.4f} %)", spec.name, grouped(missing), frames(spec.frames),
+                                 100.0 * static_cast<double>(missing) / static_cast<double>(spec.frames));
   if (stream.corrupt == 0) return loss;
-  return fmt::format("{}; {} arrived with a wrong checksum or length", loss, grouped(stream.corrupt));
+  return fmt::format("{}, {} arrived with a wrong checksum or length", loss, grouped(stream.corrupt));
+}
+
+/// Describes the lost frames of all streams that lost any; empty if none did.
+std::string describe_losses(const TrialSpec& spec, const TrialReport& report) {
+  std::vector<std::string> losses;
+  for (std::size_t i = 0; i < spec.streams.size(); ++i) {
+    if (lost(spec.streams[i], report.streams[i]) == 0) continue;
+    losses.push_back(describe_loss(spec.streams[i], report.streams[i]));
+  }
+  return fmt::format("{}", fmt::join(losses, "; "));
 }
 
 std::uint64_t total(const ReceiveDrops& drops) { return drops.missed + drops.no_buffer + drops.kernel; }
@@ -123,7 +133,7 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     // Frames that arrived corrupt were neither dropped by the tester nor lost in its bursts.
     const std::uint64_t absent = missing - std::min(missing, report.streams[i].corrupt);
     if (too_many > absent || static_cast<double>(too_many) > drops + burst_frames) {
-      set(report, Verdict::fail, Cause::loss, describe_loss(asked, report.streams[i]));
+      set(report, Verdict::fail, Cause::loss, describe_losses(spec, report));
       return;
     }
     if (drops >= burst_frames) {
@@ -148,12 +158,11 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
                     asked.name, backlog_s * 1e3, *asked.max_backlog_s * 1e3));
     return;
   }
-  for (std::size_t i = 0; i < spec.streams.size(); ++i) {
-    if (lost(spec.streams[i], report.streams[i]) == 0) continue;
-    set(report, Verdict::pass, Cause::loss, describe_loss(spec.streams[i], report.streams[i], ", which is tolerated"));
-    return;
+  if (const std::string losses = describe_losses(spec, report); !losses.empty()) {
+    set(report, Verdict::pass, Cause::loss, losses + ", which is tolerated");
+  } else {
+    set(report, Verdict::pass, Cause::lossless, "every frame arrived");
   }
-  set(report, Verdict::pass, Cause::lossless, "every frame arrived");
 }
 
 }  // namespace natxy

@@ -157,12 +157,20 @@ TEST_F(VerdictTest, CorruptFramesAreLostAndReportedAsArrived) {
   report.streams[0].received -= 1;
   report.streams[0].corrupt = 1;
   expect(Verdict::fail, Cause::loss);
-  EXPECT_EQ(report.reason, "forward: 1 of 100,000 frames lost (0.0010 %); 1 arrived with a wrong checksum or length");
+  EXPECT_EQ(report.reason, "forward: 1 of 100,000 frames lost (0.0010 %), 1 arrived with a wrong checksum or length");
   spec.streams[0].max_loss_ratio = 0.0001;
   expect(Verdict::pass, Cause::loss);
   EXPECT_EQ(report.reason,
-            "forward: 1 of 100,000 frames lost (0.0010 %), which is tolerated; 1 arrived with a wrong checksum or "
-            "length");
+            "forward: 1 of 100,000 frames lost (0.0010 %), 1 arrived with a wrong checksum or length, which is "
+            "tolerated");
+}
+
+TEST_F(VerdictTest, TheLossOfEveryStreamIsNamed) {
+  report.streams[0].received -= 1;
+  report.streams[1].received -= 20;
+  expect(Verdict::fail, Cause::loss);
+  EXPECT_EQ(report.reason,
+            "forward: 1 of 100,000 frames lost (0.0010 %); reverse: 20 of 100,000 frames lost (0.0200 %)");
 }
 
 TEST_F(VerdictTest, APauseOrOwnDropsExplainNothingThatArrivedCorrupt) {

@@ -51,7 +51,6 @@ class LiveWatch(RunListener):
     def __init__(self, plan: ResolvedPlan, console: Console) -> None:
         self._numbers = numbers(plan)
         self._time_left = TimeLeft(plan)
-        self._about = "at most" if any(each.repeat.until for each in plan.experiments) else "about"
         # A thread that refreshes would run at normal priority, on any core.
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._shown_at = 0.0
@@ -179,8 +178,7 @@ class LiveWatch(RunListener):
             rows.add_row("trials", f"{self._trials:,}, {self._invalid:,} of them invalid{disturbed}")
         if self._tests:
             rows.add_row("tests", f"{self._tests:,} between hosts")
-        left = format_duration(max(1, round(self._time_left.seconds(experiment, attempt.step))))
-        rows.add_row("time left", f"{self._about} {left}")
+        rows.add_row("time left", self._time_left.text(experiment, attempt.step))
         return rows
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from natxy.cli.watch.time_left import TimeLeft
 from natxy.cli.watch.wording import ending_text, numbers, result_text, transfers_text
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.units import counted
@@ -24,7 +25,10 @@ class PlainWatch(RunListener):
 
     def __init__(self, plan: ResolvedPlan, console: Console) -> None:
         self._numbers = numbers(plan)
+        self._time_left = TimeLeft(plan)
         self._console = console
+        self._experiment: Experiment | None = None
+        self._repetition = 1
 
     def run_started(self, folder: Path) -> None:
         self._print(f"results: {folder}")
@@ -33,9 +37,13 @@ class PlainWatch(RunListener):
         self._print(f"block {number}: {counted(experiments, 'experiment')}")
 
     def repetition_started(self, experiment: Experiment, number: int) -> None:
-        self._print(f"experiment {self._numbers[experiment.name]}: {experiment.title}, repetition {number}")
+        self._experiment, self._repetition = experiment, number
+        which = f"experiment {self._numbers[experiment.name]}: {experiment.title}, repetition {number}"
+        self._print(f"{which}; {self._time_left.text(experiment, 1)} left")
 
     def trial_finished(self, trial: FinishedTrial) -> None:
+        assert self._experiment
+        self._time_left.step_finished(self._experiment, self._repetition, trial.attempt.step)
         streams = trial.result.streams
         sent, received = sum(s.sent for s in streams), sum(s.received for s in streams)
         attempt = trial.attempt
@@ -46,12 +54,16 @@ class PlainWatch(RunListener):
         )
 
     def test_finished(self, number: int, found: Mapping[str, Transfer]) -> None:
+        assert self._experiment
+        self._time_left.step_finished(self._experiment, self._repetition, number)
         self._print(f"  test {number}: {transfers_text(found)}")
 
     def repetition_finished(self, experiment: Experiment, number: int, result: ProcedureResult) -> None:
+        self._time_left.repetition_finished(experiment)
         self._print(f"  {experiment.title}, repetition {number}: {result_text(result, experiment)}")
 
     def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
+        self._time_left.experiment_finished(experiment)
         ending = ending_text(experiment, state, reason, summary)
         self._print(f"experiment {self._numbers[experiment.name]}: {experiment.title}: {ending}")
 

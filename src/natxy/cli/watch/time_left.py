@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 
 from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.model.units import format_duration
 from natxy.run.estimate import expected_steps, repetition_s
 
 
@@ -20,6 +21,7 @@ class TimeLeft:
         self._started = time.monotonic()
         self._expected_s = {experiment.name: repetition_s(plan, experiment) for experiment in plan.experiments}
         self._repetitions = {experiment.name: experiment.repeat.at_most for experiment in plan.experiments}
+        self._about = "at most" if any(each.repeat.until for each in plan.experiments) else "about"
         self._measured_s = 0.0
         self._measured: tuple[str, int, int] | None = None
 
@@ -45,3 +47,7 @@ class TimeLeft:
         # The first seconds do not show the pace.
         pace = (time.monotonic() - self._started) / self._measured_s if self._measured_s > 5 else 1.0
         return max(0.0, (left_s - done_s) * pace)
+
+    def text(self, experiment: Experiment, step: int) -> str:
+        """Returns the time left, such as `about 3 min 20 s`."""
+        return f"{self._about} {format_duration(max(1, round(self.seconds(experiment, step))))}"

@@ -72,6 +72,7 @@ def test_tests_between_hosts_are_counted(tmp_path: Path, monkeypatch: pytest.Mon
     plain, live = io.StringIO(), io.StringIO()
     run_plan(plan, tmp_path / "plain", PlainWatch(plan, Console(file=plain)))
     assert plain.getvalue().count("  test 3: forward 3.861 Gbit/s") == 2
+    assert re.search(r"experiment 1/1: .*, repetition 2; about \d+ (ms|s) left", plain.getvalue())
     watch = LiveWatch(plan, Console(file=live, force_terminal=True, width=80))
     with watch:
         run_plan(plan, tmp_path / "live", watch)

@@ -244,17 +244,15 @@ class SimulatedEngine:
             if limit_fps is not None and stream.rate_fps > limit_fps:
                 reason = f"{stream.name}: the simulated tester sends at most {limit_fps:g} fps"
                 return Verdict.INVALID, Cause.LATE, reason
-        for stream, received in streams:
-            lost = stream.frames - received
-            if lost > stream.max_loss_ratio * stream.frames:
-                return Verdict.FAIL, Cause.LOSS, _loss_text(stream, lost)
+        losses = "; ".join(_loss_text(stream, received) for stream, received in streams if received < stream.frames)
+        if any(stream.frames - received > stream.max_loss_ratio * stream.frames for stream, received in streams):
+            return Verdict.FAIL, Cause.LOSS, losses
         for (stream, _), result in zip(streams, results, strict=True):
             if stream.max_backlog_s is not None and result.backlog_ns / 1e9 > stream.max_backlog_s:
                 delay = f"the last frame took {result.backlog_ns / 1e6:.3f} ms longer than the fastest"
                 return Verdict.FAIL, Cause.BACKLOG, f"{stream.name}: {delay}; the simulated queue grows"
-        for stream, received in streams:
-            if lost := stream.frames - received:
-                return Verdict.PASS, Cause.LOSS, f"{_loss_text(stream, lost)}, which is tolerated"
+        if losses:
+            return Verdict.PASS, Cause.LOSS, f"{losses}, which is tolerated"
         return Verdict.PASS, Cause.LOSSLESS, "every frame arrived"
 
     def _stream_result(self, stream: StreamSpec, received: int, backlog_s: float) -> StreamResult:
@@ -295,7 +293,8 @@ def _arrived(frames: int, loss_ratio: float) -> int:
     return int(frames * (1 - loss_ratio)) if loss_ratio else frames
 
 
-def _loss_text(stream: StreamSpec, lost: int) -> str:
+def _loss_text(stream: StreamSpec, received: int) -> str:
+    lost = stream.frames - received
     return f"{stream.name}: {lost:,} of {stream.frames:,} frames lost ({100 * lost / stream.frames:.4f} %)"
 
 
