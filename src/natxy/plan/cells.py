@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from ipaddress import IPv4Address, IPv6Address
 
@@ -15,20 +15,25 @@ from natxy.plan.model.units import Percent
 from natxy.plan.written import ExperimentPlan
 
 
+def as_cell(experiment: ExperimentPlan, labels: Mapping[str, str]) -> ExperimentPlan:
+    """Returns the experiment as the cell with its own values in the swept fields, which have these labels."""
+    cell = {field: _plain(_value_at(experiment, field), label) for field, label in labels.items()}
+    return experiment.model_copy(update={"cell": cell})
+
+
 def linked(experiments: Sequence[ExperimentPlan]) -> list[ExperimentPlan]:
-    """Returns the experiments with plain coordinates and with references to cells instead of sweeps.
+    """Returns the experiments with references to cells instead of sweeps.
 
     A reference to a swept experiment means the cell with equal values in the fields that both sweep. Raises
     PlanProblems if there is no such cell, or more than one.
     """
-    settled = [each.model_copy(update={"cell": _plain_cell(each)}) for each in experiments]
     problems: list[Problem] = []
     result = []
-    for number, experiment in enumerate(settled):
+    for number, experiment in enumerate(experiments):
         changes: dict[str, object] = {}
         for field, name, location in _references(experiment, ("experiments", number)):
             try:
-                cell = _cell_meant(experiment, name, settled, location)
+                cell = _cell_meant(experiment, name, experiments, location)
             except PlanProblems as found:
                 problems += found.problems
                 continue
@@ -75,10 +80,6 @@ def _cell_meant(
 
 def _alike(experiment: ExperimentPlan, cell: ExperimentPlan) -> bool:
     return all(_value_at(experiment, field) == _value_at(cell, field) for field in cell.cell)
-
-
-def _plain_cell(experiment: ExperimentPlan) -> dict[str, CellValue]:
-    return {field: _plain(_value_at(experiment, field), label) for field, label in experiment.cell.items()}
 
 
 def _plain(value: object, label: CellValue) -> CellValue:

@@ -15,6 +15,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
 from natxy.errors import PlanError
+from natxy.plan.cells import as_cell
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.problems import Location, PlanProblems, Problem, field_path
 from natxy.plan.model.table_size import sized
@@ -122,7 +123,11 @@ def _validate(document: CommentedMap, cells: Sequence[Cell] | None) -> Plan:
         problems += explained_all(error.errors())
     if problems:
         raise PlanProblems(problems)
-    return plan
+    experiments = [
+        as_cell(experiment, cell.labels) if cell.labels else experiment
+        for experiment, cell in zip(plan.experiments, cells or (), strict=True)
+    ]
+    return plan.model_copy(update={"experiments": experiments})
 
 
 def _default_problems(defaults: object) -> Iterable[Problem]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
 
@@ -50,9 +50,16 @@ def plan_schema() -> Schema:
     return schema
 
 
-def single_fields() -> frozenset[Path]:
-    """Returns the fields of an experiment that take a single value and may be swept, such as ("search", "max_rate")."""
-    return frozenset(path for path, _ in _single_fields(simplified(Plan.model_json_schema())))
+def single_fields() -> Mapping[Path, frozenset[str | None]]:
+    """Returns the fields of an experiment that take a single value and may be swept, such as ("search", "max_rate").
+
+    A field of a gateway comes with the drivers that take a single value there, every other field with None.
+    """
+    found: dict[Path, frozenset[str | None]] = {}
+    for path, owner in _single_fields(simplified(Plan.model_json_schema())):
+        driver = owner["properties"].get("driver", {}).get("const")
+        found[path] = found.get(path, frozenset()) | {driver}
+    return found
 
 
 def plan_schema_text() -> str:

@@ -2,8 +2,7 @@
 """Sweeps: a list in a field that takes a single value makes an experiment, a cell, of each of its values. Fields that
 change together are rows of `sweep`.
 
-Sweeps are expanded in the YAML document, before it is validated. Later layers see cells as ordinary experiments that
-carry their coordinates.
+Sweeps are expanded in the YAML document, before it is validated. Later layers see cells as ordinary experiments.
 """
 
 from __future__ import annotations
@@ -62,13 +61,18 @@ class Cell:
                 written += [items[path]] if path in items else []
         return tuple(written)
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of the swept fields, by field; empty if nothing is swept, as in a resolved plan."""
+        return {".".join(each.path): each.label for each in self.coordinates}
+
     def named(self) -> Cell:
-        """Returns the cell with a name, a title and coordinates that distinguish it from the other cells."""
+        """Returns the cell with a name and a title that distinguish it from the other cells."""
         if not self.coordinates or not isinstance(self.fields, Mapping):
             return self
         name, title = self.fields.get("name"), self.fields.get("title")
         named = [coordinate for coordinate in self.coordinates if coordinate.is_named]
-        own: dict[str, Any] = {"cell": {".".join(c.path): c.label for c in self.coordinates}}
+        own: dict[str, Any] = {}
         if isinstance(name, str) and re.fullmatch(NAME_PATTERN, name):
             own["name"] = f"{name}/{','.join(name_part(c.path, c.label) for c in named)}"
             own["sweep"] = name
@@ -170,7 +174,7 @@ def _first_list(fields: object, path: Path = ()) -> tuple[Path, Sequence[Any]] |
     for name, value in fields.items():
         here = (*path, str(name))
         # A field with a single value in one gateway may be a list of commands in another.
-        if isinstance(value, list) and here in SWEPT and not any(isinstance(item, list) for item in value):
+        if isinstance(value, list) and SWEPT.get(here, frozenset()) & {None, str(fields.get("driver"))}:
             return here, value
         if found := _first_list(value, here):
             return found
