@@ -93,6 +93,27 @@ def test_an_interrupted_sweep_resumes_with_the_same_result(tmp_path: Path) -> No
     assert found(RunReader(folder).run) == found(whole)
 
 
+ROWS = """\
+name: rows
+repeat: 2
+testbed: {kind: simulated}
+defaults: {gateway: simulated, search: {min_rate: 1k, max_rate: 500k, error: 200}, procedure: throughput}
+experiments:
+  - name: ports
+    sweep: [{ports: {source: 10000, destination: 7}}, {ports: {destination: 1-49151}}]
+  - name: timing
+    sweep: [{timing: {trial: 2s}, line_rate: 1Gbps}, {timing: {trial: 1s, drain: 1s}}]
+"""
+
+
+def test_a_sweep_whose_rows_leave_out_fields_resumes(tmp_path: Path) -> None:
+    folder = tmp_path / "cut"
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(load(tmp_path, ROWS), folder, _Killed(10))
+    assert resume_plan(load_plan(folder / PLAN_FILE), folder, RunListener()) == 0
+    assert {each.state for each in RunReader(folder).run.experiments} == {State.DONE}
+
+
 def test_a_cell_that_fails_is_recorded_and_the_sweep_goes_on(tmp_path: Path) -> None:
     small = "connection_rate_fps: 90k, table_capacity: 30k, table_policy: collapse"
     text = PLAN.replace("connection_rate_fps: 90k", small)
