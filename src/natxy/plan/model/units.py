@@ -20,8 +20,10 @@ from natxy.plan.model.json_schema import named
 _NUMBER = r"(?P<number>\d[\d_]*(?:\.[\d_]+)?(?:[eE][+-]?\d+)?)"
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 # No wire carries more, and no trial lasts longer; the counters of a trial then fit into 64 bits.
+_LEAST_FPS: Final = 1e-3
 _MOST_FPS: Final = 1e12
 _MOST_BPS: Final = 1e15
+_SHORTEST_DURATION_S: Final = 1e-9
 LONGEST_DURATION_S: Final = 30 * 86_400.0
 _RATE = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)\s*(?:fps|pps|cps)?")
 _PERCENT = re.compile(_NUMBER + r"\s*%")
@@ -69,8 +71,8 @@ def parse_rate(given: object) -> float | Percent:
             raise ValueError(f"expected a percentage above 0 % and up to 100 %, got {given!r}")
         return Percent(share)
     rate = _scaled(given, _RATE, "a rate such as 1.5M, 812 kfps, 1_000_000 or 50%")
-    if not 0 < rate <= _MOST_FPS:
-        raise ValueError(f"expected a rate above 0 and up to 1000G, got {given!r}")
+    if not _LEAST_FPS <= rate <= _MOST_FPS:
+        raise ValueError(f"expected a rate from 0.001 to 1000G, got {given!r}")
     return rate
 
 
@@ -91,8 +93,8 @@ def parse_duration(given: object) -> float:
         seconds = _number(match) * _SECONDS[match["unit"] or "s"]
     else:
         raise ValueError(f"expected {expected}, got {given!r}")
-    if not 0 <= seconds <= LONGEST_DURATION_S:
-        raise ValueError(f"expected {expected}, not negative and at most 30 days, got {given!r}")
+    if seconds and not _SHORTEST_DURATION_S <= seconds <= LONGEST_DURATION_S:
+        raise ValueError(f"expected {expected}, 0 or from 1 ns to 30 days, got {given!r}")
     return seconds
 
 

@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from pydantic_core import ErrorDetails
-from ruamel.yaml.comments import TaggedScalar
 
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.yaml.schema import field_names, plan_schema
@@ -104,8 +103,6 @@ def _got(given: Any) -> str:
             return ", got nothing"
         case date():
             return f", got the date {given}; put it in quotes"
-        case TaggedScalar():
-            return f", got {given.value!r} with a tag; remove the tag"
         case Mapping():
             return ", got a mapping"
         case []:

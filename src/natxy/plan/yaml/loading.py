@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
-from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
@@ -24,6 +23,7 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import ExperimentPlan, Plan
 from natxy.plan.yaml.field_errors import explained_all, unknown
 from natxy.plan.yaml.frame_size_lists import with_listed_sizes
+from natxy.plan.yaml.parsing import parse
 from natxy.plan.yaml.schema import OWN_FIELDS
 from natxy.plan.yaml.sweep import Cell, cells_of
 from natxy.plan.yaml.syntax import why_no_yaml
@@ -71,7 +71,7 @@ def _loaded(path: Path, text: str, repeat: int | None, only: Sequence[str]) -> R
 
 def _parse(path: Path, text: str) -> CommentedMap:
     try:
-        document = YAML().load(text)
+        document = parse(text)
     except YAMLError as error:
         raise PlanError(why_no_yaml(path, text, error)) from error
     if not isinstance(document, CommentedMap):
@@ -197,7 +197,8 @@ def _locate(document: CommentedMap, location: Location) -> tuple[int, int, Locat
             elif part in _MERGED:
                 lacking = (*lacking, part)
             continue
-        line, column = deeper[0][2]
+        # A field that came by `<<` has no place of its own.
+        line, column = deeper[0][2] or (line, column)
         found = deeper[0][1]
         nodes = [(node, path) for node, path, _ in deeper]
         if location[: position + 1] == ("experiments", part) and isinstance(document.get("defaults"), CommentedMap):

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attacks the loading of plans: whatever the text, it gives a plan or a PlanError."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from natxy.errors import PlanError
+from natxy.plan.written import ExperimentPlan, Plan
+from natxy.plan.yaml.loading import load_plan
+
+HEAD: Final = "name: p\ntestbed: {kind: simulated}\nexperiments:\n"
+EXPERIMENT: Final = {
+    "name": "x",
+    "procedure": "throughput",
+    "gateway": "simulated",
+    "search": "{max_rate: 1M}",
+}
+TENFOLD: Final = "\n".join(
+    [
+        "a: &a [x, x, x, x, x, x, x, x, x, x]",
+        *(f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]" for a, b in zip("abcdefg", "bcdefgh", strict=True)),
+    ]
+)
+NASTY: Final = [
+    "9" * 400, "9" * 5000, f"-{'9' * 400}", "1" * 39, "0x" + "f" * 36, "1e308", "1e-320", ".inf", "-.inf", ".nan",
+    "-1", "0", "-0.0", "1_0", "1:30", "!!int x", "!!float x", "!!bool x", "!!null x", "!!timestamp x", "!!str 5",
+    "!!str [a]", "!!seq x", "!!map x", "!!python/object:os.system [x]", "!!python/object/apply:os.system [x]",
+    "!!python/name:os.system", "!!binary aGVsbG8=", "!!set {a, b}", "!!omap [a: b]", "!x y", "!", "2026-02-31",
+    "2026-02-28", "2026-02-28T25:61:61", "null", "~", "''", "[]", "{}", "[[]]", "[{a: 1}]", "{a: 1}", "{1: 2}",
+    "{null: 3}", "{[a]: 3}", "{{a: b}: 3}", "{<<: 3}", "{<<: {a: 1}}", "[null]", "[1, 1]", "true", "y", "'%'", "50%",
+    "-5%", "1000%", "'\\0'", '"\\0"', '"\\ud800"', '"\\e[31mred"', "lab", "simulated", "throughput",
+    "[throughput, throughput]", "1M", "[1k, 1M]", "1k-1M", "{min: 1}", "{rate: 1k}", "{experiment: x}",
+    "{experiment: x, percent: 50}", "198.18.0.0/15", "2001:db8::/32", "::/0", "{kind: binary, error: 1e-30}",
+    "{driver: simulated, forwarding_fps: 1e-3}", "{preset: lab, trial: 1ns}", "*a", "*h",
+]  # fmt: skip
+
+
+def load(text: str) -> None:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "plan.yaml"
+        file.write_text(text)
+        load_plan(file)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("connections", "9" * 400, "a number of 400 characters; no setting is that long"),
+        ("ttl", "!!int x", "no whole number, although it looks like one"),
+        ("title", "2026-02-31", "no date, although it looks like one; put it in quotes"),
+        ("connections", "!!python/object:os.system [x]", "the tag python/object:os.system has no meaning in a plan"),
+        ("title", '"\\ud800"', "half of a character"),
+        ("frame_size", "[{a: 1}, 64]", "expected a whole number, got a mapping"),
+        ("search", "{max_rate: 1e-320}", "expected a rate from 0.001 to 1000G"),
+        ("timing", "{trial: 1e-320}", "0 or from 1 ns to 30 days"),
+    ],
+)
+def test_a_value_that_no_plan_has_is_named_with_its_place(field: str, value: str, expected: str) -> None:
+    fields = ", ".join(f"{name}: {text}" for name, text in (EXPERIMENT | {field: value}).items())
+    with pytest.raises(PlanError) as caught:
+        load(f"{HEAD}  - {{{fields}}}\n")
+    assert "plan.yaml:4:" in str(caught.value)
+    assert expected in str(caught.value)
+
+
+def test_aliases_that_multiply_are_refused() -> None:
+    with pytest.raises(PlanError, match="its aliases make more than 1,000,000 values"):
+        load(f"{TENFOLD}\nname: *h\nexperiments: *h\n")
+
+
+FIELDS: Final = st.dictionaries(st.sampled_from([*ExperimentPlan.model_fields]), st.sampled_from(NASTY), max_size=3)
+HEADS: Final = st.dictionaries(st.sampled_from([*Plan.model_fields, "defaults"]), st.sampled_from(NASTY), max_size=2)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(head=HEADS, fields=FIELDS)
+def test_any_value_in_any_field_is_taken_or_explained(head: dict[str, str], fields: dict[str, str]) -> None:
+    experiment = ", ".join(f"{name}: {text}" for name, text in (EXPERIMENT | fields).items())
+    whole = {"name": "p", "testbed": "{kind: simulated}", "experiments": f"[{{{experiment}}}]"} | head
+    text = "\n".join([TENFOLD.splitlines()[0], *(f"{name}: {value}" for name, value in whole.items())])
+    with suppress(PlanError):
+        load(text)
