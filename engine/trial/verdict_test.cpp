@@ -166,6 +166,10 @@ TEST_F(VerdictTest, CorruptFramesAreLostAndReportedAsArrived) {
 }
 
 TEST_F(VerdictTest, TheLossOfEveryStreamIsNamed) {
+  spec.streams.push_back(spec.streams[0]);
+  spec.streams[1].name = "reverse";
+  spec.streams[1].source = Side::right;
+  report.streams.push_back(report.streams[0]);
   report.streams[0].received -= 1;
   report.streams[1].received -= 20;
   expect(Verdict::fail, Cause::loss);
