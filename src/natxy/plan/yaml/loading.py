@@ -52,13 +52,6 @@ def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()
         raise PlanError(f"the plan {path} cannot be read: {reason}{guess}") from error
     if len(content) > _LONGEST:
         raise PlanError(f"the plan {path} cannot be read: it is longer than {_LONGEST // 2**20} MiB")
-    try:
-        return _loaded(path, text, repeat, only)
-    except RecursionError as error:
-        raise PlanError(f"{path}: nested too deeply, or an alias inside its own anchor; write it flatter") from error
-
-
-def _loaded(path: Path, text: str, repeat: int | None, only: Sequence[str]) -> ResolvedPlan:
     document = _parse(path, text)
     cells = None
     try:

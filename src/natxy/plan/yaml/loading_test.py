@@ -277,11 +277,6 @@ def test_a_sweep_that_never_ends_is_refused(tmp_path: Path) -> None:
     assert "plan.yaml:4:5: experiments[0]: the lists give more than 10,000 experiments; shorten them" in errors
 
 
-@pytest.mark.parametrize("text", ["name: " + "[" * 500, "name: x\nexperiments:\n- gateway: " + "{a: " * 500])
-def test_what_is_nested_without_end_is_refused(tmp_path: Path, text: str) -> None:
-    assert "plan.yaml: nested too deeply" in errors_of(tmp_path, text)
-
-
 def test_a_file_without_an_end_is_not_read_to_it() -> None:
     with pytest.raises(PlanError, match=r"/dev/zero cannot be read: it is longer than \d+ MiB"):
         load_plan(Path("/dev/zero"))

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer, ComposerError
 from ruamel.yaml.constructor import ConstructorError, RoundTripConstructor
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
 # An alias of aliases multiplies what it stands for. Without aliases the file's length is the limit.
 MOST_VALUES: Final = 1_000_000
-# Digits and signs of a number: more than any setting has, and so few that its calculations stay finite.
+# More levels than any plan has.
+DEEPEST: Final = 50
+# Digits and signs of a number: more than any setting has, and so few that it can be calculated with.
 LONGEST_NUMBER: Final = 40
 _CORE: Final = "tag:yaml.org,2002:"
 _TAGS: Final = frozenset(
@@ -23,18 +26,38 @@ _WORDS: Final = {"int": "whole number", "float": "number", "bool": "true or fals
 
 
 def parse(text: str) -> Any:
-    """Returns the document with the lines and columns of its values. Raises YAMLError, or RecursionError."""
+    """Returns the document with the lines and columns of its values. Raises YAMLError."""
     yaml = YAML()
+    yaml.Composer = _Composer
     yaml.Constructor = _Constructor
     return yaml.load(text)
 
 
+class _Composer(Composer):
+    """Refuses deep nesting as soon as it is read."""
+
+    _depth = 0
+
+    def compose_node(self, parent: Node | None, index: int) -> Node | None:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            mark = self.parser.peek_event().start_mark
+            raise ComposerError(None, None, f"nested more than {DEEPEST} levels deep; write it flatter", mark)
+        node: Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
 class _Constructor(RoundTripConstructor):
-    """Constructs only what YAML's core schema has, and names the place of a value that has not its tag's form."""
+    """Constructs only what YAML's core schema has, and reports where a value does not fit its tag."""
 
     def construct_document(self, node: Node) -> Any:
-        own: dict[int, int] = {}
-        if _values(node, own) > MOST_VALUES and len(own) <= MOST_VALUES:
+        _check(node)
+        extents: dict[int, Extent | None] = {}
+        extent = _extent(node, extents)
+        if extent.levels > DEEPEST:
+            raise _mistake(node, f"its aliases nest more than {DEEPEST} levels deep; write it flatter")
+        if extent.values > max(MOST_VALUES, len(extents)):
             raise _mistake(node, f"its aliases make more than {MOST_VALUES:,} values; write it without aliases")
         return super().construct_document(node)
 
@@ -44,33 +67,61 @@ class _Constructor(RoundTripConstructor):
         except YAMLError:
             raise
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            kind = _WORDS.get(_name(node), _name(node))
+            kind = _WORDS.get(_tag(node), _tag(node))
             raise _mistake(node, f"no {kind}, although it looks like one; put it in quotes") from error
 
 
-def _values(node: Node, known: dict[int, int]) -> int:
-    """Returns the number of values in the node, those behind aliases included; `known` has it for nodes seen before.
-
-    Raises ConstructorError for a tag, a number or a text that no plan has.
-    """
-    if (seen := known.get(id(node))) is not None:
-        return seen
-    known[id(node)] = 1
-    if node.tag not in _TAGS:
-        raise _mistake(node, f"the tag {_name(node)} has no meaning in a plan; remove it")
-    if isinstance(node, ScalarNode):
+def _check(root: Node) -> None:
+    """Raises ConstructorError for a tag, a number or a text that no plan has."""
+    seen: set[int] = set()
+    left = [root]
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        left += _parts(node)
+        if node.tag not in _TAGS:
+            raise _mistake(node, f"the tag {_tag(node)} has no meaning in a plan; remove it")
+        if not isinstance(node, ScalarNode):
+            continue
         if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:
             raise _mistake(node, f"a number of {len(node.value):,} characters; no setting is that long")
         if any("\ud800" <= character <= "\udfff" for character in node.value):
             raise _mistake(node, "half of a character, \\ud800 to \\udfff; write the character itself")
-    if isinstance(node, CollectionNode):
-        parts = [part for pair in node.value for part in pair] if isinstance(node, MappingNode) else node.value
-        known[id(node)] += sum(_values(part, known) for part in parts)
-    return known[id(node)]
 
 
-def _name(node: Node) -> str:
-    """Returns the name of the node's tag."""
+class Extent(NamedTuple):
+    """Holds how many values a node has, and on how many levels, those behind aliases included."""
+
+    values: int
+    levels: int
+
+
+def _extent(node: Node, extents: dict[int, Extent | None]) -> Extent:
+    """Returns the extent of a node. Raises ConstructorError for an alias inside its own anchor.
+
+    `extents` has those of nodes seen before, None of one that is under way.
+    """
+    if id(node) not in extents:
+        extents[id(node)] = None
+        parts = [_extent(part, extents) for part in _parts(node)]
+        levels = 1 + max((part.levels for part in parts), default=0)
+        extents[id(node)] = Extent(1 + sum(part.values for part in parts), levels)
+    extent = extents[id(node)]
+    if extent is None:
+        raise _mistake(node, "an alias inside its own anchor; write it without")
+    return extent
+
+
+def _parts(node: Node) -> list[Node]:
+    """Returns the nodes of a list, or the keys and values of a mapping."""
+    if isinstance(node, MappingNode):
+        return [part for pair in node.value for part in pair]
+    return [*node.value] if isinstance(node, CollectionNode) else []
+
+
+def _tag(node: Node) -> str:
     return str(node.tag).removeprefix(_CORE)
 
 

@@ -76,6 +76,24 @@ def test_aliases_that_multiply_are_refused() -> None:
         load(f"{TENFOLD}\nname: *h\nexperiments: *h\n")
 
 
+def test_aliases_that_nest_are_refused() -> None:
+    chain = "\n".join(f"a{number}: &a{number} [*a{number - 1}]" for number in range(1, 2000))
+    with pytest.raises(PlanError, match="its aliases nest more than 50 levels deep"):
+        load(f"a0: &a0 x\n{chain}\nname: *a1999\n")
+
+
+@pytest.mark.parametrize("loop", ["{<<: *x}", "[*x]", "{a: *x}", "{*x : a}", "{a: [{b: *x}]}"])
+def test_an_alias_inside_its_own_anchor_is_refused(loop: str) -> None:
+    with pytest.raises(PlanError, match="an alias inside its own anchor; write it without"):
+        load(f"name: p\ndefaults: &x {loop}\n")
+
+
+@pytest.mark.parametrize("nested", ["[" * 3000, "- " * 3000, "{a: " * 3000, "? " * 3000])
+def test_deep_nesting_is_refused_at_once(nested: str) -> None:
+    with pytest.raises(PlanError, match="nested more than 50 levels deep; write it flatter"):
+        load(f"name: p\nexperiments:\n  {nested}")
+
+
 FIELDS: Final = st.dictionaries(st.sampled_from([*ExperimentPlan.model_fields]), st.sampled_from(NASTY), max_size=3)
 HEADS: Final = st.dictionaries(st.sampled_from([*Plan.model_fields, "defaults"]), st.sampled_from(NASTY), max_size=2)
 
