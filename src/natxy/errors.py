@@ -32,6 +32,10 @@ class DutError(NatxyError):
     exit_code = 4
 
 
+class DutLostError(DutError):
+    """The DUT does not answer any more."""
+
+
 class GatewayMissingError(DutError):
     """A program or kernel module of the gateway is not installed; its experiments are skipped."""
 

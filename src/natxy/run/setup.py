@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from natxy.dut.base import Gateway
-from natxy.errors import DutError
+from natxy.errors import DutLostError
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
@@ -144,18 +144,9 @@ class Setups:
         if location and location.addresses == LinkSetUp.SET:
             stack.callback(gateway.unset_links)
             gateway.set_links()
-        stack.callback(self._remove_gateway, gateway)
+        stack.callback(_remove, gateway)
         gateway.apply()
         return gateway
-
-    def _remove_gateway(self, gateway: Gateway[Any]) -> None:
-        """Removes the gateway. Raises DutError if the DUT stays and the gateway's settings stay on it."""
-        try:
-            gateway.remove()
-        except DutError:
-            # A DUT that the testbed made disappears next, even one that does not answer any more.
-            if self._plan.testbed.dut_location:
-                raise
 
     @contextmanager
     def _in_hand(self, gateway: Gateway[Any]) -> Iterator[Gateway[Any]]:
@@ -163,6 +154,12 @@ class Setups:
         # The reference gateway starts no program after its set-up; beside it natxy needs its own high priority.
         with nullcontext() if gateway.config.polls else self._niceness.beside_a_trial():
             yield gateway
+
+
+def _remove(gateway: Gateway[Any]) -> None:
+    """Removes the gateway. Only a guest is ever lost, and it disappears with its lab, whatever was set in it."""
+    with suppress(DutLostError):
+        gateway.remove()
 
 
 def _nice_value(plan: ResolvedPlan) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,12 +16,11 @@ from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
-from natxy.errors import DutError
+from natxy.errors import DutError, DutLostError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.resolve import resolve
-from natxy.plan.testbeds.machines import LinkSetUp
 from natxy.plan.written import Plan
 from natxy.run.setup import Setup, Setups
 from natxy.system.machine_sysctls import MachineSysctls
@@ -118,29 +116,17 @@ def test_programs_that_a_gateway_starts_beside_a_trial_have_the_priority_of_its_
     assert noted.read_text().split() == [str(before)] * 4
 
 
-@pytest.fixture
-def lost_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("error", "goes_on"), [(DutLostError, True), (DutError, False)])
+def test_only_a_lost_gateway_need_not_be_removed(
+    plan: ResolvedPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[DutError], goes_on: bool
+) -> None:
     def remove(_: SimulatedGateway) -> None:
-        raise DutError("the gateway does not answer")
+        raise error("the gateway does not answer")
 
-    monkeypatch.setattr(SimulatedGateway, "remove", remove)
-
-
-@pytest.mark.usefixtures("lost_gateway")
-def test_a_lost_gateway_disappears_with_the_dut_that_the_testbed_made(plan: ResolvedPlan, tmp_path: Path) -> None:
     with Setups(plan, tmp_path / "engine.log") as setups:
         first = setups.provide(plan.experiments[0])
-        setups.discard()
+        with monkeypatch.context() as patch:
+            patch.setattr(SimulatedGateway, "remove", remove)
+            with nullcontext() if goes_on else pytest.raises(DutError, match="does not answer"):
+                setups.discard()
         assert setups.provide(plan.experiments[0]) is not first
-
-
-@pytest.mark.usefixtures("lost_gateway")
-def test_settings_that_stay_on_a_lasting_dut_are_an_error(
-    plan: ResolvedPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    location = property(lambda _: SimpleNamespace(addresses=LinkSetUp.KEEP))
-    monkeypatch.setattr(type(plan.testbed), "dut_location", location)
-    with Setups(plan, tmp_path / "engine.log") as setups:
-        setups.provide(plan.experiments[0])
-        with pytest.raises(DutError, match="does not answer"):
-            setups.discard()

@@ -21,7 +21,7 @@ from typing import IO, Final
 
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.sysctls import RemoteSysctls
-from natxy.errors import DutError, PlanError
+from natxy.errors import DutError, DutLostError, PlanError
 from natxy.testbeds.guest import init as guest_init
 from natxy.testbeds.guest.serial_line import GuestLine, LineBrokenError
 
@@ -118,14 +118,14 @@ class Guest:
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
-        """Runs a command as `Transport.run` does; raises DutError also when the guest has ended or does not answer."""
+        """Runs a command as `Transport.run` does; DutLostError when the guest has ended or does not answer."""
         if self._line is None:
-            raise DutError(f"`{argv[0]}` cannot be run: the guest is switched off")
+            raise DutLostError(f"`{argv[0]}` cannot be run: the guest is switched off")
         try:
             completed = self._line.run(argv, input, timeout_s)
         except LineBrokenError as error:
             state = "has ended" if self._process and self._process.poll() is not None else "does not answer"
-            raise DutError(f"`{argv[0]}` cannot be run: the guest {state}{self._last_words()}") from error
+            raise DutLostError(f"`{argv[0]}` cannot be run: the guest {state}{self._last_words()}") from error
         if check:
             completed.check()
         return completed
