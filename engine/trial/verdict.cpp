@@ -40,13 +40,13 @@ std::string grouped(std::uint64_t count) {
 
 std::string frames(std::uint64_t count) { return grouped(count) + (count == 1 ? " frame" : " frames"); }
 
-/// Describes a stream's lost frames, and those of them that arrived corrupt.
+/// Describes a stream's lost frames, those of them that arrived corrupt, and whether the loss is tolerated.
 std::string describe_loss(const StreamSpec& spec, const StreamReport& stream) {
   const std::uint64_t missing = lost(spec, stream);
   std::string loss = fmt::format("{}: {} of {} lost ({:.4f} %)", spec.name, grouped(missing), frames(spec.frames),
                                  100.0 * static_cast<double>(missing) / static_cast<double>(spec.frames));
-  if (stream.corrupt == 0) return loss;
-  return fmt::format("{}, {} arrived with a wrong checksum or length", loss, grouped(stream.corrupt));
+  if (stream.corrupt > 0) loss += fmt::format(", {} arrived with a wrong checksum or length", grouped(stream.corrupt));
+  return missing > allowed(spec) ? loss : loss + ", which is tolerated";
 }
 
 /// Describes the lost frames of all streams that lost any; empty if none did.
@@ -159,7 +159,7 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     return;
   }
   if (const std::string losses = describe_losses(spec, report); !losses.empty()) {
-    set(report, Verdict::pass, Cause::loss, losses + ", which is tolerated");
+    set(report, Verdict::pass, Cause::loss, losses);
   } else {
     set(report, Verdict::pass, Cause::lossless, "every frame arrived");
   }

@@ -175,6 +175,11 @@ TEST_F(VerdictTest, TheLossOfEveryStreamIsNamed) {
   expect(Verdict::fail, Cause::loss);
   EXPECT_EQ(report.reason,
             "forward: 1 of 100,000 frames lost (0.0010 %); reverse: 20 of 100,000 frames lost (0.0200 %)");
+  spec.streams[1].max_loss_ratio = 0.001;
+  expect(Verdict::fail, Cause::loss);
+  EXPECT_EQ(report.reason,
+            "forward: 1 of 100,000 frames lost (0.0010 %); reverse: 20 of 100,000 frames lost (0.0200 %), which is "
+            "tolerated");
 }
 
 TEST_F(VerdictTest, APauseOrOwnDropsExplainNothingThatArrivedCorrupt) {
