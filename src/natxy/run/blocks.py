@@ -26,13 +26,8 @@ def block_order(experiments: Sequence[Experiment], seed: int, number: int) -> li
     def drawn(experiment: Experiment) -> bytes:
         return blake2b(f"{seed}/block {number}/{experiment.name}".encode(), digest_size=8).digest()
 
-    # Settings of a gateway may be lists, so a key has no hash.
-    keys: list[object] = []
-    setup_of = {}
-    for experiment in experiments:
-        if (key := setup_key(experiment)) not in keys:
-            keys.append(key)
-        setup_of[experiment.name] = keys.index(key)
+    # Settings of a gateway may be lists, so that a key has no hash.
+    setup_of = {experiment.name: repr(setup_key(experiment)) for experiment in experiments}
     compared = {
         frozenset((setup_of[each.name], setup_of[each.baseline])) for each in experiments if each.baseline in setup_of
     }

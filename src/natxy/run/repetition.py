@@ -20,7 +20,7 @@ from natxy.search.outcome import NeverPrepared, TesterLimitReached
 def recorded_result(procedure: ProcedureDeclaration, recorded: RepetitionRecord) -> ProcedureResult:
     """Returns the result of a repetition that was finished before the run was resumed."""
     return ProcedureResult(
-        # One at the tester's limit was stored without figures.
+        # A repetition that the tester's limit ended has none stored.
         figures={**no_result(procedure, recorded.reason).figures, **recorded.figures},
         lower_bound=recorded.lower_bound,
         upper_bound=recorded.upper_bound,
