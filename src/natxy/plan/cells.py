@@ -16,7 +16,7 @@ from natxy.plan.written import ExperimentPlan
 
 
 def as_cell(experiment: ExperimentPlan, labels: Mapping[str, str]) -> ExperimentPlan:
-    """Returns the experiment as the cell with its own values in the swept fields, which have these labels."""
+    """Returns the experiment with its coordinates: the value of each swept field, or its label if it is not plain."""
     cell = {field: _plain(_value_at(experiment, field), label) for field, label in labels.items()}
     return experiment.model_copy(update={"cell": cell})
 

@@ -20,11 +20,13 @@ from natxy.plan.model.json_schema import named
 _NUMBER = r"(?P<number>\d[\d_]*(?:\.[\d_]+)?(?:[eE][+-]?\d+)?)"
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 # No wire carries more, and no trial lasts longer; the counters of a trial then fit into 64 bits.
-_LEAST_FPS: Final = 1e-3
 _MOST_FPS: Final = 1e12
 _MOST_BPS: Final = 1e15
-_SHORTEST_DURATION_S: Final = 1e-9
 LONGEST_DURATION_S: Final = 30 * 86_400.0
+# Smaller values are mistakes, and their reciprocals may be infinite.
+_LEAST_FPS: Final = 1e-3
+_LEAST_BPS: Final = 1.0
+_SHORTEST_DURATION_S: Final = 1e-9
 _RATE = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)\s*(?:fps|pps|cps)?")
 _PERCENT = re.compile(_NUMBER + r"\s*%")
 _COUNT = re.compile(_NUMBER + r"\s*(?P<scale>[kKMG]?)")
@@ -120,8 +122,8 @@ def parse_share(given: object) -> float:
 def parse_bit_rate(given: object) -> float:
     """Reads `10Gbps` or `100 Mbps`."""
     rate = _scaled(given, _BIT_RATE, "a line rate such as 10Gbps")
-    if not 0 < rate <= _MOST_BPS:
-        raise ValueError(f"expected a line rate above 0 and up to 1_000_000Gbps, got {given!r}")
+    if not _LEAST_BPS <= rate <= _MOST_BPS:
+        raise ValueError(f"expected a line rate from 1bps to 1_000_000Gbps, got {given!r}")
     return rate
 
 

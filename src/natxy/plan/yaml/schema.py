@@ -18,6 +18,7 @@ Path = tuple[str, ...]
 # Fields that an experiment cannot take from `defaults`.
 OWN_FIELDS: Final = frozenset({"name", "sweep", "cell"})
 _EXPERIMENT: Final = "ExperimentPlan"
+_ANY_DRIVER: Final = ""
 
 
 @cache
@@ -50,14 +51,20 @@ def plan_schema() -> Schema:
     return schema
 
 
-def single_fields() -> Mapping[Path, frozenset[str | None]]:
-    """Returns the fields of an experiment that take a single value and may be swept, such as ("search", "max_rate").
+def takes_single_value(path: Path, driver: str) -> bool:
+    """Returns whether a field of an experiment, such as ("search", "max_rate"), takes a single value and may be swept.
 
-    A field of a gateway comes with the drivers that take a single value there, every other field with None.
+    A field with a single value in one gateway may be a list of commands in another, which the `driver` decides.
     """
-    found: dict[Path, frozenset[str | None]] = {}
+    return not _takers().get(path, frozenset()).isdisjoint({_ANY_DRIVER, driver})
+
+
+@cache
+def _takers() -> Mapping[Path, frozenset[str]]:
+    """Returns the drivers of gateways with which each field takes a single value; _ANY_DRIVER elsewhere."""
+    found: dict[Path, frozenset[str]] = {}
     for path, owner in _single_fields(simplified(Plan.model_json_schema())):
-        driver = owner["properties"].get("driver", {}).get("const")
+        driver = owner["properties"].get("driver", {}).get("const", _ANY_DRIVER)
         found[path] = found.get(path, frozenset()) | {driver}
     return found
 
@@ -85,7 +92,7 @@ def field_names(schema: Schema, location: Location) -> list[str]:
 
 
 def _single_fields(schema: Schema) -> Iterator[tuple[Path, Schema]]:
-    """Yields the fields of `single_fields`, each with the object that has it in its `properties`."""
+    """Yields the fields that take a single value and may be swept, each with the object whose property it is."""
     within: list[tuple[Path, Schema]] = [((), schema["$defs"][_EXPERIMENT])]
     for path, owner in within:
         for name, field in owner.get("properties", {}).items():

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from natxy.plan.model.problems import Location, PlanProblems, Problem
 from natxy.plan.written import NAME_PATTERN
 from natxy.plan.yaml.coordinates import in_words, labels, leaves, name_part
-from natxy.plan.yaml.schema import Path, single_fields
+from natxy.plan.yaml.schema import Path, takes_single_value
 
 Fields = Mapping[str, Any]
 
@@ -173,8 +173,7 @@ def _first_list(fields: object, path: Path = ()) -> tuple[Path, Sequence[Any]] |
         return None
     for name, value in fields.items():
         here = (*path, str(name))
-        # A field with a single value in one gateway may be a list of commands in another.
-        if isinstance(value, list) and SWEPT.get(here, frozenset()) & {None, str(fields.get("driver"))}:
+        if isinstance(value, list) and takes_single_value(here, str(fields.get("driver"))):
             return here, value
         if found := _first_list(value, here):
             return found
@@ -189,6 +188,3 @@ def _with(fields: object, path: Path, value: object) -> Fields:
 def _mapping(fields: object) -> Fields:
     assert isinstance(fields, Mapping)
     return fields
-
-
-SWEPT: Final = single_fields()
