@@ -2,8 +2,8 @@
 """Measures how often `natxy compare` finds a known shift: `python -m tools.detection FOLDER [--shift 3] …`.
 
 The reference gateway forwards with real frames at a rate that is known, and at one that is lower by the shift. Runs at
-the same rate are compared with each other, and with runs at the other. It prints both rates of detection, which should
-be at most 1 of 20 and at least 9 of 10. The runs stay in FOLDER.
+the same rate are compared with each other, and with runs at the other. It prints both rates of detection, which have to
+be at most 1 of 20 and at least 9 of 10; otherwise the exit code is 1. The runs stay in FOLDER.
 
 The gateway's buffer lets more frames pass in short trials than its rate, in both runs alike. Results hardly vary over
 memif; with `--testbed lab` the kernel's veth pairs add noise.
@@ -25,6 +25,8 @@ from natxy.run.run import run_plan
 
 # The search begins around the truth, so that a repetition takes few trials.
 _AROUND: Final = 0.15
+_FOUND_AT_LEAST: Final = 0.9
+_FLAGGED_AT_MOST: Final = 0.05
 PLAN: Final = """\
 name: detection
 seed: {seed}
@@ -82,9 +84,16 @@ def main() -> None:
     parser.add_argument("--testbed", choices=("memif", "lab"), default="memif")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
+    met = True
     for shift in (0.0, arguments.shift):
         found = [other.verdict is Verdict.DIFFERS for other in comparisons(arguments, shift)]
-        print(f"shift of {shift:g} %: found in {sum(found)} of {len(found)} comparisons", flush=True)
+        share = sum(found) / len(found)
+        enough = share >= _FOUND_AT_LEAST if shift else share <= _FLAGGED_AT_MOST
+        print(
+            f"shift of {shift:g} %: found in {sum(found)} of {len(found)} comparisons: {'met' if enough else 'missed'}"
+        )
+        met &= enough
+    raise SystemExit(0 if met else 1)
 
 
 if __name__ == "__main__":

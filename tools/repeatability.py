@@ -9,7 +9,7 @@ run with its state and what disturbed it, the second a row for each experiment w
 runs, the third a row for each limit of the goal. "Apart" is how far the run farthest from the middle of all runs is
 from it. "With the speed" is the rank correlation, from -1 to 1, of all repetitions with the speed of the gateway's core
 in their trials: 0 if the machine has no part in their spread. A run that was interrupted, or lacks a result, stays in
-the tables, and the goal is missed.
+the tables, and the goal is missed; the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState
 
 _ABSENT: Final = "–"
+
+Judged = tuple[str, str, str, bool]
 
 
 def measure(plan: Path, folder: Path, times: int) -> list[RunRecord]:
@@ -124,19 +126,29 @@ class Goal:
 
 def goal_rows(runs: Sequence[RunRecord], goal: Goal) -> Iterator[str]:
     """Yields a row for each limit, and one for the goal as a whole; without a limit, nothing."""
-    judged = [*_judged(runs, goal)]
+    judged = judge(runs, goal)
     if not judged:
         return
-    complete = [run for run in runs if run.state is RunState.DONE and all(each.statistics for each in run.experiments)]
-    judged.insert(0, ("runs with all results", f"{len(runs)}", f"{len(complete)}", len(complete) == len(runs)))
     yield "| goal | limit | found | |"
     yield "|---|---|---|---|"
     for words, limit, found, met in (*judged, ("goal", "", "", all(met for *_, met in judged))):
         yield f"| {words} | {limit} | {found} | {'met' if met else 'missed'} |"
 
 
-def _judged(runs: Sequence[RunRecord], goal: Goal) -> Iterator[tuple[str, str, str, bool]]:
-    """Yields each limit in words, the limit, what was found, and whether it is met."""
+def judge(runs: Sequence[RunRecord], goal: Goal) -> list[Judged]:
+    """Returns each limit in words, the limit, what was found, and whether it is met; nothing without a limit."""
+    judged = [*_judged(runs, goal)]
+    if not judged:
+        return []
+    complete = [run for run in runs if run.state is RunState.DONE and all(map(_has_results, run.experiments))]
+    return [("runs with all results", f"{len(runs)}", f"{len(complete)}", len(complete) == len(runs)), *judged]
+
+
+def _has_results(experiment: ExperimentRecord) -> bool:
+    return bool(experiment.statistics and (experiment.baseline_ratio or not experiment.baseline))
+
+
+def _judged(runs: Sequence[RunRecord], goal: Goal) -> Iterator[Judged]:
     if goal.minutes is not None:
         longest = max(run.active_s for run in runs) / 60
         yield "minutes of a run", f"{goal.minutes:g}", f"{longest:.1f}", longest <= goal.minutes
@@ -180,3 +192,4 @@ if __name__ == "__main__":
     measured = measure(asked.plan, asked.folder, asked.times)
     wanted = Goal(asked.minutes, asked.ratios, asked.medians, asked.capacity)
     print("\n".join([*run_rows(measured), "", *experiment_rows(measured), "", *goal_rows(measured, wanted)]))
+    sys.exit(0 if all(met for *_, met in judge(measured, wanted)) else 1)

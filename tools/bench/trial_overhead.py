@@ -21,7 +21,7 @@ from statistics import median
 from natxy.engine.messages.results import Verdict
 from natxy.report.words.wording import percent
 from natxy.results.reader import RunReader
-from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.results.records import ExperimentRecord
 from natxy.results.trials import TrialKind, TrialRecord
 from tools.bench.speed_tables import PAGE, put
 
@@ -70,53 +70,57 @@ def between_s(first: TrialRecord, second: TrialRecord) -> float:
     return (started[1] - started[0]).total_seconds() - first.duration_s
 
 
-def rows(runs: Sequence[RunRecord]) -> Iterator[str]:
-    found: Mapping[Passage, list[Gap]] = defaultdict(list)
-    for run in runs:
-        for experiment in run.experiments:
-            for passage, gap in passages(experiment):
-                found[passage].append(gap)
-    yield "| from trial to trial | times | median | the plan's waits | the rest |"
+def rows(experiments: Sequence[ExperimentRecord], active_s: float) -> Iterator[str]:
+    """Yields the table, and the shares of the `active_s` that the experiments' runs took."""
+    found: defaultdict[Passage, list[Gap]] = defaultdict(list)
+    for experiment in experiments:
+        for passage, gap in passages(experiment):
+            found[passage].append(gap)
+    yield "| from trial to trial | number | median | the plan's waits | the rest |"
     yield "|---|---:|---:|---:|---:|"
     for passage, gaps in sorted(found.items()):
         medians = (median(getattr(gap, part) for gap in gaps) for part in ("lasting_s", "waits_s", "rest_s"))
         yield f"| {passage} | {len(gaps)} | {' | '.join(map(_ms, medians))} |"
     yield ""
-    active_s = sum(run.active_s for run in runs)
+    parts_s = (traffic(experiments), drains(experiments), waits(found), rests(found))
+    shares = [percent(100 * part_s / active_s, 0) for part_s in parts_s]
     yield (
-        f"{len(runs)} runs took {active_s:,.0f} s in all: {_share(traffic(runs), active_s)} were traffic, "
-        f"{_share(drains(runs), active_s)} the wait for frames that were lost."
+        f"The runs took {active_s:,.0f} s in all. Of that, {shares[0]} were traffic, up to {shares[1]} the wait for "
+        f"frames that were lost, {shares[2]} the plan's waits of this table, and {shares[3]} the rest of it. What is "
+        "missing are further attempts and set-ups."
     )
 
 
-def traffic(runs: Iterable[RunRecord]) -> float:
+def traffic(experiments: Iterable[ExperimentRecord]) -> float:
     """Returns the seconds in which trials sent."""
-    return sum(
-        trial.duration_s for run in runs for experiment in run.experiments for _, _, trial in experiment.all_trials
-    )
+    return sum(trial.duration_s for experiment in experiments for _, _, trial in experiment.all_trials)
 
 
-def drains(runs: Iterable[RunRecord]) -> float:
-    """Returns the seconds in which trials waited for frames that never came."""
+def drains(experiments: Iterable[ExperimentRecord]) -> float:
+    """Returns the seconds in which trials may have waited for frames that never came."""
     return sum(
         experiment.planned.timing.drain
-        for run in runs
-        for experiment in run.experiments
+        for experiment in experiments
         for _, _, trial in experiment.all_trials
         if trial.lost
     )
+
+
+def waits(found: Mapping[Passage, Sequence[Gap]]) -> float:
+    return sum(gap.waits_s for gaps in found.values() for gap in gaps)
+
+
+def rests(found: Mapping[Passage, Sequence[Gap]]) -> float:
+    return sum(gap.rest_s for gaps in found.values() for gap in gaps)
 
 
 def _ms(seconds: float) -> str:
     return f"{1e3 * seconds:.0f} ms"
 
 
-def _share(part: float, whole: float) -> str:
-    return percent(100 * part / whole, 0)
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path, nargs="+")
-    table = rows([RunReader(folder).run for folder in parser.parse_args().run])
+    runs = [RunReader(folder).run for folder in parser.parse_args().run]
+    table = rows([experiment for run in runs for experiment in run.experiments], sum(run.active_s for run in runs))
     PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), "overhead", table), encoding="utf-8")

@@ -10,7 +10,7 @@ from natxy.engine.messages.results import Verdict
 from natxy.results.trials import TrialKind, TrialRecord
 from tests.support.repetitions import experiment, trial
 from tests.support.sample_runs import result
-from tools.bench.trial_overhead import Passage, passages
+from tools.bench.trial_overhead import Passage, passages, rows
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -56,3 +56,12 @@ def test_loss_and_further_attempts_do_not_count() -> None:
     ((passage, gap),) = passages(experiment([1.0], trials={1: trials}))
     assert passage == Passage(0, TrialKind.TRAFFIC, TrialKind.TRAFFIC)
     assert gap.lasting_s == pytest.approx(0.03)
+
+
+def test_the_table_has_a_row_for_each_kind_of_gap_and_the_shares_of_all_time() -> None:
+    trials = [at(0, 1), at(0.12, 2), at(0.25, 3, verdict=Verdict.FAIL), at(0.5, 4)]
+    measured = experiment([1.0], trials={1: trials})
+    found = [*rows([measured], active_s=1.0)]
+    assert found[2:-2] == ["| traffic → traffic | 2 | 25 ms | 20 ms | 5 ms |"]
+    assert "The runs took 1 s in all. Of that, 40 % were traffic, up to 10 % the wait" in found[-1]
+    assert "4 % the plan's waits of this table, and 1 % the rest of it" in found[-1]

@@ -55,6 +55,23 @@ def test_19_of_20_shifts_are_covered_although_searches_round_to_a_grid(noise: fl
     assert covered / 400 >= 0.93
 
 
+@pytest.mark.parametrize(("least", "expected"), [(6, 0.93), (3, 0.90)])
+def test_repetitions_that_end_at_a_narrow_interval_cover_the_truth_less_often(least: int, expected: float) -> None:
+    """Checks the shares that docs/reference/plan.md gives for `repeat: {until: 3%, at_most: 30}`."""
+    random = numpy.random.default_rng(least)
+    covered = 0
+    interval: Interval | None = None
+    for _ in range(1500):
+        values = [*(1 + 0.05 * random.standard_normal(30))]
+        for count in range(least, 31):
+            interval = median_interval(values[:count])
+            assert interval is not None
+            if interval.high - interval.low <= 2 * 0.03 * statistics.median(values[:count]):
+                break
+        covered += interval is not None and 1 in interval
+    assert covered / 1500 == pytest.approx(expected, abs=0.02)
+
+
 @given(rates, resolutions)
 def test_an_interval_has_the_median_and_a_search_widens_it_upwards(values: list[float], resolution: float) -> None:
     exact, searched = median_interval(values), median_interval(values, resolution)
