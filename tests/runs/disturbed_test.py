@@ -117,7 +117,6 @@ def measure(plan: ResolvedPlan, folder: Path, listener: RunListener) -> tuple[Ex
 
 def check_repeated(trials: list[TrialRecord]) -> TrialRecord:
     """Returns the first valid trial; checks that it was disturbed for a time that natxy noticed, and repeated."""
-    print(*(f"{trial.attempt}: {trial.verdict} {trial.reason}" for trial in trials), sep="\n")
     first, second, *_ = itertools.dropwhile(lambda trial: trial.verdict == Verdict.INVALID, trials)
     assert first.verdict == Verdict.DISTURBED, first.reason
     assert first.gateway_pause_s is not None
