@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, NamedTuple
 
 from ruamel.yaml import YAML
@@ -17,6 +18,7 @@ MOST_VALUES: Final = 1_000_000
 DEEPEST: Final = 50
 # Digits and signs of a number: more than any setting has, and so few that it can be calculated with.
 LONGEST_NUMBER: Final = 40
+_ENDLESS: Final = re.compile(rf"[\d_]{{{LONGEST_NUMBER + 1}}}")
 _CORE: Final = "tag:yaml.org,2002:"
 _TAGS: Final = frozenset(
     _CORE + name for name in ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "merge")
@@ -85,8 +87,8 @@ def _check(root: Node) -> None:
             raise _mistake(node, f"the tag {_tag(node)} has no meaning in a plan; remove it")
         if not isinstance(node, ScalarNode):
             continue
-        if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:
-            raise _mistake(node, f"a number of {len(node.value):,} characters; no setting is that long")
+        if (node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER) or _ENDLESS.search(node.value):
+            raise _mistake(node, f"a number of more than {LONGEST_NUMBER} digits; no setting is that long")
         if any("\ud800" <= character <= "\udfff" for character in node.value):
             raise _mistake(node, "half of a character, \\ud800 to \\udfff; write the character itself")
 

@@ -53,7 +53,8 @@ def load(text: str) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
-        ("connections", "9" * 400, "a number of 400 characters; no setting is that long"),
+        ("connections", "9" * 400, "a number of more than 40 digits; no setting is that long"),
+        ("ports", f"{{source: '{'9' * 5000}-{'9' * 5000}'}}", "a number of more than 40 digits"),
         ("ttl", "!!int x", "no whole number, although it looks like one"),
         ("title", "2026-02-31", "no date, although it looks like one; put it in quotes"),
         ("connections", "!!python/object:os.system [x]", "the tag python/object:os.system has no meaning in a plan"),
