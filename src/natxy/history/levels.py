@@ -122,8 +122,9 @@ def _median(level: _Part) -> float:
 
 
 def _differ(before: _Part, own: _Part) -> bool:
+    """Returns whether the interval excludes 0. Two single repetitions have none, and no difference is known of them."""
     shift = _shift(before, own)
-    return _median(before) != _median(own) if shift is None else 0.0 not in shift
+    return shift is not None and 0.0 not in shift
 
 
 def _shift(before: _Part, own: _Part) -> Interval | None:

@@ -80,3 +80,8 @@ def test_levels_are_consecutive_and_hold_every_run(medians: list[float]) -> None
     assert [level.first for level in found.levels][1:] == ends[:-1]
     for outlier in found.outliers:
         assert any(level.first < outlier.first < level.first + level.count for level in found.levels)
+
+
+def test_two_runs_of_a_single_repetition_differ_in_nothing_that_is_known() -> None:
+    runs = [Measured(median, (median,), 0.0) for median in (100e3, 160e3)]
+    assert counts(divide(runs)) == [2]

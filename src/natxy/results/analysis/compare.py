@@ -149,6 +149,9 @@ def _difference(first: Compared, other: Compared) -> Compared:
     one, another = first.experiment.planned, other.experiment.planned
     unlike = tuple(field for field in TRAFFIC_FIELDS if getattr(one, field) != getattr(another, field))
     interval = _interval(first.summary, other.summary)
+    if interval and not first.figure.signed:
+        # A figure that is never negative cannot fall by more than itself.
+        interval = Interval(max(interval.low, -base), interval.high)
     return replace(
         other,
         difference=difference,

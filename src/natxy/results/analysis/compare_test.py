@@ -50,3 +50,15 @@ def test_a_shift_of_3_percent_is_found_in_9_of_10_and_none_in_19_of_20(
             found[shift] += flagged(pair)
     assert found[0.03] / COMPARISONS >= 0.9
     assert found[0.0] / COMPARISONS <= 0.05
+
+
+def test_a_rate_cannot_fall_by_more_than_all_of_it(tmp_path: Path) -> None:
+    runs = []
+    for name, rates in (("a", [100e3, 300e3]), ("b", [50e3, 400e3])):
+        sample = SampleRun(tmp_path / name)
+        measured_rates(sample, "forward", rates, 1e3)
+        runs.append(RunReader(sample.end()).run)
+    [(_, other)] = compare(runs).figures
+    assert other.interval_percent is not None
+    assert other.interval_percent.low == -100
+    assert other.interval_percent.high > 100
