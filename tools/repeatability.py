@@ -160,10 +160,12 @@ def _judged(runs: Sequence[RunRecord], goal: Goal) -> Iterator[Judged]:
             text = _ABSENT if worst is None else f"±{worst:.1f} %"
             yield words, f"±{limit:g} %", text, worst is not None and worst <= limit
     if goal.capacity is not None:
-        capacities = [value for same in groups if same[0].unit == Unit.CONNECTIONS for value in medians_of(same)]
-        exact = sum(value == goal.capacity for value in capacities)
-        words = f"{exact} of {len(capacities)}"
-        yield "capacities", f"{goal.capacity:,}", words, bool(capacities) and exact == len(capacities)
+        tables = [each for same in groups for each in same if each.unit == Unit.CONNECTIONS]
+        summaries = [table.statistics for table in tables if table.statistics]
+        # A search ends with a bracket around the truth.
+        exact = sum(each.median <= goal.capacity <= each.median + each.resolution for each in summaries)
+        words = f"{exact} of {len(summaries)}"
+        yield "capacities", f"{goal.capacity:,}", words, bool(summaries) and exact == len(summaries)
 
 
 def with_speed(repetitions: Sequence[RepetitionRecord]) -> str:
