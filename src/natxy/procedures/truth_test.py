@@ -44,7 +44,7 @@ GATEWAYS: Final[dict[str, st.SearchStrategy[Any]]] = {
     "table_capacity": st.integers(min_value=20_000, max_value=500_000),
     "table_policy": st.sampled_from(TablePolicy),
     "tear_down_rate": st.floats(min_value=1e4, max_value=1e7),
-    "clear_time": st.floats(min_value=0, max_value=2),
+    "clear_time": st.just(0.0) | st.floats(1e-9, 2),
     "forward_delay_ns": st.integers(min_value=0, max_value=1_000_000),
     "reverse_delay_ns": st.integers(min_value=0, max_value=1_000_000),
     "delay_spread_ns": st.integers(min_value=0, max_value=1_000_000),
