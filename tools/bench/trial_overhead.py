@@ -35,7 +35,8 @@ class Passage:
     after: TrialKind
 
     def __str__(self) -> str:
-        cleared = f", {self.connections:,} connections cleared" if self.after == TrialKind.PHASE1 else ""
+        clears = self.connections and self.after == TrialKind.PHASE1
+        cleared = f", {self.connections:,} connections cleared" if clears else ""
         return f"{self.before} → {self.after}{cleared}"
 
 

@@ -164,6 +164,8 @@ def _problem(items: Sequence[object]) -> str:
         return "the list is empty; give the values to sweep, or a single value"
     if None in items:
         return "an item of the list is empty; give a value, or write a separate experiment without this field"
+    if any(isinstance(item, list) for item in items):
+        return "a list within the list; write all values to sweep into one list"
     twice = [label for label, item in zip(labels(items), items, strict=True) if items.count(item) > 1]
     return f"{twice[0]} is in the list twice; remove one" if twice else ""
 

@@ -139,6 +139,7 @@ def test_what_is_a_list_by_nature_is_not_swept(tmp_path: Path) -> None:
         ),
         ("frame_size: []", "10:5", "experiments[0].frame_size: the list is empty; give the values to sweep"),
         ("frame_size: [64, null]", "10:5", "experiments[0].frame_size: an item of the list is empty"),
+        ("frame_size: [[64, 84], 512]", "10:5", "experiments[0].frame_size: a list within the list"),
         ("frame_size: [64, 84, 64]", "10:5", "experiments[0].frame_size: 64 is in the list twice"),
         ("frame_sise: [64]", "10:5", "experiments[0].frame_sise: unknown field; did you mean 'frame_size'?"),
     ],
