@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -94,6 +95,37 @@ class Delays {
   std::vector<Item> items_;
   std::uint64_t seed_;
   std::uint64_t index_ = 0;
+};
+
+/// Draws the stalls: after each one, the time to the next is exponentially distributed.
+class Stalls {
+ public:
+  Stalls(const StallTruth& truth, std::uint64_t seed, const Clock& clock)
+      : every_{static_cast<double>(truth.every_ns) * 1e-9 * static_cast<double>(clock.hz())},
+        duration_{static_cast<std::uint64_t>(static_cast<double>(truth.duration_ns) * 1e-9 *
+                                             static_cast<double>(clock.hz()))},
+        seed_{seed} {}
+
+  /// Returns whether a stall covers the tick `now`, which must not be before the stall of an earlier call.
+  bool covers(std::uint64_t now) {
+    if (every_ == 0) return false;
+    if (begin_ == 0) begin_ = now + interval();
+    while (now >= begin_ + duration_) begin_ += duration_ + interval();
+    return now >= begin_;
+  }
+
+ private:
+  std::uint64_t interval() {
+    // From (0, 1], so that the logarithm is finite.
+    const double uniform = (static_cast<double>(random_word(seed_, index_++) >> 11) + 1) * 0x1p-53;
+    return static_cast<std::uint64_t>(-every_ * std::log(uniform));
+  }
+
+  double every_;  // ticks; 0: no stalls
+  std::uint64_t duration_;
+  std::uint64_t seed_;
+  std::uint64_t index_ = 0;
+  std::uint64_t begin_ = 0;
 };
 
 }  // namespace natxy::reference

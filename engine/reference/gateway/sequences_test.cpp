@@ -93,5 +93,38 @@ TEST(Delays, DependOnTheSeed) {
 
 TEST(Delays, WithoutItemsAreNone) { EXPECT_EQ(Delays({}, 1, kClock).next(), 0U); }
 
+TEST(Stalls, HaveTheirLengthAndExponentialDistances) {
+  constexpr std::uint64_t duration = 6'000;
+  Stalls stalls({100'000, duration}, 7, kClock);
+  std::vector<double> distances;
+  std::uint64_t began = 0;
+  std::uint64_t ended = 0;
+  bool before = false;
+  for (std::uint64_t now = 1; distances.size() < 2'000; ++now) {
+    const bool stalled = stalls.covers(now);
+    if (stalled && !before) {
+      if (ended > 0) distances.push_back(static_cast<double>(now - ended));
+      began = now;
+    }
+    if (!stalled && before) {
+      EXPECT_EQ(now - began, duration);
+      ended = now;
+    }
+    before = stalled;
+  }
+  double sum = 0;
+  for (const double distance : distances) sum += distance;
+  const double mean = sum / static_cast<double>(distances.size());
+  // Five standard errors; those of an exponential distribution are its mean, divided by the root of the number.
+  EXPECT_NEAR(mean, 100'000, 5 * 100'000 / std::sqrt(2'000));
+  const auto longer = std::ranges::count_if(distances, [](double distance) { return distance > 100'000; });
+  EXPECT_NEAR(static_cast<double>(longer) / 2'000, std::exp(-1), 0.054);
+}
+
+TEST(Stalls, NoneWithoutTheSetting) {
+  Stalls none({}, 7, kClock);
+  for (std::uint64_t now = 0; now < 1000; ++now) EXPECT_FALSE(none.covers(now * 1'000'000));
+}
+
 }  // namespace
 }  // namespace natxy::reference

@@ -97,9 +97,16 @@ const T& of(const BySide<T>& both, Side side) {
   return both[static_cast<std::size_t>(side)];
 }
 
+/// Describes times without forwarding, of one length, in which frames are lost.
+struct StallTruth {
+  std::uint64_t every_ns = 0;  // mean time from the end of one to the next
+  std::uint64_t duration_ns = 0;
+};
+
 struct Truth {
   std::uint64_t seed = 0;
   RateTruth rate;
+  StallTruth stalls;
   BySide<Faults> faults;
 };
 

@@ -25,6 +25,7 @@ from natxy.engine.messages.reference import (
     GatewayLink,
     GatewayMode,
     GatewayRestart,
+    GatewayStalls,
     GatewayTable,
     GatewayTranslation,
     GatewayTruth,
@@ -33,7 +34,7 @@ from natxy.engine.messages.reference import (
 from natxy.engine.program import find_reference
 from natxy.engine.reference import ReferenceClient
 from natxy.errors import DutError
-from natxy.plan.gateways.reference import DelayShare, Faults, ReferenceConfig, ReferenceMode
+from natxy.plan.gateways.reference import DelayShare, Faults, LossyStalls, ReferenceConfig, ReferenceMode
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import TranslationKind
 
@@ -157,6 +158,7 @@ def gateway_of(config: ReferenceConfig, addresses: AddressPlan) -> GatewayApply:
             buffer_frames=config.buffer_frames,
             rate_scope=config.rate_scope,
             recovery_s=config.recovery_time,
+            stalls=_stalls(config.stalls) if config.stalls else None,
             forward=_faults(config.forward),
             reverse=_faults(config.reverse),
         ),
@@ -198,6 +200,10 @@ def _table(config: ReferenceConfig) -> GatewayTable:
         clear_s=config.clear_time,
         flow_cost=config.flow_cost,
     )
+
+
+def _stalls(stalls: LossyStalls) -> GatewayStalls:
+    return GatewayStalls(every_ns=round(stalls.every * 1e9), duration_ns=round(stalls.duration * 1e9))
 
 
 def _faults(faults: Faults) -> DirectionFaults:

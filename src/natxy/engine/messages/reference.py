@@ -72,12 +72,18 @@ class DirectionFaults(Message):
     wrong_port_every: int | None = None
 
 
+class GatewayStalls(Message):
+    every_ns: int
+    duration_ns: int
+
+
 class GatewayTruth(Message):
     seed: int
     max_rate_fps: float | None = None
     buffer_frames: int
     rate_scope: RateScope
     recovery_s: float
+    stalls: GatewayStalls | None = None
     forward: DirectionFaults
     reverse: DirectionFaults
 

@@ -101,6 +101,14 @@ class Faults(PlanModel):
         return self
 
 
+class LossyStalls(PlanModel):
+    """Times at random, independent of each other, in which all frames are lost."""
+
+    every: Annotated[Duration, Field(ge=1e-9)]
+    """Mean time from the end of one to the next, whether frames flow or not."""
+    duration: Duration
+
+
 class ReferenceConfig(LimitsModel):
     """A program that forwards and translates with exact limits and faults; for `natxy calibrate`."""
 
@@ -115,6 +123,7 @@ class ReferenceConfig(LimitsModel):
     rate_scope: RateScope = RateScope.AGGREGATE
     buffer_frames: Count = 64
     """Frames that pass in a burst above `max_rate`."""
+    stalls: LossyStalls | None = None
     connection_rate: AbsoluteRate | None = None
     """Connections set up per second; the first frames of further ones are dropped."""
     connection_burst: Count = 64
