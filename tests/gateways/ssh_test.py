@@ -184,6 +184,21 @@ def test_settings_are_given_back_by_the_run_after_a_killed_one(tmp_path: Path) -
             assert testbed.transport.run(["ls", "/var/run/natxy/sysctls"]).stdout == ""
 
 
+def test_steal_is_read_over_ssh_and_a_silent_dut_ends_no_trial(sshd: Sshd) -> None:
+    with DutAlone(DutLocation(ssh=sshd.target, left="a", right="b")) as testbed:
+        watch = testbed.watch()
+        assert watch is not None
+        assert watch.buffer_frames is None
+        watch.begin()
+        absence = watch.end()
+        assert absence is not None
+        assert absence.stolen_s == absence.total_s >= 0
+        watch.begin()
+        sshd.stop()
+        assert watch.end() is None
+        sshd.start()
+
+
 def test_cores_leave_service_and_come_back_also_after_a_killed_run(sshd: Sshd, tmp_path: Path) -> None:
     cpus = tmp_path / "cpu"
     for core in range(1, 4):

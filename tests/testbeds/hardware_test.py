@@ -100,6 +100,7 @@ def test_nat_is_measured_over_ssh_and_nothing_stays(tmp_path: Path) -> None:
     settings = (nat.dut or {})["settings"]
     assert settings["net.netfilter.nf_conntrack_udp_timeout"] == "77"
     assert settings["machine"].startswith("ssh root@gateway")
+    assert all(trial.gateway_stolen_s is not None for _, _, trial in nat.all_trials)
     assert inside(DUT, "sysctl", "-n", "net.netfilter.nf_conntrack_udp_timeout").strip() == "30"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how long cores of this machine were taken away from the tasks that are to run there.
+"""Measures how long cores were taken away from the tasks that are to run there.
 
 Two counters of Linux say so. Steal (/proc/stat) is the time in which the host of a virtual machine ran something else
 on a core. Run delay (/proc/PID/schedstat) is the time in which a task was ready and waited for its core. Packets are
@@ -119,7 +119,11 @@ class CoreWatch:
     def _counters(self) -> _Counters:
         pids = [pid for pid in (*self._softirqs.values(), *(self._processes or ())) if pid is not None]
         tasks = {pid: task for pid in pids if (task := _Task.read(pid))}
-        return _Counters(_ticks(self._softirqs), tasks)
+        try:
+            stat = (_PROC / "stat").read_text()
+        except OSError:
+            stat = ""
+        return _Counters(_ticks(stat, self._softirqs), tasks)
 
 
 def _behind_others_s(pid: int | None, spent: Mapping[int, _Task], apart: set[int | None]) -> float:
@@ -134,16 +138,39 @@ def _behind_others_s(pid: int | None, spent: Mapping[int, _Task], apart: set[int
     return max(0, spent[pid].delayed - own) / 1e9
 
 
-def _ticks(cores: Iterable[int]) -> dict[int, _Ticks]:
-    """Returns the counts of each core since boot; none where Linux does not count steal."""
+class StealWatch:
+    """Watches `cores` of any machine for steal alone: which processes are the gateway's is known only on this one.
+
+    `read_stat` returns the text of the machine's /proc/stat; empty if it cannot be read.
+    """
+
+    def __init__(self, cores: Iterable[int], read_stat: Callable[[], str]) -> None:
+        self._cores = frozenset(cores)
+        self._read_stat = read_stat
+        self._before: Mapping[int, _Ticks] = {}
+
+    def begin(self) -> None:
+        self._before = _ticks(self._read_stat(), self._cores)
+
+    def end(self) -> Absence | None:
+        """Returns the steal, since `begin`, of the core with the most; None if it is unknown, as after a reboot."""
+        after = _ticks(self._read_stat(), self._cores)
+        ticks = [now.stolen - self._before[core].stolen for core, now in after.items() if core in self._before]
+        if not ticks or min(ticks) < 0:
+            return None
+        stolen_s = max(ticks) * TICK_S
+        return Absence(stolen_s, stolen_s, uncertain_s=TICK_S if stolen_s else 0.0)
+
+
+def _ticks(stat: str, cores: Iterable[int]) -> dict[int, _Ticks]:
+    """Returns the counts of each core since boot from the text of /proc/stat; none where Linux does not count steal."""
     wanted = {f"cpu{core}": core for core in cores}
     found = {}
-    with suppress(OSError):
-        for line in (_PROC / "stat").read_text().splitlines():
-            words = line.split()
-            if words[0] in wanted and len(words) > _STEAL_FIELD:
-                tasks = sum(int(words[field]) for field in _TASK_FIELDS)
-                found[wanted[words[0]]] = _Ticks(int(words[_STEAL_FIELD]), tasks)
+    for line in stat.splitlines():
+        words = line.split()
+        if words and words[0] in wanted and len(words) > _STEAL_FIELD:
+            tasks = sum(int(words[field]) for field in _TASK_FIELDS)
+            found[wanted[words[0]]] = _Ticks(int(words[_STEAL_FIELD]), tasks)
     return found
 
 

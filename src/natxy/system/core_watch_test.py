@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from natxy.system import core_watch
-from natxy.system.core_watch import TICK_S, Absence, CoreWatch
+from natxy.system.core_watch import TICK_S, Absence, CoreWatch, StealWatch
 
 KSOFTIRQD = {0: 14, 1: 22}
 
@@ -112,6 +112,23 @@ def test_processes_are_found_again_once_one_has_ended(machine: Machine, tmp_path
 def test_without_counters_nothing_is_known(machine: Machine, tmp_path: Path) -> None:
     (tmp_path / "stat").write_text("cpu  1 2 3\ncpu1 1 2 3\n")
     watch = CoreWatch([1])
+    watch.begin()
+    assert watch.end() is None
+
+
+def test_steal_of_another_machine() -> None:
+    before = "cpu  9\ncpu0 1 2 3 4 5 6 7 10 0 0\ncpu1 1 2 3 4 5 6 7 50 0 0\ncpu2 1 2 3 4 5 6 7 0 0 0"
+    after = "cpu  9\ncpu0 1 2 3 4 5 6 7 12 0 0\ncpu1 9 9 9 4 5 6 7 55 0 0\ncpu2 1 2 3 4 5 6 7 99 0 0"
+    stats = iter([before, after])
+    watch = StealWatch([0, 1], lambda: next(stats))
+    watch.begin()
+    assert watch.end() == Absence(5 * TICK_S, 5 * TICK_S, uncertain_s=TICK_S)
+
+
+@pytest.mark.parametrize("after", ["", "cpu0 1 2 3 4 5 6 7 2 0 0"], ids=["no answer", "rebooted"])
+def test_steal_is_unknown(after: str) -> None:
+    stats = iter(["cpu0 1 2 3 4 5 6 7 10 0 0", after])
+    watch = StealWatch([0], lambda: next(stats))
     watch.begin()
     assert watch.end() is None
 

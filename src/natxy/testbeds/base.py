@@ -78,7 +78,7 @@ class Testbed(ABC):
         raise AssertionError("the plan's checks refuse procedures that need hosts here")
 
     def watch(self) -> GatewayWatch | None:
-        """Returns what watches the gateway's cores; None when they are unknown, or another machine's.
+        """Returns what watches the gateway's cores; None when they are unknown.
 
         The gateway has to be set up before.
         """

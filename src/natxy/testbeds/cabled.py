@@ -4,18 +4,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Final
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import LocalTransport, NetnsTransport
 from natxy.dut.transport.ssh import SshTransport
+from natxy.errors import DutError
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.machines import DutLocation
+from natxy.system.core_watch import StealWatch
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.base import Testbed
+from natxy.testbeds.gateway_watch import GatewayWatch
+
+_STAT_TIMEOUT_S: Final = 2.0
 
 
 class CabledTestbed(Testbed):
@@ -45,6 +50,19 @@ class CabledTestbed(Testbed):
 
     def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
         return registry.create(config, self.transport, self.interfaces, addresses)
+
+    def watch(self) -> GatewayWatch | None:
+        if not isinstance(self.transport, SshTransport) or not self.gateway_cores:
+            return None
+        cores = StealWatch(self.gateway_cores, self._read_stat)
+        return GatewayWatch(cores.begin, cores.end, len(self.gateway_cores), buffer_frames=None)
+
+    def _read_stat(self) -> str:
+        """Returns the DUT's /proc/stat; empty when the DUT does not answer, as after a reset."""
+        try:
+            return self.transport.run(["cat", "/proc/stat"], timeout_s=_STAT_TIMEOUT_S, check=False).stdout
+        except DutError:
+            return ""
 
     def dut_description(self) -> dict[str, str]:
         return {

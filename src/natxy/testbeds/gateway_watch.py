@@ -14,10 +14,11 @@ class GatewayWatch:
     """Watches the gateway's cores between `begin` and `end`, which returns the absence of the one away longest.
 
     `end` returns None when nothing is known. `cores`: the number of cores that share the frames. `buffer_frames`: the
-    size of the smallest queue in which frames wait for an absent core.
+    size of the smallest queue in which frames wait for an absent core. If it is None, absences are recorded for the
+    report and explain no failure.
     """
 
     begin: Callable[[], None]
     end: Callable[[], Absence | None]
     cores: int
-    buffer_frames: int
+    buffer_frames: int | None

@@ -169,7 +169,7 @@ class Repetition:
         return watched if own_s is None else Absence(own_s, stolen_s=watched.stolen_s if watched else None)
 
     def _disturbance(self, result: TrialResult, absence: Absence | None) -> str:
-        if self.watch is None:
+        if self.watch is None or self.watch.buffer_frames is None:
             return ""
         cores = self.experiment.cores or self.watch.cores
         tolerated, buffer_frames = tolerated_loss(self.experiment), self.watch.buffer_frames
