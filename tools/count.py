@@ -2,12 +2,17 @@
 """Adds up JUnit files, one of each test runner, and prints one line: `N passed, N failed, N skipped`.
 
 A file that is missing, unreadable or empty of tests belongs to a runner that did not run: the exit code is 1 then.
+With `--skips LIST` it is also 1 if a test was skipped that LIST does not have. Each line of LIST is a pattern, such as
+`tests.gateways.tayga_test.*`, and after a `#` the reason why the test need not run.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -37,18 +42,47 @@ def count(junit: Path) -> Count:
     return total
 
 
-def main(files: list[str]) -> int:
+def skips(junit: Path) -> Iterator[tuple[str, str]]:
+    """Yields the name of each test that was skipped, and why."""
+    for case in ElementTree.parse(junit).iter("testcase"):
+        skipped = case.find("skipped")
+        if skipped is not None:
+            yield f"{case.get('classname', '')}.{case.get('name', '')}", skipped.get("message", "")
+
+
+def allowed_skips(file: Path) -> list[str]:
+    """Returns the patterns of a list. Raises ValueError for one without a reason."""
+    patterns = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        pattern, _, reason = line.partition("#")
+        if pattern.strip() and not reason.strip():
+            raise ValueError(f"{file}:{number}: expected a reason after `{pattern.strip()}`, such as `# needs a NIC`")
+        if pattern.strip():
+            patterns.append(pattern.strip())
+    return patterns
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Add up the results of tests.")
+    parser.add_argument("files", nargs="+", type=Path, metavar="JUNIT")
+    parser.add_argument("--skips", type=Path, metavar="LIST", help="the tests that may be skipped")
+    given = parser.parse_args(arguments)
+    allowed = allowed_skips(given.skips) if given.skips else ["*"]
     total = Count()
     complete = True
-    for file in files:
+    for file in given.files:
         try:
-            counted = count(Path(file))
+            counted = count(file)
+            refused = [skip for skip in skips(file) if not any(fnmatchcase(skip[0], pattern) for pattern in allowed)]
         except (OSError, ElementTree.ParseError) as error:
             print(f"{file}: not counted: {error}", file=sys.stderr)
             complete = False
             continue
         if counted == Count():
             print(f"{file}: holds no test", file=sys.stderr)
+            complete = False
+        for name, why in refused:
+            print(f"{name}: skipped, and not in {given.skips}: {why}", file=sys.stderr)
             complete = False
         total += counted
     print(total)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.count import Count, count, main
+from tools.count import Count, allowed_skips, count, main
 
 JUNIT = """<testsuites><testsuite>
 <testcase name="a"/><testcase name="b"><skipped message="no root"/></testcase>
@@ -38,3 +38,20 @@ def test_a_runner_that_ran_nothing_is_a_failure(
     captured = capsys.readouterr()
     assert captured.out == "0 passed, 0 failed, 0 skipped\n"
     assert "a.xml" in captured.err
+
+
+@pytest.mark.parametrize(("listed", "code"), [("", 1), ("tests.a.*  # needs a NIC\n", 0), ("tests.b.*  # never\n", 1)])
+def test_only_listed_tests_may_be_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], listed: str, code: int
+) -> None:
+    (tmp_path / "list").write_text(f"# Tests that may be skipped.\n{listed}")
+    case = '<testcase classname="tests.a" name="x[1]"><skipped message="no NIC"/></testcase>'
+    (tmp_path / "a.xml").write_text(f"<testsuite>{case}</testsuite>")
+    assert main([str(tmp_path / "a.xml"), "--skips", str(tmp_path / "list")]) == code
+    assert ("tests.a.x[1]: skipped" in capsys.readouterr().err) == (code == 1)
+
+
+def test_a_listed_skip_has_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("tests.a.*\n")
+    with pytest.raises(ValueError, match=r"list:1: expected a reason after `tests.a.\*`"):
+        allowed_skips(tmp_path / "list")
