@@ -44,7 +44,11 @@ def measure(plan: Path, folder: Path, times: int) -> list[RunRecord]:
         output = folder / f"{number:02}"
         if not output.exists():
             # A run that fails is shown with its state.
-            subprocess.run(["natxy", "run", str(plan), "--output", str(output)], stdout=sys.stderr, check=False)
+            subprocess.run(
+                [sys.executable, "-m", "natxy", "run", str(plan), "--output", str(output)],
+                stdout=sys.stderr,
+                check=False,
+            )
         runs.append(RunReader(output).run)
     return runs
 

@@ -2,17 +2,18 @@
 """Compares how well and how fast searches find a gateway's throughput while the gateway pauses or varies.
 
 `python -m tools.bench.search_comparison` measures the simulated gateway, whose truth and whose stalls are known.
-`python -m tools.bench.search_comparison --lab MINUTES FOLDER` measures forwarding and nftables NAT44 in a lab on this
-machine, all searches in turn, until the time is over; runs that FOLDER already has count too. Both print a Markdown
-table. "Off" is the difference between the median and the truth, which a lab does not know. "Middle 90 %" are the 5th
-and the 95th percentile, relative to the truth or, in a lab, to the median of all searches.
+`--reference MINUTES FOLDER` measures natxy-reference, whose truth and stalls are set, with real frames over shared
+memory. `--lab MINUTES FOLDER` measures forwarding and nftables NAT44 in a lab on this machine. Both measure all
+searches in turn until the time is over; runs that FOLDER already has count too. All print Markdown tables. "Off" is the
+difference between the median and the truth, which a lab does not know. "Middle 90 %" are the 5th and the 95th
+percentile, relative to the truth or, in a lab, to the search's own median.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -53,6 +54,12 @@ SEARCHES: Final[dict[str, dict[str, Any]]] = {
     "mlrsearch 0.6 × 5, 200 ms": _mlr(0.6, 5, "200ms"),
 }
 LIMITS: Final = {"min_rate": "10k", "max_rate": "600k"}
+REFERENCE_FPS: Final = 333e3
+REFERENCE_STALLS: Final = {
+    "natxy-reference without stalls": None,
+    "natxy-reference, a stall of 6 ms every 2 s on average": "2s",
+    "natxy-reference, a stall of 6 ms every 500 ms on average": "500ms",
+}
 TRUTHS_FPS: Final = tuple(210e3 * (1 + number / 9) for number in range(12))
 
 
@@ -114,12 +121,18 @@ def _virtual_s(repetition: RepetitionRecord) -> float:
     return sum(trial.duration_s + waits_s + LAB_TIMING.drain * (trial.lost > 0) for trial in repetition.trials)
 
 
-def in_lab(minutes: float, folder: Path) -> dict[tuple[str, str], list[Found]]:
-    """Measures all searches in turn until the time is over; returns the results by gateway and search."""
+def measured(
+    plan_of: Callable[[int], Plan], minutes: float, folder: Path, truth_fps: float = 1.0
+) -> dict[tuple[str, str], list[Found]]:
+    """Measures plans with all searches until the time is over; returns the results by gateway and search.
+
+    `plan_of` returns a plan for a seed. An experiment's title is its gateway and its search. Rates are returned as
+    shares of `truth_fps`.
+    """
     end_s = time.monotonic() + 60 * minutes
     while time.monotonic() < end_s:
         number = len([*folder.glob("*/results.sqlite")])
-        run_plan(resolve(_lab_plan(number)), folder / f"{number:03}", RunListener())
+        run_plan(resolve(plan_of(number)), folder / f"{number:03}", RunListener())
     found: dict[tuple[str, str], list[Found]] = {}
     for results in sorted(folder.glob("*/results.sqlite")):
         for experiment in RunReader(results.parent).run.experiments:
@@ -129,9 +142,23 @@ def in_lab(minutes: float, folder: Path) -> dict[tuple[str, str], list[Found]]:
                     started, finished = map(datetime.fromisoformat, (repetition.started_at, repetition.finished_at))
                     seconds = (finished - started).total_seconds()
                     found.setdefault((gateway, search), []).append(
-                        Found(repetition.value, seconds, len(repetition.trials))
+                        Found(repetition.value / truth_fps, seconds, len(repetition.trials))
                     )
     return found
+
+
+def _reference_plan(seed: int) -> Plan:
+    experiments: list[dict[str, Any]] = []
+    limit = {"driver": "reference", "max_rate": 2 * REFERENCE_FPS, "rate_scope": "aggregate", "buffer_frames": 1000}
+    for title, stalls_every in REFERENCE_STALLS.items():
+        # The part of a stall of 6 ms that a buffer of 1,000 frames does not cover.
+        stalls = {"every": stalls_every, "duration": "4.5ms"} if stalls_every else None
+        for number, (name, search) in enumerate(SEARCHES.items()):
+            gateway = limit | {"seed": seed, "stalls": stalls}
+            experiment = {"name": f"e{len(experiments)}-{number}", "title": f"{title}: {name}", "gateway": gateway}
+            experiments.append(experiment | {"procedure": "throughput", "search": LIMITS | search})
+    plan = {"name": "searches", "seed": seed, "timing": "lab", "repeat": 1, "testbed": {"kind": "memif"}}
+    return _plan(plan, experiments)
 
 
 def _lab_plan(seed: int) -> Plan:
@@ -144,8 +171,11 @@ def _lab_plan(seed: int) -> Plan:
         forwarding = {"name": f"forwarding-{number}", "title": f"forwarding: {name}", "gateway": "linux-forward"}
         experiments.append(throughput | forwarding)
         experiments.append(throughput | nat | known | {"name": f"nat44-{number}", "title": f"NAT44: {name}"})
-    plan = {"name": "searches", "seed": seed, "timing": "lab", "repeat": 1, "defaults": {"max_invalid": 20}}
-    return Plan.model_validate(plan | {"experiments": experiments})
+    return _plan({"name": "searches", "seed": seed, "timing": "lab", "repeat": 1}, experiments)
+
+
+def _plan(plan: dict[str, Any], experiments: list[dict[str, Any]]) -> Plan:
+    return Plan.model_validate(plan | {"experiments": [{"max_invalid": 20} | each for each in experiments]})
 
 
 def row(name: str, found: Sequence[Found], truth: float | None = None) -> str:
@@ -167,21 +197,31 @@ def simulated_tables(repeat: int) -> Iterator[str]:
         yield from (row(name, simulated(search, disturbance, repeat), truth=1.0) for name, search in SEARCHES.items())
 
 
-def lab_tables(found: dict[tuple[str, str], list[Found]]) -> Iterator[str]:
+def measured_tables(found: dict[tuple[str, str], list[Found]], truth: float | None = None) -> Iterator[str]:
     for gateway in dict.fromkeys(gateway for gateway, _ in found):
         repetitions = min(len(results) for (of, _), results in found.items() if of == gateway)
         yield f"\n{gateway}, at least {repetitions} repetitions each:\n"
-        yield "| search | median | middle 90 % | worst | seconds | trials |\n|---|---|---|---|---|---|"
-        yield from (row(name, results) for (of, name), results in found.items() if of == gateway)
+        yield f"| search | {'off' if truth else 'median'} | middle 90 % | worst | seconds | trials |"
+        yield "|---|---|---|---|---|---|"
+        yield from (row(name, results, truth) for (of, name), results in found.items() if of == gateway)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compare searches while the gateway pauses now and then.")
     parser.add_argument("--lab", nargs=2, metavar=("MINUTES", "FOLDER"), help="measure in a lab on this machine")
+    parser.add_argument(
+        "--reference", nargs=2, metavar=("MINUTES", "FOLDER"), help="measure natxy-reference on this machine"
+    )
     parser.add_argument("--repeat", type=int, default=20, help="simulated repetitions of each truth; default: 20")
     given = parser.parse_args()
-    tables = lab_tables(in_lab(float(given.lab[0]), Path(given.lab[1]))) if given.lab else None
-    for line in tables or simulated_tables(given.repeat):
+    if given.reference:
+        minutes, folder = float(given.reference[0]), Path(given.reference[1])
+        tables = measured_tables(measured(_reference_plan, minutes, folder, REFERENCE_FPS), truth=1.0)
+    elif given.lab:
+        tables = measured_tables(measured(_lab_plan, float(given.lab[0]), Path(given.lab[1])))
+    else:
+        tables = simulated_tables(given.repeat)
+    for line in tables:
         print(line, flush=True)
 
 
