@@ -58,7 +58,8 @@ def allowed_skips(file: Path) -> list[str]:
         if pattern.strip() and not reason.strip():
             raise ValueError(f"{file}:{number}: expected a reason after `{pattern.strip()}`, such as `# needs a NIC`")
         if pattern.strip():
-            patterns.append(pattern.strip())
+            # Brackets are those of a parametrized test's name.
+            patterns.append(pattern.strip().replace("[", "[[]"))
     return patterns
 
 
@@ -67,7 +68,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("files", nargs="+", type=Path, metavar="JUNIT")
     parser.add_argument("--skips", type=Path, metavar="LIST", help="the tests that may be skipped")
     given = parser.parse_args(arguments)
-    allowed = allowed_skips(given.skips) if given.skips else ["*"]
+    try:
+        allowed = allowed_skips(given.skips) if given.skips else ["*"]
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
     total = Count()
     complete = True
     for file in given.files:

@@ -40,7 +40,10 @@ def test_a_runner_that_ran_nothing_is_a_failure(
     assert "a.xml" in captured.err
 
 
-@pytest.mark.parametrize(("listed", "code"), [("", 1), ("tests.a.*  # needs a NIC\n", 0), ("tests.b.*  # never\n", 1)])
+@pytest.mark.parametrize(
+    ("listed", "code"),
+    [("", 1), ("tests.a.*  # needs a NIC\n", 0), ("tests.a.x[1]  # needs a NIC\n", 0), ("tests.b.*  # never\n", 1)],
+)
 def test_only_listed_tests_may_be_skipped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], listed: str, code: int
 ) -> None:

@@ -15,7 +15,8 @@ constexpr std::uint64_t kMostConnections = std::uint64_t{1} << 27;
 constexpr unsigned kMostPoolBits = 16;
 constexpr std::size_t kMostMappings = 64;
 constexpr std::uint64_t kLongestDelay_ns = 10'000'000'000;
-constexpr std::uint64_t kLongestStall_ns = 3'600'000'000'000;
+constexpr std::uint64_t kLeastBetweenOutages_ns = 1'000'000;
+constexpr std::uint64_t kLongestOutage_ns = 3'600'000'000'000;
 constexpr unsigned kEmbeddingLength = 96;
 
 const std::vector<std::pair<std::string, Mode>> kModes = {{"forward", Mode::forward}, {"nat44", Mode::nat44},
@@ -187,12 +188,12 @@ Faults read_faults(const Json& json, const std::string& path) {
   return faults;
 }
 
-StallTruth read_stalls(const Json& json, const std::string& path) {
+OutageTruth read_outages(const Json& json, const std::string& path) {
   FieldReader reader(json, path);
-  const StallTruth stalls{reader.whole("every_ns", 1, kLongestStall_ns),
-                          reader.whole("duration_ns", 0, kLongestStall_ns)};
+  const OutageTruth outages{reader.whole("every_ns", kLeastBetweenOutages_ns, kLongestOutage_ns),
+                            reader.whole("duration_ns", 0, kLongestOutage_ns)};
   reader.finish();
-  return stalls;
+  return outages;
 }
 
 Truth read_truth(const Json& json) {
@@ -203,7 +204,7 @@ Truth read_truth(const Json& json) {
   truth.rate.buffer_frames = reader.whole("buffer_frames", 1, kMost32, truth.rate.buffer_frames);
   truth.rate.aggregate = reader.choice("rate_scope", kScopes, false);
   truth.rate.recovery_s = reader.number("recovery_s", 0, 3600, 0);
-  if (const Json* stalls = reader.find("stalls")) truth.stalls = read_stalls(*stalls, "truth.stalls");
+  if (const Json* outages = reader.find("outages")) truth.outages = read_outages(*outages, "truth.outages");
   if (const Json* faults = reader.find("forward")) of(truth.faults, Side::left) = read_faults(*faults, "truth.forward");
   if (const Json* faults = reader.find("reverse")) {
     of(truth.faults, Side::right) = read_faults(*faults, "truth.reverse");

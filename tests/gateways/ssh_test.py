@@ -184,7 +184,7 @@ def test_settings_are_given_back_by_the_run_after_a_killed_one(tmp_path: Path) -
             assert testbed.transport.run(["ls", "/var/run/natxy/sysctls"]).stdout == ""
 
 
-def test_steal_is_read_over_ssh_and_a_silent_dut_ends_no_trial(sshd: Sshd) -> None:
+def test_steal_is_read_over_ssh_and_a_lost_dut_ends_no_trial(sshd: Sshd) -> None:
     with DutAlone(DutLocation(ssh=sshd.target, left="a", right="b")) as testbed:
         watch = testbed.watch()
         assert watch is not None

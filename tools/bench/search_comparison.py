@@ -2,7 +2,7 @@
 """Compares how well and how fast searches find a gateway's throughput while the gateway pauses or varies.
 
 `python -m tools.bench.search_comparison` measures the simulated gateway, whose truth and whose stalls are known.
-`--reference MINUTES FOLDER` measures natxy-reference, whose truth and stalls are set, with real frames over shared
+`--reference MINUTES FOLDER` measures natxy-reference, whose truth and outages are set, with real frames over shared
 memory. `--lab MINUTES FOLDER` measures forwarding and nftables NAT44 in a lab on this machine. Both measure all
 searches in turn until the time is over; runs that FOLDER already has count too. All print Markdown tables. "Off" is the
 difference between the median and the truth, which a lab does not know. "Middle 90 %" are the 5th and the 95th
@@ -55,10 +55,10 @@ SEARCHES: Final[dict[str, dict[str, Any]]] = {
 }
 LIMITS: Final = {"min_rate": "10k", "max_rate": "600k"}
 REFERENCE_FPS: Final = 333e3
-REFERENCE_STALLS: Final = {
-    "natxy-reference without stalls": None,
-    "natxy-reference, a stall of 6 ms every 2 s on average": "2s",
-    "natxy-reference, a stall of 6 ms every 500 ms on average": "500ms",
+REFERENCE_OUTAGES: Final = {
+    "natxy-reference": None,
+    "natxy-reference, all frames lost for 4.5 ms every 2 s on average": "2s",
+    "natxy-reference, all frames lost for 4.5 ms every 500 ms on average": "500ms",
 }
 TRUTHS_FPS: Final = tuple(210e3 * (1 + number / 9) for number in range(12))
 
@@ -122,12 +122,12 @@ def _virtual_s(repetition: RepetitionRecord) -> float:
 
 
 def measured(
-    plan_of: Callable[[int], Plan], minutes: float, folder: Path, truth_fps: float = 1.0
+    plan_of: Callable[[int], Plan], minutes: float, folder: Path, truth_fps: float | None = None
 ) -> dict[tuple[str, str], list[Found]]:
     """Measures plans with all searches until the time is over; returns the results by gateway and search.
 
     `plan_of` returns a plan for a seed. An experiment's title is its gateway and its search. Rates are returned as
-    shares of `truth_fps`.
+    shares of `truth_fps`, if it is known.
     """
     end_s = time.monotonic() + 60 * minutes
     while time.monotonic() < end_s:
@@ -142,7 +142,7 @@ def measured(
                     started, finished = map(datetime.fromisoformat, (repetition.started_at, repetition.finished_at))
                     seconds = (finished - started).total_seconds()
                     found.setdefault((gateway, search), []).append(
-                        Found(repetition.value / truth_fps, seconds, len(repetition.trials))
+                        Found(repetition.value / (truth_fps or 1.0), seconds, len(repetition.trials))
                     )
     return found
 
@@ -150,12 +150,10 @@ def measured(
 def _reference_plan(seed: int) -> Plan:
     experiments: list[dict[str, Any]] = []
     limit = {"driver": "reference", "max_rate": 2 * REFERENCE_FPS, "rate_scope": "aggregate", "buffer_frames": 1000}
-    for title, stalls_every in REFERENCE_STALLS.items():
-        # The part of a stall of 6 ms that a buffer of 1,000 frames does not cover.
-        stalls = {"every": stalls_every, "duration": "4.5ms"} if stalls_every else None
-        for number, (name, search) in enumerate(SEARCHES.items()):
-            gateway = limit | {"seed": seed, "stalls": stalls}
-            experiment = {"name": f"e{len(experiments)}-{number}", "title": f"{title}: {name}", "gateway": gateway}
+    for title, every in REFERENCE_OUTAGES.items():
+        gateway = limit | {"seed": seed, "outages": {"every": every, "duration": "4.5ms"} if every else None}
+        for name, search in SEARCHES.items():
+            experiment = {"name": f"e{len(experiments)}", "title": f"{title}: {name}", "gateway": gateway}
             experiments.append(experiment | {"procedure": "throughput", "search": LIMITS | search})
     plan = {"name": "searches", "seed": seed, "timing": "lab", "repeat": 1, "testbed": {"kind": "memif"}}
     return _plan(plan, experiments)
@@ -208,10 +206,9 @@ def measured_tables(found: dict[tuple[str, str], list[Found]], truth: float | No
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compare searches while the gateway pauses now and then.")
-    parser.add_argument("--lab", nargs=2, metavar=("MINUTES", "FOLDER"), help="measure in a lab on this machine")
-    parser.add_argument(
-        "--reference", nargs=2, metavar=("MINUTES", "FOLDER"), help="measure natxy-reference on this machine"
-    )
+    real = parser.add_mutually_exclusive_group()
+    real.add_argument("--lab", nargs=2, metavar=("MINUTES", "FOLDER"), help="measure in a lab on this machine")
+    real.add_argument("--reference", nargs=2, metavar=("MINUTES", "FOLDER"), help="measure natxy-reference")
     parser.add_argument("--repeat", type=int, default=20, help="simulated repetitions of each truth; default: 20")
     given = parser.parse_args()
     if given.reference:

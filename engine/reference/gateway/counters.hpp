@@ -10,6 +10,7 @@ namespace natxy::reference {
 /// Lists the causes for which a frame is dropped.
 enum class Drop : std::uint8_t {
   deaf,
+  outage,
   collapsed,
   malformed,
   foreign,  // not UDP over IPv4 or IPv6, a fragment, or not addressed to the gateway
@@ -30,9 +31,9 @@ enum class Drop : std::uint8_t {
 
 inline constexpr std::size_t kDrops = static_cast<std::size_t>(Drop::count_);
 inline constexpr std::array<std::string_view, kDrops> kDropNames = {
-    "deaf",           "collapsed",   "malformed",       "foreign",    "ttl",           "rate",
-    "recovery",       "loss",        "connection_rate", "table_full", "no_connection", "no_port",
-    "untranslatable", "no_neighbor", "delay_line_full", "port_full"};
+    "deaf",    "outage",         "collapsed",   "malformed",       "foreign",    "ttl",
+    "rate",    "recovery",       "loss",        "connection_rate", "table_full", "no_connection",
+    "no_port", "untranslatable", "no_neighbor", "delay_line_full", "port_full"};
 
 /// Counts the frames of one direction.
 struct Counters {

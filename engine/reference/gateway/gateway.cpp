@@ -29,7 +29,7 @@ Gateway::Gateway(const Settings& settings, const Clock& clock)
     : settings_{settings},
       clock_{clock},
       addresses_{settings.translation},
-      stalls_{settings.truth.stalls, mix(settings.truth.seed + 4), clock} {
+      outages_{settings.truth.outages, mix(settings.truth.seed + 4), clock} {
   if (keeps_connections(settings.mode)) connections_.emplace(settings, clock);
   begin_sequences();
 }
@@ -67,7 +67,8 @@ void Gateway::begin_sequences() {
 }
 
 std::optional<Drop> Gateway::pass(Side side, UdpPacket& packet, std::uint64_t arrival) {
-  if (deaf(arrival) || stalls_.covers(arrival)) return Drop::deaf;
+  if (deaf(arrival)) return Drop::deaf;
+  if (outages_.covers(arrival)) return Drop::outage;
   if (collapsed()) return Drop::collapsed;
   if (packet.kind() != UdpPacket::Kind::udp) {
     return packet.kind() == UdpPacket::Kind::malformed ? Drop::malformed : Drop::foreign;

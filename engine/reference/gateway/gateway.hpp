@@ -79,7 +79,7 @@ class Gateway {
   AddressTranslation addresses_;
   std::optional<Connections> connections_;
   BySide<Direction> directions_;
-  Stalls stalls_;
+  Outages outages_;
   std::uint64_t deaf_until_ = 0;
 };
 

@@ -290,16 +290,16 @@ TEST_F(GatewayTest, HasARateOfEachDirectionOrOfBoth) {
   }
 }
 
-TEST_F(GatewayTest, StallsWhetherFramesFlowOrNot) {
-  settings.truth.stalls = {1'000'000, 500'000};
+TEST_F(GatewayTest, HasOutagesWhetherFramesFlowOrNot) {
+  settings.truth.outages = {1'000'000, 500'000};
   int lost = 0;
   for (int i = 0; i < 1000; ++i) {
     auto bytes = frame_bytes<Family::ipv4>("198.18.0.2", 1, "198.19.0.2", 2);
-    // Much later each time, so that many stalls lie between two frames.
+    // Much later each time, so that many outages lie between two frames.
     if (!pass(Side::left, bytes, kSecond + static_cast<std::uint64_t>(i) * 50'000'000)) ++lost;
   }
   EXPECT_NEAR(lost, 333, 75);  // five standard deviations
-  EXPECT_EQ(dropped(Side::left, Drop::deaf), static_cast<std::uint64_t>(lost));
+  EXPECT_EQ(dropped(Side::left, Drop::outage), static_cast<std::uint64_t>(lost));
 }
 
 TEST_F(GatewayTest, IsDeafForTheConfiguredTimeAndForgetsInARestart) {

@@ -97,21 +97,24 @@ class Delays {
   std::uint64_t index_ = 0;
 };
 
-/// Draws the stalls: after each one, the time to the next is exponentially distributed.
-class Stalls {
+/// Draws the outages: after each one, the time to the next is exponentially distributed.
+class Outages {
  public:
-  Stalls(const StallTruth& truth, std::uint64_t seed, const Clock& clock)
+  Outages(const OutageTruth& truth, std::uint64_t seed, const Clock& clock)
       : every_{static_cast<double>(truth.every_ns) * 1e-9 * static_cast<double>(clock.hz())},
-        duration_{static_cast<std::uint64_t>(static_cast<double>(truth.duration_ns) * 1e-9 *
-                                             static_cast<double>(clock.hz()))},
+        duration_{static_cast<std::uint64_t>(uint128{truth.duration_ns} * clock.hz() / 1'000'000'000)},
         seed_{seed} {}
 
-  /// Returns whether a stall covers the tick `now`, which must not be before the stall of an earlier call.
+  /// Returns whether an outage covers the tick `now`, which may be earlier than that of the last call, because both
+  /// sides' frames of one poll are spread over the time since the poll before, but not earlier than the last outage.
   bool covers(std::uint64_t now) {
     if (every_ == 0) return false;
-    if (begin_ == 0) begin_ = now + interval();
-    while (now >= begin_ + duration_) begin_ += duration_ + interval();
-    return now >= begin_;
+    if (begin_ == 0) begin_ = last_begin_ = now + interval();
+    while (now >= begin_ + duration_) {
+      last_begin_ = begin_;
+      begin_ += duration_ + interval();
+    }
+    return now >= begin_ || (now >= last_begin_ && now < last_begin_ + duration_);
   }
 
  private:
@@ -121,11 +124,12 @@ class Stalls {
     return static_cast<std::uint64_t>(-every_ * std::log(uniform));
   }
 
-  double every_;  // ticks; 0: no stalls
+  double every_;  // ticks; 0: no outages
   std::uint64_t duration_;
   std::uint64_t seed_;
   std::uint64_t index_ = 0;
-  std::uint64_t begin_ = 0;
+  std::uint64_t begin_ = 0;  // of the next outage, or of the present one
+  std::uint64_t last_begin_ = 0;
 };
 
 }  // namespace natxy::reference

@@ -93,24 +93,24 @@ TEST(Delays, DependOnTheSeed) {
 
 TEST(Delays, WithoutItemsAreNone) { EXPECT_EQ(Delays({}, 1, kClock).next(), 0U); }
 
-TEST(Stalls, HaveTheirLengthAndExponentialDistances) {
+TEST(Outages, HaveTheirLengthAndExponentialDistances) {
   constexpr std::uint64_t duration = 6'000;
-  Stalls stalls({100'000, duration}, 7, kClock);
+  Outages outages({100'000, duration}, 7, kClock);
   std::vector<double> distances;
   std::uint64_t began = 0;
   std::uint64_t ended = 0;
   bool before = false;
   for (std::uint64_t now = 1; distances.size() < 2'000; ++now) {
-    const bool stalled = stalls.covers(now);
-    if (stalled && !before) {
+    const bool out = outages.covers(now);
+    if (out && !before) {
       if (ended > 0) distances.push_back(static_cast<double>(now - ended));
       began = now;
     }
-    if (!stalled && before) {
+    if (!out && before) {
       EXPECT_EQ(now - began, duration);
       ended = now;
     }
-    before = stalled;
+    before = out;
   }
   double sum = 0;
   for (const double distance : distances) sum += distance;
@@ -121,8 +121,25 @@ TEST(Stalls, HaveTheirLengthAndExponentialDistances) {
   EXPECT_NEAR(static_cast<double>(longer) / 2'000, std::exp(-1), 0.054);
 }
 
-TEST(Stalls, NoneWithoutTheSetting) {
-  Stalls none({}, 7, kClock);
+TEST(Outages, CoverTheFramesOfBothSidesInAPoll) {
+  constexpr std::uint64_t poll = 5'000;
+  Outages one({50'000, 6'000}, 7, kClock);
+  Outages both({50'000, 6'000}, 7, kClock);
+  int covered = 0;
+  for (std::uint64_t start = 1; start < 10'000'000; start += poll) {
+    std::vector<bool> expected;
+    for (std::uint64_t at = start; at < start + poll; at += 100) expected.push_back(one.covers(at));
+    covered += static_cast<int>(std::ranges::count(expected, true));
+    // The second side's frames begin at the start of the poll again.
+    for (int side = 0; side < 2; ++side) {
+      for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(both.covers(start + 100 * i), expected[i]);
+    }
+  }
+  EXPECT_GT(covered, 0);
+}
+
+TEST(Outages, NoneWithoutTheSetting) {
+  Outages none({}, 7, kClock);
   for (std::uint64_t now = 0; now < 1000; ++now) EXPECT_FALSE(none.covers(now * 1'000'000));
 }
 

@@ -98,7 +98,7 @@ const T& of(const BySide<T>& both, Side side) {
 }
 
 /// Describes times without forwarding, of one length, in which frames are lost.
-struct StallTruth {
+struct OutageTruth {
   std::uint64_t every_ns = 0;  // mean time from the end of one to the next
   std::uint64_t duration_ns = 0;
 };
@@ -106,7 +106,7 @@ struct StallTruth {
 struct Truth {
   std::uint64_t seed = 0;
   RateTruth rate;
-  StallTruth stalls;
+  OutageTruth outages;
   BySide<Faults> faults;
 };
 

@@ -24,8 +24,8 @@ from natxy.engine.messages.reference import (
     GatewayApply,
     GatewayLink,
     GatewayMode,
+    GatewayOutages,
     GatewayRestart,
-    GatewayStalls,
     GatewayTable,
     GatewayTranslation,
     GatewayTruth,
@@ -34,7 +34,7 @@ from natxy.engine.messages.reference import (
 from natxy.engine.program import find_reference
 from natxy.engine.reference import ReferenceClient
 from natxy.errors import DutError
-from natxy.plan.gateways.reference import DelayShare, Faults, LossyStalls, ReferenceConfig, ReferenceMode
+from natxy.plan.gateways.reference import DelayShare, Faults, Outages, ReferenceConfig, ReferenceMode
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import TranslationKind
 
@@ -158,7 +158,7 @@ def gateway_of(config: ReferenceConfig, addresses: AddressPlan) -> GatewayApply:
             buffer_frames=config.buffer_frames,
             rate_scope=config.rate_scope,
             recovery_s=config.recovery_time,
-            stalls=_stalls(config.stalls) if config.stalls else None,
+            outages=_outages(config.outages) if config.outages else None,
             forward=_faults(config.forward),
             reverse=_faults(config.reverse),
         ),
@@ -202,8 +202,8 @@ def _table(config: ReferenceConfig) -> GatewayTable:
     )
 
 
-def _stalls(stalls: LossyStalls) -> GatewayStalls:
-    return GatewayStalls(every_ns=round(stalls.every * 1e9), duration_ns=round(stalls.duration * 1e9))
+def _outages(outages: Outages) -> GatewayOutages:
+    return GatewayOutages(every_ns=round(outages.every * 1e9), duration_ns=round(outages.duration * 1e9))
 
 
 def _faults(faults: Faults) -> DirectionFaults:

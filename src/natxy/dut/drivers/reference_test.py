@@ -75,7 +75,7 @@ def test_every_limit_and_fault_is_requested() -> None:
         {
             "mode": "nat", "seed": 7, "max_rate": "100k", "rate_scope": "direction", "buffer_frames": 50,
             "recovery_time": "20ms",
-            "stalls": {"every": "500ms", "duration": "6ms"},
+            "outages": {"every": "500ms", "duration": "6ms"},
             "table_capacity": 5000, "table_policy": "lru", "connection_rate": "10k",
             "connection_burst": 9, "without_state_every": 11, "tear_down_rate": "1M", "clear_time": "5ms",
             "flow_cost": 0.5,
@@ -91,7 +91,7 @@ def test_every_limit_and_fault_is_requested() -> None:
     truth = request["truth"]
     assert (truth["seed"], truth["max_rate_fps"], truth["rate_scope"]) == (7, 100_000, "direction")
     assert (truth["buffer_frames"], truth["recovery_s"]) == (50, 0.02)
-    assert truth["stalls"] == {"every_ns": 500_000_000, "duration_ns": 6_000_000}
+    assert truth["outages"] == {"every_ns": 500_000_000, "duration_ns": 6_000_000}
     assert truth["forward"] == faults | {
         "delay": [
             {"share": 0.9, "min_ns": 1_000_000, "max_ns": 1_000_000},

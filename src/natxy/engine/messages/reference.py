@@ -72,7 +72,7 @@ class DirectionFaults(Message):
     wrong_port_every: int | None = None
 
 
-class GatewayStalls(Message):
+class GatewayOutages(Message):
     every_ns: int
     duration_ns: int
 
@@ -83,7 +83,7 @@ class GatewayTruth(Message):
     buffer_frames: int
     rate_scope: RateScope
     recovery_s: float
-    stalls: GatewayStalls | None = None
+    outages: GatewayOutages | None = None
     forward: DirectionFaults
     reverse: DirectionFaults
 

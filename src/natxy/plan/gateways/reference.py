@@ -101,12 +101,12 @@ class Faults(PlanModel):
         return self
 
 
-class LossyStalls(PlanModel):
-    """Times at random, independent of each other, in which all frames are lost."""
+class Outages(PlanModel):
+    """Times at random, independent of each other, in which all frames are lost but those of ARP and NDP."""
 
-    every: Annotated[Duration, Field(ge=1e-9)]
+    every: Annotated[Duration, Field(ge=1e-3, le=3600)]
     """Mean time from the end of one to the next, whether frames flow or not."""
-    duration: Duration
+    duration: Annotated[Duration, Field(le=3600)]
 
 
 class ReferenceConfig(LimitsModel):
@@ -123,7 +123,7 @@ class ReferenceConfig(LimitsModel):
     rate_scope: RateScope = RateScope.AGGREGATE
     buffer_frames: Count = 64
     """Frames that pass in a burst above `max_rate`."""
-    stalls: LossyStalls | None = None
+    outages: Outages | None = None
     connection_rate: AbsoluteRate | None = None
     """Connections set up per second; the first frames of further ones are dropped."""
     connection_burst: Count = 64

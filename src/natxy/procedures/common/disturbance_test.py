@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from natxy.results.trials import Purpose, TrialRecord
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.system.core_watch import Absence
+from natxy.testbeds.simulated import SimulatedTestbed
 
 RATE_FPS = 100_000
 BUFFER = 1000
@@ -177,6 +179,17 @@ def test_stalls_that_are_watched_do_not_move_a_search(tmp_path: Path, kind: str)
     unknown = measure(tmp_path / "unwatched", searched, stalls | {"watched": False})
     assert not disturbed(unknown)
     assert min(unknown.values) < 199_000
+
+
+def test_an_absence_that_is_only_recorded_excuses_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judging = SimulatedTestbed.watch
+    monkeypatch.setattr(SimulatedTestbed, "watch", lambda testbed: replace(judging(testbed), buffer_frames=None))
+    record = measure(
+        tmp_path / "run", {"procedure": "throughput", "search": SEARCH}, {"every": "2s", "duration": "12ms"}
+    )
+    trials = [trial for _, _, trial in record.all_trials]
+    assert any(trial.gateway_pause_s and trial.verdict == Verdict.FAIL for trial in trials)
+    assert not any(trial.disturbance for trial in trials)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,8 @@ class Repetition:
     """Gives a procedure what it needs to measure one repetition, and runs its trials.
 
     `phase1_fps` and `rate` are the values of the experiment's `phase1_rate` and `rate`; None if it has no such
-    field. `rate` is in the procedure's unit. `sleep` takes seconds. Without a `watch`, no trial is disturbed.
+    field. `rate` is in the procedure's unit. `sleep` takes seconds. Without a `watch` that knows
+    the queue of the gateway, no trial is disturbed.
     """
 
     experiment: Experiment
