@@ -41,6 +41,12 @@ def test_arguments_input_and_output_arrive_as_they_are(sshd: Sshd) -> None:
         assert transport.run(["cat"]).stdout == ""
 
 
+def test_output_that_is_not_text_is_replaced(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        done = transport.run(["sh", "-c", r"printf 'a\377b'; printf '\303' >&2"])
+        assert (done.stdout, done.stderr) == ("a\ufffdb", "\ufffd")
+
+
 def test_all_commands_share_a_connection(sshd: Sshd) -> None:
     with SshTransport(sshd.target) as transport:
         ends = {transport.run(["sh", "-c", "echo $SSH_CONNECTION"]).stdout for _ in range(3)}

@@ -40,7 +40,7 @@ class StallingListener(RunListener):
 def _stall_engine() -> None:
     """Stops this process's engine, if it has one, for STALL_S."""
     for pid in _children():
-        if Path(f"/proc/{pid}/comm").read_text().strip() == ENGINE:
+        if Path(f"/proc/{pid}/comm").read_text(errors="replace").strip() == ENGINE:
             os.kill(pid, signal.SIGSTOP)
             try:
                 time.sleep(STALL_S)

@@ -11,7 +11,7 @@ from pathlib import Path
 def _start_ticks(pid: int) -> int | None:
     """Returns the start time in clock ticks since boot (proc(5), /proc/pid/stat), None when no process runs."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
     # The second field, the program's name, may contain spaces and brackets: count from its closing bracket.

@@ -42,3 +42,12 @@ def test_ended_process_is_dead_even_before_it_is_waited_for() -> None:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert owner.pid == process.pid
         assert not owner.is_alive()
+
+
+def test_process_whose_name_is_not_text_has_an_owner() -> None:
+    code = (
+        "from pathlib import Path; from natxy.system.process_owner import Owner;"
+        "Path('/proc/self/comm').write_bytes(b'\\377) R 1'); print(Owner.current())"
+    )
+    named = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert Owner.parse(named.strip()).pid > 0

@@ -109,11 +109,7 @@ class CommandGateway(Gateway[CommandConfig]):
     def count(self) -> int | None:
         if self.config.count is None:
             return None
-        done = self._run(self.config.count)
-        number = re.search(r"\d+", done.stdout)
-        if number is None:
-            raise DutError(f"`{shlex.join(done.argv)}` should print the number of connections; it printed no number")
-        return int(number[0])
+        return self._run(self.config.count).number()
 
     def _run_all(self, commands: list[Command]) -> None:
         for command in commands:

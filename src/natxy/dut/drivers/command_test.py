@@ -114,10 +114,26 @@ def test_table_that_stays_full() -> None:
         dut.clear()
 
 
-def test_count_that_is_no_number() -> None:
-    dut = gateway(stateful=True, clear=[["true"]], count=["echo", "none"])
-    with pytest.raises(DutError, match="printed no number"):
+@pytest.mark.parametrize(
+    ("count", "printed"),
+    [
+        (["echo", "none"], "none"),
+        (["true"], "nothing"),
+        (["printf", r"\377\376"], "\ufffd\ufffd"),
+        (["printf", "٣"], "٣"),
+        (["echo", "9" * 5000], "9" * 100),
+    ],
+)
+def test_count_that_is_no_number(count: list[str], printed: str) -> None:
+    dut = gateway(stateful=True, clear=[["true"]], count=count)
+    with pytest.raises(DutError, match=f"should print a number; it printed: {printed}$"):
         dut.count()
+
+
+def test_a_description_that_is_not_text_is_replaced() -> None:
+    described = gateway(version=["printf", r"v\377"], describe=[["printf", r"\303("]]).describe()
+    assert described.version == "v\ufffd"
+    assert described.configuration.endswith("\n\ufffd(")
 
 
 def test_without_a_count_the_description_says_that_nothing_was_seen() -> None:

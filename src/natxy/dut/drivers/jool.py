@@ -120,7 +120,7 @@ class JoolGateway(JoolTranslator[JoolConfig]):
         """Returns the number of UDP sessions, counted on the DUT: a list of a million has 60 MB."""
         shown = f"jool -i {_INSTANCE} session display --udp --numeric --csv --no-headers"
         argv = ["sh", "-c", f"{shown} | wc -l"]
-        return int(self.transport.run(argv, timeout_s=table_timeout_s(_MOST_SESSIONS)).stdout)
+        return self.transport.run(argv, timeout_s=table_timeout_s(_MOST_SESSIONS)).number()
 
     def _pool4(self, translation: Translation) -> list[tuple[IPv4Network, str]]:
         if translation.kind == TranslationKind.NAT64:

@@ -70,7 +70,7 @@ class ConntrackTable:
 
     def count(self) -> int:
         """Returns the number of entries, the DUT's own included."""
-        return int(self._transport.run(["cat", COUNT_PATH]).stdout)
+        return self._transport.run(["cat", COUNT_PATH]).number()
 
     def clear(self) -> None:
         """Flushes until no entry of the test traffic is left. DutError when `most_flushes` do not suffice."""
@@ -133,4 +133,4 @@ class ConntrackTable:
         return self._read(name) if planned is None else planned
 
     def _read(self, name: str) -> int:
-        return int(self._transport.run(["sysctl", "-n", _PREFIX + name]).stdout)
+        return self._transport.run(["sysctl", "-n", _PREFIX + name]).number()

@@ -3,17 +3,24 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from natxy.errors import DutError
+
+# Characters of an output in an error that need not have the whole.
+_QUOTED: Final = 100
 
 
 @dataclass(frozen=True)
 class CompletedCommand:
-    """Holds the result of a program that has ended."""
+    """Holds the result of a program that has ended.
+
+    Output that is not UTF-8 has U+FFFD in place of each byte that does not fit.
+    """
 
     argv: tuple[str, ...]
     returncode: int
@@ -25,6 +32,14 @@ class CompletedCommand:
         if self.returncode != 0:
             output = (self.stderr or self.stdout).strip() or "nothing"
             raise DutError(f"`{shlex.join(self.argv)}` failed with exit code {self.returncode}; it printed: {output}")
+
+    def number(self) -> int:
+        """Returns the first whole number in the output. Raises DutError when there is none of up to 18 digits."""
+        found = re.search(r"(?<!\d)\d{1,18}(?!\d)", self.stdout, re.ASCII)
+        if found is None:
+            output = self.stdout.strip()[:_QUOTED] or "nothing"
+            raise DutError(f"`{shlex.join(self.argv)}` should print a number; it printed: {output}")
+        return int(found[0])
 
 
 def pinned(cores: Sequence[int]) -> list[str]:

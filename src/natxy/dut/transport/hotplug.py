@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Final, Protocol, runtime_checkable
 
@@ -68,7 +69,12 @@ class HotPlug:
 
 
 def parse_cores(text: str) -> tuple[int, ...]:
-    """Parses a list of cores in the kernel's format, for example `0-3,8`."""
+    """Parses a list of cores in the kernel's format, for example `0-3,8`. Raises DutError for any other text."""
+    if not re.fullmatch(r"(\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*)?", text.strip(), re.ASCII):
+        raise DutError(
+            f"the DUT lists its cores as {text.strip()[:100]!r}, where a list such as 0-3,8 was expected; if the shell "
+            "there greets its users, let it do so only on a terminal"
+        )
     ranges = [part.partition("-") for part in text.strip().split(",") if part]
     return tuple(core for first, _, last in ranges for core in range(int(first), int(last or first) + 1))
 

@@ -94,3 +94,9 @@ def test_a_core_without_a_switch_stays(tmp_path: Path) -> None:
 
 def test_what_is_no_linux_tells_no_cores(tmp_path: Path) -> None:
     assert HotPlug(LocalTransport(MachineSysctls()), str(tmp_path), str(tmp_path / "kept")).cores() == ()
+
+
+@pytest.mark.parametrize("text", ["Welcome!\n0-3\n", "\ufffd", "0--3", "1,,2", "0-99999999999", "٣"])
+def test_what_is_no_list_of_cores_is_quoted(text: str) -> None:
+    with pytest.raises(DutError, match="where a list such as 0-3,8 was expected"):
+        parse_cores(text)

@@ -57,7 +57,8 @@ def run_program(
             input=input,
             stdin=subprocess.DEVNULL if input is None else None,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=timeout_s,
             check=False,
             # Ctrl-C is for natxy alone, which then cleans up by programs that must not be interrupted.

@@ -29,3 +29,15 @@ def test_program_without_an_end() -> None:
 
 def test_program_without_input_does_not_wait_for_the_terminal() -> None:
     assert run_program(["cat"], timeout_s=5).stdout == ""
+
+
+def test_output_that_is_not_text_is_replaced() -> None:
+    done = run_program(["printf", r"a\377b\303\244\303\n"], check=False)
+    assert done.stdout == "a\ufffdb\u00e4\ufffd\n"
+    with pytest.raises(DutError, match="it printed: \ufffd\ufffd no"):
+        run_program(["sh", "-c", r"printf '\376\377 no' >&2; exit 3"])
+
+
+def test_output_of_a_program_that_is_stopped_may_be_anything() -> None:
+    with pytest.raises(DutError, match="did not end within"):
+        run_program(["sh", "-c", r"printf '\377'; exec sleep 10"], timeout_s=0.3)

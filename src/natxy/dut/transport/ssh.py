@@ -72,9 +72,9 @@ class SshTransport:
     async def _run(self, argv: Sequence[str], input: str | None, timeout_s: float) -> CompletedCommand:
         connection = await self._connected()
         command = shlex.join([*self._target.as_root, *argv])
-        given = {"stdin": asyncssh.DEVNULL} if input is None else {"input": input}
+        given = {"stdin": asyncssh.DEVNULL} if input is None else {"input": input.encode()}
         try:
-            async with connection.create_process(command, errors="replace", **given) as process:
+            async with connection.create_process(command, encoding=None, **given) as process:
                 try:
                     done = await process.wait(timeout=timeout_s)
                 except asyncssh.TimeoutError as error:
@@ -87,12 +87,13 @@ class SshTransport:
             raise DutError(
                 f"the connection was lost during `{shlex.join(argv)}` ({self.describe()}): {_reason(error)}"
             ) from error
+        stdout, stderr = _text(done.stdout), _text(done.stderr)
         if done.returncode == _COMMAND_NOT_FOUND:
-            raise DutError(f"{argv[0]} is not installed there ({self.describe()}): {str(done.stderr).strip()}")
+            raise DutError(f"{argv[0]} is not installed there ({self.describe()}): {stderr.strip()}")
         # Without a return code the connection ended before the program did.
         if done.returncode is None:
             raise DutError(f"the connection was lost during `{shlex.join(argv)}` ({self.describe()})")
-        return CompletedCommand(tuple(argv), done.returncode, str(done.stdout), str(done.stderr))
+        return CompletedCommand(tuple(argv), done.returncode, stdout, stderr)
 
     async def _connected(self) -> asyncssh.SSHClientConnection:
         async with self._connecting:
@@ -136,6 +137,10 @@ class SshTransport:
         if self._connection:
             self._connection.close()
             await self._connection.wait_closed()
+
+
+def _text(output: object) -> str:
+    return output.decode(errors="replace") if isinstance(output, bytes) else ""
 
 
 def _reason(error: Exception) -> str:

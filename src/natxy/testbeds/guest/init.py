@@ -38,7 +38,8 @@ def _answer(argv: list[str], input: str | None, timeout_s: float) -> dict[str, o
             input=input,
             stdin=subprocess.DEVNULL if input is None else None,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=timeout_s,
             check=False,
         )

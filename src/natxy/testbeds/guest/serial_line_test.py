@@ -44,6 +44,12 @@ def test_input_of_many_lines(line: GuestLine) -> None:
     assert line.run(["cat"], text, 5).stdout == text
 
 
+def test_output_that_is_not_text_is_replaced(line: GuestLine) -> None:
+    done = line.run(["sh", "-c", r"printf 'a\377b'; printf '\303' >&2"], None, 5)
+    assert (done.stdout, done.stderr) == ("a\ufffdb", "\ufffd")
+    assert line.run(["echo", "next"], None, 5).stdout == "next\n"
+
+
 def test_no_line_is_longer_than_a_terminal_takes() -> None:
     ours, theirs = socket.socketpair()
     with theirs, theirs.makefile("rb") as requests:
