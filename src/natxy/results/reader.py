@@ -149,13 +149,21 @@ def _read_run(db: sqlite3.Connection, trials: bool) -> RunRecord:
     )
 
 
-def _active_s(db: sqlite3.Connection) -> float:
-    sessions = db.execute("SELECT started_at, ended_at FROM session").fetchall()
-    moments = ([datetime.fromisoformat(moment) for moment in session] for session in sessions)
-    return sum((ended - started).total_seconds() for started, ended in moments)
-
-
 _load_of: Final = MachineLoad.model_validate_json
+
+
+def _active_s(db: sqlite3.Connection) -> float:
+    return sum(map(_lasted_s, db.execute("SELECT * FROM session").fetchall()))
+
+
+def _lasted_s(session: sqlite3.Row) -> float:
+    """Returns the length of a session. Its timestamps count only if it has nothing better: a clock may have been set
+    meanwhile."""
+    began, ended = (_load_of(session[f"load_{moment}_json"]).monotonic_s for moment in ("before", "after"))
+    if began is not None and ended is not None:
+        return ended - began
+    started, last = (datetime.fromisoformat(session[moment]) for moment in ("started_at", "ended_at"))
+    return max(0.0, (last - started).total_seconds())
 
 
 def _load(db: sqlite3.Connection) -> LoadOfRun:

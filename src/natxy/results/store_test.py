@@ -361,21 +361,63 @@ def test_a_capture_goes_on_after_half_a_frame(tmp_path: Path) -> None:
         assert file.read_bytes() == (whole + whole[24:] if cut == len(whole) else whole)
 
 
-def test_the_time_between_two_sessions_is_none_of_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = "12:00:00"
-    monkeypatch.setattr("natxy.results.store.timestamp", lambda: f"2026-01-01T{now}.500+00:00")
+class Clocks:
+    """Sets the wall clock, and the monotonic clock if it has one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wall, self.monotonic_s = "12:00:00", 1000.0
+        monkeypatch.setattr("natxy.results.store.timestamp", lambda: f"2026-01-01T{self.wall}.500+00:00")
+        monkeypatch.setattr("time.monotonic", lambda: self.monotonic_s)
+
+    def set(self, wall: str, monotonic_s: float) -> None:
+        self.wall, self.monotonic_s = wall, monotonic_s
+
+
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    return Clocks(monkeypatch)
+
+
+def measure_in_two_sessions(tmp_path: Path, clocks: Clocks) -> None:
     store = new_store(tmp_path)
     repetition = store.start_repetition(add_experiment(store, "forwarding", []), 1)
-    now = "12:00:10"
+    clocks.set("12:00:10", 1010)
     add_trial(store, repetition, 1, 500)
-    now = "12:00:30"
+    clocks.set("12:00:30", 1030)
     store.close()  # killed, in a trial
-    now = "17:00:00"
+    clocks.set("17:00:00", 50)  # after a reboot
     store = RunStore(tmp_path / RESULTS_FILE, resume=True)
     store.resume_run()
-    now = "17:00:05"
+    clocks.set("17:00:05", 55)
     add_trial(store, repetition, 2, 700)
-    now = "17:00:07"
+    clocks.set("17:00:07", 57)
     store.finish_run(RunState.DONE)
     store.close()
+
+
+def test_the_time_between_two_sessions_is_none_of_the_runs(tmp_path: Path, clocks: Clocks) -> None:
+    measure_in_two_sessions(tmp_path, clocks)
     assert RunReader(tmp_path).run.active_s == 17
+
+
+def test_a_run_without_moments_of_the_monotonic_clock_has_its_timestamps(tmp_path: Path, clocks: Clocks) -> None:
+    measure_in_two_sessions(tmp_path, clocks)
+    with closing(sqlite3.connect(tmp_path / RESULTS_FILE)) as db, db:
+        for moment in ("load_before_json", "load_after_json"):
+            db.execute(f"UPDATE session SET {moment} = json_remove({moment}, '$.monotonic_s')")
+        db.execute("UPDATE session SET started_at = '2026-01-01T12:00:01.500+00:00' WHERE id = 1")
+    assert RunReader(tmp_path).run.active_s == 16
+
+
+@pytest.mark.parametrize("set_to", ["10:44:30", "12:00:00", "23:59:59"])
+def test_a_clock_that_is_set_changes_no_duration(tmp_path: Path, clocks: Clocks, set_to: str) -> None:
+    store = new_store(tmp_path)
+    repetition = store.start_repetition(add_experiment(store, "forwarding", []), 1)
+    clocks.set(set_to, 1010)
+    add_trial(store, repetition, 1, 500)
+    clocks.set(set_to, 1025)
+    store.finish_run(RunState.DONE)
+    store.close()
+    run = RunReader(tmp_path).run
+    assert run.active_s == 25
+    assert run.finished_at == f"2026-01-01T{set_to}.500+00:00"

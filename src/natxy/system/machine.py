@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import time
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -15,7 +16,8 @@ class MachineLoad(BaseModel):
     """Holds the load at one moment.
 
     `minute`: the mean load of the last minute. Ticks count the time of all cores since boot; `stolen_ticks` are those
-    that a virtual machine's host took away, None when Linux does not report them.
+    that a virtual machine's host took away, None when Linux does not report them. `monotonic_s` is the moment itself by
+    the clock that nobody sets; earlier versions of natxy did not store it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -23,13 +25,19 @@ class MachineLoad(BaseModel):
     minute: float
     all_ticks: int
     stolen_ticks: int | None
+    monotonic_s: float | None = None
 
     @classmethod
     def now(cls) -> MachineLoad:
         """Reads the present load. Raises OSError without Linux's /proc."""
         # user nice system idle iowait irq softirq steal, in ticks since boot (proc(5)).
         ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
-        return cls(minute=os.getloadavg()[0], all_ticks=sum(ticks), stolen_ticks=ticks[7] if len(ticks) > 7 else None)
+        return cls(
+            minute=os.getloadavg()[0],
+            all_ticks=sum(ticks),
+            stolen_ticks=ticks[7] if len(ticks) > 7 else None,
+            monotonic_s=time.monotonic(),
+        )
 
 
 class LoadOfRun(BaseModel):
