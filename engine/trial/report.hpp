@@ -29,6 +29,7 @@ enum class Cause : std::uint8_t {
   aborted,
   link_down,
   backlog,
+  suspended,
 };
 
 /// Holds how well a stream kept its schedule. All times are in clock ticks.
@@ -91,6 +92,7 @@ struct TrialReport {
   std::uint64_t stale = 0;
   std::uint64_t established = 0;
   bool aborted = false;
+  std::optional<std::string> suspended;  // the machine was, and how this was noticed
   std::vector<ForeignSample> samples;
   std::vector<CoreSpeed> dut_cores;
 };

@@ -97,6 +97,11 @@ bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock,
 }  // namespace
 
 void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
+  // This also ends the trial, as an abort does.
+  if (report.suspended) {
+    set(report, Verdict::invalid, Cause::suspended, *report.suspended);
+    return;
+  }
   if (report.aborted) {
     set(report, Verdict::invalid, Cause::aborted, "the trial was aborted");
     return;

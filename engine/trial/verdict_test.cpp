@@ -232,5 +232,16 @@ TEST_F(VerdictTest, AbortAndLinkLossComeFirst) {
   expect(Verdict::invalid, Cause::aborted);
 }
 
+TEST_F(VerdictTest, ASuspensionIsTheReasonWhateverElseItCaused) {
+  report.suspended = "the machine was suspended for 2.000 s";
+  expect(Verdict::invalid, Cause::suspended);
+  EXPECT_EQ(report.reason, *report.suspended);
+  report.streams[0].received = 0;
+  report.streams[0].pacing.overrun = 2'000'000'000;
+  report.ports[1].link_fell = true;
+  report.aborted = true;
+  expect(Verdict::invalid, Cause::suspended);
+}
+
 }  // namespace
 }  // namespace natxy

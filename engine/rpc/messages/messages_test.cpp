@@ -207,6 +207,8 @@ TEST(Messages, AResultCarriesEveryCounter) {
   const Json json = write_trial(request, report, Clock{1'000'000'000});
   EXPECT_EQ(json["verdict"], "fail");
   EXPECT_EQ(json["cause"], "loss");
+  report.cause = Cause::suspended;  // the last one
+  EXPECT_EQ(write_trial(request, report, Clock{1'000'000'000})["cause"], "suspended");
   EXPECT_EQ(json["streams"][0]["lost"], 2);
   EXPECT_EQ(json["streams"][0]["delay"]["median_ns"], 1000);
   EXPECT_EQ(json["streams"][0]["delay"]["histogram"][0][1], 1);

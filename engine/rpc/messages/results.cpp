@@ -10,8 +10,9 @@ namespace natxy {
 namespace {
 
 constexpr std::array<const char*, 3> kVerdicts = {"pass", "fail", "invalid"};
-constexpr std::array<const char*, 10> kCauses = {"lossless", "loss",         "back_pressure", "late",      "paused",
-                                                 "unsent",   "tester_drops", "aborted",       "link_down", "backlog"};
+constexpr std::array<const char*, 11> kCauses = {"lossless",  "loss",    "back_pressure", "late",
+                                                 "paused",    "unsent",  "tester_drops",  "aborted",
+                                                 "link_down", "backlog", "suspended"};
 
 const char* name_of(Side side) { return side == Side::left ? "left" : "right"; }
 

@@ -137,6 +137,40 @@ TEST(Ending, ALinkThatWasDownInBetweenIsReported) {
   EXPECT_TRUE(report.ports[0].link_up);
 }
 
+/// Returns the machine's clocks, as they are once it has been suspended for 90 s.
+Moment after_a_suspension() {
+  Moment now = read_clocks();
+  now.boot_before_ns += 90'000'000'000;
+  now.boot_after_ns += 90'000'000'000;
+  return now;
+}
+
+TEST(Ending, ASuspensionEndsTheTrialAtOnce) {
+  RingBed bed;
+  bed.moment = [looks = 0]() mutable { return ++looks < 4 ? read_clocks() : after_a_suspension(); };
+  TrialReport report;
+  const double took_s = seconds_of([&] { report = bed.run(trial({forward(1'000'000)})); });
+  EXPECT_EQ(report.verdict, Verdict::invalid);
+  EXPECT_EQ(report.cause, Cause::suspended) << report.reason;
+  EXPECT_EQ(report.reason.find("the machine was suspended for "), 0U) << report.reason;
+  EXPECT_LT(took_s, 1'000'000 / kRate_fps / 2);
+}
+
+TEST(Ending, ASuspensionInTheDrainExcusesTheGateway) {
+  RingBed bed;
+  bed.treat = [frames = 0](Side, Bytes) mutable { return frames++ == 0 ? 0 : 1; };
+  bool asleep = false;
+  bed.moment = [&] { return asleep ? after_a_suspension() : read_clocks(); };
+  std::optional<Stopwatch> watch;
+  bed.observe = [&] {
+    if (!watch) watch.emplace();
+    // After the last frame.
+    asleep = watch->elapsed_s() > 1000 / kRate_fps + 0.1;
+  };
+  const auto report = bed.run(trial({forward(1000)}));
+  EXPECT_EQ(report.cause, Cause::suspended) << report.reason;
+}
+
 /// Holds a drain that no busy machine can mistake for its own slowness, and half of it.
 constexpr double kLongDrain_s = 60;
 constexpr double kSoon_s = 30;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 
 #include "pace/clock.hpp"
+#include "pace/suspension.hpp"
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
 
@@ -20,6 +22,7 @@ struct TrialResources {
   bool workers_apart;                 // from the calling thread, so that they may have the highest priority
   Clock clock;
   std::span<const unsigned> dut_cores;  // cores of this machine that do the DUT's work
+  std::function<Moment()> moment = read_clocks;
 
   /// Returns the next hop of frames from `source`: the DUT or, in a loop without a DUT, the other port. Returns nothing
   /// if the DUT's address is not resolved.

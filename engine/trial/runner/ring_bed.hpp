@@ -98,15 +98,16 @@ class RingBed {
   }
 
   TrialReport run(const TrialSpec& spec) {
-    TrialReport report =
-        run_trial(spec, {ports_, neighbors_, std::span(eal().workers()).first(workers_), true, Clock{rte_get_tsc_hz()}},
-                  connections, [this](const TrialProgress&) {
-                    carry(Side::left);
-                    carry(Side::right);
-                    await_reception();
-                    observe();
-                    return keep_going;
-                  });
+    TrialReport report = run_trial(
+        spec,
+        {ports_, neighbors_, std::span(eal().workers()).first(workers_), true, Clock{rte_get_tsc_hz()}, {}, moment},
+        connections, [this](const TrialProgress&) {
+          carry(Side::left);
+          carry(Side::right);
+          await_reception();
+          observe();
+          return keep_going;
+        });
     carry(Side::left);
     carry(Side::right);
     return report;
@@ -143,6 +144,7 @@ class RingBed {
   bool keep_going = true;
   bool carries = true;  // false: the wires fill up
   std::function<void()> observe = [] {};
+  std::function<Moment()> moment = read_clocks;
   Connections connections;
 
  private:

@@ -67,6 +67,7 @@ class TrialRun {
 
   TrialReport run(const std::function<bool(const TrialProgress&)>& keep_going) {
     PortWatch ports(resources_.ports);
+    SuspensionWatch clocks(resources_.clock, resources_.moment);
     CoreProbe dut_cores(resources_.dut_cores, resources_.clock);
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       if (rte_eal_remote_launch(Worker::run, &workers_[i], resources_.workers[i]) != 0) {
@@ -82,7 +83,8 @@ class TrialRun {
         for (const std::uint64_t moment : expected) interval = std::min(interval, distance_to(moment));
         std::this_thread::sleep_for(interval);
         ports.check_links();
-        going = keep_going(progress());
+        // After a suspension the end may never come, because the counter may have begun anew.
+        going = keep_going(progress()) && !clocks.suspended();
       }
     };
     const std::uint64_t given_up = senders_give_up_at() + resources_.clock.ticks(kNotice_s);
@@ -99,7 +101,8 @@ class TrialRun {
                       "time; check the ports' interfaces and the other processes on this core",
                       rte_lcore_to_cpu_id(static_cast<int>(*stuck))));
     }
-    TrialReport found = report(ports, !going);
+    clocks.suspended();
+    TrialReport found = report(ports, clocks.why(), !going);
     found.dut_cores = dut_cores.stop();
     return found;
   }
@@ -192,9 +195,10 @@ class TrialRun {
     return progress;
   }
 
-  TrialReport report(const PortWatch& ports, bool aborted) {
+  TrialReport report(const PortWatch& ports, const std::optional<std::string>& suspended, bool aborted) {
     TrialReport report = collect_report(spec_, resources_.clock, start_, workers_, ports);
     report.run_id = run_id_;
+    report.suspended = suspended;
     report.aborted = aborted;
     if (spec_.learn) {
       connections_.established = report.streams.front().received;

@@ -16,6 +16,7 @@ from natxy.errors import DutError, HostError
 from natxy.plan.model.addresses import IPAddress
 from natxy.plan.model.traffic import Directions
 from natxy.system.process_owner import Owner
+from natxy.system.suspension import NOTICED_S, suspended_s
 from natxy.tcp.hosts import Foreground, TcpHosts, TcpTest, Transfer
 
 CONNECT_TIMEOUT_S: Final = 5
@@ -78,6 +79,7 @@ class Iperf3Hosts(TcpHosts):
         self._pid_file = f"/run/natxy-iperf3-{Owner.current()}.pid"
 
     def transfer(self, test: TcpTest) -> dict[str, Transfer]:
+        before_s = suspended_s()
         congestion = ["--congestion", test.congestion_control] if test.congestion_control else []
         with self._foreground(), self._listening(test.port):
             done = self._client.iperf3(
@@ -86,7 +88,13 @@ class Iperf3Hosts(TcpHosts):
                 *("--connect-timeout", str(1000 * CONNECT_TIMEOUT_S), *congestion, *_OPTIONS[test.directions]),
                 timeout_s=test.duration_s + OVERHEAD_S,
             )
-            return _transfers(self._reported(done, test), test.directions)
+            if (away_s := suspended_s() - before_s) > NOTICED_S:
+                raise HostError(f"this machine was suspended for {away_s:.1f} s during a test; keep it awake")
+            report = self._reported(done, test)
+            try:
+                return _transfers(report, test.directions)
+            except (LookupError, TypeError) as error:
+                raise _host_error(self._client, f"its report has no {error}") from error
 
     def describe(self) -> dict[str, str]:
         hosts = {"left host": self._client, "right host": self._server}
@@ -123,9 +131,10 @@ class Iperf3Hosts(TcpHosts):
         try:
             report = json.loads(done.stdout)
         except ValueError:
-            raise _host_error(self._client, (done.stdout or done.stderr).strip() or "nothing") from None
-        assert isinstance(report, dict)
-        if not (error := report.get("error")):
+            report = None
+        if not isinstance(report, dict):
+            raise _host_error(self._client, (done.stdout or done.stderr).strip() or "nothing")
+        if not (error := str(report.get("error", ""))):
             return report
         if _UNREACHED.search(error):
             raise DutError(

@@ -14,6 +14,7 @@ from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, HostError
 from natxy.plan.model.traffic import Directions
 from natxy.system.machine_sysctls import MachineSysctls
+from natxy.tcp import iperf3
 from natxy.tcp.hosts import TcpTest, Transfer
 from natxy.tcp.iperf3 import Host, Iperf3Hosts
 
@@ -132,9 +133,26 @@ def test_network_errors_are_the_gateways_fault(error: str) -> None:
         hosts(Machine(report), Machine()).transfer(tcp_test(Directions.FORWARD))
 
 
-def test_no_report_at_all() -> None:
-    with pytest.raises(HostError, match=r"failed on a machine .*: Segmentation fault"):
-        hosts(Machine("Segmentation fault"), Machine()).transfer(tcp_test(Directions.FORWARD))
+@pytest.mark.parametrize(
+    ("printed", "says"),
+    [
+        ("Segmentation fault", "Segmentation fault"),
+        ("\ufffd{", "\ufffd{"),
+        ("[1]", r"\[1\]"),
+        ("{}", "its report has no 'end'"),
+        ('{"end": []}', "its report has no "),
+    ],
+)
+def test_no_report_at_all(printed: str, says: str) -> None:
+    with pytest.raises(HostError, match=rf"failed on a machine .*: {says}"):
+        hosts(Machine(printed), Machine()).transfer(tcp_test(Directions.FORWARD))
+
+
+def test_a_suspended_machine_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks = iter([100.0, 190.0])
+    monkeypatch.setattr(iperf3, "suspended_s", lambda: next(clocks))
+    with pytest.raises(HostError, match=r"suspended for 90\.0 s during a test"):
+        hosts(Machine({"end": {}}), Machine()).transfer(tcp_test(Directions.FORWARD))
 
 
 def test_a_host_without_iperf3() -> None:

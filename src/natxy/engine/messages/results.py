@@ -37,6 +37,7 @@ class Cause(StrEnum):
     ABORTED = "aborted"
     LINK_DOWN = "link_down"
     BACKLOG = "backlog"
+    SUSPENDED = "suspended"
 
 
 class Pacing(Message):
