@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from ipaddress import ip_interface
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.linux import LinuxForwardGateway, NftablesGateway
 from natxy.dut.transport.hotplug import HotPlug
 from natxy.dut.transport.ssh import SshTransport
-from natxy.errors import DutError
+from natxy.errors import DutError, PlanError
 from natxy.plan.gateways.linux import LinuxForwardConfig, NftablesConfig
+from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.testbeds.machines import DutLocation, SshTarget
 from natxy.testbeds.cabled import CabledTestbed
 from tests.support import needs
@@ -203,6 +205,23 @@ def test_steal_is_read_over_ssh_and_a_lost_dut_ends_no_trial(sshd: Sshd) -> None
         sshd.stop()
         assert watch.end() is None
         sshd.start()
+
+
+def test_a_duts_own_networks_are_looked_at_before_its_gateway(tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "ip").write_text("#!/bin/sh\n[ \"$*\" != '-o address' ] || echo '2: eth0    inet 10.0.2.15/24 scope'\n")
+    (programs / "ip").chmod(0o755)
+    apart = IPV4.model_copy(
+        update={"left": LinkAddresses(dut=ip_interface("198.18.0.1/24"), tester=ip_interface("198.18.0.2/24"))}
+    )
+    with (
+        running_sshd(tmp_path / "second", programs=programs) as dut,
+        DutAlone(DutLocation(ssh=dut.target, left="a", right="b")) as testbed,
+    ):
+        with pytest.raises(PlanError, match=r"addresses\.left: .* the address 10\.0\.2\.15 on eth0 in 10\.0\.0\.0/16"):
+            testbed.create_gateway(NftablesConfig(), IPV4)
+        testbed.create_gateway(NftablesConfig(), apart)
 
 
 def test_cores_leave_service_and_come_back_also_after_a_killed_run(sshd: Sshd, tmp_path: Path) -> None:

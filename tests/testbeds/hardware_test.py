@@ -118,3 +118,27 @@ def test_unfit_interface(tmp_path: Path, port: str, message: str) -> None:
     )
     assert done.returncode == 2, done.stdout + done.stderr
     assert message in done.stderr
+
+
+@pytest.mark.usefixtures("cabled")
+@pytest.mark.parametrize("verb", ["run", "doctor"])
+def test_management_in_a_network_of_the_test_is_refused_before_anything_changes(tmp_path: Path, verb: str) -> None:
+    usual = "10.0.2.15"  # in QEMU
+    ip("-n", DUT, "address", "add", f"{usual}/24", "dev", "d-mgmt")
+    ip("-n", TESTER, "address", "add", "10.0.2.2/24", "dev", "t-mgmt")
+    with running_sshd(tmp_path / "sshd", address=usual, inside=["ip", "netns", "exec", DUT]) as sshd:
+        (tmp_path / "plan.yaml").write_text(PLAN.format(config=sshd.target.config))
+        before = ip("-n", DUT, "address") + inside(DUT, "sysctl", "-a", "--pattern", "forward|conntrack_udp")
+        argv = ["-m", "natxy", verb, str(tmp_path / "plan.yaml")]
+        output = ["--output", str(tmp_path / "out")] if verb == "run" else []
+        done = subprocess.run(
+            ["ip", "netns", "exec", TESTER, sys.executable, *argv, *output], capture_output=True, text=True, timeout=120
+        )
+        after = ip("-n", DUT, "address") + inside(DUT, "sysctl", "-a", "--pattern", "forward|conntrack_udp")
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "addresses.left: the DUT (ssh root@gateway) has the peer of the ssh connection, 10.0.2.2, in" in said
+    assert "10.0.0.0/16, a network of the test; give the plan's `addresses` a `left`" in said
+    if verb == "run":
+        assert done.returncode == 2
+        assert not (tmp_path / "out").exists()
+    assert after == before

@@ -14,11 +14,14 @@ from typing import Final
 from natxy.doctor.disturbances import connection_table, load, power_saving
 from natxy.doctor.finding import Finding, unless
 from natxy.doctor.interfaces import probe_interface
+from natxy.dut.base import DutInterfaces
+from natxy.dut.networks import check_free, other_uses
 from natxy.dut.registry import GATEWAYS
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.ssh import SshTransport
-from natxy.errors import DutError
+from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.machines import DutLocation, LinkSetUp
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.cabled import dut_transport
@@ -35,8 +38,8 @@ _HOST_PROGRAMS: Final = {
 class _Machine:
     """A machine to examine.
 
-    `programs` have to be installed; each has its remedy. Interfaces that are `set_up_by_user` need not be known to the
-    machine's kernel.
+    `programs` have to be installed; each has its remedy. `addresses` are those of the plan's tests. Interfaces that are
+    `set_up_by_user` need not be known to the machine's kernel.
     """
 
     name: str
@@ -44,6 +47,7 @@ class _Machine:
     interfaces: tuple[str, ...]
     programs: Mapping[str, str]
     tracks_connections: bool = False
+    addresses: tuple[AddressPlan, ...] = ()
     set_up_by_user: bool = False
 
 
@@ -71,6 +75,7 @@ def _dut(location: DutLocation, plan: ResolvedPlan) -> _Machine:
         (location.left, location.right),
         programs,
         tracks_connections=any(gateway.keeps_conntrack for gateway in gateways),
+        addresses=() if location.may_be_elsewhere else tuple({each.address_plan: None for each in plan.experiments}),
         set_up_by_user=location.addresses == LinkSetUp.KEEP,
     )
 
@@ -98,6 +103,8 @@ def _findings(machine: _Machine) -> Iterator[Finding]:
     for program, remedy in machine.programs.items():
         there = _has(transport, program)
         yield Finding(program, there, "installed" if there else "not installed", unless(there, remedy))
+    if machine.addresses:
+        yield _networks(machine)
     cores: tuple[int, ...] = ()
     if isinstance(transport, SshTransport):
         cores = transport.hot_plug.cores()
@@ -112,6 +119,17 @@ def _findings(machine: _Machine) -> Iterator[Finding]:
     for interface in machine.interfaces:
         for finding in probe_interface(interface, transport, len(cores)):
             yield replace(finding, ok=None) if machine.set_up_by_user and finding.ok is False else finding
+
+
+def _networks(machine: _Machine) -> Finding:
+    left, right = machine.interfaces
+    uses = other_uses(machine.transport, DutInterfaces(left, right), sets_links=not machine.set_up_by_user)
+    try:
+        for addresses in machine.addresses:
+            check_free(machine.transport, uses, addresses)
+    except PlanError as error:
+        return Finding("networks", False, "used by the test and by something else", str(error))
+    return Finding("networks", True, "the test's are used by nothing else")
 
 
 def _has(machine: Transport, program: str) -> bool:

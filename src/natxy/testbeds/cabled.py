@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
+from natxy.dut.networks import check_free, other_uses
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import LocalTransport, NetnsTransport
 from natxy.dut.transport.ssh import SshTransport
 from natxy.errors import DutError
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
-from natxy.plan.testbeds.machines import DutLocation
+from natxy.plan.testbeds.machines import DutLocation, LinkSetUp
 from natxy.system.core_watch import StealWatch
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.base import Testbed
@@ -29,6 +30,7 @@ class CabledTestbed(Testbed):
 
     def __init__(self, dut: DutLocation) -> None:
         super().__init__()
+        self._dut = dut
         self._machine = MachineSysctls()
         self.transport = dut_transport(dut, self._machine)
         self.interfaces = DutInterfaces(left=dut.left, right=dut.right)
@@ -49,6 +51,9 @@ class CabledTestbed(Testbed):
         """Prepares the ports or hosts at the ends of the DUT's links."""
 
     def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
+        if not self._dut.may_be_elsewhere:
+            sets_links = self._dut.addresses == LinkSetUp.SET
+            check_free(self.transport, other_uses(self.transport, self.interfaces, sets_links=sets_links), addresses)
         return registry.create(config, self.transport, self.interfaces, addresses)
 
     def watch(self) -> GatewayWatch | None:
