@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <set>
 
 namespace natxy {
 
@@ -20,6 +22,11 @@ constexpr std::uint16_t kDescriptors = 2048;  // the only ring size that AF_XDP 
 constexpr unsigned kBuffersPerQueue = 16384;  // full rings in both directions, and as many buffers in flight
 constexpr unsigned kPoolCache = 256;
 constexpr std::string_view kAfXdp = "net_af_xdp";
+// In copy mode an AF_XDP socket accepts frames until those in flight to the DUT fill its send buffer. The kernel's
+// default of 212992 bytes is full after some 280 frames, long before the DUT's input queue
+// (net.core.netdev_max_backlog, 1000): the tester would be slowed down and the DUT would never lose a frame. 8 MiB
+// exceed a full ring of long frames.
+constexpr int kSendBuffer = 8 << 20;
 
 // Long buffers take more memory and cache, so they are used only if the MTU requires them.
 constexpr std::uint16_t kUsualMtu = 1986;
@@ -80,6 +87,14 @@ bool interface_carries(const std::string& interface, Medium medium) {
   return known && (request.ifr_flags & wanted) == wanted;
 }
 
+/// Enlarges the send buffers of the packet sockets that are not in `before`. Returns whether the kernel allowed it.
+bool enlarge_send_buffers(const std::set<int>& before) {
+  const int half = kSendBuffer / 2;  // the kernel doubles it
+  return std::ranges::all_of(KernelDrops::open_sockets(), [&](int socket) {
+    return before.contains(socket) || setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &half, sizeof half) == 0;
+  });
+}
+
 bool is_pci_address(const std::string& name) { return name.size() >= 7 && name[name.size() - 2] == '.'; }
 
 }  // namespace
@@ -99,6 +114,7 @@ Port::Port(const PortOptions& options) : options_{options} {
   }
   try {
     configure();
+    if (driver_ == kAfXdp && !enlarge_send_buffers(sockets_before)) fail(options_, "cannot have a send buffer", errno);
   } catch (...) {
     if (hotplugged_) rte_eal_hotplug_remove(is_pci_address(name_) ? "pci" : "vdev", name_.c_str());
     rte_mempool_free(pool_);

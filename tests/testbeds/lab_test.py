@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from ipaddress import ip_interface, ip_network
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from natxy.doctor.machine import THIS_MACHINE, probe_machines
 from natxy.dut import registry
 from natxy.dut.base import Gateway, TableNeed
+from natxy.engine.client import EngineClient
 from natxy.errors import DutError, PlanError
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.command import CommandConfig
@@ -38,6 +43,10 @@ from tests.support.lab_frames import INSIDE, IPV4, IPV6, OUTSIDE, namespace_of_t
 
 pytestmark = [pytest.mark.serial, needs.NAMESPACES]
 
+# From <linux/socket.h> and <asm/unistd_64.h>; Python has no names for them.
+_AF_XDP: Final = 44
+_PIDFD_GETFD: Final = 438
+
 NATS = [
     NftablesConfig(),
     *(IptablesConfig(backend=backend, target=target) for backend in IptablesBackend for target in IptablesTarget),
@@ -57,6 +66,23 @@ NATS = [
         describe=[["nft", "list", "ruleset"]],
     ),
 ]
+
+
+def send_buffers(pid: int) -> list[int]:
+    """Returns the sizes of the send buffers of a process's AF_XDP sockets."""
+    process = os.pidfd_open(pid)
+    found = []
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        if (copy := ctypes.CDLL(None).syscall(_PIDFD_GETFD, process, int(name), 0)) < 0:
+            continue
+        if os.readlink(f"/proc/self/fd/{copy}").startswith("socket:"):
+            with socket.socket(_AF_XDP, socket.SOCK_RAW, 0, copy) as own:
+                if own.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) == _AF_XDP:
+                    found.append(own.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF))
+        else:
+            os.close(copy)
+    os.close(process)
+    return found
 
 
 @pytest.fixture
@@ -84,9 +110,13 @@ class TestLab:
             mask = lab.transport.run(["cat", "/sys/class/net/dut-left/queues/rx-1/rps_cpus"]).stdout
             assert int(mask.replace(",", ""), 16) == 1
 
-    def test_af_xdp_has_a_send_buffer_for_a_full_ring(self) -> None:
-        with NetnsLab(LabConfig(io="af_xdp"), IPV4) as lab:
-            assert lab.description()["net.core.wmem_default"] == "8388608"
+    @needs.ENGINE
+    def test_af_xdp_has_a_send_buffer_for_a_full_ring_and_the_machine_keeps_its_own(self, tmp_path: Path) -> None:
+        before = Path("/proc/sys/net/core/wmem_default").read_text()
+        with NetnsLab(LabConfig(io="af_xdp"), IPV4) as lab, lab.engine(tmp_path / "log") as engine:
+            assert isinstance(engine, EngineClient)
+            assert {*send_buffers(engine.pid)} == {8 << 20}
+            assert Path("/proc/sys/net/core/wmem_default").read_text() == before
 
     def test_testers_kernel_keeps_silent(self) -> None:
         with NetnsLab(LabConfig(), IPV6):

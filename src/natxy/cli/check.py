@@ -30,6 +30,7 @@ from natxy.run.cores import check_cores
 from natxy.run.estimate import estimate_s, repetition_s
 from natxy.run.folder import RUNS
 from natxy.run.forecast import expected_repetitions, last_run
+from natxy.run.sysctls import check_sysctls
 
 
 def check(
@@ -47,10 +48,12 @@ def check(
            because a program is missing or a table is too small, are named
       2    the plan has errors, each on a line of its own
       4    no experiment can be measured, because programs are missing
+           or /proc/sys is read-only
     """
     with reported_errors():
         resolved = load_plan(plan, only=only or ())
         check_cores(resolved)
+        check_sysctls(resolved)
         warn_of_unjudged(resolved)
         check_earlier_runs(resolved)
         console = Console(highlight=False, soft_wrap=True)
@@ -89,6 +92,8 @@ def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[s
         if tracked:
             (checked if here else unchecked).append("nf_conntrack_max")
             unchecked.append("the timeouts")
+        if plan.testbed.dut_location:
+            unchecked.append("the DUT's own networks")
         yield f"Checked on this machine: {_series(checked)}; `natxy run` will check {_series(unchecked)}."
     if departures := deviations(plan):
         yield "Departures from the RFCs:"

@@ -27,6 +27,7 @@ from natxy.results.store import RESULTS_FILE
 from natxy.run.cores import check_cores
 from natxy.run.events import RunListener
 from natxy.run.folder import RUNS
+from natxy.run.sysctls import check_sysctls
 from natxy.testbeds.namespaces import prepare_machine
 
 _WHY: Final = {
@@ -41,11 +42,12 @@ _WHY: Final = {
 
 
 def prepare(plan: ResolvedPlan) -> None:
-    """Checks the cores and removes what killed runs left on this machine, before any folder is made.
+    """Checks the cores and /proc/sys, and removes what killed runs left on this machine, before any folder is made.
 
-    Raises PlanError if the plan cannot be measured here, or if an earlier run that it names cannot be read.
+    Raises PlanError or DutError if the plan cannot be measured here, or if an earlier run that it names cannot be read.
     """
     check_cores(plan)
+    check_sysctls(plan)
     warn_of_unjudged(plan)
     check_earlier_runs(plan)
     if plan.testbed.is_local:

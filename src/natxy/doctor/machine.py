@@ -23,6 +23,7 @@ from natxy.engine.program import find_engine
 from natxy.errors import NatxyError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.proc_sys import REMEDY, is_read_only
 from natxy.testbeds.guest.kernel import find_guest
 from natxy.testbeds.namespaces import stale_labs
 
@@ -140,6 +141,13 @@ def _namespaces() -> list[Finding]:
     ]
 
 
+def _sysctls() -> list[Finding]:
+    set_able = not is_read_only()
+    return [
+        Finding("sysctls", set_able, "can be set" if set_able else "/proc/sys is read-only", unless(set_able, REMEDY))
+    ]
+
+
 def _af_xdp() -> list[Finding]:
     try:
         socket.socket(_AF_XDP, socket.SOCK_RAW, 0).close()
@@ -180,6 +188,7 @@ _PROBES: Sequence[Callable[[], list[Finding]]] = (
     _programs,
     _iperf3,
     _namespaces,
+    _sysctls,
     _af_xdp,
     _guest,
     _stale,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DPDK arguments and kernel settings for the devices that the engine opens."""
+"""DPDK arguments for the devices that the engine opens."""
 
 from __future__ import annotations
 
@@ -19,9 +19,3 @@ def ring_slots(mtu: int) -> str:
     if mtu <= _DEFAULT_MAX_MTU:
         return ""
     return f",framesz={_LONG_SLOT_BYTES},blocksz={_LONG_SLOT_BYTES}"
-
-
-# An AF_XDP socket in copy mode accepts frames until those in flight to the DUT fill its send buffer. The default of
-# 212992 bytes is full after some 280 frames, long before the DUT's input queue (net.core.netdev_max_backlog, 1000): the
-# tester would be slowed down and the DUT would never lose a frame. 8 MiB exceed a full ring of long frames.
-AF_XDP_SEND_BUFFER: Final = ("net.core.wmem_default", str(8 * 1024 * 1024))

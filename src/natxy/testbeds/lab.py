@@ -18,7 +18,6 @@ from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.linux.interfaces import set_links, steer
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import NetnsTransport
-from natxy.engine.devices import AF_XDP_SEND_BUFFER
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.plan.experiment import Addresses
@@ -30,6 +29,7 @@ from natxy.plan.testbeds.lab import LabConfig
 from natxy.system.core_watch import CoreWatch
 from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.proc_sys import PROC_SYS
 from natxy.system.process_owner import Owner
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.testbeds.base import EngineTestbed
@@ -42,6 +42,7 @@ DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
 _DUT_INTERFACES = DutInterfaces(left="dut-left", right="dut-right")
 
 _BACKLOG: Final = "net.core.netdev_max_backlog"
+_USUAL_BACKLOG: Final = 1000
 
 # Set before the links exist, so that new links inherit them.
 _COMMON_SYSCTLS = {"net.ipv6.conf.all.accept_dad": 0, "net.ipv6.conf.default.accept_dad": 0}
@@ -78,8 +79,6 @@ class NetnsLab(EngineTestbed):
 
     def _build(self) -> None:
         self._stack.callback(self._machine.release_all)
-        if self._config.io == "af_xdp":
-            self._machine.hold(*AF_XDP_SEND_BUFFER)
         self._stack.callback(self._namespaces.remove)
         self._namespaces.add(self._namespaces.tester, self._namespaces.dut)
         self._set_sysctls()
@@ -124,8 +123,7 @@ class NetnsLab(EngineTestbed):
             "tester cores": named_cores(self.cores.tester),
             "control core": named_cores([self.cores.main]),
             "offloads": "checksum, GRO, GSO, TSO and scatter-gather off on all veth ends",
-            _BACKLOG: self._machine.read(_BACKLOG),
-            "net.core.wmem_default": self._machine.read("net.core.wmem_default"),
+            _BACKLOG: "not visible in natxy's network namespace" if (size := _backlog()) is None else str(size),
         }
 
     def dut_description(self) -> dict[str, str]:
@@ -148,6 +146,11 @@ class NetnsLab(EngineTestbed):
             "other."
             for owner in other_labs()
         ]
+        if _backlog() is None:
+            sentences.append(
+                f"natxy runs in a network namespace that does not show {_BACKLOG}. Where it decides whether a trial "
+                f"was disturbed, it takes the kernel's default of {_USUAL_BACKLOG} frames for the length of the queue."
+            )
         if is_virtual_machine():
             sentences.append(
                 "This is a virtual machine: time that its host takes away from the gateway's core, and does not report "
@@ -195,7 +198,7 @@ class NetnsLab(EngineTestbed):
 
     def _buffer_frames(self) -> int:
         """Returns how many frames can wait for the gateway's core."""
-        return int(self._machine.read(_BACKLOG))
+        return _USUAL_BACKLOG if (size := _backlog()) is None else size
 
     def _set_sysctls(self) -> None:
         for transport, own in ((self._tester, SILENT_SYSCTLS), (self._dut, self._dut_sysctls)):
@@ -213,6 +216,15 @@ class NetnsLab(EngineTestbed):
 
     def _set_links(self) -> None:
         set_links(self.transport, self.interfaces, self._addresses)
+
+
+def _backlog() -> int | None:
+    """Returns the length of the kernel's queue for a core's frames; None in a network namespace that does not show it,
+    which is any but the machine's first."""
+    try:
+        return int((PROC_SYS / _BACKLOG.replace(".", "/")).read_text())
+    except FileNotFoundError:
+        return None
 
 
 def _listed(cores: tuple[int, ...]) -> str:

@@ -12,7 +12,6 @@ from typing import Any, Final
 from natxy.dut.base import Gateway
 from natxy.dut.drivers.wire import Wire
 from natxy.dut.transport.local import NetnsTransport
-from natxy.engine.devices import AF_XDP_SEND_BUFFER
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.plan.gateways import GatewayConfig
@@ -57,8 +56,6 @@ class LoopTestbed(EngineTestbed):
         if self._cabled:
             self._cabled.take()
         elif self._config.medium == "veth":
-            if self._config.io == "af_xdp":
-                self._machine.hold(*AF_XDP_SEND_BUFFER)
             self._stack.callback(self._namespaces.remove)
             self._join()
         else:

@@ -8,7 +8,7 @@ from typing import Final
 
 from natxy.dut.linux.interfaces import INTERFACES, disturbing_offloads
 from natxy.dut.transport.local import LocalTransport, run_program
-from natxy.engine.devices import AF_XDP_SEND_BUFFER, ring_slots
+from natxy.engine.devices import ring_slots
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.errors import PlanError
@@ -39,8 +39,6 @@ class TesterPorts:
 
     def take(self) -> None:
         """Brings the interfaces up. Raises PlanError when one does not exist, or the kernel uses it."""
-        if self._io == "af_xdp" and self.interfaces:
-            self._machine.hold(*AF_XDP_SEND_BUFFER)
         for side, interface in self.interfaces.items():
             self._take(side, interface)
 
