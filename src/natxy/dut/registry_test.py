@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Network, IPv6Network, ip_interface
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -28,6 +30,7 @@ TRANSLATION = Translation(
     kind=TranslationKind.SIIT, prefix=IPv6Network("2001:2:0:64::/96"), pool=IPv4Network("198.18.0.1/32")
 )
 ADDRESSES = AddressPlan(left=LINK, right=LINK, translation=TRANSLATION)
+GATEWAYS_PAGE = Path(__file__).parents[3] / "docs" / "reference" / "gateways.md"
 INTERFACES = DutInterfaces(left="a", right="b")
 
 MODELS: tuple[type[GatewayModel], ...] = get_args(get_args(GatewayConfig)[0])
@@ -77,3 +80,10 @@ def test_settings_and_drivers_belong_together_by_name() -> None:
 
 def test_every_driver_has_a_summary() -> None:
     assert all(driver.summary for driver in GATEWAYS.values())
+
+
+def test_the_docs_say_of_every_driver_where_it_has_run() -> None:
+    _, _, section = GATEWAYS_PAGE.read_text(encoding="utf-8").partition("## What has run where")
+    table, _, _ = section.partition("| testbed |")
+    rows = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    assert sorted(name for row in rows for name in re.findall("`(.+?)`", row)) == sorted({*GATEWAYS, "wire"})
