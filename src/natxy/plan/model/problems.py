@@ -5,6 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
+
+# Characters of a message: more than one without a quotation has.
+_LONGEST: Final = 400
 
 Location = tuple[str | int, ...]
 
@@ -31,3 +35,8 @@ def field_path(location: Location) -> str:
     for part in location:
         path += f"[{part}]" if isinstance(part, int) else f".{part}"
     return path.lstrip(".")
+
+
+def shortened(text: str) -> str:
+    """Returns a text for an error, without the end of a very long one: it may quote keys and values of any length."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -24,6 +24,7 @@ _EXPECTED: Final = {
     "less_than_equal": "at most {le:g}", "less_than": "less than {lt:g}",
     "multiple_of": "a multiple of {multiple_of}", "too_short": "a list of at least {min_length}",
 }  # fmt: skip
+_LONGEST_QUOTED: Final = 100
 # More names of fields would not help.
 _MOST_NAMED: Final = 12
 _MAPPINGS: Final = {"model_type", "model_attributes_type", "dict_type"}
@@ -54,7 +55,7 @@ def explained(details: ErrorDetails) -> Problem:
                 location = (*location, str(context["discriminator"]).strip("'"))
                 given = context["tag"]
             guess = _guess(str(given), re.findall("'([^']+)'", expected))
-            message = f"expected {expected}, got {given!r}{guess}"
+            message = f"expected {expected}, got {_quoted(given)}{guess}"
         case "union_tag_not_found":
             message = f"missing {context['discriminator']}"
         case "invalid_key":
@@ -109,7 +110,14 @@ def _got(given: Any) -> str:
             return ", got an empty list"
         case list():
             return ", got a list"
-    return f", got {given!r}"
+    return f", got {_quoted(given)}"
+
+
+def _quoted(given: Any) -> str:
+    """Returns a value as an error quotes it, without the end of a long text."""
+    if isinstance(given, str) and len(given) > _LONGEST_QUOTED:
+        return f"{given[:_LONGEST_QUOTED]!r}…"
+    return repr(given)
 
 
 def _guess(given: str, known: Sequence[str]) -> str:

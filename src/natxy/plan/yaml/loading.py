@@ -16,7 +16,7 @@ from ruamel.yaml.error import YAMLError
 from natxy.errors import PlanError
 from natxy.plan.cells import as_cell
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.model.problems import Location, PlanProblems, Problem, field_path
+from natxy.plan.model.problems import Location, PlanProblems, Problem, field_path, shortened
 from natxy.plan.model.table_size import sized
 from natxy.plan.procedures import takers
 from natxy.plan.resolve import resolve
@@ -33,6 +33,9 @@ MOST_EXPERIMENTS: Final = 10_000
 
 # Bytes: more than MOST_EXPERIMENTS need with all their defaults. Without a limit, reading a device would not end.
 _LONGEST: Final = 64 * 2**20
+
+# Mend these first.
+_MOST_SHOWN: Final = 20
 
 # An experiment overrides these mappings of `defaults` key by key. It replaces every other field as a whole.
 _MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
@@ -59,6 +62,8 @@ def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()
         return resolve(_validate(document, cells), repeat=repeat, only=only)
     except PlanProblems as found:
         lines = _lines(path, document, [_as_written(problem, cells) for problem in found.problems])
+        if len(lines) > _MOST_SHOWN:
+            lines[_MOST_SHOWN:] = [f"and {len(lines) - _MOST_SHOWN:,} more"]
         raise PlanError("\n".join([f"the plan {path} has errors:", *lines])) from found
 
 
@@ -162,7 +167,8 @@ def _lines(path: Path, document: CommentedMap, problems: Iterable[Problem]) -> l
         line, column, found = _locate(document, problem.location)
         lines[line, column, field_path(found), problem.message] = None
     return [
-        f"{path}:{line}:{column}: {field + ': ' if field else ''}{text}" for line, column, field, text in sorted(lines)
+        f"{path}:{line}:{column}: {shortened(f'{field}: {text}' if field else text)}"
+        for line, column, field, text in sorted(lines)
     ]
 
 

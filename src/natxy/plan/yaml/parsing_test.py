@@ -15,32 +15,7 @@ from hypothesis import strategies as st
 from natxy.errors import PlanError
 from natxy.plan.written import ExperimentPlan, Plan
 from natxy.plan.yaml.loading import load_plan
-
-HEAD: Final = "name: p\ntestbed: {kind: simulated}\nexperiments:\n"
-EXPERIMENT: Final = {
-    "name": "x",
-    "procedure": "throughput",
-    "gateway": "simulated",
-    "search": "{max_rate: 1M}",
-}
-TENFOLD: Final = "\n".join(
-    [
-        "a: &a [x, x, x, x, x, x, x, x, x, x]",
-        *(f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]" for a, b in zip("abcdefg", "bcdefgh", strict=True)),
-    ]
-)
-NASTY: Final = [
-    "9" * 400, "9" * 5000, f"-{'9' * 400}", "1" * 39, "0x" + "f" * 36, "1e308", "1e-320", ".inf", "-.inf", ".nan",
-    "-1", "0", "-0.0", "1_0", "1:30", "!!int x", "!!float x", "!!bool x", "!!null x", "!!timestamp x", "!!str 5",
-    "!!str [a]", "!!seq x", "!!map x", "!!python/object:os.system [x]", "!!python/object/apply:os.system [x]",
-    "!!python/name:os.system", "!!binary aGVsbG8=", "!!set {a, b}", "!!omap [a: b]", "!x y", "!", "2026-02-31",
-    "2026-02-28", "2026-02-28T25:61:61", "null", "~", "''", "[]", "{}", "[[]]", "[{a: 1}]", "{a: 1}", "{1: 2}",
-    "{null: 3}", "{[a]: 3}", "{{a: b}: 3}", "{<<: 3}", "{<<: {a: 1}}", "[null]", "[1, 1]", "true", "y", "'%'", "50%",
-    "-5%", "1000%", "'\\0'", '"\\0"', '"\\ud800"', '"\\e[31mred"', "lab", "simulated", "throughput",
-    "[throughput, throughput]", "1M", "[1k, 1M]", "1k-1M", "{min: 1}", "{rate: 1k}", "{experiment: x}",
-    "{experiment: x, percent: 50}", "198.18.0.0/15", "2001:db8::/32", "::/0", "{kind: binary, error: 1e-30}",
-    "{driver: simulated, forwarding_fps: 1e-3}", "{preset: lab, trial: 1ns}", "*a", "*h",
-]  # fmt: skip
+from tests.support.nasty_plans import EXPERIMENT, TENFOLD, VALUES, with_fields
 
 
 def load(text: str) -> None:
@@ -65,9 +40,8 @@ def load(text: str) -> None:
     ],
 )
 def test_a_value_that_no_plan_has_is_named_with_its_place(field: str, value: str, expected: str) -> None:
-    fields = ", ".join(f"{name}: {text}" for name, text in (EXPERIMENT | {field: value}).items())
     with pytest.raises(PlanError) as caught:
-        load(f"{HEAD}  - {{{fields}}}\n")
+        load(with_fields(**{field: value}))
     assert "plan.yaml:4:" in str(caught.value)
     assert expected in str(caught.value)
 
@@ -95,8 +69,8 @@ def test_deep_nesting_is_refused_at_once(nested: str) -> None:
         load(f"name: p\nexperiments:\n  {nested}")
 
 
-FIELDS: Final = st.dictionaries(st.sampled_from([*ExperimentPlan.model_fields]), st.sampled_from(NASTY), max_size=3)
-HEADS: Final = st.dictionaries(st.sampled_from([*Plan.model_fields, "defaults"]), st.sampled_from(NASTY), max_size=2)
+FIELDS: Final = st.dictionaries(st.sampled_from([*ExperimentPlan.model_fields]), st.sampled_from(VALUES), max_size=3)
+HEADS: Final = st.dictionaries(st.sampled_from([*Plan.model_fields, "defaults"]), st.sampled_from(VALUES), max_size=2)
 
 
 @settings(max_examples=1000, deadline=None)

@@ -166,8 +166,24 @@ def _problem(items: Sequence[object]) -> str:
         return "an item of the list is empty; give a value, or write a separate experiment without this field"
     if any(isinstance(item, list) for item in items):
         return "a list within the list; write all values to sweep into one list"
-    twice = [label for label, item in zip(labels(items), items, strict=True) if items.count(item) > 1]
-    return f"{twice[0]} is in the list twice; remove one" if twice else ""
+    seen = set()
+    for label, item in zip(labels(items), items, strict=True):
+        frozen = _frozen(item)
+        if frozen in seen:
+            return f"{label} is in the list twice; remove one"
+        seen.add(frozen)
+    return ""
+
+
+def _frozen(value: object) -> object:
+    """Returns a hashable value that is equal for equal values."""
+    match value:
+        case Mapping():
+            return frozenset((name, _frozen(inner)) for name, inner in value.items())
+        case list():
+            return tuple(map(_frozen, value))
+        case _:
+            return value
 
 
 def _first_list(fields: object, path: Path = ()) -> tuple[Path, Sequence[Any]] | None:

@@ -11,6 +11,8 @@ from typing import Final
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
+from natxy.plan.model.problems import shortened
+
 # Patterns of the parser's messages, with the mistake that most likely caused them.
 _LIKELY: Final = (
     (r"found character '\\t'", "a tab; use spaces"),
@@ -48,7 +50,7 @@ def why_no_yaml(path: Path, text: str, error: YAMLError) -> str:
     if problem.startswith(_NOTICED_LATE) and isinstance(error, MarkedYAMLError):
         mark = error.context_mark or mark
     if mark is None:
-        return f"{path}: not valid YAML: {problem}"
+        return f"{path}: not valid YAML: {shortened(problem)}"
     lines = text.splitlines()
     if problem.startswith("mapping values are not allowed"):
         likely = _misplaced_colon(lines[: mark.line + 1], mark.column)
@@ -73,7 +75,7 @@ def _misplaced_colon(lines: Sequence[str], column: int) -> str:
 
 def _with_line(path: Path, text: str, line: int, column: int, likely: str) -> str:
     """Returns the message with the line and a mark below it, unless the mark would be far to the right."""
-    message = f"{path}:{line + 1}:{column + 1}: not valid YAML: {likely}"
+    message = f"{path}:{line + 1}:{column + 1}: not valid YAML: {shortened(likely)}"
     lines = text.splitlines()
     if line >= len(lines) or column >= _WIDEST:
         return message

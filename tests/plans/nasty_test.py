@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests `natxy check` on texts that are no plan: one paragraph, exit code 2, and little memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.checked import ACCEPTED, MOST_BYTES, REFUSED, checked, explain
+from tests.support.nasty_plans import PLANS
+
+# Odd, and yet plans.
+FINE: Final = {"UTF-8 with a byte order mark", "a very small precision", "carriage returns"}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_no_plan_is_refused_in_one_paragraph(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = checked(PLANS[name], tmp_path, traced=True)
+    assert not explain(found), found.error[:2000]
+    assert found.code == (ACCEPTED if name in FINE else REFUSED), found.error
+    assert found.peak_bytes < MOST_BYTES
+
+
+def test_none_of_them_is_long() -> None:
+    """What a plan may cost follows from its length, so that a bound for short ones is one for all."""
+    assert max(map(len, PLANS.values())) < 100_000
