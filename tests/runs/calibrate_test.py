@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from natxy.calibration.calibration import Calibration, Wiring
+from natxy.calibration.listener import CalibrationListener
 from natxy.calibration.reading import INVALID, Reading, Standing
 from natxy.calibration.scale import Scale
-from natxy.calibration.stall import StallingListener
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.procedures import DECLARATIONS
 from tests.support import needs
@@ -31,7 +31,7 @@ SCALE = Scale(rate_fps=50_000, trial_s=0.2, connections=2000, width=1 / 20)
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
     calibration = Calibration.choose(Wiring.MEMIF, SCALE)
-    return calibration.measure(tmp_path_factory.mktemp("calibration"), StallingListener(calibration.cases))
+    return calibration.measure(tmp_path_factory.mktemp("calibration"), CalibrationListener(calibration.cases))
 
 
 @pytest.mark.long
@@ -72,3 +72,10 @@ def test_the_command_prints_what_it_found(tmp_path: Path) -> None:
     assert [row["figure"] for row in rows] == ["lost", "duplicate", "corrupt", "received"]
     assert [row["case"] for row in rows] == ["duplicates"] * 2 + ["wrong-checksums"] * 2
     assert done.returncode == (0 if all(row["ok"] for row in rows) else 3), done.stderr
+    assert ": frames lost " in done.stderr
+
+
+def test_when_the_time_is_up_the_rest_is_unmeasured(tmp_path: Path) -> None:
+    done = natxy("calibrate", "--json", "--budget", "0", "--only", "duplicates", "--output", tmp_path / "run")
+    assert done.returncode == 3
+    assert {row["standing"] for row in json.loads(done.stdout)} == {"unmeasured"}

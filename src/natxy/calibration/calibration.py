@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
 from natxy.calibration.case import Case
-from natxy.calibration.reading import Reading, Standing, readings
+from natxy.calibration.listener import CalibrationListener, TimeIsUpError
+from natxy.calibration.reading import Reading
 from natxy.calibration.scale import MAX_PAUSE_S, Scale
 from natxy.calibration.truths import TRUTHS
 from natxy.calibration.truths.faults import faults
@@ -19,8 +21,6 @@ from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import RunOrder
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.results.reader import RunReader
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 
@@ -52,8 +52,6 @@ WHY_NOT: Final = (
 )
 
 _MOST_RUNS: Final = 4
-# A case that was wrong once stays wrong, whatever other runs measure.
-_RANK: Final = {Standing.WRONG: 2, Standing.OK: 1, Standing.DISTURBED: 0}
 
 
 @dataclass(frozen=True)
@@ -98,24 +96,17 @@ class Calibration:
         }
         return resolve(Plan.model_validate(plan))
 
-    def measure(self, folder: Path, listener: RunListener) -> list[Reading]:
-        """Measures the cases in a run in `folder`, and disturbed ones again in runs in folders within it."""
-        found = self._measure_once(folder, listener)
-        for number in range(2, _MOST_RUNS + 1):
-            disturbed = tuple(
-                case for case in self.cases if any(each.standing == Standing.DISTURBED for each in found[case.name])
-            )
-            if not disturbed:
-                break
-            again = replace(self, cases=disturbed)._measure_once(folder / f"again-{number}", listener)
-            for name, new in again.items():
-                # The later of two readings with the same standing counts.
-                pairs = zip(new, found[name], strict=True)
-                found[name] = [max(pair, key=lambda reading: _RANK[reading.standing]) for pair in pairs]
-        return [reading for case in self.cases for reading in found[case.name]]
+    def measure(self, folder: Path, listener: CalibrationListener) -> list[Reading]:
+        """Measures the cases in a run in `folder`, and disturbed ones again in runs in folders within it, until the
+        listener's time is up."""
+        with suppress(TimeIsUpError):
+            self._measure_once(folder, listener)
+            for number in range(2, _MOST_RUNS + 1):
+                disturbed = tuple(filter(listener.is_disturbed, self.cases))
+                if not disturbed:
+                    break
+                replace(self, cases=disturbed)._measure_once(folder / f"again-{number}", listener)
+        return [reading for case in self.cases for reading in listener.readings_of(case)]
 
-    def _measure_once(self, folder: Path, listener: RunListener) -> dict[str, list[Reading]]:
-        """Returns the readings by case. A case that ended without a result has readings without a value."""
+    def _measure_once(self, folder: Path, listener: CalibrationListener) -> None:
         run_plan(self.plan, folder, listener)
-        reader = RunReader(folder)
-        return {case.name: [*readings(case, reader.experiment(case.name), folder)] for case in self.cases}

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from natxy.calibration.calibration import SCALES, Calibration, Wiring
 from natxy.calibration.case import Case, exactly
+from natxy.calibration.listener import CalibrationListener, TimeIsUpError
 from natxy.calibration.reading import Pauses, Reading, Standing
 from natxy.calibration.scale import MAX_PAUSE_S
 from natxy.plan.model.units import Unit
-from natxy.run.events import RunListener
+from natxy.search.outcome import Attempt
 
 CASE = Case("c", "C", {}, {"procedure": "throughput"})
 OTHER = Case("other", "Other", {}, {"procedure": "throughput"})
@@ -28,6 +31,17 @@ OK, WRONG, DISTURBED = (
     Reading("c", "throughput", "rate", "x", Unit.FPS, exactly(1), measured, pauses)
     for measured, pauses in ((1, PAUSE), (2, Pauses()), (2, PAUSE))
 )
+
+
+class Noting(CalibrationListener):
+    """Notes the standings of each case as it has been measured."""
+
+    def __init__(self, cases: Sequence[Case], budget_s: float = 1e9) -> None:
+        super().__init__(cases, budget_s)
+        self.noted: list[tuple[str, list[Standing]]] = []
+
+    def case_measured(self, case: Case, found: Sequence[Reading]) -> None:
+        self.noted.append((case.name, [reading.standing for reading in found]))
 
 
 @pytest.mark.parametrize(
@@ -46,17 +60,54 @@ def test_what_was_disturbed_is_measured_again(
     left: Iterator[Reading] = iter(in_turn)
     folders = []
 
-    def measure_once(calibration: Calibration, folder: Path, _: RunListener) -> dict[str, list[Reading]]:
+    def measure_once(calibration: Calibration, folder: Path, listener: CalibrationListener) -> None:
         folders.append(folder)
-        return {case.name: [next(left) if case is CASE else OK] for case in calibration.cases}
+        for case in calibration.cases:
+            listener.add(case, [next(left) if case is CASE else OK])
 
     monkeypatch.setattr(Calibration, "_measure_once", measure_once)
-    found = calibration(OTHER, CASE).measure(Path("run"), RunListener())
+    listener = Noting([OTHER, CASE])
+    found = calibration(OTHER, CASE).measure(Path("run"), listener)
     assert [reading.standing for reading in found] == [Standing.OK, counts]
     assert folders == [Path("run"), *(Path(f"run/again-{number}") for number in range(2, runs + 1))]
+    assert [name for name, _ in listener.noted] == ["other"] + ["c"] * runs
+    assert listener.noted[-1] == ("c", [counts])
 
 
 def test_what_was_wrong_once_stays_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = iter([[WRONG, DISTURBED], [OK, OK]])
-    monkeypatch.setattr(Calibration, "_measure_once", lambda *_: {"c": next(runs)})
-    assert calibration(CASE).measure(Path("run"), RunListener()) == [WRONG, OK]
+    monkeypatch.setattr(Calibration, "_measure_once", lambda _, __, listener: listener.add(CASE, next(runs)))
+    assert calibration(CASE).measure(Path("run"), Noting([CASE])) == [WRONG, OK]
+
+
+@pytest.mark.usefixtures("virtual_time")
+def test_nothing_is_begun_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine so busy that every case is disturbed each time."""
+    attempts = 0
+
+    def measure_once(calibration: Calibration, _: Path, listener: CalibrationListener) -> None:
+        nonlocal attempts
+        for case in calibration.cases:
+            listener.attempt_started(Attempt(1, 1, 1.0))
+            attempts += 1
+            time.sleep(60)
+            listener.add(case, [DISTURBED])
+
+    monkeypatch.setattr(Calibration, "_measure_once", measure_once)
+    found = calibration(OTHER, CASE).measure(Path("run"), Noting([OTHER, CASE], budget_s=150))
+    assert [reading.standing for reading in found] == [Standing.DISTURBED] * 2
+    assert attempts == 3
+
+
+@pytest.mark.usefixtures("virtual_time")
+def test_the_time_ends_a_case_between_two_of_its_attempts() -> None:
+    listener = Noting([CASE], budget_s=10)
+    listener.attempt_started(Attempt(1, 1, 1.0))
+    time.sleep(11)
+    with pytest.raises(TimeIsUpError, match="the time was up"):
+        listener.attempt_started(Attempt(2, 1, 1.0))
+
+
+def test_a_figure_that_was_not_measured_is_neither_wrong_nor_disturbed() -> None:
+    reading = replace(DISTURBED, measured=None, unmeasured=True, reason="the time was up")
+    assert (reading.standing, reading.ok, reading.remark) == (Standing.UNMEASURED, False, "the time was up")

@@ -33,9 +33,13 @@ _SECOND: Final = {Unit.NS: 1e-9, Unit.SECONDS: 1.0}
 
 
 class Standing(StrEnum):
-    """`disturbed`: the error exceeds the tolerance, and measured pauses of a core explain it."""
+    """`disturbed`: the error exceeds the tolerance, and measured pauses of a core explain it.
+
+    `unmeasured`: the time was up before.
+    """
 
     OK = "ok"
+    UNMEASURED = "unmeasured"
     DISTURBED = "disturbed"
     WRONG = "wrong"
 
@@ -72,6 +76,7 @@ class Reading:
     pauses: Pauses = Pauses()
     reason: str = ""
     folder: Path = Path()
+    unmeasured: bool = False
 
     @property
     def error(self) -> float | None:
@@ -85,6 +90,8 @@ class Reading:
     def standing(self) -> Standing:
         """Pauses explain an error of a time no longer than themselves, and any other error if they are longer than the
         expected value tolerates."""
+        if self.unmeasured:
+            return Standing.UNMEASURED
         pause_s = self.pauses.both_s
         excess = math.inf if self.measured is None else self.expected.excess(self.measured)
         # Figures are sums and quotients of floating point numbers.
@@ -97,6 +104,8 @@ class Reading:
     @property
     def remark(self) -> str:
         """The possible reasons of an error."""
+        if self.unmeasured:
+            return self.reason
         return "" if self.ok else "; ".join(filter(None, (self.reason, str(self.pauses))))
 
 

@@ -12,17 +12,22 @@ import typer
 
 from natxy.calibration.calibration import WHY_NOT, Calibration, Wiring
 from natxy.calibration.case import Case
+from natxy.calibration.listener import CalibrationListener
 from natxy.calibration.reading import Reading, Standing
-from natxy.calibration.stall import StallingListener
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import one_interrupt, reported_errors
 from natxy.cli.measuring import has_results, new_folder, prepare, print_how_to_resume
 from natxy.errors import TesterLimitError
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.units import Unit, format_quantity
+from natxy.plan.model.units import Unit, format_quantity, parse_duration
 from natxy.report.tables.table import Column, Table, to_rich
 
-_NOT_OK: Final = {Standing.DISTURBED: "Disturbed each time", Standing.WRONG: "Wrong"}
+_BUDGET_S: Final = 300.0
+_NOT_OK: Final = {
+    Standing.UNMEASURED: "Not measured",
+    Standing.DISTURBED: "Disturbed each time",
+    Standing.WRONG: "Wrong",
+}
 
 
 def calibrate(
@@ -37,13 +42,24 @@ def calibrate(
             metavar="FOLDER", help="Folder for the run; default: runs/calibrate-DATE-TIME.", show_default=False
         ),
     ] = None,
+    budget_s: Annotated[
+        float,
+        typer.Option(
+            "--budget",
+            metavar="DURATION",
+            parser=_duration,
+            show_default="5 min",
+            help="Time after which nothing more is measured; rows may then be disturbed or unmeasured.",
+        ),
+    ] = _BUDGET_S,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False,
 ) -> None:
     """Check the tester on a gateway whose limits are known.
 
     Measure every procedure on natxy-reference, on this machine, and print each figure with its true value, its error
     and its tolerance, which is what the search, the clock and the limits of a valid trial leave open. Figures that a
-    pause of a core disturbed are measured again, up to three times.
+    pause of a core disturbed are measured again, up to three times and as long as the budget lasts. Each figure is
+    printed as soon as it is known, and all of them at the end.
 
     \b
     Exit codes:
@@ -58,7 +74,7 @@ def calibrate(
         prepare(plan)
         folder = output or new_folder(plan.name)
         existed = has_results(folder)
-        watch = _Watch(calibration.cases, console, folder)
+        watch = _Watch(calibration.cases, budget_s, console, folder)
         try:
             found = calibration.measure(folder, watch)
         except BaseException:
@@ -75,11 +91,18 @@ def calibrate(
             raise typer.Exit(TesterLimitError.exit_code)
 
 
-class _Watch(StallingListener):
-    """Prints a line for each experiment. `folder` is that of the run in progress."""
+def _duration(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
-    def __init__(self, cases: Sequence[Case], console: LastingConsole, folder: Path) -> None:
-        super().__init__(cases)
+
+class _Watch(CalibrationListener):
+    """Prints a line for each experiment, and its figures when it has ended."""
+
+    def __init__(self, cases: Sequence[Case], budget_s: float, console: LastingConsole, folder: Path) -> None:
+        super().__init__(cases, budget_s)
         self._console = console
         self._count = len(cases)
         self._number = 0
@@ -88,7 +111,7 @@ class _Watch(StallingListener):
 
     def run_started(self, folder: Path) -> None:
         self._again = folder != self.folder
-        self.folder = folder
+        super().run_started(folder)
         self._console.print(f"results: {folder}", markup=False)
 
     def repetition_started(self, experiment: Experiment, number: int) -> None:
@@ -96,6 +119,12 @@ class _Watch(StallingListener):
         self._number += 1
         which = "again, because a core paused:" if self._again else f"{self._number}/{self._count}"
         self._console.print(f"{which} {experiment.title}, {experiment.procedure.name}", markup=False)
+
+    def case_measured(self, case: Case, found: Sequence[Reading]) -> None:
+        for reading in found:
+            _, what, truth, measured, error, standing, _ = _row(reading)
+            what = what.removeprefix(f"{case.title}: ")
+            self._console.print(f"    {standing}: {what} {measured}, true {truth} ({error})", markup=False)
 
 
 def _show(found: Sequence[Reading], folder: Path, console: LastingConsole) -> None:
