@@ -13,7 +13,7 @@ import typer
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.answers import check_earlier_runs, warn_of_unjudged
-from natxy.doctor.experiments import missing_programs, small_tables
+from natxy.doctor.experiments import missing_programs, small_tables, unreadable_secrets
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
@@ -64,7 +64,7 @@ def check(
             raise DutError("\n".join(["this machine cannot run any of the plan's gateways:", *lacking]))
         for reason, names in lacking.items():
             console.print(f"Will be skipped: {', '.join(names)}: {reason}", markup=False)
-        for reason, names in small_tables(resolved).items():
+        for reason, names in (small_tables(resolved) | unreadable_secrets(resolved)).items():
             console.print(f"Will fail: {', '.join(names)}: {reason}", markup=False)
 
 

@@ -20,6 +20,7 @@ from natxy.cli.gate.files import GateFiles
 from natxy.cli.report import show
 from natxy.cli.watch.live import LiveWatch
 from natxy.cli.watch.plain import PlainWatch
+from natxy.doctor.experiments import unreadable_secrets
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.results.analysis.gate import Answer, overall
@@ -44,12 +45,15 @@ _WHY: Final = {
 def prepare(plan: ResolvedPlan) -> None:
     """Checks the cores and /proc/sys, and removes what killed runs left on this machine, before any folder is made.
 
-    Raises PlanError or DutError if the plan cannot be measured here, or if an earlier run that it names cannot be read.
+    Raises PlanError or DutError if the plan cannot be measured here, or if an earlier run or a secret that it names
+    cannot be read.
     """
     check_cores(plan)
     check_sysctls(plan)
     warn_of_unjudged(plan)
     check_earlier_runs(plan)
+    if unreadable := unreadable_secrets(plan):
+        raise PlanError("\n".join(f"{', '.join(names)}: {reason}" for reason, names in unreadable.items()))
     if plan.testbed.is_local:
         for other in prepare_machine():
             warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")

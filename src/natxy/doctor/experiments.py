@@ -38,6 +38,15 @@ def missing_programs(plan: ResolvedPlan) -> dict[str, list[str]]:
     return lacking
 
 
+def unreadable_secrets(plan: ResolvedPlan) -> dict[str, list[str]]:
+    """Returns the names of the experiments whose gateway needs a secret that cannot be read here, by the reason."""
+    unreadable: dict[str, list[str]] = {}
+    for experiment in plan.experiments:
+        for reason in GATEWAYS[experiment.gateway.driver].unreadable_secrets(experiment.gateway):
+            unreadable.setdefault(reason, []).append(experiment.name)
+    return unreadable
+
+
 def small_tables(plan: ResolvedPlan) -> dict[str, list[str]]:
     """Returns the names of the experiments that need a larger connection tracking table, by the error.
 

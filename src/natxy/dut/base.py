@@ -101,6 +101,11 @@ class Gateway(ABC, Generic[ConfigT]):
         return {}
 
     @classmethod
+    def unreadable_secrets(cls, config: ConfigT) -> list[str]:
+        """Returns why secrets that the settings refer to cannot be read on this machine."""
+        return []
+
+    @classmethod
     def check_machine(cls, config: ConfigT, transport: Transport, connections: int) -> None:
         """Checks limits of the DUT's whole machine before the gateway is set up.
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from natxy.dut.transport.secrets import Secrets
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, StreamResult, TrialResult
 from natxy.errors import TesterLimitError
@@ -104,7 +105,7 @@ class _Reset:
             if self.config.command is None:
                 gateway.restart()
             else:
-                gateway.transport.run(self.config.command, timeout_s=self.config.command_timeout)
+                Secrets().run(gateway.transport, self.config.command, timeout_s=self.config.command_timeout)
 
 
 def _not_back(streams: Iterable[StreamResult]) -> str:

@@ -14,6 +14,8 @@ from natxy.errors import PlanError
 
 PLAN_FILE: Final = "plan.yaml"
 ENGINE_LOG: Final = "engine.log"
+# The commands of a plan may say what is not for all users of the machine.
+_MODE: Final = 0o750
 RUNS: Final = Path("runs")
 """The folder of the folders that `natxy run` makes."""
 
@@ -27,7 +29,8 @@ def make_folder(folder: Path) -> list[Path]:
         made = [path for path in (folder, *folder.parents) if not path.exists()]
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise PlanError(f"{folder} exists already; choose another --output, so that no result is overwritten")
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(_MODE, exist_ok=True)
     except OSError as error:
         reason = error.strerror
         raise PlanError(f"the results folder {folder} cannot be made: {reason}; choose another --output") from error

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -432,3 +434,12 @@ def test_the_folder_holds_the_resolved_plan(tmp_path: Path) -> None:
     _, run = measure(tmp_path / "run", FORWARDING)
     assert (tmp_path / "run" / PLAN_FILE).read_text() == run.plan_yaml
     assert "frame_size: 64" in run.plan_yaml
+
+
+def test_the_folder_is_not_for_all_users(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        measure(tmp_path / "runs" / "run", FORWARDING, repeat=1)
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("runs", "runs/run")] == [0o755, 0o750]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.secrets import Secrets, unreadable_secrets
 from natxy.errors import DutError
 from natxy.plan.gateways.command import Command, CommandConfig
 
@@ -17,7 +18,8 @@ from natxy.plan.gateways.command import Command, CommandConfig
 class CommandGateway(Gateway[CommandConfig]):
     """Runs the commands of the plan.
 
-    `clear` is verified by `count`. Without `count` it trusts the user's commands, and the description says so.
+    Secrets that arguments refer to are in none of its errors and descriptions. `clear` is verified by `count`. Without
+    `count` it trusts the user's commands, and the description says so.
     """
 
     name = "command"
@@ -35,13 +37,15 @@ class CommandGateway(Gateway[CommandConfig]):
 
     @classmethod
     def programs(cls, config: CommandConfig) -> dict[str, str]:
-        several = (config.apply, config.remove, config.clear, config.restart, config.set_cores, config.describe)
-        commands = [command for each in several for command in each]
-        commands += [command for command in (config.wait_ready, config.count, config.version) if command]
-        return {command[0]: "install it, or correct the gateway's commands" for command in commands}
+        return {command[0]: "install it, or correct the gateway's commands" for command in config.commands}
+
+    @classmethod
+    def unreadable_secrets(cls, config: CommandConfig) -> list[str]:
+        return [*dict.fromkeys(reason for command in config.commands for reason in unreadable_secrets(command))]
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._secrets = Secrets()
         self._meanings = {
             "{left}": self.interfaces.left,
             "{right}": self.interfaces.right,
@@ -85,9 +89,10 @@ class CommandGateway(Gateway[CommandConfig]):
     def describe(self) -> DutDescription:
         version = "unknown: the plan has no `version`"
         if self.config.version:
-            version = self._run(self.config.version).stdout.strip()
+            version = self._secrets.masked(self._run(self.config.version).stdout.strip())
         configuration = "\n".join(
-            f"# {shlex.join(done.argv)}\n{done.stdout.rstrip()}" for done in map(self._run, self.config.describe)
+            f"# {shlex.join(done.argv)}\n{self._secrets.masked(done.stdout).rstrip()}"
+            for done in map(self._run, self.config.describe)
         )
         settings = {"set up by": self._shown(*self.config.apply) or "–"}
         if self.config.stateful:
@@ -116,7 +121,7 @@ class CommandGateway(Gateway[CommandConfig]):
             self._run(command)
 
     def _run(self, command: Command) -> CompletedCommand:
-        return self.transport.run(self._meant(command), timeout_s=self.config.timeout)
+        return self._secrets.run(self.transport, self._meant(command), timeout_s=self.config.timeout)
 
     def _shown(self, *commands: Command) -> str:
         return "; ".join(shlex.join(self._meant(command)) for command in commands)

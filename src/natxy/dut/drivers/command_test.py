@@ -144,6 +144,36 @@ def test_without_a_count_the_description_says_that_nothing_was_seen() -> None:
     assert "no `count`" in dut.describe().settings["verified empty by"]
 
 
+def test_secrets_are_given_to_the_commands_and_shown_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NATXY_TOKEN", "hunter2")
+    (tmp_path / "login").write_text("root:swordfish\n")
+    login = f"{{file:{tmp_path}/login}}"
+    told = tmp_path / "told"
+    dut = gateway(
+        stateful=True,
+        apply=[["sh", "-c", f'echo "$0 $1" > {told}', "--token={env:NATXY_TOKEN}", login]],
+        clear=[["test", "{env:NATXY_TOKEN}", "!=", ""]],
+        count=["echo", "0"],
+        version=["echo", "version 1, {env:NATXY_TOKEN}"],
+        describe=[["cat", str(told)], ["echo", login]],
+    )
+    dut.apply()
+    dut.clear()
+    assert told.read_text() == "--token=hunter2 root:swordfish\n"
+    described = dut.describe()
+    assert described.version == "version 1, ***"
+    assert described.configuration == f"# cat {told}\n--token=*** ***\n# echo '***'\n***"
+    assert "{env:NATXY_TOKEN}" in described.settings["set up by"]
+    assert "hunter2" not in str(described)
+    assert "swordfish" not in str(described)
+
+
+def test_secrets_that_cannot_be_read_are_known_before_a_run() -> None:
+    config = CommandConfig(apply=[["login", "{env:NATXY_NO_SUCH}"]], version=["v", "{env:NATXY_NO_SUCH}", "{file:/no}"])
+    reasons = CommandGateway.unreadable_secrets(config)
+    assert [reason.partition(":")[2].partition("}")[0] for reason in reasons] == ["NATXY_NO_SUCH", "/no"]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -18,7 +18,9 @@ class CommandConfig(GatewayModel):
     """Any gateway. A command is a program with its arguments, which is run on the DUT without a shell.
 
     In an argument, `{left}` and `{right}` are the DUT's interfaces, `{left_address}` and `{right_address}` for
-    its own addresses on them; in `set_cores`, `{cores}` is the number of cores.
+    its own addresses on them; in `set_cores`, `{cores}` is the number of cores. `{env:NAME}` and `{file:/PATH}` are
+    secrets, a variable of natxy's environment and the content of a file beside natxy: they are read when the command
+    runs, are not stored, and are shown as `***`.
     """
 
     steers_own_cores: ClassVar[bool] = True
@@ -56,6 +58,13 @@ class CommandConfig(GatewayModel):
         if not self.stateful and (self.clear or self.count):
             raise ValueError("`clear` and `count` need `stateful: true`; add it, or remove them")
         return self
+
+    @property
+    def commands(self) -> list[Command]:
+        """All commands."""
+        several = (self.apply, self.remove, self.clear, self.restart, self.set_cores, self.describe)
+        single = (self.wait_ready, self.count, self.version)
+        return [*(command for each in several for command in each), *filter(None, single)]
 
     @property
     def keeps_connections(self) -> bool | None:
