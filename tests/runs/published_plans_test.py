@@ -35,7 +35,7 @@ def test_published_figures_stand_beside_the_plans_own(file: Path, tmp_path: Path
     assert all(experiment.statistics for experiment in reader.run.experiments)
     out = io.StringIO()
     Console(file=out, width=80).print(terminal.render(reader))
-    shown, page = " ".join(out.getvalue().split()), write_report(tmp_path / "run").read_text()
+    shown, page = " ".join(out.getvalue().split()), write_report(RunReader(tmp_path / "run")).read_text()
     for table in map(published_table, plan.published):
         assert f"Published: {table.title}" in shown
         assert table.where in shown

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from natxy.report.page.html import write_report
+from natxy.results.reader import RunReader
 from tests.support.sample_runs import hostile, quickstart
 from tests.support.sample_sweeps import sweeps
 
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not instal
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_report(quickstart(tmp_path_factory.mktemp("run")))
+    return write_report(RunReader(quickstart(tmp_path_factory.mktemp("run"))))
 
 
 def browse(page: Path, profile: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -79,7 +80,7 @@ def test_the_overview_shortens_its_numbers_where_there_is_no_room(
 
 
 def test_charts_of_sweeps_are_alive_and_those_of_their_cells_once_opened(tmp_path: Path) -> None:
-    page = write_report(sweeps(tmp_path / "run"))
+    page = write_report(RunReader(sweeps(tmp_path / "run")))
     opened = browse(page, tmp_path / "a", "--dump-dom", *PATIENT)
     assert console(opened) == []
     assert shown(opened).count('class="chart live"') == 8
@@ -101,7 +102,7 @@ def test_without_scripts_it_shows_still_pictures(report: Path, tmp_path: Path) -
 
 
 def test_hostile_texts_run_nothing(tmp_path: Path) -> None:
-    opened = browse(write_report(hostile(tmp_path / "run")), tmp_path / "profile", "--dump-dom", *PATIENT)
+    opened = browse(write_report(RunReader(hostile(tmp_path / "run"))), tmp_path / "profile", "--dump-dom", *PATIENT)
     assert console(opened) == []
     assert shown(opened).count('class="chart live"') == 3
     assert "<script" not in shown(opened)

@@ -16,6 +16,7 @@ from natxy import __version__
 from natxy.cli.calibrate import calibrate
 from natxy.cli.check import check
 from natxy.cli.compare import compare_runs
+from natxy.cli.console import echo
 from natxy.cli.doctor import doctor
 from natxy.cli.export import export
 from natxy.cli.gate.judge import judge
@@ -49,7 +50,7 @@ app.command("compare", cls=_Command)(compare_runs)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"natxy {__version__}")
+        echo(f"natxy {__version__}\n")
         raise typer.Exit
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -14,13 +13,14 @@ from natxy.calibration.calibration import WHY_NOT, Calibration, Wiring
 from natxy.calibration.case import Case
 from natxy.calibration.listener import CalibrationListener
 from natxy.calibration.reading import Reading, Standing
-from natxy.cli.console import LastingConsole
+from natxy.cli.console import LastingConsole, echo
 from natxy.cli.errors import one_interrupt, reported_errors
 from natxy.cli.measuring import has_results, new_folder, prepare, print_how_to_resume
 from natxy.errors import TesterLimitError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit, format_quantity, parse_duration
 from natxy.report.tables.table import Column, Table, to_rich
+from natxy.untrusted.texts import json_text
 
 _BUDGET_S: Final = 300.0
 _NOT_OK: Final = {
@@ -67,7 +67,7 @@ def calibrate(
       3    a figure is wrong, could not be measured, or was disturbed each time
     Others are those of `natxy run`.
     """
-    console = LastingConsole(stderr=as_json, highlight=False, soft_wrap=True)
+    console = LastingConsole(stderr=as_json, soft_wrap=True)
     with reported_errors(), one_interrupt():
         calibration = Calibration.choose(wiring, only=only or ())
         plan = calibration.plan
@@ -82,11 +82,11 @@ def calibrate(
                 print_how_to_resume(watch.folder, console)
             raise
         if as_json:
-            typer.echo(json.dumps([_object(reading) for reading in found], indent=2, ensure_ascii=False))
+            echo(json_text([_object(reading) for reading in found]) + "\n")
         else:
             _show(found, folder, console)
             if wiring == Wiring.VETH:
-                console.print(WHY_NOT, markup=False)
+                console.print(WHY_NOT)
         if not all(reading.ok for reading in found):
             raise typer.Exit(TesterLimitError.exit_code)
 
@@ -112,19 +112,19 @@ class _Watch(CalibrationListener):
     def run_started(self, folder: Path) -> None:
         self._again = folder != self.folder
         super().run_started(folder)
-        self._console.print(f"results: {folder}", markup=False)
+        self._console.print(f"results: {folder}")
 
     def repetition_started(self, experiment: Experiment, number: int) -> None:
         super().repetition_started(experiment, number)
         self._number += 1
         which = "again, because a core paused:" if self._again else f"{self._number}/{self._count}"
-        self._console.print(f"{which} {experiment.title}, {experiment.procedure.name}", markup=False)
+        self._console.print(f"{which} {experiment.title}, {experiment.procedure.name}")
 
     def case_measured(self, case: Case, found: Sequence[Reading]) -> None:
         for reading in found:
             _, what, truth, measured, error, standing, _ = _row(reading)
             what = what.removeprefix(f"{case.title}: ")
-            self._console.print(f"    {standing}: {what} {measured}, true {truth} ({error})", markup=False)
+            self._console.print(f"    {standing}: {what} {measured}, true {truth} ({error})")
 
 
 def _show(found: Sequence[Reading], folder: Path, console: LastingConsole) -> None:
@@ -134,15 +134,13 @@ def _show(found: Sequence[Reading], folder: Path, console: LastingConsole) -> No
     )  # fmt: skip
     console.print(to_rich(Table("Calibration", columns, tuple(_row(reading) for reading in found))))
     for why in dict.fromkeys(reading.expected.why for reading in found):
-        console.print(f"• {why}", markup=False)
+        console.print(f"• {why}")
     for standing, word in _NOT_OK.items():
         for reading in found:
             if reading.standing == standing:
-                console.print(
-                    f"{word}: {reading.procedure}, {reading.what} ({reading.remark}; in {reading.folder})", markup=False
-                )
+                console.print(f"{word}: {reading.procedure}, {reading.what} ({reading.remark}; in {reading.folder})")
     ok = sum(reading.ok for reading in found)
-    console.print(f"{ok} of {len(found)} within tolerance. `natxy report {folder}` shows the trials.", markup=False)
+    console.print(f"{ok} of {len(found)} within tolerance. `natxy report {folder}` shows the trials.")
 
 
 def _row(reading: Reading) -> tuple[str, ...]:

@@ -56,16 +56,16 @@ def check(
         check_sysctls(resolved)
         warn_of_unjudged(resolved)
         check_earlier_runs(resolved)
-        console = Console(highlight=False, soft_wrap=True)
+        console = Console(soft_wrap=True)
         for line in describe(resolved, last_run(resolved.name, RUNS)):
-            console.print(line, markup=False)
+            console.print(line)
         lacking = missing_programs(resolved)
         if {name for names in lacking.values() for name in names} == {each.name for each in resolved.experiments}:
             raise DutError("\n".join(["this machine cannot run any of the plan's gateways:", *lacking]))
         for reason, names in lacking.items():
-            console.print(f"Will be skipped: {', '.join(names)}: {reason}", markup=False)
+            console.print(f"Will be skipped: {', '.join(names)}: {reason}")
         for reason, names in (small_tables(resolved) | unreadable_secrets(resolved)).items():
-            console.print(f"Will fail: {', '.join(names)}: {reason}", markup=False)
+            console.print(f"Will fail: {', '.join(names)}: {reason}")
 
 
 def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[str]:

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.console import Console
+from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.answers import print_answers
 from natxy.cli.gate.exit_code import gate_code
 from natxy.cli.gate.files import GateFiles
 from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption, parse_limit
-from natxy.cli.printed import PrintedFormat, printed
+from natxy.cli.output.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 from natxy.report.tables import comparison
 from natxy.report.tables.table import to_rich
@@ -85,12 +85,12 @@ def compare_runs(
         if form is not None:
             if compared.unmatched:
                 tables.append(comparison.unmatched_table(compared))
-            typer.echo(printed(form, tables, comparison_rows(compared)), nl=False)
+            echo(printed(form, tables, comparison_rows(compared)))
             raise typer.Exit(code)
         console = Console()
 
         def print_line(line: str) -> None:
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
 
         for number, (folder, run) in enumerate(zip(folders, runs, strict=True), 1):
             print_line(f"Run {number}: {folder}, {run.name} of {run.started_at}")

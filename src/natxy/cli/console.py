@@ -1,26 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consoles for output whose reader may close the pipe, on which rich itself would exit with code 1."""
+"""Consoles for texts of others, and for output whose reader may close the pipe, on which rich would exit with code 1.
+
+What is printed is text: no markup, no emoji codes and no control characters of its own.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import IO
+from collections.abc import Iterable
+from typing import IO, Any
 
 import rich.console
+import typer
+from rich.console import ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from natxy.untrusted.texts import plain
 
 
 class Console(rich.console.Console):
     """A console whose broken pipe ends the verb, by the exception that `reported_errors` handles."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else plain(text), style, control)
+
     def on_broken_pipe(self) -> None:
         raise
 
 
-class LastingConsole(rich.console.Console):
+class LastingConsole(Console):
     """A console whose broken pipe ends the output alone, for errors and for verbs that measure."""
 
     def on_broken_pipe(self) -> None:
         forget(self.file)
+
+
+def echo(text: str) -> None:
+    """Prints text as it is, without wrapping its lines."""
+    typer.echo(plain(text), nl=False)
 
 
 def forget(output: IO[str]) -> None:

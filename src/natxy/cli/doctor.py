@@ -45,12 +45,12 @@ def doctor(
     with reported_errors():
         resolved = load_plan(plan) if plan else None
         found = probe_machines(resolved)
-        console = Console(highlight=False)
+        console = Console()
         for machine, findings in found.items():
             console.print(Text(machine, "bold"))
             console.print(_table(findings))
             console.print()
-        console.print(_summary(found, resolved), markup=False)
+        console.print(_summary(found, resolved))
         if any(finding.ok is False for findings in found.values() for finding in findings):
             raise typer.Exit(DutError.exit_code)
 

@@ -13,13 +13,13 @@ from typing import Annotated
 import typer
 
 from natxy.cli.errors import reported_errors, warn
+from natxy.cli.output.file import is_stream, output_file
 from natxy.errors import PlanError
 from natxy.history.finding import run_folders
 from natxy.results.export import ExportFormat, write
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from natxy.results.store import RESULTS_FILE
-from natxy.system.whole_file import whole_file
 
 
 def export(
@@ -48,12 +48,10 @@ def export(
             with tempfile.TemporaryFile() as waiting:
                 write(_runs(folders), chosen, sys.stdout.buffer, waiting)
             return
-        try:
-            # The temporary file needs about as much room as the output.
-            with whole_file(output) as file, tempfile.TemporaryFile(dir=output.resolve().parent) as waiting:
-                write(_runs(folders), chosen, file, waiting)
-        except OSError as error:
-            raise PlanError(f"{output} cannot be written: {error.strerror}") from error
+        # The temporary file needs about as much room as the output.
+        room = None if is_stream(output) else output.parent
+        with output_file(output) as file, tempfile.TemporaryFile(dir=room) as waiting:
+            write(_runs(folders), chosen, file, waiting)
 
 
 def _by_ending(output: Path | None) -> ExportFormat:

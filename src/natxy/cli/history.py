@@ -10,18 +10,21 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.console import Console
+from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors, warn
+from natxy.cli.output.file import output_file
 from natxy.errors import PlanError
 from natxy.history.finding import Found, find
 from natxy.history.index import Index, index_file
 from natxy.history.rows import history_rows, to_json
 from natxy.history.series import PlanHistory, histories
-from natxy.report.page.history import HISTORY_FILE, write_history
+from natxy.report.page import history as history_page
+from natxy.report.page.history import HISTORY_FILE
 from natxy.report.tables import history as tables
 from natxy.report.tables.table import Table, to_rich
 from natxy.report.text.formats import TableFormat, render
 from natxy.results.rows import to_csv
+from natxy.system.whole_file import whole_file
 
 
 class HistoryFormat(StrEnum):
@@ -69,16 +72,17 @@ def history(
         console = Console()
         match form:
             case HistoryFormat.CSV:
-                typer.echo(to_csv(history_rows(shown)), nl=False)
+                echo(to_csv(history_rows(shown)))
             case HistoryFormat.JSON:
-                typer.echo(to_json(found, shown), nl=False)
+                echo(to_json(found, shown))
             case HistoryFormat.MARKDOWN:
-                typer.echo(render(_tables(found, shown, everything=True), TableFormat.MARKDOWN), nl=False)
+                echo(render(_tables(found, shown, everything=True), TableFormat.MARKDOWN))
             case HistoryFormat.TEXT:
                 _print(console, _tables(found, shown, everything=True))
             case None:
                 _print(console, _tables(found, shown, everything=False))
-                _write(output or _page(folders[0]), found, shown, console)
+                page = history_page.render(found, shown)
+                _report(_write(page, output, folders[0]), shown, console)
 
 
 def _chosen(found: Sequence[PlanHistory], plan: str | None, all_found: Found) -> list[PlanHistory]:
@@ -108,19 +112,20 @@ def _print(console: Console, shown: Sequence[Table]) -> None:
         console.print(to_rich(table))
 
 
-def _page(folder: Path) -> Path:
-    return (folder if folder.is_dir() else folder.parent) / HISTORY_FILE
-
-
-def _write(page: Path, found: Found, shown: Sequence[PlanHistory], console: Console) -> None:
+def _write(page: str, output: Path | None, folder: Path) -> Path:
+    """Writes the page into the file `output`, or into its usual one in the folder; returns the file."""
+    file = output or (folder if folder.is_dir() else folder.parent) / HISTORY_FILE
     try:
-        write_history(page, found, shown)
+        with output_file(file) if output else whole_file(file) as out:
+            out.write(page.encode())
     except OSError as error:
-        raise PlanError(f"{page} cannot be written: {error.strerror}; choose another --output") from error
+        raise PlanError(f"{file} cannot be written: {error.strerror}; choose another --output") from error
+    return file
+
+
+def _report(page: Path, shown: Sequence[PlanHistory], console: Console) -> None:
     for history in shown:
         for sentence in tables.split(history):
-            console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+            console.print(sentence, soft_wrap=True)
     count = sum(len(history.runs) for history in shown)
-    console.print(
-        f"History of {count} run{'s' if count != 1 else ''}: {page}", soft_wrap=True, highlight=False, markup=False
-    )
+    console.print(f"History of {count} run{'s' if count != 1 else ''}: {page}", soft_wrap=True)

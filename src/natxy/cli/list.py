@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -12,12 +11,14 @@ from typing import Annotated, Final
 import typer
 
 import natxy
+from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
 from natxy.plan.model.search import SEARCHES
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.yaml.loading import load_plan
+from natxy.untrusted.texts import json_text
 
 Entry = dict[str, str]
 """Has `name` and `summary`; the entry of a plan also has `path`."""
@@ -44,10 +45,10 @@ def list_names(
     with reported_errors():
         entries = ENTRIES[kind]()
         if as_json:
-            typer.echo(json.dumps(entries, indent=2, ensure_ascii=False))
+            echo(json_text(entries) + "\n")
         else:
             for line in _lines(entries):
-                typer.echo(line)
+                echo(line + "\n")
 
 
 def _procedures() -> list[Entry]:

@@ -110,5 +110,5 @@ def end(folder: Path, console: LastingConsole, code: int, files: GateFiles, unde
         code = gate_code(judged, undecided)
         why = _WHY[code] if overall(judged) is Answer.MISSED else "a threshold is undecided"
     if code:
-        console.print(f"Exit code {code}: {why}.", soft_wrap=True, highlight=False)
+        console.print(f"Exit code {code}: {why}.", soft_wrap=True)
         raise typer.Exit(code)

@@ -84,7 +84,7 @@ def told(procedure: ResolvedPlan, folder: Path) -> tuple[int, RunRecord, list[st
         code = run_plan(procedure, folder / "run", watch)
     reader = RunReader(folder / "run")
     Console(file=end, width=1000).print(terminal.render(reader))
-    written = write_report(folder / "run").read_text(encoding="utf-8")
+    written = write_report(RunReader(folder / "run")).read_text(encoding="utf-8")
     page = html.unescape(written.replace("<code>", "`").replace("</code>", "`"))
     return code, reader.run, [log.getvalue(), live.getvalue(), end.getvalue(), page]
 

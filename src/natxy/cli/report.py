@@ -9,10 +9,10 @@ from typing import Annotated, Final
 import rich.console
 import typer
 
-from natxy.cli.console import Console
+from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors, warn
 from natxy.cli.gate.answers import print_answers
-from natxy.cli.printed import PrintedFormat, printed
+from natxy.cli.output.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 from natxy.report.charts.run import run_charts
 from natxy.report.charts.still import ChartFormat, write_charts
@@ -67,9 +67,9 @@ def report(
             run = RunReader(folder).run
             compared = gateways_table(run)
             tables = [*([compared] if compared else []), *rfc_form(run)]
-            typer.echo(printed(form, tables, figure_rows(run)), nl=False)
+            echo(printed(form, tables, figure_rows(run)))
         elif benchmark:
-            typer.echo(benchmark_list(RunReader(folder).run, benchmark), nl=False)
+            echo(benchmark_list(RunReader(folder).run, benchmark))
         elif charts:
             _write_charts(RunReader(folder), charts, output)
         else:
@@ -85,7 +85,7 @@ def _write_charts(reader: RunReader, form: ChartFormat, output: Path | None) -> 
     except OSError as error:
         raise PlanError(f"{folder}: the charts could not be written: {error.strerror}") from error
     for file in written:
-        typer.echo(file)
+        echo(f"{file}\n")
 
 
 def show(folder: Path, console: rich.console.Console, *, list_deviations: bool = True) -> RunRecord:
@@ -93,9 +93,9 @@ def show(folder: Path, console: rich.console.Console, *, list_deviations: bool =
     reader = RunReader(folder)
     console.print(terminal.render(reader, list_deviations=list_deviations))
     try:
-        page = write_report(reader.folder)
+        page = write_report(reader)
     except OSError as error:
         warn(f"{reader.folder / REPORT_FILE} could not be written: {error.strerror}")
     else:
-        console.print(f"Report: {page}", soft_wrap=True, highlight=False)
+        console.print(f"Report: {page}", soft_wrap=True)
     return reader.run

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from natxy.cli.console import LastingConsole
+from natxy.cli.console import LastingConsole, echo
 from natxy.cli.errors import one_interrupt, reported_errors
 from natxy.cli.measuring import new_folder, prepare, watched
 from natxy.errors import PlanError, TesterLimitError
@@ -27,6 +26,7 @@ from natxy.results.selftest import SelfTest, save, which_tester
 from natxy.run.run import run_plan
 from natxy.selftest.outcome import self_test_of
 from natxy.selftest.plan import FRAME_SIZES, REPEAT, TRIAL_S, fastest_fps, loop_of, probe_plan, selftest_plan
+from natxy.untrusted.texts import json_text
 
 _PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
@@ -87,7 +87,7 @@ def selftest(
         assert tester is not None
         probe = probe_plan(testbed)
         prepare(probe)
-        console.print(f"Tester: {tester}", markup=False, highlight=False)
+        console.print(f"Tester: {tester}")
         with tempfile.TemporaryDirectory() as log:
             fastest = fastest_fps(probe, Path(log) / "engine.log")
         asked = selftest_plan(
@@ -100,16 +100,17 @@ def selftest(
         )
         folder = output or new_folder("selftest")
         code = watched(asked, console, lambda listener: run_plan(asked, folder, listener))
-        found = self_test_of(RunReader(folder).run, tester)
+        measured = RunReader(folder)
+        found = self_test_of(measured.run, tester)
         try:
             kept = save(found)
         except OSError as error:
             raise PlanError(f"the result cannot be kept in {error.filename}: {error.strerror}") from error
         _show(found, console)
-        write_report(folder)
-        console.print(f"Kept in {kept}; the run is in {folder}.", soft_wrap=True, markup=False, highlight=False)
+        write_report(measured)
+        console.print(f"Kept in {kept}; the run is in {folder}.", soft_wrap=True)
         if as_json:
-            typer.echo(json.dumps(found.model_dump(mode="json"), indent=2))
+            echo(json_text(found.model_dump(mode="json")) + "\n")
         # A self-test looks for the rate that exceeds the tester, so reaching its limit is no error.
         if code not in (0, TesterLimitError.exit_code):
             raise typer.Exit(code)
@@ -141,4 +142,4 @@ def _show(found: SelfTest, console: LastingConsole) -> None:
     if found.pacing:
         console.print(to_rich(selftest_table.pacing(found)))
     for sentence in selftest_table.sentences(found):
-        console.print(sentence, markup=False, highlight=False)
+        console.print(sentence)

@@ -16,6 +16,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 
 from natxy.errors import NatxyError, PlanError
+from natxy.system.whole_file import appended_file
 
 CLOSE_S: Final = 2.0
 LAST_LINES: Final = 8
@@ -63,7 +64,7 @@ class RpcPipe:
         self._next_id = 1
         self._unread = b""
         try:
-            with log_path.open("ab") as log:
+            with appended_file(log_path) as log:
                 self._process = subprocess.Popen(
                     argv,
                     stdin=subprocess.PIPE,

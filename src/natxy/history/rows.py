@@ -12,6 +12,7 @@ from natxy.history.levels import Level
 from natxy.history.series import ChangePoint, Course, PlanHistory, Point, Series
 from natxy.results.intervals import Interval
 from natxy.results.rows import Row
+from natxy.untrusted.texts import json_text
 
 
 def history_rows(histories: Sequence[PlanHistory]) -> Iterator[Row]:
@@ -37,7 +38,7 @@ def document(found: Found, histories: Sequence[PlanHistory]) -> dict[str, Any]:
 
 
 def to_json(found: Found, histories: Sequence[PlanHistory]) -> str:
-    return json.dumps(document(found, histories), indent=1, ensure_ascii=False) + "\n"
+    return json_text(document(found, histories), indent=1) + "\n"
 
 
 def _of_series(history: PlanHistory, series: Series, course: Course, point: Point) -> Row:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -17,6 +16,7 @@ from typing import Any, BinaryIO, Final
 from natxy.results.document import document
 from natxy.results.records import RunRecord
 from natxy.results.rows import Row, trial_rows
+from natxy.untrusted.texts import csv_cell, json_text, plain_within
 
 
 class ExportFormat(StrEnum):
@@ -50,7 +50,7 @@ def _collect(runs: Sources, waiting: BinaryIO) -> dict[str, set[type]]:
     """Puts the rows of each run into the file; returns the types of the values in each column."""
     kinds: dict[str, set[type]] = {}
     for folder, run in runs:
-        rows = [{"run_folder": folder, **row} for row in trial_rows(run)]
+        rows = [plain_within({"run_folder": folder, **row}) for row in trial_rows(run)]
         for row in rows:
             for column, value in row.items():
                 own = kinds.setdefault(column, set())
@@ -72,20 +72,20 @@ def _collected(waiting: BinaryIO) -> Iterator[Sequence[Row]]:
 
 def _write_csv(columns: Sequence[str], runs: Iterable[Sequence[Row]], out: BinaryIO) -> None:
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=columns)
+    writer = csv.writer(text)
     # Without any trial the file still has the line that ends its empty header.
-    writer.writeheader()
+    writer.writerow(map(csv_cell, columns))
     out.write(text.getvalue().encode())
     for rows in runs:
         text.seek(0)
         text.truncate()
-        writer.writerows(rows)
+        writer.writerows([csv_cell(row.get(column)) for column in columns] for row in rows)
         out.write(text.getvalue().encode())
 
 
 def _write_json(runs: Sources, out: BinaryIO) -> None:
     """Writes the document of a single run, or a list of the documents of several."""
-    documents = (json.dumps(document(run), indent=2, ensure_ascii=False).encode() for _, run in runs)
+    documents = (json_text(document(run)).encode() for _, run in runs)
     first = next(documents, b"[]")
     second = next(documents, None)
     if second is None:

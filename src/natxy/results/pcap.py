@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from natxy.engine.messages.results import ForeignSample
+from natxy.system.whole_file import appended_file
 
 FOREIGN_FILE: Final = "foreign.pcap"
 
@@ -24,8 +25,9 @@ class PcapWriter:
     """Appends frames to a capture. The kernel has every frame when `add` returns."""
 
     def __init__(self, path: Path) -> None:
-        written = path.read_bytes() if path.exists() else b""
-        self._file = path.open("ab", buffering=0)
+        self._file = appended_file(path)
+        self._file.seek(0)
+        written = self._file.read()
         # A killed writer may leave half a frame.
         self._file.truncate(_whole(written))
         if len(written) < _HEADER.size:

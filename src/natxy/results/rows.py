@@ -22,6 +22,7 @@ from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord
 from natxy.results.selftest import SelfTest
 from natxy.results.statistics import Summary
 from natxy.results.trials import TransferRecord, TrialRecord
+from natxy.untrusted.texts import csv_cell
 
 Row = dict[str, Any]
 
@@ -44,12 +45,11 @@ _LATENESS: Final = ("median_ns", "p99_ns", "p999_ns", "max_ns")
 def to_csv(rows: Iterable[Row]) -> str:
     """Writes rows that all have the same columns as CSV; a value of None is an empty cell. No rows are no text."""
     text = io.StringIO()
-    writer = None
-    for row in rows:
-        if writer is None:
-            writer = csv.DictWriter(text, fieldnames=list(row), lineterminator="\n")
-            writer.writeheader()
-        writer.writerow(row)
+    writer = csv.writer(text, lineterminator="\n")
+    for number, row in enumerate(rows):
+        if number == 0:
+            writer.writerow(map(csv_cell, row))
+        writer.writerow(map(csv_cell, row.values()))
     return text.getvalue()
 
 

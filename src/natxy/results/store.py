@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from natxy.engine.messages.results import TrialResult
+from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
 from natxy.results.planned import settings_of
@@ -37,9 +38,14 @@ def timestamp() -> str:
 
 
 class RunStore:
-    """Writes one run. `path` must not exist; with `resume` it must be the file of the run to go on with."""
+    """Writes one run. `path` must not exist; with `resume` it must be the file of the run to go on with.
+
+    Raises PlanError when it is a link.
+    """
 
     def __init__(self, path: Path, *, resume: bool = False) -> None:
+        if path.is_symlink():
+            raise PlanError(f"{path} is a link; resume the run in the folder that it leads to")
         if path.exists() != resume:
             raise FileNotFoundError(path) if resume else FileExistsError(path)
         self._db = sqlite3.connect(path, isolation_level=None)

@@ -25,6 +25,7 @@ from natxy.run.outcomes import Outcomes
 from natxy.run.schedule import repeat_all
 from natxy.run.setup import Setups
 from natxy.system.machine import describe_machine
+from natxy.system.whole_file import whole_file
 
 
 def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
@@ -147,7 +148,8 @@ def _is_relied_on(record: ExperimentRecord, plan: ResolvedPlan, records: dict[st
 def _start_recording(store: RunStore, plan: ResolvedPlan, folder: Path) -> dict[str, int]:
     """Writes the plan into the folder and the store; returns the ids of the experiments by name."""
     text = plan.to_yaml()
-    (folder / PLAN_FILE).write_text(text, encoding="utf-8")
+    with whole_file(folder / PLAN_FILE) as out:
+        out.write(text.encode())
     with store.all_or_nothing():
         store.start_run(
             name=plan.name,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from natxy.errors import PlanError
+from natxy.cli.output.file import output_file
 from natxy.report.tables.table import Table
 from natxy.report.text.gate import document, junit, markdown
 from natxy.results.analysis.gate import Judged
@@ -30,14 +30,11 @@ class GateFiles:
             _write(self.junit, junit(name, judged))
         if self.markdown:
             # GitHub gives all steps of a job one file, which each of them adds to.
-            _write(self.markdown, markdown(judged, tables), mode="a")
+            _write(self.markdown, markdown(judged, tables), append=True)
         if self.json:
             _write(self.json, document(judged, rows))
 
 
-def _write(file: Path, text: str, mode: str = "w") -> None:
-    try:
-        with file.open(mode, encoding="utf-8") as out:
-            out.write(text)
-    except OSError as error:
-        raise PlanError(f"{file} could not be written: {error.strerror}") from error
+def _write(file: Path, text: str, *, append: bool = False) -> None:
+    with output_file(file, append=append) as out:
+        out.write(text.encode())

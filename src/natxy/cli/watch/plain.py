@@ -68,4 +68,4 @@ class PlainWatch(RunListener):
         self._print(f"experiment {self._numbers[experiment.name]}: {experiment.title}: {ending}")
 
     def _print(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(line, soft_wrap=True)

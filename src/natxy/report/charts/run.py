@@ -15,6 +15,7 @@ from natxy.report.words import wording
 from natxy.results.analysis.sweeps import SweepGroup, sweep_groups
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord
 from natxy.results.trials import StepRecord
+from natxy.untrusted.texts import file_name
 
 
 def run_charts(run: RunRecord) -> Iterator[Chart]:
@@ -29,7 +30,7 @@ def group_charts(group: SweepGroup) -> Iterator[Chart]:
     """Yields a chart for each sweep, because units differ."""
     for sweep in group.sweeps:
         # The id of the first cell distinguishes sweeps with one name and several procedures.
-        chart = sweep_chart(sweep, name=f"{sweep.cells[0].id:02}-{_plain(sweep.name)}-sweep")
+        chart = sweep_chart(sweep, name=f"{sweep.cells[0].id:02}-{file_name(sweep.name)}-sweep")
         if chart:
             yield chart
 
@@ -52,7 +53,7 @@ def experiment_charts(experiment: ExperimentRecord) -> Iterator[Chart]:
         yield search_chart(steps, name=f"{_file_name(experiment)}-search", title="Search", unit=unit, median=median)
     repetitions = [(repetition.number, repetition.curves) for repetition in experiment.repetitions]
     for repeated in repeated_curves(repetitions):
-        yield curve_chart(repeated, name=f"{_file_name(experiment)}-{repeated.name}")
+        yield curve_chart(repeated, name=f"{_file_name(experiment)}-{file_name(repeated.name)}")
     course = series_chart(experiment, name=f"{_file_name(experiment)}-seconds")
     if course:
         yield course
@@ -64,9 +65,4 @@ def _step(repetition: RepetitionRecord, step: StepRecord) -> str:
 
 
 def _file_name(experiment: ExperimentRecord) -> str:
-    return f"{experiment.id:02}-{_plain(experiment.name)}"
-
-
-def _plain(name: str) -> str:
-    """Returns a name as part of a file name; names of cells may have other characters."""
-    return "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in name)
+    return f"{experiment.id:02}-{file_name(experiment.name)}"

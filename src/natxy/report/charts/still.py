@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from enum import StrEnum
@@ -13,6 +12,8 @@ from typing import Final
 import vl_convert
 
 from natxy.report.charts.chart import HOVER, SCHEMA, Chart, Ink, Spec
+from natxy.system.whole_file import whole_file
+from natxy.untrusted.texts import json_text, plain_within
 
 VEGA_LITE: Final = "6.4"
 _PAGE_WIDTH: Final = 980
@@ -35,12 +36,13 @@ def page_svg(chart: Chart) -> str:
 
 
 def write_charts(charts: Iterable[Chart], form: ChartFormat, folder: Path) -> list[Path]:
-    """Writes a file for each chart. OSError when one cannot be written."""
+    """Writes a file for each chart. OSError when one cannot be written, or when the folder is a link."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for chart in charts:
         file = folder / f"{chart.name}.{form}"
-        file.write_bytes(_on_paper(chart, form))
+        with whole_file(file, own_folder=True) as out:
+            out.write(_on_paper(chart, form))
         written.append(file)
     return written
 
@@ -49,7 +51,7 @@ def _on_paper(chart: Chart, form: ChartFormat) -> bytes:
     width = max(_PAPER_WIDTH, chart.least_width)
     if form is ChartFormat.JSON:
         whole = {"$schema": SCHEMA, "description": chart.description, "width": width} | chart.spec
-        return (_inked(json.dumps(whole, indent=2, ensure_ascii=False)) + "\n").encode()
+        return (_inked(json_text(whole)) + "\n").encode()
     svg = _inked(_svg(_still(chart.spec, width)))
     return svg.encode() if form is ChartFormat.SVG else vl_convert.svg_to_pdf(svg)
 
@@ -59,7 +61,7 @@ def _still(spec: Spec, width: int) -> Spec:
 
 
 def _svg(spec: Spec) -> str:
-    return vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE, allowed_base_urls=_NOWHERE)
+    return vl_convert.vegalite_to_svg(plain_within(spec), vl_version=VEGA_LITE, allowed_base_urls=_NOWHERE)
 
 
 def _inked(text: str) -> str:

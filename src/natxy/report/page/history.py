@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from markupsafe import Markup
@@ -21,7 +20,6 @@ from natxy.report.tables import history as tables
 from natxy.report.tables.table import Table
 from natxy.results.analysis.compare import SHARE_OF_BASELINE
 from natxy.results.records import RunState
-from natxy.system.whole_file import whole_file
 
 HISTORY_FILE: Final = "history.html"
 
@@ -50,14 +48,8 @@ class PlanPart:
     series: list[SeriesPart]
 
 
-def write_history(file: Path, found: Found, histories: Sequence[PlanHistory]) -> None:
-    """Writes the page. OSError when the file cannot be written."""
-    page = render(found, histories)
-    with whole_file(file) as out:
-        out.write(page.encode())
-
-
 def render(found: Found, histories: Sequence[PlanHistory]) -> str:
+    """Returns the page."""
     plans = [_plan(number, history) for number, history in enumerate(histories)]
     charts = [chart for plan in plans for series in plan.series for chart in (*series.charts, *series.more)]
     live = live_script() if charts else ""
@@ -70,7 +62,7 @@ def render(found: Found, histories: Sequence[PlanHistory]) -> str:
         left_out=tables.left_out(found.left_out),
         plans=plans,
         pictures=pictures(charts),
-        chart_data=Markup(data_block(charts)),
+        chart_data=data_block(charts),
         live=Markup(live),
         live_hash=source_hash(live),
     )

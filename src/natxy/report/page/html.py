@@ -41,12 +41,8 @@ from natxy.system.whole_file import whole_file
 REPORT_FILE: Final = "report.html"
 
 
-def write_report(run_dir: Path) -> Path:
-    """Writes report.html into the run's folder and returns the file.
-
-    PlanError when the folder has no run, OSError when the file cannot be written.
-    """
-    reader = RunReader(run_dir)
+def write_report(reader: RunReader) -> Path:
+    """Writes report.html into the run's folder and returns the file. OSError when it cannot be written."""
     report = reader.folder / REPORT_FILE
     page = render(reader)
     with whole_file(report) as out:
@@ -91,7 +87,7 @@ def render(reader: RunReader) -> str:
         chapters=experiments,
         published=published_figures(run),
         pictures=pictures(charts),
-        chart_data=Markup(data_block(charts)),
+        chart_data=data_block(charts),
         live=Markup(live),
         live_hash=source_hash(live),
         duts=duts(run),

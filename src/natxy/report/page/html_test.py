@@ -14,6 +14,7 @@ from natxy.report.charts.chart import Chart
 from natxy.report.page.html import write_report
 from natxy.report.page.shared import data_block, live_script, source_hash
 from natxy.report.page.terms import Explainer
+from natxy.results.reader import RunReader
 from natxy.results.records import RunState
 from tests.support.sample_runs import HOSTILE, SampleRun, Sought, hostile, quickstart
 from tests.support.sample_sweeps import sweeps
@@ -50,7 +51,7 @@ class Page(HTMLParser):
 
 
 def test_the_report_says_everything_that_has_to_be_said(tmp_path: Path) -> None:
-    file = write_report(quickstart(tmp_path))
+    file = write_report(RunReader(quickstart(tmp_path)))
     assert file == tmp_path / "report.html"
     text = re.sub(r"\s+", " ", Page(file).text)
     for expected in (
@@ -70,7 +71,7 @@ def test_a_spread_that_the_search_cut_off_says_so(tmp_path: Path) -> None:
     sample = SampleRun(tmp_path)
     sample.experiment("near", Sought(399e3), title="Near the end")
     sample.experiment("nothing", Sought(0), title="Nothing passes")
-    text = re.sub(r"\s+", " ", Page(write_report(sample.end())).text)
+    text = re.sub(r"\s+", " ", Page(write_report(RunReader(sample.end()))).text)
     assert "396.9 kfps · a repetition is only a bound" in text
     assert "≥ 400,000" in text
     assert "< 10 kfps" in text
@@ -78,12 +79,13 @@ def test_a_spread_that_the_search_cut_off_says_so(tmp_path: Path) -> None:
 
 
 def test_the_file_is_self_contained_and_runs_one_script(tmp_path: Path) -> None:
-    file = write_report(quickstart(tmp_path))
+    file = write_report(RunReader(quickstart(tmp_path)))
     source = file.read_text(encoding="utf-8")
     # The data and the script.
     assert Page(file).tags.count("script") == 2
     data, script = re.findall(r"<script[^>]*>(.*?)</script>", source, re.DOTALL)
-    assert f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '{source_hash(script)}'" in source
+    policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert f"{policy}; script-src '{source_hash(script)}'" in source
     assert set(json.loads(data)) == set(re.findall(r'data-chart="([^"]+)"', source))
     own = source.replace(script, "").replace(data, "")
     assert re.findall(r"""(?:src|href)=["'](?!#|data:)""", own) == []
@@ -92,7 +94,7 @@ def test_the_file_is_self_contained_and_runs_one_script(tmp_path: Path) -> None:
 
 
 def test_a_sweep_is_one_table_one_chart_and_one_chapter(tmp_path: Path) -> None:
-    page = Page(write_report(sweeps(tmp_path)))
+    page = Page(write_report(RunReader(sweeps(tmp_path))))
     text = re.sub(r"\s+", " ", page.text)
     for expected in (
         "Relative scale-up", "Degradation", "Throughput ratio (to the baseline)", "Common to all of them",
@@ -105,23 +107,23 @@ def test_a_sweep_is_one_table_one_chart_and_one_chapter(tmp_path: Path) -> None:
 
 
 def test_no_id_occurs_twice(tmp_path: Path) -> None:
-    ids = Page(write_report(quickstart(tmp_path))).ids
+    ids = Page(write_report(RunReader(quickstart(tmp_path)))).ids
     assert len(ids) == len(set(ids))
 
 
 def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
-    page = Page(write_report(hostile(tmp_path)))
+    page = Page(write_report(RunReader(hostile(tmp_path))))
     assert page.tags.count("script") == 2
     assert page.text.count(HOSTILE) > 8
 
 
 def test_names_do_not_break_at_their_hyphens(tmp_path: Path) -> None:
-    page = write_report(quickstart(tmp_path)).read_text(encoding="utf-8")
+    page = write_report(RunReader(quickstart(tmp_path))).read_text(encoding="utf-8")
     assert '<td class="numeric"><span class="word">linux-forward</span></td>' in page
 
 
 def test_gateways_of_one_configuration_are_described_once(tmp_path: Path) -> None:
-    text = Page(write_report(quickstart(tmp_path))).text
+    text = Page(write_report(RunReader(quickstart(tmp_path)))).text
     assert text.count("table ip natxy {") == 2
     assert "NAT44 connection rate; NAT44 validated connection rate; NAT44 throughput" in text
 
@@ -130,7 +132,7 @@ def test_gateways_of_one_configuration_are_described_once(tmp_path: Path) -> Non
 def test_a_run_without_any_trial_has_a_report_too(tmp_path: Path, state: RunState) -> None:
     sample = SampleRun(tmp_path, deviations=[])
     sample.declare("planned", title="Planned")
-    page = Page(write_report(sample.end(state)))
+    page = Page(write_report(RunReader(sample.end(state))))
     assert "script" not in page.tags
     text = page.text
     assert "not started" in text
@@ -141,25 +143,25 @@ def test_a_run_without_any_trial_has_a_report_too(tmp_path: Path, state: RunStat
 def test_a_run_that_goes_on_can_be_reported(tmp_path: Path) -> None:
     sample = SampleRun(tmp_path)
     sample.declare("planned", title="Planned")
-    assert "running" in Page(write_report(tmp_path)).text
+    assert "running" in Page(write_report(RunReader(tmp_path))).text
     sample.store.close()
 
 
 def test_a_report_replaces_the_last_one_whole(tmp_path: Path) -> None:
     folder = quickstart(tmp_path)
     (folder / "report.html").write_text("old")
-    write_report(folder)
+    write_report(RunReader(folder))
     assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert not list(folder.glob("*.partial"))
 
 
 def test_a_folder_without_a_run_is_an_error_that_says_so(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="not a run folder"):
-        write_report(tmp_path)
+        write_report(RunReader(tmp_path))
 
 
 def test_the_gateway_s_configurations_name_the_cells_that_they_were_measured_in(tmp_path: Path) -> None:
-    page = re.sub(r"\s+", " ", Page(write_report(sweeps(tmp_path))).text)
+    page = re.sub(r"\s+", " ", Page(write_report(RunReader(sweeps(tmp_path)))).text)
     assert "Measured in Connection rate (Connections 200,000)." in page
     # Every cell of these had one configuration.
     assert "Measured in Linux IPv4 forwarding; Forwarding; Addresses and ports." in page
@@ -190,7 +192,7 @@ def test_the_hash_is_the_policys() -> None:
 
 
 def test_terms_are_explained_where_they_first_occur_and_listed_at_the_end(tmp_path: Path) -> None:
-    page = write_report(quickstart(tmp_path)).read_text(encoding="utf-8")
+    page = write_report(RunReader(quickstart(tmp_path))).read_text(encoding="utf-8")
     listed = re.findall(r"<dt>([^<]+)</dt><dd>", page[page.index('id="terms"') :])
     assert listed == sorted(listed, key=str.lower)
     assert {"fps", "cps", "α", "phase 1", "FCS"} <= {*listed}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -16,11 +15,12 @@ from importlib import resources
 
 import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from natxy.report.charts.chart import Chart
 from natxy.report.charts.still import VEGA_LITE, page_svg
 from natxy.report.page.terms import Explainer
+from natxy.untrusted.texts import html, json_in_html
 
 
 def template(name: str, explainer: Explainer) -> Template:
@@ -28,6 +28,7 @@ def template(name: str, explainer: Explainer) -> Template:
     environment = Environment(
         loader=PackageLoader("natxy.report.page", "templates"),
         autoescape=True,
+        finalize=html,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -58,10 +59,9 @@ def source_hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def data_block(charts: Iterable[Chart]) -> str:
-    """Returns the specifications of charts by name, as JSON in which no text can end its script element."""
-    specs = {chart.name: chart.spec for chart in charts}
-    return json.dumps(specs, ensure_ascii=False, separators=(",", ":")).replace("<", r"\u003c")
+def data_block(charts: Iterable[Chart]) -> Markup:
+    """Returns the specifications of charts by name, as the content of a script element."""
+    return json_in_html({chart.name: chart.spec for chart in charts})
 
 
 def _text_of(name: str) -> str:
@@ -70,4 +70,4 @@ def _text_of(name: str) -> str:
 
 def _coded(text: str) -> Markup:
     """Marks text between backticks, which messages for a terminal use, as code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(html(text))))

@@ -10,7 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
+
+from natxy.untrusted.texts import html, plain
 
 TERMS: Final = {
     "fps": "frames per second",
@@ -74,11 +76,11 @@ class Explainer:
 
     def mark(self, text: str) -> Markup:
         """Returns the text as HTML, with an explanation of each term that the page did not use before."""
-        marked, end = Markup(""), 0
+        text, marked, end = plain(text), Markup(""), 0
         for match in _MARKED.finditer(text):
-            marked += escape(text[end : match.start()]) + self._marked(match)
+            marked += html(text[end : match.start()]) + self._marked(match)
             end = match.end()
-        return marked + escape(text[end:])
+        return marked + html(text[end:])
 
     @property
     def met(self) -> Mapping[str, str]:
@@ -88,9 +90,9 @@ class Explainer:
     def _marked(self, match: re.Match[str]) -> Markup:
         if match["term"] is None:
             short = len(match[0]) <= _LONGEST_WORD
-            return Markup('<span class="word">{}</span>').format(match[0]) if short else escape(match[0])
+            return Markup('<span class="word">{}</span>').format(match[0]) if short else html(match[0])
         name = _BY_NAME[match["term"].lower()]
         if name in self._met:
-            return escape(match[0])
+            return html(match[0])
         self._met.add(name)
         return Markup('<abbr title="{}">{}</abbr>').format(TERMS[name], match[0])

@@ -38,6 +38,6 @@ def test_frames_that_arrived_corrupt_are_told_with_whose_they_were(tmp_path: Pat
     run = RunReader(folder).run
     assert corrupt_frames(run) == {"Jool NAT64": 2}
     assert ("left", "test frame with a wrong checksum or length", "1") in foreign_frames(run).rows
-    text = re.sub(r"<[^>]+>|\s+", " ", write_report(folder).read_text(encoding="utf-8"))
+    text = re.sub(r"<[^>]+>|\s+", " ", write_report(RunReader(folder)).read_text(encoding="utf-8"))
     assert "arrived with a wrong checksum or length. They count as lost" in text
     assert "2 of Jool NAT64." in text

@@ -11,17 +11,9 @@ from enum import StrEnum
 from typing import Final
 
 from natxy.report.tables.table import Table
+from natxy.untrusted.texts import csv_cell, latex, markdown, one_line
 
-# Characters that pdfLaTeX has no glyph for, or reads as commands.
-_LATEX: Final = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "≥": r"$\geq$", "≤": r"$\leq$", "−": r"$-$", "×": r"$\times$", "·": r"$\cdot$", "α": r"$\alpha$",
-    "β": r"$\beta$", "γ": r"$\gamma$", "µ": r"\textmu{}", "→": r"$\rightarrow$", "–": "--",
-}  # fmt: skip
-_LATEX_SPECIAL: Final = re.compile("|".join(map(re.escape, _LATEX)))
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3})")
-_MARKDOWN_SPECIAL: Final = re.compile(r"[\\`*_\[\]<>|&]")
 
 
 class TableFormat(StrEnum):
@@ -38,30 +30,26 @@ def render(tables: Iterable[Table], form: TableFormat) -> str:
 def _markdown(table: Table) -> str:
     """Renders a table in GitHub's dialect."""
     rule = ["--:" if column.numeric else ":--" for column in table.columns]
-    head = [_markdown_text(column.title) for column in table.columns]
+    head = [markdown(column.title) for column in table.columns]
     lines = [head, rule, *(_markdown_row(table, row) for row in table.rows)]
     body = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-    note = f"\n{_markdown_text(table.note)}\n" if table.note else ""
-    return f"**{_markdown_text(table.title)}**\n\n{body}\n{note}"
+    note = f"\n{markdown(table.note)}\n" if table.note else ""
+    return f"**{markdown(table.title)}**\n\n{body}\n{note}"
 
 
 def _markdown_row(table: Table, row: Sequence[str]) -> list[str]:
-    cells = [_markdown_text(cell) for cell in row]
+    cells = [markdown(cell) for cell in row]
     return [f"**{cell}**" if cell else "" for cell in cells] if row[0] in table.emphasis else cells
-
-
-def _markdown_text(text: str) -> str:
-    return _MARKDOWN_SPECIAL.sub(lambda match: "\\" + match[0], _one_line(text))
 
 
 def _latex(table: Table) -> str:
     """Renders a floating table; the document needs `\\usepackage{booktabs}`."""
     layout = "".join("r" if column.numeric else "l" for column in table.columns)
-    head = " & ".join(_latex_text(column.title) for column in table.columns)
+    head = " & ".join(latex(column.title) for column in table.columns)
     lines = [
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_latex_text(table.title)}}}",
+        rf"\caption{{{latex(table.title)}}}",
         rf"\begin{{tabular}}{{{layout}}}",
         r"\toprule",
         rf"{head} \\",
@@ -69,37 +57,29 @@ def _latex(table: Table) -> str:
         *(rf"{' & '.join(_latex_row(table, row))} \\" for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
-        *([rf"\par\smallskip\footnotesize {_latex_text(table.note)}"] if table.note else []),
+        *([rf"\par\smallskip\footnotesize {latex(table.note)}"] if table.note else []),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
 
 
 def _latex_row(table: Table, row: Sequence[str]) -> list[str]:
-    cells = [_latex_text(cell) for cell in row]
+    cells = [latex(cell) for cell in row]
     if row[0] in table.emphasis:
         return [rf"\textbf{{{cell}}}" if cell else "" for cell in cells]
     # A row whose first cell is `[…]` would be read as the argument of the \\ before it.
     return ["{}" + cells[0], *cells[1:]] if cells and cells[0].startswith("[") else cells
 
 
-def _latex_text(text: str) -> str:
-    return _LATEX_SPECIAL.sub(lambda match: _LATEX[match[0]], _one_line(text))
-
-
 def _csv(table: Table) -> str:
     """Renders a table below its title, without thousands separators; titles and labels have the units."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([table.title])
+    writer.writerow([csv_cell(one_line(table.title))])
     for row in (tuple(column.title for column in table.columns), *table.rows):
-        cells = zip(table.columns, map(_one_line, row), strict=True)
-        writer.writerow([_THOUSANDS.sub("", cell) if column.numeric else cell for column, cell in cells])
+        cells = zip(table.columns, map(one_line, row), strict=True)
+        writer.writerow([csv_cell(_THOUSANDS.sub("", cell) if column.numeric else cell) for column, cell in cells])
     return text.getvalue()
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 _RENDERERS: Final[dict[TableFormat, Callable[[Table], str]]] = {

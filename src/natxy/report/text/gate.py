@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from natxy.report.text.formats import TableFormat, render
 from natxy.report.words import thresholds
 from natxy.results.analysis.gate import Answer, Judged, overall
 from natxy.results.rows import Row
+from natxy.untrusted.texts import json_text, plain
 
 _HEADINGS: Final = {
     Answer.MET: "natxy: every threshold is met",
@@ -25,15 +25,16 @@ _HEADINGS: Final = {
 
 def junit(name: str, judged: Sequence[Judged]) -> str:
     """Returns JUnit XML with a test case for each threshold; those that are undecided count as skipped."""
-    suite = TestSuite(name)
+    suite = TestSuite(plain(name))
     for each in judged:
-        case = TestCase(f"{each.figure.title}: {thresholds.expected(each)}", classname=each.experiment.name)
-        found = f"found {thresholds.found(each)}"
+        expected = plain(f"{each.figure.title}: {thresholds.expected(each)}")
+        case = TestCase(expected, classname=plain(each.experiment.name))
+        found = plain(f"found {thresholds.found(each)}")
         match each.answer:
             case Answer.MISSED:
                 case.result = [Failure(found, "missed")]
             case Answer.UNDECIDED:
-                case.result = [Skipped(f"{thresholds.answer(each)}; {found}")]
+                case.result = [Skipped(f"{plain(thresholds.answer(each))}; {found}")]
             case Answer.MET:
                 case.system_out = found
         suite.add_testcase(case)
@@ -57,7 +58,7 @@ def document(judged: Sequence[Judged], rows: Iterable[Row] = ()) -> str:
         "thresholds": [_threshold(each) for each in judged],
         "comparison": list(rows),
     }
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    return json_text(whole) + "\n"
 
 
 def _threshold(judged: Judged) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 
 from natxy.results.analysis.compare import SHARE_OF_BASELINE, shares_of_baseline
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Summary
+from natxy.untrusted.texts import json_text
 
 
 class Better(StrEnum):
@@ -30,7 +30,7 @@ def benchmark_list(run: RunRecord, better: Better) -> str:
         if better is Better.BIGGER:
             figures.append((SHARE_OF_BASELINE.title, SHARE_OF_BASELINE.unit, shares_of_baseline(experiment)))
         entries += [_entry(experiment, title, unit, summary) for title, unit, summary in figures if summary]
-    return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
+    return json_text(entries) + "\n"
 
 
 def _entry(experiment: ExperimentRecord, title: str, unit: str, summary: Summary) -> dict[str, str | float]:
