@@ -56,5 +56,5 @@ def test_both_translators_are_measured_and_described(tmp_path: Path) -> None:
     assert (siit.values, siit46.values, rate.values, nat46.values) == ([4000.0],) * 4
     assert emptying.values[0] is not None
     assert rate.dut is not None
-    assert rate.dut["version"].startswith("Jool 4.")
-    assert '"pool6": "2001:2:0:64::/96"' in rate.dut["configuration"]
+    assert rate.dut.version.startswith("Jool 4.")
+    assert '"pool6": "2001:2:0:64::/96"' in rate.dut.configuration

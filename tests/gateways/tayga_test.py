@@ -52,8 +52,8 @@ def test_frames_are_translated_both_ways(tmp_path: Path) -> None:
         assert experiment.state == State.DONE
         assert experiment.statistics is not None
         assert experiment.statistics.median >= 1000
-    described = {experiment.name: experiment.dut or {} for experiment in others}
-    assert "map 198.18.0.2 2001:2::2" in described["siit"]["configuration"]
-    assert "dev natxy-tayga" in described["nat46"]["configuration"]
-    assert "snat to 198.19.0.1" in described["nat64"]["configuration"]
-    assert described["nat64"]["settings"]["net.netfilter.nf_conntrack_max"]
+    described = {experiment.name: experiment.dut for experiment in others if experiment.dut}
+    assert "map 198.18.0.2 2001:2::2" in described["siit"].configuration
+    assert "dev natxy-tayga" in described["nat46"].configuration
+    assert "snat to 198.19.0.1" in described["nat64"].configuration
+    assert described["nat64"].settings["net.netfilter.nf_conntrack_max"]

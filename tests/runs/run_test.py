@@ -76,7 +76,7 @@ def test_routers_and_nats_are_measured_and_nothing_stays(tmp_path: Path, family:
     # Trials that decide last a fifth of the timing's.
     assert (phase1.received, traffic.received) == (500, 400)
     assert phase2.dut is not None
-    assert "masquerade" in phase2.dut["configuration"]
+    assert "masquerade" in phase2.dut.configuration
 
 
 def test_the_default_search_finds_the_rate_of_forwarding(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from natxy.plan.model.units import Unit
+from natxy.untrusted.values import Real
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Curve:
     title: str
     x: Axis
     y: Axis
-    points: tuple[tuple[float, float], ...]
+    points: tuple[tuple[Real, Real], ...]
 
 
 CURVES: Final = TypeAdapter(tuple[Curve, ...])

@@ -13,6 +13,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.wire import WireConfig
+from natxy.untrusted.values import problems
 
 _GATEWAY: Final[TypeAdapter[GatewayModel]] = TypeAdapter(GatewayConfig)
 # A stored experiment has no field whose value is None.
@@ -38,7 +39,7 @@ def planned_experiment(settings: Mapping[str, Any]) -> Experiment:
     Fields that this version does not know are left out, except a gateway's; optional fields that are missing are None.
     ValueError when another field is missing or has a value that this version cannot read.
     """
-    procedure = settings["procedure"]
+    procedure = settings.get("procedure")
     known = {
         **_ABSENT,
         **settings,
@@ -48,13 +49,12 @@ def planned_experiment(settings: Mapping[str, Any]) -> Experiment:
     }
     try:
         experiment = Experiment.model_validate(known, extra="ignore")
+        return experiment.model_copy(update={"gateway": _gateway(settings.get("gateway"))})
     except ValidationError as error:
-        wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise ValueError("; ".join(wrong)) from error
-    return experiment.model_copy(update={"gateway": _gateway(settings["gateway"])})
+        raise ValueError(problems(error, "")) from error
 
 
-def _gateway(settings: Mapping[str, Any]) -> GatewayModel:
+def _gateway(settings: object) -> GatewayModel:
     try:
         return _GATEWAY.validate_python(settings)
     except ValidationError:

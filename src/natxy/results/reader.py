@@ -9,22 +9,22 @@ import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
-from natxy.results.curves import CURVES
+from natxy.results.database.rows import StoredExperiment, StoredRun, StoredSession
+from natxy.results.database.schema import SCHEMA, from_row, optional_columns
+from natxy.results.database.snapshot import snapshot
 from natxy.results.planned import planned_experiment
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, State
-from natxy.results.schema import SCHEMA, from_row, optional_columns
-from natxy.results.selftest import SelfTest, Tester
 from natxy.results.store import KILLED, RESULTS_FILE
 from natxy.results.trials import TransferRecord, TrialRecord
-from natxy.system.machine import LoadOfRun, MachineLoad
+from natxy.system.machine import LoadOfRun
 from natxy.system.process_owner import Owner
+from natxy.untrusted.values import utc
 
 # A line of the resolved plan; to parse the whole plan takes longer than to read the run.
 _IN_BLOCKS: Final = re.compile(r"^order: blocks$", re.MULTILINE)
@@ -33,8 +33,8 @@ _IN_BLOCKS: Final = re.compile(r"^order: blocks$", re.MULTILINE)
 class RunReader:
     """Reads a run from its folder or its results.sqlite. PlanError when there is no readable run.
 
-    Everything is read at once: `run` does not change when the run goes on. Without `trials`, repetitions have no
-    trials, no transfers and no curves, and reading takes a small part of the time.
+    Everything is read as it was at one moment: `run` does not change when the run goes on. Without `trials`,
+    repetitions have no trials, no transfers and no curves, and reading takes a small part of the time.
     """
 
     def __init__(self, path: Path, *, trials: bool = True) -> None:
@@ -45,7 +45,7 @@ class RunReader:
             why = f"is not a run folder: it has no {RESULTS_FILE}" if os.path.lexists(path) else "does not exist"
             raise PlanError(f"{path} {why}. Give the folder that `natxy run` printed.")
         try:
-            with closing(_connect(file)) as db:
+            with snapshot(file) as db:
                 _check_begun(db, file)
                 _check_columns(db)
                 self.run: RunRecord = _read_run(db, trials)
@@ -69,17 +69,6 @@ def run_if_any(folder: str) -> RunRecord | None:
         return RunReader(Path(folder)).run
     except PlanError:
         return None
-
-
-def _connect(file: Path) -> sqlite3.Connection:
-    """Opens the database without writing to its folder if possible, so that another user's run can be read."""
-    options = "mode=ro"
-    if not file.with_name(file.name + "-wal").exists():
-        # Without a writer SQLite does not need the files that it would create beside the database.
-        options += "&immutable=1"
-    db = sqlite3.connect(f"{file.resolve().as_uri()}?{options}", uri=True)
-    db.row_factory = sqlite3.Row
-    return db
 
 
 def _check_begun(db: sqlite3.Connection, file: Path) -> None:
@@ -120,55 +109,50 @@ def _columns(db: sqlite3.Connection) -> set[str]:
 
 
 def _read_run(db: sqlite3.Connection, trials: bool) -> RunRecord:
-    row = db.execute("SELECT * FROM run").fetchone()
-    state = RunState(row["state"])
-    in_blocks = _IN_BLOCKS.search(row["plan_yaml"]) is not None
+    # Asked before the state is read, which a run records before its process ends.
+    (owner,) = db.execute("SELECT owner FROM run").fetchone()
+    try:
+        is_alive = Owner.parse(str(owner)).is_alive()
+    except ValueError as error:
+        raise ValueError("run.owner: expected the process that measured, its number and its start") from error
+    db.execute("COMMIT")
+    db.execute("BEGIN")
+    run = from_row(StoredRun, "run", db.execute("SELECT * FROM run").fetchone())
+    sessions = [from_row(StoredSession, "session", each) for each in db.execute("SELECT * FROM session ORDER BY id")]
+    state, in_blocks = run.state, _IN_BLOCKS.search(run.plan_yaml) is not None
     rows = db.execute("SELECT * FROM experiment ORDER BY id").fetchall()
     experiments = [_read_experiment(db, each, trials=trials, in_blocks=in_blocks) for each in rows]
-    if state == RunState.RUNNING and not Owner.parse(row["owner"]).is_alive():
+    if state == RunState.RUNNING and run.owner == owner and not is_alive:
         state = RunState.DIED
         experiments = [_ended(experiment) for experiment in experiments]
     return RunRecord(
-        id=row["id"],
-        name=row["name"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        active_s=_active_s(db),
-        load=_load(db),
+        id=run.id,
+        name=run.name,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        active_s=sum(map(_lasted_s, sessions)),
+        load=LoadOfRun(sessions=tuple((each.load_before, each.load_after) for each in sessions)),
         state=state,
-        plan_yaml=row["plan_yaml"],
-        seed=int(row["seed"]),
-        natxy_version=row["natxy_version"],
-        engine=json.loads(row["engine_info_json"]),
-        testbed=json.loads(row["testbed_json"]),
-        deviations=json.loads(row["deviations_json"]),
-        machine=json.loads(row["machine_json"]),
-        tester=Tester.model_validate_json(row["tester_json"]) if row["tester_json"] else None,
-        self_test=SelfTest.model_validate_json(row["self_test_json"]) if row["self_test_json"] else None,
+        plan_yaml=run.plan_yaml,
+        seed=run.seed,
+        natxy_version=run.natxy_version,
+        engine=run.engine_info,
+        testbed=run.testbed,
+        deviations=run.deviations,
+        machine=run.machine,
+        tester=run.tester,
+        self_test=run.self_test,
         experiments=_linked(experiments),
     )
 
 
-_load_of: Final = MachineLoad.model_validate_json
-
-
-def _active_s(db: sqlite3.Connection) -> float:
-    return sum(map(_lasted_s, db.execute("SELECT * FROM session").fetchall()))
-
-
-def _lasted_s(session: sqlite3.Row) -> float:
+def _lasted_s(session: StoredSession) -> float:
     """Returns the length of a session. Its timestamps count only if it has nothing better: a clock may have been set
     meanwhile."""
-    began, ended = (_load_of(session[f"load_{moment}_json"]).monotonic_s for moment in ("before", "after"))
+    began, ended = session.load_before.monotonic_s, session.load_after.monotonic_s
     if began is not None and ended is not None:
-        return ended - began
-    started, last = (datetime.fromisoformat(session[moment]) for moment in ("started_at", "ended_at"))
-    return max(0.0, (last - started).total_seconds())
-
-
-def _load(db: sqlite3.Connection) -> LoadOfRun:
-    sessions = db.execute("SELECT load_before_json, load_after_json FROM session ORDER BY id").fetchall()
-    return LoadOfRun(sessions=tuple((_load_of(before), _load_of(after)) for before, after in sessions))
+        return max(0.0, ended - began)
+    return max(0.0, (utc(session.ended_at) - utc(session.started_at)).total_seconds())
 
 
 def _ended(experiment: ExperimentRecord) -> ExperimentRecord:
@@ -206,43 +190,34 @@ def _planned(settings_json: str) -> Experiment:
 
 
 def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row, *, trials: bool, in_blocks: bool) -> ExperimentRecord:
-    repetitions = db.execute("SELECT * FROM repetition WHERE experiment_id = ? ORDER BY number", (row["id"],))
+    experiment = from_row(StoredExperiment, "experiment", row)
+    try:
+        planned = _planned(row["settings_json"])
+    except ValueError as error:
+        raise ValueError(f"experiment {experiment.id}.settings_json: {error}") from error
+    repetitions = db.execute("SELECT * FROM repetition WHERE experiment_id = ? ORDER BY number", (experiment.id,))
     return ExperimentRecord(
-        id=row["id"],
-        planned=_planned(row["settings_json"]),
-        state=State(row["state"]),
-        reason=row["reason"],
-        dut=json.loads(row["dut_json"]) if row["dut_json"] else None,
+        id=experiment.id,
+        planned=planned,
+        state=experiment.state,
+        reason=experiment.reason,
+        dut=experiment.dut,
         repetitions=[_read_repetition(db, repetition, trials) for repetition in repetitions.fetchall()],
         in_blocks=in_blocks,
     )
 
 
 def _read_repetition(db: sqlite3.Connection, row: sqlite3.Row, trials: bool) -> RepetitionRecord:
-    record = _read_result(row)
     if not trials:
-        return record
-    own_trials = db.execute("SELECT * FROM trial WHERE repetition_id = ? ORDER BY id", (row["id"],))
-    transfers = db.execute("SELECT * FROM transfer WHERE repetition_id = ? ORDER BY id", (row["id"],))
-    return replace(
-        record,
-        curves=CURVES.validate_json(row["curves_json"]),
-        trials=[from_row(TrialRecord, trial) for trial in own_trials],
-        transfers=[from_row(TransferRecord, transfer) for transfer in transfers],
-    )
-
-
-def _read_result(row: sqlite3.Row) -> RepetitionRecord:
-    return RepetitionRecord(
-        id=row["id"],
-        number=row["number"],
-        state=State(row["state"]),
-        value=row["value"],
-        figures=json.loads(row["figures_json"]),
-        curves=(),
-        lower_bound=row["lower_bound"],
-        upper_bound=row["upper_bound"],
-        reason=row["reason"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
+        return from_row(RepetitionRecord, "repetition", row, curves=(), trials=[], transfers=[])
+    own = {
+        name: db.execute(f"SELECT * FROM {name} WHERE repetition_id = ? ORDER BY id", (row["id"],)).fetchall()
+        for name in ("trial", "transfer")
+    }
+    return from_row(
+        RepetitionRecord,
+        "repetition",
+        row,
+        trials=[from_row(TrialRecord, "trial", trial) for trial in own["trial"]],
+        transfers=[from_row(TransferRecord, "transfer", transfer) for transfer in own["transfer"]],
     )

@@ -9,13 +9,15 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
+from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.figures import Figure
+from natxy.plan.yaml.parsing import parse
 from natxy.results.analysis.ratios import Ratio, paired_ratio, precision, unpaired_ratio
 from natxy.results.bounded import Bound, Bounded
 from natxy.results.curves import Curve
@@ -23,6 +25,8 @@ from natxy.results.selftest import SelfTest, Tester
 from natxy.results.statistics import Headline, Summary, summarize_bounded, summarize_headlines
 from natxy.results.trials import StepRecord, TransferRecord, TrialRecord, step_of
 from natxy.system.machine import LoadOfRun
+from natxy.untrusted.texts import one_line
+from natxy.untrusted.values import Moment, Real, Whole
 
 
 class RunState(StrEnum):
@@ -65,17 +69,17 @@ class RepetitionRecord:
     `reason` says why there is no result, or is a remark on the result.
     """
 
-    id: int
-    number: int
+    id: Whole
+    number: Whole
     state: State
-    value: float | None
-    figures: dict[str, float | None]
+    value: Real | None
+    figures: Mapping[str, Whole | Real | None]
     curves: tuple[Curve, ...]
-    lower_bound: float | None
-    upper_bound: float | None
+    lower_bound: Real | None
+    upper_bound: Real | None
     reason: str
-    started_at: str
-    finished_at: str | None
+    started_at: Moment
+    finished_at: Moment | None
     trials: list[TrialRecord] = field(default_factory=list)
     transfers: list[TransferRecord] = field(default_factory=list)
 
@@ -107,6 +111,16 @@ class PlacedTrial(NamedTuple):
     trial: TrialRecord
 
 
+@dataclass(frozen=True)
+class DutRecord:
+    """Holds a gateway's description of itself; `configuration` is the exact text in force."""
+
+    name: str
+    version: str
+    settings: dict[str, str]
+    configuration: str
+
+
 _BOUNDS: Final = {1: Bound.AT_LEAST, 0: Bound.EXACTLY, -1: Bound.AT_MOST}
 
 
@@ -123,7 +137,7 @@ class ExperimentRecord:
     planned: Experiment
     state: State
     reason: str
-    dut: dict[str, Any] | None
+    dut: DutRecord | None
     repetitions: list[RepetitionRecord] = field(default_factory=list)
     baseline: ExperimentRecord | None = None
     rate_sources: dict[str, ExperimentRecord] = field(default_factory=dict)
@@ -295,6 +309,15 @@ class RunRecord:
 
     @cached_property
     def plan(self) -> Mapping[str, Any]:
-        """The resolved plan; a run of another version of natxy may lack fields."""
-        plan: Mapping[str, Any] = YAML(typ="safe").load(self.plan_yaml)
+        """The resolved plan; a run of another version of natxy may lack fields.
+
+        PlanError when the stored text is none.
+        """
+        what = f"the run {self.name} of {self.started_at} has no readable plan: run.plan_yaml"
+        try:
+            plan = parse(self.plan_yaml)
+        except YAMLError as error:
+            raise PlanError(f"{what}: {one_line(str(error))}") from error
+        if not isinstance(plan, Mapping) or not isinstance(plan.get("published", []), list):
+            raise PlanError(f"{what}: expected a mapping, whose `published` is a list")
         return plan

@@ -18,6 +18,7 @@ from natxy.plan.model.terms import Family
 from natxy.plan.testbeds import TestbedConfig
 from natxy.system.machine import describe_machine
 from natxy.system.whole_file import whole_file
+from natxy.untrusted.values import Real, Whole
 
 
 class _Model(BaseModel):
@@ -35,8 +36,8 @@ class Tester(_Model):
     processor: str
     ports: str
     driver: str
-    queues: int
-    workers: int
+    queues: Whole
+    workers: Whole
 
     @property
     def file_name(self) -> str:
@@ -94,12 +95,12 @@ class Ceiling(_Model):
     """
 
     family: Family
-    frame_size: int
+    frame_size: Whole
     variant: Variant
     both_ways: bool
-    rate_fps: float
+    rate_fps: Real
     open: bool
-    repeats: int
+    repeats: Whole
 
 
 class PacingError(_Model):
@@ -108,12 +109,12 @@ class PacingError(_Model):
     `histogram` has (upper bound in ns, frames); older versions of natxy left it empty.
     """
 
-    rate_fps: float
-    median_ns: int
-    p99_ns: int
-    p999_ns: int
-    max_ns: int
-    histogram: list[tuple[int, int]] = []
+    rate_fps: Real
+    median_ns: Whole
+    p99_ns: Whole
+    p999_ns: Whole
+    max_ns: Whole
+    histogram: list[tuple[Whole, Whole]] = []
 
 
 class SelfTest(_Model):
@@ -128,9 +129,9 @@ class SelfTest(_Model):
     natxy_version: str
     kernel: str
     ceilings: list[Ceiling]
-    receive_fps: float
+    receive_fps: Real
     receive_limited: bool
-    least_delay_ns: int | None
+    least_delay_ns: Whole | None
     pacing: list[PacingError]
 
 

@@ -19,9 +19,9 @@ from natxy.engine.messages.results import TrialResult
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
+from natxy.results.database.schema import SCHEMA, to_row
 from natxy.results.planned import settings_of
 from natxy.results.records import RunState, State
-from natxy.results.schema import SCHEMA, to_row
 from natxy.results.selftest import SelfTest, Tester
 from natxy.results.trials import Purpose, TransferRecord, TrialKind, TrialRecord
 from natxy.system.core_watch import Absence

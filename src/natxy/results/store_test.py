@@ -18,11 +18,11 @@ from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
 from natxy.results.curves import Axis, Curve
+from natxy.results.database.schema import SCHEMA
 from natxy.results.pcap import PcapWriter
 from natxy.results.planned import planned_experiment
 from natxy.results.reader import RunReader
-from natxy.results.records import RunState, State
-from natxy.results.schema import SCHEMA
+from natxy.results.records import DutRecord, RunState, State
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp
 from natxy.results.trials import Purpose, TransferRecord, TrialKind
 from natxy.search.outcome import Outcome
@@ -83,7 +83,7 @@ def test_what_is_stored_is_read(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     store.describe_tester(engine={"name": "e"}, testbed={"kind": "lab"}, deviations=["short"])
     experiment = add_experiment(store, "forwarding", [])
-    store.set_dut(experiment, {"name": "linux"})
+    store.set_dut(experiment, {"name": "linux", "version": "6.1", "settings": {"a": "b"}, "configuration": ""})
     repetition = store.start_repetition(experiment, 1)
     passed, failed = add_trial(store, repetition, 1, 800), add_trial(store, repetition, 2, 2000)
     store.finish_repetition(repetition, State.DONE, value=800, lower_bound=800, upper_bound=2000)
@@ -94,7 +94,7 @@ def test_what_is_stored_is_read(tmp_path: Path) -> None:
     run = RunReader(tmp_path).run
     assert (run.seed, run.state, run.deviations, run.testbed) == (2**64 - 1, RunState.DONE, ["short"], {"kind": "lab"})
     read = run.experiments[0]
-    assert (read.state, read.dut, read.values) == (State.DONE, {"name": "linux"}, [800])
+    assert (read.state, read.dut, read.values) == (State.DONE, DutRecord("linux", "6.1", {"a": "b"}, ""), [800])
     first, second = read.repetitions[0].trials
     assert first.result == passed.model_copy(update={"samples": []})
     assert (first.verdict, second.verdict) == (Verdict.PASS, Verdict.FAIL)

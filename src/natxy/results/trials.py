@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
 from natxy.search.outcome import Outcome
+from natxy.untrusted.values import Moment, Real, Whole
 
 
 class TrialKind(StrEnum):
@@ -36,33 +37,33 @@ class TrialRecord:
     failed; None when it does not.
     """
 
-    id: int
-    number: int
-    attempt: int
+    id: Whole
+    number: Whole
+    attempt: Whole
     kind: TrialKind
     purpose: Purpose
-    step_rate: float
-    rate_fps: float
+    step_rate: Real
+    rate_fps: Real
     verdict: Verdict
     cause: Cause
     reason: str
-    started_at: str
-    duration_s: float
-    planned: int
-    sent: int
-    unsent: int
-    received: int
-    lost: int
-    duplicate: int
-    reordered: int
-    corrupt: int
-    misrouted: int
-    stale: int
-    tester_drops: int
+    started_at: Moment
+    duration_s: Real
+    planned: Whole
+    sent: Whole
+    unsent: Whole
+    received: Whole
+    lost: Whole
+    duplicate: Whole
+    reordered: Whole
+    corrupt: Whole
+    misrouted: Whole
+    stale: Whole
+    tester_drops: Whole
     result: TrialResult
-    gateway_pause_s: float | None = None
-    gateway_stolen_s: float | None = None
-    gateway_delayed_s: float | None = None
+    gateway_pause_s: Real | None = None
+    gateway_stolen_s: Real | None = None
+    gateway_delayed_s: Real | None = None
     disturbance: str | None = None
 
     @classmethod
@@ -110,21 +111,21 @@ _STREAM_COUNTS: Final = [field.name for field in fields(TrialRecord) if field.na
 class TransferRecord:
     """Holds one direction of test `number` between hosts; its fields are the columns of the table `transfer`."""
 
-    number: int
+    number: Whole
     direction: str
-    started_at: str
-    duration_s: float
-    goodput_bps: float
-    retransmits: int
+    started_at: Moment
+    duration_s: Real
+    goodput_bps: Real
+    retransmits: Whole
 
 
 @dataclass(frozen=True)
 class StepRecord:
     """Holds all trials of one attempt at one rate; the step passes when every trial does."""
 
-    number: int
-    attempt: int
-    rate: float
+    number: Whole
+    attempt: Whole
+    rate: Real
     outcome: Outcome
     cause: Cause
     reason: str

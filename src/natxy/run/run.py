@@ -6,12 +6,11 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from ruamel.yaml import YAML
-
 from natxy import __version__
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import RunOrder
+from natxy.plan.yaml.parsing import parse
 from natxy.procedures.deviations import deviations
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
@@ -73,7 +72,8 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
                 "build, or start a new run with its plan.yaml"
             )
         # Another build of the same version may write the fields in another order.
-        if YAML(typ="safe").load(plan.to_yaml()) != before.plan:
+        recorded = [experiment.name for experiment in before.experiments]
+        if parse(plan.to_yaml()) != before.plan or recorded != [experiment.name for experiment in plan.experiments]:
             raise PlanError(f"{folder / PLAN_FILE} is no longer the plan of the run; start a new run instead")
         ended = all(experiment.state == State.DONE for experiment in before.experiments)
         if ended and before.state == RunState.DONE:

@@ -337,7 +337,7 @@ def test_every_testbed_of_a_run_is_described(tmp_path: Path, monkeypatch: pytest
     _, run = measure(
         tmp_path / "run", FORWARDING | {"name": "fast", "gateway": fast}, FORWARDING | {"name": "slow", "gateway": slow}
     )
-    assert [e.dut and e.dut["settings"]["cores"] for e in run.experiments] == ["fast", "slow"]
+    assert [e.dut and e.dut.settings["cores"] for e in run.experiments] == ["fast", "slow"]
     assert len(run.deviations) == len({*run.deviations})
     assert {"fast", "slow"} < {*run.deviations}
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from natxy.untrusted.values import Real, Whole
+
 
 class MachineLoad(BaseModel):
     """Holds the load at one moment.
@@ -22,10 +24,10 @@ class MachineLoad(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    minute: float
-    all_ticks: int
-    stolen_ticks: int | None
-    monotonic_s: float | None = None
+    minute: Real
+    all_ticks: Whole
+    stolen_ticks: Whole | None
+    monotonic_s: Real | None = None
 
     @classmethod
     def now(cls) -> MachineLoad:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from natxy.engine.messages.common import Message, Side
+from natxy.untrusted.values import Real, Whole
 
 
 class Verdict(StrEnum):
@@ -43,33 +44,33 @@ class Cause(StrEnum):
 class Pacing(Message):
     """The lateness of sending: actual minus due time of each burst's oldest frame, weighted by the burst's frames."""
 
-    median_ns: int
-    p99_ns: int
-    p999_ns: int
-    max_ns: int
-    overrun_ns: int = Field(description="lateness of the last frame")
-    max_pause_ns: int = Field(description="longest time in which the sender's core did not serve this stream")
-    paused_ns: int = Field(default=0, description="sum of all pauses longer than `max_pause_s`")
-    pauses_ns: int = Field(default=0, description="sum of all pauses longer than 1 ms")
-    refused: int = Field(description="bursts that the port did not accept completely")
-    blocked_ns: int = Field(
+    median_ns: Whole
+    p99_ns: Whole
+    p999_ns: Whole
+    max_ns: Whole
+    overrun_ns: Whole = Field(description="lateness of the last frame")
+    max_pause_ns: Whole = Field(description="longest time in which the sender's core did not serve this stream")
+    paused_ns: Whole = Field(default=0, description="sum of all pauses longer than `max_pause_s`")
+    pauses_ns: Whole = Field(default=0, description="sum of all pauses longer than 1 ms")
+    refused: Whole = Field(description="bursts that the port did not accept completely")
+    blocked_ns: Whole = Field(
         default=0, description="time in which frames waited for the port, since the sender was last on schedule"
     )
-    histogram: list[tuple[int, int]] | None = Field(default=None, description="(upper bound in ns, frames)")
+    histogram: list[tuple[Whole, Whole]] | None = Field(default=None, description="(upper bound in ns, frames)")
 
 
 class DelaySummary(Message):
     """The one-way delay of distinct frames, from send time stamp to reception (RFC 1242 §3.8, store and forward)."""
 
-    count: int
-    min_ns: int
-    max_ns: int
-    mean_ns: float
-    median_ns: int
-    p1_ns: int
-    p99_ns: int
-    p999_ns: int
-    histogram: list[tuple[int, int]] | None = Field(default=None, description="(upper bound in ns, frames)")
+    count: Whole
+    min_ns: Whole
+    max_ns: Whole
+    mean_ns: Real
+    median_ns: Whole
+    p1_ns: Whole
+    p99_ns: Whole
+    p999_ns: Whole
+    histogram: list[tuple[Whole, Whole]] | None = Field(default=None, description="(upper bound in ns, frames)")
 
 
 class DelayVariation(Message):
@@ -78,26 +79,26 @@ class DelayVariation(Message):
     A pair counts if both frames arrived.
     """
 
-    pairs: int
-    min_ns: int
-    p1_ns: int
-    median_ns: int
-    p99_ns: int
-    max_ns: int
+    pairs: Whole
+    min_ns: Whole
+    p1_ns: Whole
+    median_ns: Whole
+    p99_ns: Whole
+    max_ns: Whole
 
 
 class LostFrame(Message):
     """A lost frame, which was due `due_s` after the trial's start."""
 
-    sequence: int
-    due_s: float
+    sequence: Whole
+    due_s: Real
 
 
 class Silence(Message):
     """The time between two successive arrivals; `start_s` counts from the trial's start."""
 
-    start_s: float
-    duration_s: float
+    start_s: Real
+    duration_s: Real
 
 
 class StreamResult(Message):
@@ -109,28 +110,28 @@ class StreamResult(Message):
     """
 
     name: str
-    planned: int
-    sent: int
-    unsent: int
-    received: int
-    lost: int
-    duplicate: int
-    reordered: int
-    corrupt: int
-    misrouted: int
-    beyond_window: int
-    intended_rate_fps: float
-    offered_rate_fps: float
+    planned: Whole
+    sent: Whole
+    unsent: Whole
+    received: Whole
+    lost: Whole
+    duplicate: Whole
+    reordered: Whole
+    corrupt: Whole
+    misrouted: Whole
+    beyond_window: Whole
+    intended_rate_fps: Real
+    offered_rate_fps: Real
     pacing: Pacing
-    backlog_ns: int = Field(default=0, description="delay of the frame that arrived last, less that of the fastest")
+    backlog_ns: Whole = Field(default=0, description="delay of the frame that arrived last, less that of the fastest")
     delay: DelaySummary | None
     ipdv: DelayVariation | None = None
-    tagged_delays_ns: list[int | None] | None = Field(default=None, description="in sending order; null if lost")
+    tagged_delays_ns: list[Whole | None] | None = Field(default=None, description="in sending order; null if lost")
     first_lost: LostFrame | None = Field(default=None, description="known with one queue per port")
     last_lost: LostFrame | None = None
     longest_silence: Silence | None = None
-    sent_per_second: list[int]
-    received_per_second: list[int]
+    sent_per_second: list[Whole]
+    received_per_second: list[Whole]
 
 
 class PortResult(Message):
@@ -141,17 +142,17 @@ class PortResult(Message):
     """
 
     side: Side
-    missed: int
-    no_buffer: int
-    kernel_drops: int
-    rejected: int = 0
-    foreign: dict[str, int]
+    missed: Whole
+    no_buffer: Whole
+    kernel_drops: Whole
+    rejected: Whole = 0
+    foreign: dict[str, Whole]
 
 
 class ForeignSample(Message):
     side: Side
     kind: str
-    time_ns: int
+    time_ns: Whole
     data_base64: str
 
 
@@ -162,22 +163,22 @@ class CoreSpeed(Message):
     when its clock is, or when the other hardware thread of the same physical core is busy.
     """
 
-    core: int
-    samples: int
-    mean_hz: float
-    fastest_hz: float
+    core: Whole
+    samples: Whole
+    mean_hz: Real
+    fastest_hz: Real
 
 
 class TrialResult(Message):
-    run_id: int
+    run_id: Whole
     verdict: Verdict
     cause: Cause
     reason: str
-    duration_s: float
+    duration_s: Real
     streams: list[StreamResult]
     ports: list[PortResult]
-    stale: int
-    established: int | None = Field(default=None, description="connections in the state table (phase 1 only)")
+    stale: Whole
+    established: Whole | None = Field(default=None, description="connections in the state table (phase 1 only)")
     samples: list[ForeignSample] = Field(default=[])
     dut_cores: list[CoreSpeed] = Field(default=[])
 
@@ -185,7 +186,7 @@ class TrialResult(Message):
 class Progress(Message):
     """The progress of a trial, five times per second. Counters are approximate until the trial has drained."""
 
-    elapsed_s: float
-    planned: int
-    sent: int
-    received: int
+    elapsed_s: Real
+    planned: Whole
+    sent: Whole
+    received: Whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -49,7 +50,7 @@ def measure(*experiments: dict[str, Any], code: int = 0, **given: Any) -> RunRec
         return RunReader(Path(folder) / "run").run
 
 
-def figures(run: RunRecord, name: str) -> dict[str, float | None]:
+def figures(run: RunRecord, name: str) -> Mapping[str, float | None]:
     return next(e for e in run.experiments if e.name == name).repetitions[0].figures
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from natxy.report.charts.chart import Chart
 from natxy.report.charts.run import experiment_charts, group_charts
@@ -14,7 +14,7 @@ from natxy.report.tables import trials
 from natxy.report.tables.table import Table
 from natxy.report.words import headlines, wording
 from natxy.results.analysis.sweeps import computed, sweep_groups, sweeps
-from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.results.records import DutRecord, ExperimentRecord, RunRecord
 
 
 @dataclass(frozen=True)
@@ -97,19 +97,14 @@ def _part(experiment: ExperimentRecord) -> ExperimentPart:
 
 def duts(run: RunRecord) -> list[Dut]:
     """Returns a description for each gateway and configuration, with the experiments that share it."""
-    found: dict[str, list[ExperimentRecord]] = {}
+    found: dict[str, tuple[DutRecord, list[ExperimentRecord]]] = {}
     for experiment in run.experiments:
-        if experiment.dut is not None:
-            found.setdefault(json.dumps(experiment.dut, sort_keys=True), []).append(experiment)
+        if dut := experiment.dut:
+            key = json.dumps(asdict(dut), sort_keys=True)
+            found.setdefault(key, (dut, []))[1].append(experiment)
     return [
-        Dut(
-            name=dut["name"],
-            version=dut["version"],
-            settings=dut["settings"],
-            configuration=dut["configuration"],
-            experiments=list(_titles(run, measured)),
-        )
-        for dut, measured in ((json.loads(dut), measured) for dut, measured in found.items())
+        Dut(dut.name, dut.version, dut.settings, dut.configuration, [*_titles(run, measured)])
+        for dut, measured in found.values()
     ]
 
 

@@ -108,7 +108,7 @@ def side_by_side(run: RunRecord) -> SideBySide | None:
 
 def _kernel(gateway: Mapping[str, Any], experiments: Sequence[ExperimentRecord]) -> str:
     """Returns the kernel that a gateway reported, or the planned one if it was never set up."""
-    reported = (experiment.dut["settings"].get("kernel") for experiment in experiments if experiment.dut)
+    reported = (experiment.dut.settings.get("kernel") for experiment in experiments if experiment.dut)
     planned = "user-mode Linux" if gateway.get("kernel") == Kernel.USER_MODE else ""
     return next((kernel for kernel in reported if kernel), planned)
 

@@ -161,7 +161,7 @@ def computed(run: RunRecord) -> dict[int, Computed]:
 
 
 def _computed(experiment: ExperimentRecord, sweep: Sweep | None) -> Computed:
-    settings = experiment.dut["settings"] if experiment.dut else {}
+    settings = experiment.dut.settings if experiment.dut else {}
     connections = experiment.planned.connections
     table = next((int(settings[name]) for name in _TABLE_SIZES if name in settings), None)
     buckets = int(settings[_HASH_SIZE]) if _HASH_SIZE in settings else None

@@ -10,13 +10,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from types import NoneType
-from typing import Any, Final, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from natxy.engine.messages.results import TrialResult
 from natxy.results.trials import TransferRecord, TrialRecord
+from natxy.untrusted.values import from_text, problems
 
-Record = TypeVar("Record", TrialRecord, TransferRecord)
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Record = TypeVar("Record", bound="DataclassInstance")
 
 _JSON: Final = "_json"
 _OWN_ID: Final = "id"
@@ -35,21 +42,41 @@ def to_row(record: TrialRecord | TransferRecord) -> dict[str, str | float | None
     return row
 
 
-def from_row(record: type[Record], row: sqlite3.Row) -> Record:
-    """Returns the record that `to_row` made the columns of.
+def from_row(record: type[Record], table: str, row: sqlite3.Row, **given: Any) -> Record:
+    """Returns the record in a row of `table`; `given` has the fields that are no columns of it.
 
-    A field whose column an earlier natxy did not write has its default. ValueError for a value that the record cannot
-    hold.
+    A field whose column an earlier natxy did not write has its default. Raises ValueError, with the column and what
+    was expected there, for a value that the record cannot hold.
     """
-    values: dict[str, Any] = {}
+    values = dict(given)
     present = {*row.keys()}
-    for name, kind in _kinds(record).items():
-        if kind is TrialResult:
-            values[name] = TrialResult.model_validate_json(row[f"{name}{_JSON}"])
+    for name in (field.name for field in fields(record) if field.name not in given):
+        column = f"{name}{_JSON}"
+        if column in present:
+            text = row[column]
+            place = f"{_place(table, row)}.{column}"
+            values[name] = None if text is None else from_text(_adapter_of_field(record, name), text, place)
         elif name in present:
-            value = row[name]
-            values[name] = value if value is None else kind(value)
-    return record(**values)
+            values[name] = row[name]
+    try:
+        found: Record = _adapter(record).validate_python(values)
+    except ValidationError as error:
+        raise ValueError(problems(error, _place(table, row))) from error
+    return found
+
+
+def _place(table: str, row: sqlite3.Row) -> str:
+    return f"{table} {row[_OWN_ID]}"
+
+
+@cache
+def _adapter(record: type) -> TypeAdapter[Any]:
+    return TypeAdapter(record)
+
+
+@cache
+def _adapter_of_field(record: type, name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(get_type_hints(record, include_extras=True)[name])
 
 
 def _kinds(record: type) -> Mapping[str, type]:
