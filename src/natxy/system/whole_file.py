@@ -25,7 +25,7 @@ def whole_file(path: Path, *, own_folder: bool = False) -> Iterator[BinaryIO]:
     With `own_folder`, the folder of `path` must not be a link. Raises OSError when the file cannot be written.
     """
     follow = os.O_NOFOLLOW if own_folder else 0
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | follow)
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | follow)
     # The name of `path` may be as long as the file system allows.
     unfinished = f".natxy-{secrets.token_hex(8)}"
     try:
