@@ -13,6 +13,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.wire import WireConfig
+from natxy.plan.model.expect import quantity_in
 from natxy.untrusted.values import problems
 
 _GATEWAY: Final[TypeAdapter[GatewayModel]] = TypeAdapter(GatewayConfig)
@@ -49,9 +50,16 @@ def planned_experiment(settings: Mapping[str, Any]) -> Experiment:
     }
     try:
         experiment = Experiment.model_validate(known, extra="ignore")
-        return experiment.model_copy(update={"gateway": _gateway(settings.get("gateway"))})
+        gateway = _gateway(settings.get("gateway"))
     except ValidationError as error:
         raise ValueError(problems(error, "")) from error
+    for field in ("at_least", "at_most"):
+        if (given := getattr(experiment.expect, field, None)) is not None:
+            try:
+                quantity_in(experiment.unit, given)
+            except ValueError as error:
+                raise ValueError(f"expect.{field}: {error}") from error
+    return experiment.model_copy(update={"gateway": gateway})
 
 
 def _gateway(settings: object) -> GatewayModel:

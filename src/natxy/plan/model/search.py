@@ -92,9 +92,9 @@ class Goal(PlanModel):
     """A goal with everything decided. Durations are in seconds, and None for trials whose length follows from their
     connections: `trials` of them decide."""
 
-    initial_trial: Duration | None = None
-    final_trial: Duration | None = None
-    duration_sum: Duration | None = None
+    initial_trial: Annotated[Duration, Field(gt=0)] | None = None
+    final_trial: Annotated[Duration, Field(gt=0)] | None = None
+    duration_sum: Annotated[Duration, Field(gt=0)] | None = None
     trials: int | None = None
     exceed_ratio: float
 

@@ -12,6 +12,7 @@ is always above 0 (RFC 8219 §10).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from itertools import takewhile
@@ -28,6 +29,7 @@ _LOADS: Final = ("connections", "flows")
 _SIZES: Final = {"frame_size", "cores", *_LOADS}
 _TABLE_SIZES: Final = ("net.netfilter.nf_conntrack_max", "table_capacity")
 _HASH_SIZE: Final = "net.netfilter.nf_conntrack_buckets"
+_SIZE: Final = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -160,11 +162,16 @@ def computed(run: RunRecord) -> dict[int, Computed]:
     return {experiment.id: _computed(experiment, swept.get(experiment.id)) for experiment in run.experiments}
 
 
+def _size(reported: str) -> int | None:
+    """Returns the size that a gateway reported; None when that is no number."""
+    return int(reported) if _SIZE.fullmatch(reported) else None
+
+
 def _computed(experiment: ExperimentRecord, sweep: Sweep | None) -> Computed:
     settings = experiment.dut.settings if experiment.dut else {}
     connections = experiment.planned.connections
-    table = next((int(settings[name]) for name in _TABLE_SIZES if name in settings), None)
-    buckets = int(settings[_HASH_SIZE]) if _HASH_SIZE in settings else None
+    table = next((_size(settings[name]) for name in _TABLE_SIZES if name in settings), None)
+    buckets = _size(settings.get(_HASH_SIZE, ""))
     return Computed(
         relative_scale_up=_relative_scale_up(experiment, sweep) if sweep else None,
         relative_performance=_relative_performance(experiment, sweep) if sweep else None,
