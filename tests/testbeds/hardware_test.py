@@ -129,13 +129,13 @@ def test_management_in_a_network_of_the_test_is_refused_before_anything_changes(
     ip("-n", TESTER, "address", "add", "10.0.2.2/24", "dev", "t-mgmt")
     with running_sshd(tmp_path / "sshd", address=usual, inside=["ip", "netns", "exec", DUT]) as sshd:
         (tmp_path / "plan.yaml").write_text(PLAN.format(config=sshd.target.config))
-        before = ip("-n", DUT, "address") + inside(DUT, "sysctl", "-a", "--pattern", "forward|conntrack_udp")
+        before = ip("-n", DUT, "-4", "address") + inside(DUT, "sysctl", "-a", "--pattern", "forward|conntrack_udp")
         argv = ["-m", "natxy", verb, str(tmp_path / "plan.yaml")]
         output = ["--output", str(tmp_path / "out")] if verb == "run" else []
         done = subprocess.run(
             ["ip", "netns", "exec", TESTER, sys.executable, *argv, *output], capture_output=True, text=True, timeout=120
         )
-        after = ip("-n", DUT, "address") + inside(DUT, "sysctl", "-a", "--pattern", "forward|conntrack_udp")
+        after = ip("-n", DUT, "-4", "address") + inside(DUT, "sysctl", "-a", "--pattern", "forward|conntrack_udp")
     said = " ".join((done.stdout + done.stderr).split())
     assert "addresses.left: the DUT (ssh root@gateway) has the peer of the ssh connection, 10.0.2.2, in" in said
     assert "10.0.0.0/16, a network of the test; give the plan's `addresses` a `left`" in said

@@ -71,9 +71,9 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
                 f"{folder} was measured by an earlier build, which knew no `order` of repetitions: resume it with that "
                 "build, or start a new run with its plan.yaml"
             )
-        # Another build of the same version may write the fields in another order.
-        recorded = [experiment.name for experiment in before.experiments]
-        if parse(plan.to_yaml()) != before.plan or recorded != [experiment.name for experiment in plan.experiments]:
+        # Another build of the same version may write the fields in another order, which ruamel's `!=` does not allow.
+        is_the_plan = before.plan == parse(plan.to_yaml())
+        if not is_the_plan or [each.name for each in before.experiments] != [each.name for each in plan.experiments]:
             raise PlanError(f"{folder / PLAN_FILE} is no longer the plan of the run; start a new run instead")
         ended = all(experiment.state == State.DONE for experiment in before.experiments)
         if ended and before.state == RunState.DONE:
