@@ -68,4 +68,6 @@ class PlainWatch(RunListener):
         self._print(f"experiment {self._numbers[experiment.name]}: {experiment.title}: {ending}")
 
     def _print(self, line: str) -> None:
+        """Prints one line, whatever a title contains."""
+        line = " ".join(line.splitlines())
         self._console.print(line, soft_wrap=True)

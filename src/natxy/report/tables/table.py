@@ -12,6 +12,8 @@ from rich import table as rich_table
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
+from natxy.untrusted.texts import plain
+
 # Longer words of a text that is not a number may break.
 _LONGEST_WORD: Final = 24
 # The space that `_drawn` leaves beside a column, and the frame's.
@@ -62,7 +64,18 @@ class Table:
 
 def to_rich(table: Table) -> RenderableType:
     """Returns the table for a console; a table that is too wide continues below, with its first column repeated."""
-    return _Fitted(table)
+    return _Fitted(_plain(table))
+
+
+def _plain(table: Table) -> Table:
+    """Returns the table as a console prints it, so that widths are those of what is seen."""
+    return replace(
+        table,
+        columns=tuple(replace(column, title=plain(column.title)) for column in table.columns),
+        rows=tuple(tuple(map(plain, row)) for row in table.rows),
+        emphasis=frozenset(map(plain, table.emphasis)),
+        narrower=_plain(table.narrower) if table.narrower else None,
+    )
 
 
 def fitting(table: Table, width: int) -> Iterator[tuple[Table, list[int]]]:

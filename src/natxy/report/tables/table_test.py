@@ -25,6 +25,13 @@ def test_cells_are_text_and_never_markup() -> None:
     assert "[bold]x[/bold] [/nothing]" in output.getvalue()
 
 
+def test_control_characters_are_seen_whole() -> None:
+    output = io.StringIO()
+    table = Table("t", (Column("a"), Column("n", numeric=True)), (("x \x1b]0;y\x07", "1"),))
+    Console(file=output, width=60).print(to_rich(table))
+    assert r"x \x1b]0;y\x07" in output.getvalue()
+
+
 def test_transposed_rows_are_columns() -> None:
     table = Table("t", (Column("Cores"), Column("1"), Column("2")), (("min", "3", "4"), ("max", "5", "6")))
     turned = table.transposed()
