@@ -22,6 +22,8 @@ from natxy.plan.model.search import ROBUST_SHARE
 from natxy.plan.resolve import resolve
 from natxy.procedures.common.traffic_test import figures, measure, plan_of
 from natxy.procedures.deviations import deviations
+from natxy.system.core_watch import Absence
+from natxy.testbeds.simulated import SimulatedTestbed
 
 DIRECTIONS = st.sampled_from(["bidirectional", "forward", "reverse"])
 
@@ -185,6 +187,14 @@ def test_kept_connections_have_the_reset_time_of_the_model() -> None:
     run = measure(reset(10_000) | CONNECTIONS, restart_time=0.2)
     assert figures(run, "reset")["loss"] == pytest.approx(0.2, abs=1e-4)
     assert run.experiments[0].repetitions[0].reason == ""
+
+
+def test_what_a_reset_runs_on_the_gateways_core_is_no_disturbance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SimulatedTestbed, "_absence", lambda _: Absence(0.2))
+    [repetition] = measure(reset(10_000), restart_time=0.2).experiments[0].repetitions
+    [trial] = repetition.trials
+    assert (trial.verdict, trial.gateway_pause_s) == (Verdict.FAIL, 0.2)
+    assert repetition.figures["loss"] == pytest.approx(0.2, abs=1e-4)
 
 
 def test_methods_that_differ_are_said_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,16 @@
 By lost frames, the time is their number divided by the offered rate. By time stamps, it is the longest time between
 two frames that arrived. The trial fails if the reset loses frames. Neither method gives a time for a gateway that does
 not recover, or that loses its connections.
+
+What the reset runs on the gateway's core cannot be told from a disturbance. So absences of that core are recorded, and
+none makes the trial a disturbed one.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from natxy.dut.transport.secrets import Secrets
@@ -40,6 +43,8 @@ _NO_LOSS: Final = "no frame was lost: the reset did not interrupt forwarding"
 class Reset(Procedure[ResetConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         assert repetition.rate is not None
+        if repetition.watch:
+            repetition = replace(repetition, watch=repetition.watch.that_only_records())
         result = valid_step(repetition, 1, repetition.rate, lambda attempt: _step(repetition, self.config, attempt))
         # Background frames may be too few for an accurate time.
         lost: dict[str, float | None] = {

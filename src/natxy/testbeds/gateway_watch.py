@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from natxy.system.core_watch import Absence
 
@@ -22,3 +22,7 @@ class GatewayWatch:
     end: Callable[[], Absence | None]
     cores: int
     buffer_frames: int | None
+
+    def that_only_records(self) -> GatewayWatch:
+        """Returns a watch of the same cores whose absences explain no failure."""
+        return replace(self, buffer_frames=None)

@@ -78,7 +78,12 @@ def disturbance(
 
 
 def absence_text(absence: Absence) -> str:
-    """Returns a duration and its parts, such as `12.3 ms (10 ms steal, 2.3 ms behind other tasks)`."""
+    """Returns a duration and its parts, such as `12.3 ms (10 ms steal, 2.3 ms behind other tasks)`.
+
+    An absence below the tick that Linux counts in is given by its bound, such as `less than 10 ms`.
+    """
+    if not absence.total_s and absence.uncertain_s:
+        return f"less than {format_duration(absence.uncertain_s)}"
     parts = {"steal": absence.stolen_s, "behind other tasks": absence.delayed_s}
     named = ", ".join(f"{format_duration(part_s)} {name}" for name, part_s in parts.items() if part_s)
     return format_duration(absence.total_s) + (f" ({named})" if named else "")

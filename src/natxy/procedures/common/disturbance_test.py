@@ -88,6 +88,7 @@ def test_the_text_says_how_long_why_and_when() -> None:
         "12.1 ms from 250 ms on"
     )
     assert absence_text(Absence(0.004)) == "4 ms"
+    assert absence_text(Absence(0.0, 0.0, 0.0, uncertain_s=0.01)) == "less than 10 ms"
     assert absence_text(Absence(0.004, 0.0, 0.004)) == "4 ms (4 ms behind other tasks)"
 
 
