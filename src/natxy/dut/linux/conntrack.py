@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable
+from contextlib import ExitStack
 from functools import cached_property
 from ipaddress import ip_address
 from typing import ClassVar
@@ -58,11 +59,12 @@ class ConntrackTable:
                 self._transport.network.hold(_PREFIX + name, str(timeout_s))
 
     def remove(self) -> None:
-        """Restores the sizes and timeouts from before `apply`."""
-        for name in self._timeouts:
-            self._transport.network.release(_PREFIX + name)
-        for name in self._sizes:
-            self._transport.machine.release(_PREFIX + name)
+        """Restores the sizes and timeouts from before `apply`, each of them whatever another one raises."""
+        with ExitStack() as stack:
+            for name in self._sizes:
+                stack.callback(self._transport.machine.release, _PREFIX + name)
+            for name in self._timeouts:
+                stack.callback(self._transport.network.release, _PREFIX + name)
 
     def describe(self) -> dict[str, str]:
         """Returns the sizes and timeouts in force by the names of their sysctls."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import ClassVar
 
 from natxy.dut.base import ConfigT, DutDescription, Gateway
@@ -64,11 +65,13 @@ class LinuxGateway(Gateway[ConfigT]):
             self.install()
 
     def remove(self) -> None:
-        self.uninstall()
-        if self.table:
-            self.table.remove()
-        for name in FORWARDING:
-            self.transport.network.release(name)
+        # Each step is taken whatever another one raises.
+        with ExitStack() as stack:
+            for name in FORWARDING:
+                stack.callback(self.transport.network.release, name)
+            if self.table:
+                stack.callback(self.table.remove)
+            self.uninstall()
 
     def restart(self) -> None:
         """Stops forwarding, deletes all connections and sets the gateway up again.

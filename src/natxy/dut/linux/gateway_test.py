@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import ip_interface
+
+import pytest
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.drivers.linux import NftablesGateway
+from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.sysctls import OwnSysctls
+from natxy.errors import DutError
+from natxy.plan.gateways.linux import NftablesConfig
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+
+ADDRESSES = AddressPlan(
+    left=LinkAddresses(dut=ip_interface("198.18.0.1/24"), tester=ip_interface("198.18.0.2/24")),
+    right=LinkAddresses(dut=ip_interface("198.19.0.1/24"), tester=ip_interface("198.19.0.2/24")),
+)
+
+
+class MadeUpDut:
+    """A transport to a DUT that has sysctls, all 0 at first, and refuses the commands and sysctls in `refused`."""
+
+    def __init__(self) -> None:
+        self.machine = self.network = OwnSysctls(self)
+        self.sysctls: dict[str, str] = {}
+        self.refused: set[str] = set()
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        output = ""
+        match list(argv):
+            case ["sysctl", "-n", name]:
+                output = self.sysctls.setdefault(name, "0")
+            case ["sysctl", "-qw", assignment]:
+                name, _, value = assignment.partition("=")
+                if name in self.refused:
+                    raise DutError(f"{name} is refused")
+                self.sysctls[name] = value
+        if argv[0] in self.refused:
+            raise DutError(f"{argv[0]} is refused")
+        return CompletedCommand(tuple(argv), 0, output, "")
+
+    def describe(self) -> str:
+        return "made up"
+
+
+def applied(dut: MadeUpDut) -> NftablesGateway:
+    config = NftablesConfig(conntrack_max=5, hash_size=6, udp_timeout_s=7, udp_stream_timeout_s=8)
+    gateway = NftablesGateway(config, dut, DutInterfaces("a", "b"), ADDRESSES)
+    gateway.apply()
+    assert [*dut.sysctls.values()] == ["1", "1", "6", "5", "7", "8"]
+    return gateway
+
+
+def test_sysctls_are_restored_although_the_rules_cannot_be_removed() -> None:
+    dut = MadeUpDut()
+    gateway = applied(dut)
+    dut.refused = {"nft"}
+    with pytest.raises(DutError, match="nft is refused"):
+        gateway.remove()
+    assert set(dut.sysctls.values()) == {"0"}
+
+
+@pytest.mark.parametrize(
+    "stubborn",
+    ["net.ipv4.ip_forward", "net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_udp_timeout"],
+)
+def test_one_sysctl_that_cannot_be_restored_does_not_keep_the_others(stubborn: str) -> None:
+    dut = MadeUpDut()
+    gateway = applied(dut)
+    dut.refused = {stubborn}
+    with pytest.raises(DutError, match=f"{stubborn} is refused"):
+        gateway.remove()
+    assert [name for name, value in dut.sysctls.items() if value != "0"] == [stubborn]
+    dut.refused = set()
+    gateway.remove()
+    assert set(dut.sysctls.values()) == {"0"}
