@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from natxy.cleanup.leftovers import described, give_back
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.linux import LinuxForwardGateway, NftablesGateway
 from natxy.dut.transport.hotplug import HotPlug
@@ -19,9 +20,12 @@ from natxy.errors import DutError, PlanError
 from natxy.plan.gateways.linux import LinuxForwardConfig, NftablesConfig
 from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.testbeds.machines import DutLocation, SshTarget
+from natxy.system.ledger import Ledger
+from natxy.system.process_owner import Owner
 from natxy.testbeds.cabled import CabledTestbed
 from tests.support import needs
 from tests.support.lab_frames import IPV4
+from tests.support.processes import runs
 from tests.support.sshd import Sshd, running_sshd
 
 pytestmark = needs.SSHD
@@ -72,6 +76,19 @@ def test_program_without_an_end_is_given_up(sshd: Sshd) -> None:
         with pytest.raises(DutError, match=r"did not end within 0\.5 s"):
             transport.run(["sleep", "2"], timeout_s=0.5)
         assert transport.run(["echo", "on"]).stdout == "on\n"
+
+
+def test_what_a_program_without_an_end_started_ends_with_it(sshd: Sshd, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    script = f"sleep 600 & echo $! > {started}; sleep 600"
+    with SshTransport(sshd.target) as transport:
+        with pytest.raises(DutError, match="did not end within"):
+            transport.run(["sh", "-c", script], timeout_s=1)
+        child = int(started.read_text())
+        deadline = time.monotonic() + 10
+        while runs(child) and time.monotonic() < deadline:
+            time.sleep(0.02)
+    assert not runs(child)
 
 
 def test_program_killed_by_a_signal_failed(sshd: Sshd) -> None:
@@ -141,6 +158,12 @@ def test_lost_connection_is_told_and_made_anew(sshd: Sshd) -> None:
         assert transport.run(["echo", "back"]).stdout == "back\n"
 
 
+def own_ledger(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    """Returns the ledger of this test, which keeps its entries apart from the machine's."""
+    monkeypatch.setattr("natxy.system.ledger.default_folder", lambda: folder / "ledger")
+    return Ledger()
+
+
 class DutAlone(CabledTestbed):
     def _take_ends(self) -> None:
         pass
@@ -149,7 +172,8 @@ class DutAlone(CabledTestbed):
         return {}
 
 
-def test_settings_are_given_back_by_the_run_after_a_killed_one(tmp_path: Path) -> None:
+def test_settings_are_given_back_after_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = own_ledger(tmp_path, monkeypatch)
     programs = tmp_path / "programs"
     programs.mkdir()
     # Keeps each sysctl in a file, so that the machine's own don't change.
@@ -182,14 +206,18 @@ def test_settings_are_given_back_by_the_run_after_a_killed_one(tmp_path: Path) -
             gateway.apply()
             gateway.apply()
             assert [*in_force().values()] == ["1", "1", "5", "6", "7", "8"]
+        assert {entry.original for entry in ledger.entries()} == {*before.values()}
+        with monkeypatch.context() as later:
+            later.setattr(Owner, "is_alive", lambda _: False)
+            assert {returned.problem for returned in give_back()} == {None}
+        assert in_force() == before
         with DutAlone(DutLocation(ssh=dut.target, left="a", right="b")) as testbed:
-            assert in_force() == before
             gateway = NftablesGateway(config, testbed.transport, testbed.interfaces, IPV4)
             gateway.apply()
             assert [*in_force().values()] == ["1", "1", "5", "6", "7", "8"]
             gateway.remove()
             assert in_force() == before
-            assert testbed.transport.run(["ls", "/var/run/natxy/sysctls"]).stdout == ""
+            assert ledger.entries() == []
 
 
 def test_steal_is_read_over_ssh_and_a_lost_dut_ends_no_trial(sshd: Sshd) -> None:
@@ -224,7 +252,7 @@ def test_a_duts_own_networks_are_looked_at_before_its_gateway(tmp_path: Path) ->
         testbed.create_gateway(NftablesConfig(), apart)
 
 
-def test_cores_leave_service_and_come_back_also_after_a_killed_run(sshd: Sshd, tmp_path: Path) -> None:
+def test_cores_come_back_into_service_after_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cpus = tmp_path / "cpu"
     for core in range(1, 4):
         (cpus / f"cpu{core}").mkdir(parents=True)
@@ -238,17 +266,18 @@ def test_cores_leave_service_and_come_back_also_after_a_killed_run(sshd: Sshd, t
         "[ $(cat cpu$core/online) = 1 ] && list=$list,$core\ndone\necho $list > online\n"
     )
     (programs / "tee").chmod(0o755)
-    kept = str(tmp_path / "run" / "cores")
+    ledger = own_ledger(tmp_path, monkeypatch)
     with running_sshd(tmp_path / "second", programs=programs) as second:
         with SshTransport(second.target) as killed:
-            plug = HotPlug(killed, str(cpus), kept)
+            plug = HotPlug(killed, str(cpus))
             plug.use([0, 1])
             assert plug.cores() == (0, 1)
-        with SshTransport(second.target) as transport:
-            plug = HotPlug(transport, str(cpus), kept)
-            plug.give_back()
-            assert plug.cores() == (0, 1, 2, 3)
-            assert transport.run(["test", "-e", kept], check=False).returncode == 1
+        monkeypatch.setattr(Owner, "is_alive", lambda _: False)
+        assert [(described(returned.entry), returned.problem) for returned in give_back()] == [
+            (f"the cores in service, which was 0,1,2,3, on {second.target}", None)
+        ]
+        assert [(cpus / f"cpu{core}" / "online").read_text().strip() for core in range(1, 4)] == ["1"] * 3
+        assert ledger.entries() == []
 
 
 def test_linux_gateways_cores_are_set_by_hot_plug(sshd: Sshd, tmp_path: Path) -> None:
@@ -256,7 +285,7 @@ def test_linux_gateways_cores_are_set_by_hot_plug(sshd: Sshd, tmp_path: Path) ->
     cpus.mkdir()
     (cpus / "online").write_text("0-1\n")
     with SshTransport(sshd.target) as transport:
-        transport.hot_plug = HotPlug(transport, str(cpus), str(tmp_path / "kept"))
+        transport.hot_plug = HotPlug(transport, str(cpus))
         gateway = LinuxForwardGateway(LinuxForwardConfig(), transport, DutInterfaces("lo", "lo"), IPV4)
         gateway.set_cores([0, 1])
         with pytest.raises(DutError, match="no core 2 in service, but 0, 1"):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-import re
 import signal
 import subprocess
 import time
@@ -16,7 +15,7 @@ import pytest
 
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
-from natxy.system.machine_sysctls import STATE_FILE
+from natxy.system.ledger import Ledger
 from tests.support import needs
 from tests.support.command import HANG_S, command
 from tests.support.processes import engines_of, is_engine
@@ -74,11 +73,11 @@ class Session:
 
 
 def left_over(pids: list[int]) -> list[str]:
-    """Returns the namespaces and sysctls that the processes with these ids left behind."""
+    """Returns the namespaces, and the entries of the ledger, that the processes with these ids left behind."""
     namespaces = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout.split()
-    held = re.findall(r'"(\d+)-\d+"', STATE_FILE.read_text()) if STATE_FILE.exists() else []
     theirs = {str(pid) for pid in pids}
-    return [name for name in namespaces if theirs & set(name.split("-"))] + [pid for pid in held if pid in theirs]
+    recorded = [entry.what for entry in Ledger().entries() if entry.process().pid in pids]
+    return [name for name in namespaces if theirs & set(name.split("-"))] + recorded
 
 
 def test_a_lab_run_killed_at_random_moments_loses_and_repeats_nothing(

@@ -21,6 +21,14 @@ def is_engine(pid: int) -> bool:
         return False
 
 
+def runs(pid: int) -> bool:
+    """Returns True unless the process has ended, whether or not its parent has asked for its exit code."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def namespaces_of(pid: int) -> list[str]:
     """Returns the names of the network namespaces that natxy's process `pid` made."""
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout

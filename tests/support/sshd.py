@@ -16,12 +16,8 @@ from pathlib import Path
 
 import asyncssh
 
-from natxy.dut.transport.sysctls import FOLDER
 from natxy.plan.testbeds.machines import SshTarget
 from tests.support import needs
-
-# natxy keeps state on a remote machine. Each daemon has a temporary folder for it.
-OWN_FOLDER = ["unshare", "--mount", "sh", "-c", f'mkdir -p {FOLDER} && mount -t tmpfs none {FOLDER} && exec "$0" "$@"']
 
 
 @dataclass
@@ -81,7 +77,7 @@ def running_sshd(
         f"Host gateway\n  HostName {address}\n  Port {port}\n  IdentityFile {folder}/user_key\n"
         f"  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile {folder}/known_hosts\n"
     )
-    argv = [*inside, *OWN_FOLDER, needs.SSHD_PROGRAM, "-D", "-e", "-f", str(folder / "sshd_config")]
+    argv = [*inside, needs.SSHD_PROGRAM, "-D", "-e", "-f", str(folder / "sshd_config")]
     target = SshTarget(host="gateway", user=getpass.getuser(), config=folder / "ssh_config", connect_timeout=5)
     sshd = Sshd(target, folder, argv)
     try:

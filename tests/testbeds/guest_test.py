@@ -9,11 +9,13 @@ import time
 
 import pytest
 
+from natxy.cleanup.leftovers import give_back
 from natxy.dut import registry
 from natxy.errors import DutError
 from natxy.plan.gateways.linux import IptablesBackend, IptablesConfig
 from natxy.plan.model.terms import Kernel
 from natxy.plan.testbeds.lab import LabConfig
+from natxy.system.ledger import Ledger
 from natxy.system.process_owner import Owner
 from natxy.testbeds.guest.kernel import find_guest
 from natxy.testbeds.guest.lab import GuestLab
@@ -89,4 +91,5 @@ def test_guest_ends_with_a_killed_owner() -> None:
             time.sleep(0.05)
         assert processes(left.dut) == []
     finally:
-        left.remove()
+        assert {returned.problem for returned in give_back()} <= {None}
+    assert not any(entry.process() == left.owner for entry in Ledger().entries())

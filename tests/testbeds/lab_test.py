@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 import pytest
 
+from natxy.cleanup.leftovers import described, give_back
 from natxy.doctor.machine import THIS_MACHINE, probe_machines
 from natxy.dut import registry
 from natxy.dut.base import Gateway, TableNeed
@@ -34,10 +36,11 @@ from natxy.plan.gateways.linux import (
 )
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.plan.testbeds.lab import LabConfig
+from natxy.system.ledger import Ledger
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.testbeds.lab import NetnsLab
-from natxy.testbeds.namespaces import LabNamespaces, other_labs, remove_stale_labs, stale_labs
+from natxy.testbeds.namespaces import LabNamespaces, other_labs
 from tests.support import needs
 from tests.support.lab_frames import INSIDE, IPV4, IPV6, OUTSIDE, namespace_of_tester, send_one, traces
 
@@ -173,20 +176,18 @@ class TestLab:
             assert process.stdout is not None
             owner = Owner.parse(process.stdout.readline().strip())
             assert MachineSysctls().read("net.netfilter.nf_conntrack_max") == "777777"
-            assert LabNamespaces(owner) not in stale_labs()
             assert owner in other_labs()
             with NetnsLab(LabConfig(), IPV4) as lab:
                 assert any(f"process {owner.pid}," in sentence for sentence in lab.deviations())
             process.kill()
-        assert LabNamespaces(owner) in stale_labs()
         assert owner not in other_labs()
         (left,) = (finding.value for finding in probe_machines()[THIS_MACHINE] if finding.name == "left by killed runs")
         assert LabNamespaces(owner).dut in left
-        assert f"nf_conntrack_max, changed by process {owner.pid}" in left
-        removed = remove_stale_labs()
-        assert any(str(owner.pid) in line for line in removed)
-        assert any("nf_conntrack_max" in line for line in removed)
-        assert LabNamespaces(owner) not in stale_labs()
+        assert re.search(rf"nf_conntrack_max, which was \d+ \(process {owner.pid}\)", left)
+        given_back = [described(returned.entry) for returned in give_back() if returned.problem is None]
+        assert any(LabNamespaces(owner).dut in line for line in given_back)
+        assert any("nf_conntrack_max" in line for line in given_back)
+        assert not any(entry.process() == owner for entry in Ledger().entries())
 
 
 @pytest.mark.usefixtures("clean_machine")

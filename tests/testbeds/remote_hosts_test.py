@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 from natxy.results.reader import RunReader
-from natxy.testbeds.host_links import TABLE
 from tests.support import needs
 from tests.support.sshd import Sshd, running_sshd
 
@@ -104,9 +103,6 @@ def left_behind(namespace: str) -> list[str]:
 def test_goodput_between_remote_hosts_and_nothing_stays(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
     for namespace in (LEFT, RIGHT):
         ip("-n", namespace, "link", "set", "test", "mtu", "1400")
-    # A killed run left this.
-    ip("-n", RIGHT, "address", "add", "2001:2:0:8000::2/64", "dev", "test", "nodad")
-    ip("-n", RIGHT, "-6", "rule", "add", "from", "2001:2:0:8000::2", "lookup", TABLE)
     # The host's owner configured this.
     ip("-n", LEFT, "address", "add", "2001:2::2/64", "dev", "test", "nodad")
     done = natxy_run(tmp_path, sshds)
@@ -151,7 +147,7 @@ def test_a_host_that_cannot_be_reached(tmp_path: Path, sshds: Mapping[str, Sshd]
 def test_a_host_without_iperf3(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
     bare = tmp_path / "bin"
     bare.mkdir()
-    for program in ("ip", "cat", "ethtool", "sysctl"):
+    for program in ("ip", "cat", "ethtool", "sh", "sysctl"):
         (bare / program).symlink_to(shutil.which(program) or program)
     config = sshds[RIGHT].folder / "sshd_config"
     config.write_text(config.read_text().replace("/usr/sbin:/usr/bin:/sbin:/bin", str(bare)))

@@ -13,15 +13,15 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import track
 
+from natxy.system.temporary_folder import temporary_folder
 from tools.bench.hugepages import reserved
 from tools.bench.programs import printed, task_argv
+from tools.bench.session import machine_given_back
 from tools.bench.speed_tables import MEASURED
 
 SECONDS: Final = 2.0
@@ -69,8 +69,8 @@ def parts(report: str, name: str, frames: int) -> dict[str, float]:
 
 
 def profile(name: str, core: int) -> dict[str, Any]:
-    with TemporaryDirectory(prefix="natxy-profile-") as folder:
-        samples = str(Path(folder) / "samples")
+    with temporary_folder("natxy-profile-") as folder:
+        samples = str(folder / "samples")
         record = ["perf", "record", "--quiet", "--event=cycles:u", "--output", samples, "--"]
         result = printed([*record, *task_argv(name, [core], SECONDS)])[0]
         report = ["perf", "report", "--stdio", "--input", samples, "-t", "|", "--fields=period,comm,dso,sym"]
@@ -93,7 +93,7 @@ def main() -> None:
         print(f"make profile: skipped: {reason}")
         return
     core = min(os.sched_getaffinity(0))
-    with reserved():
+    with machine_given_back(), reserved():
         profiles = [profile(name, core) for name in track(TASKS, "perf", console=Console(stderr=True))]
     MEASURED.mkdir(parents=True, exist_ok=True)
     (MEASURED / "cycles.json").write_text(json.dumps(profiles, indent=1) + "\n", encoding="utf-8")

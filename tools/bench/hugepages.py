@@ -5,25 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
+from natxy.errors import DutError
+from natxy.system.machine_sysctls import MachineSysctls
+
 PAGES: Final = 512
-RESERVED: Final = Path("/proc/sys/vm/nr_hugepages")
+RESERVED: Final = "vm.nr_hugepages"
 
 
 @contextmanager
-def reserved(pages: Path = RESERVED) -> Iterator[None]:
+def reserved(machine: MachineSysctls | None = None) -> Iterator[None]:
     """Reserves at least 512 pages of the default size within the context. Changes nothing where the kernel has no huge
     pages or the user may not reserve them; fragmented memory may give fewer."""
+    machine = machine or MachineSysctls()
     try:
-        before = int(pages.read_text())
-        if before < PAGES:
-            pages.write_text(str(PAGES))
-    except OSError:
-        yield
-        return
+        if int(machine.read(RESERVED)) < PAGES:
+            machine.hold(RESERVED, str(PAGES))
+    except DutError:
+        pass
     try:
         yield
     finally:
-        pages.write_text(str(before))
+        machine.release_all()

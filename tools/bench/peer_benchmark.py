@@ -27,6 +27,7 @@ from rich.table import Table
 from natxy.system.machine import describe_machine
 from tools.bench.hugepages import reserved
 from tools.bench.programs import PHASE1, printed, task
+from tools.bench.session import machine_given_back
 from tools.bench.speed_tables import MEASURED, below_goal
 from tools.bench.testpmd import Testpmd
 from tools.bench.wirings import Way, endless, net_memif, net_ring, nowhere, veth
@@ -131,7 +132,7 @@ class Bench:
 
 
 def main() -> None:
-    with reserved():
+    with machine_given_back(), reserved():
         measure()
 
 

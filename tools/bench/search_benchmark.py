@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 import random
 import sys
-from pathlib import Path
 from statistics import mean
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from natxy.plan.resolve import resolve
@@ -21,6 +19,8 @@ from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
+from natxy.system.temporary_folder import temporary_folder
+from tools.bench.session import machine_given_back
 
 SEARCHES: Final[dict[str, dict[str, Any]]] = {
     "binary": {"kind": "binary"},
@@ -43,9 +43,9 @@ def cost(search: dict[str, Any], width_percent: float, truth_fps: float, noise: 
     }
     testbed = {"kind": "simulated", "noise": noise}
     plan = Plan.model_validate({"name": "p", "repeat": 1, "testbed": testbed, "experiments": [experiment]})
-    with TemporaryDirectory() as folder:
-        run_plan(resolve(plan), Path(folder) / "run", RunListener())
-        repetition = RunReader(Path(folder) / "run").run.experiments[0].repetitions[0]
+    with temporary_folder("natxy-bench-") as folder:
+        run_plan(resolve(plan), folder / "run", RunListener())
+        repetition = RunReader(folder / "run").run.experiments[0].repetitions[0]
     assert repetition.value is not None
     error_percent = 100 * abs(repetition.value - truth_fps) / truth_fps
     return len(repetition.trials), sum(trial.duration_s for trial in repetition.trials), error_percent
@@ -68,4 +68,5 @@ def table(truths: int) -> str:
 
 
 if __name__ == "__main__":
-    print(table(int(sys.argv[1]) if len(sys.argv) > 1 else 50))
+    with machine_given_back():
+        print(table(int(sys.argv[1]) if len(sys.argv) > 1 else 50))

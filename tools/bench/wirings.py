@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from natxy.plan.testbeds.loop import LoopConfig
+from natxy.system.temporary_folder import temporary_folder
 from natxy.testbeds.loop import LoopTestbed
-from natxy.testbeds.namespaces import prepare_machine
 from tools.bench.testpmd import NOWHERE, Testpmd, Wiring
 
 DRAIN: Final = Path("build/engine/drain.so")
@@ -45,7 +44,7 @@ def net_ring(receiver: Testpmd) -> Iterator[Wiring]:
 
 @contextmanager
 def net_memif(receiver: Testpmd) -> Iterator[Wiring]:
-    with TemporaryDirectory(prefix="natxy-bench-") as folder:
+    with temporary_folder("natxy-bench-") as folder:
         device = f"net_memif0,id=0,socket={folder}/memif.sock,socket-abstract=no,role="
         with receiver.forwarding("rxonly", Wiring(device + "server")):
             yield Wiring(device + "client")
@@ -54,7 +53,6 @@ def net_memif(receiver: Testpmd) -> Iterator[Wiring]:
 @contextmanager
 def veth(_: Testpmd) -> Iterator[Wiring]:
     """The kernel drops what arrives at the other end. Needs root."""
-    prepare_machine()
     with LoopTestbed(LoopConfig(kind="loop")) as testbed:
         namespace = tuple(testbed.engine_argv()[:4])
         yield Wiring(testbed.port_specs()[0].device, prefix=namespace)

@@ -17,11 +17,12 @@ from natxy.cli.calibrate import calibrate
 from natxy.cli.check import check
 from natxy.cli.compare import compare_runs
 from natxy.cli.console import echo
-from natxy.cli.doctor import doctor
 from natxy.cli.export import export
 from natxy.cli.gate.judge import judge
 from natxy.cli.history import history
 from natxy.cli.list import list_names
+from natxy.cli.machine.cleanup import cleanup
+from natxy.cli.machine.doctor import doctor
 from natxy.cli.report import report
 from natxy.cli.resume import resume
 from natxy.cli.run import run
@@ -42,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     rich_markup_mode=None,
 )
-for verb in (run, resume, check, report, judge, history, export, doctor, selftest, calibrate):
+for verb in (run, resume, check, report, judge, history, export, doctor, cleanup, selftest, calibrate):
     app.command(cls=_Command)(verb)
 app.command("list")(list_names)
 app.command("compare", cls=_Command)(compare_runs)

@@ -14,12 +14,13 @@ from natxy.calibration.case import Case
 from natxy.calibration.listener import CalibrationListener
 from natxy.calibration.reading import Reading, Standing
 from natxy.cli.console import LastingConsole, echo
-from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.errors import reported_errors
 from natxy.cli.measuring import has_results, new_folder, prepare, print_how_to_resume
 from natxy.errors import TesterLimitError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit, format_quantity, parse_duration
 from natxy.report.tables.table import Column, Table, to_rich
+from natxy.system.interrupts import one_interrupt
 from natxy.untrusted.texts import json_text
 
 _BUDGET_S: Final = 300.0

@@ -178,7 +178,8 @@ def test_another_lab_is_warned_of(
     plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module = sys.modules["natxy.cli.measuring"]
-    monkeypatch.setattr(module, "prepare_machine", lambda: [Owner(4242, 1)])
+    monkeypatch.setattr(module, "check_root", lambda: None)
+    monkeypatch.setattr(module, "other_labs", lambda: [Owner(4242, 1)])
     monkeypatch.setattr(sys.modules["natxy.cli.run"], "run_plan", lambda *_: 0)
     monkeypatch.setattr(sys.modules["natxy.cli.run"], "end", lambda *_: None)
     plan.write_text(PLAN.replace("kind: simulated}", "kind: lab}").replace(*LAB_GATEWAY))

@@ -9,14 +9,13 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Iterator
-from types import FrameType
 from typing import Final, NoReturn
 
 import typer
 
 from natxy.cli.console import LastingConsole, forget
 from natxy.errors import NatxyError, PlanError
-from natxy.system.interrupts import INTERRUPTED, INTERRUPTS, end_at_once
+from natxy.system.interrupts import INTERRUPTED, end_at_once
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -72,23 +71,3 @@ def warn(text: str) -> None:
     """Prints a warning on stderr."""
     _stderr.print("natxy: warning:", style="yellow", end=" ")
     _stderr.print(text)
-
-
-@contextlib.contextmanager
-def one_interrupt() -> Iterator[None]:
-    """Raises KeyboardInterrupt on the first SIGINT, SIGTERM or SIGHUP, and ignores further ones during the clean-up."""
-    # `nohup natxy run …` ignores SIGHUP from the start.
-    survives_hangup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    heeded = [each for each in INTERRUPTS if each != signal.SIGHUP or not survives_hangup]
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        for each in heeded:
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = {each: signal.signal(each, interrupt) for each in heeded}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.errors import reported_errors
 
 
 @pytest.mark.parametrize(
@@ -45,34 +44,6 @@ def test_an_output_that_takes_nothing_is_told_in_a_line(tmp_path: Path) -> None:
     done = natxy(">/dev/full", tmp_path)
     assert done.returncode == 2
     assert done.stderr == "natxy: the output could not be written: No space left on device; make room, then try again\n"
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_is_one_interrupt(number: signal.Signals) -> None:
-    def work() -> None:
-        with one_interrupt():
-            try:
-                signal.raise_signal(number)
-            finally:
-                signal.raise_signal(number)
-
-    # Under nohup the tests inherit that SIGHUP is ignored.
-    inherited = signal.signal(number, signal.SIG_DFL)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            work()
-        assert signal.getsignal(number) == signal.SIG_DFL
-    finally:
-        signal.signal(number, inherited)
-
-
-def test_a_hangup_that_was_ignored_still_is() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with one_interrupt():
-            signal.raise_signal(signal.SIGHUP)
-    finally:
-        signal.signal(signal.SIGHUP, before)
 
 
 def test_an_error_keeps_its_exit_code_when_nobody_reads_it(tmp_path: Path) -> None:

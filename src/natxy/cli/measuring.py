@@ -7,11 +7,13 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import typer
 
+from natxy.cleanup.leftovers import described, give_back
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import warn
 from natxy.cli.gate.answers import check_earlier_runs, judge_run, print_answers, warn_of_unjudged
@@ -23,13 +25,15 @@ from natxy.cli.watch.plain import PlainWatch
 from natxy.doctor.experiments import unreadable_secrets
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.testbeds.machines import SshTarget
 from natxy.results.analysis.gate import Answer, overall
 from natxy.results.store import RESULTS_FILE
 from natxy.run.cores import check_cores
 from natxy.run.events import RunListener
 from natxy.run.folder import RUNS
 from natxy.run.sysctls import check_sysctls
-from natxy.testbeds.namespaces import prepare_machine
+from natxy.system.ledger import Place
+from natxy.testbeds.namespaces import check_root, other_labs
 
 _WHY: Final = {
     EngineDiedError.exit_code: "the engine died; `natxy resume` repeats what it was measuring",
@@ -43,7 +47,8 @@ _WHY: Final = {
 
 
 def prepare(plan: ResolvedPlan) -> None:
-    """Checks the cores and /proc/sys, and removes what killed runs left on this machine, before any folder is made.
+    """Checks the cores and /proc/sys, and gives back what killed runs left on the plan's machines, before any folder is
+    made.
 
     Raises PlanError or DutError if the plan cannot be measured here, or if an earlier run or a secret that it names
     cannot be read.
@@ -54,9 +59,28 @@ def prepare(plan: ResolvedPlan) -> None:
     check_earlier_runs(plan)
     if unreadable := unreadable_secrets(plan):
         raise PlanError("\n".join(f"{', '.join(names)}: {reason}" for reason, names in unreadable.items()))
+    if plan.testbed.in_virtual_time:
+        return
     if plan.testbed.is_local:
-        for other in prepare_machine():
-            warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")
+        check_root()
+    for returned in give_back(partial(_is_of, plan)):
+        if returned.problem:
+            warn(
+                f"a killed run left {described(returned.entry)}, which could not be given back: {returned.problem}. "
+                "`natxy cleanup` tries again"
+            )
+    for other in other_labs() if plan.testbed.is_local else ():
+        warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")
+
+
+def _is_of(plan: ResolvedPlan, place: Place) -> bool:
+    """Returns True for this machine and for those that the plan measures by ssh."""
+    if place.ssh is None:
+        return True
+    location = plan.testbed.dut_location
+    targets = [host.ssh for host in plan.testbed.remote_hosts.values()]
+    targets += [location.ssh] if location and location.ssh else []
+    return str(SshTarget.model_validate_json(place.ssh)) in map(str, targets)
 
 
 def new_folder(name: str) -> Path:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from natxy.cli.console import LastingConsole
-from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.errors import reported_errors
 from natxy.cli.gate.files import GateFiles
 from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.cli.measuring import end, prepare, resumable, watched
@@ -17,6 +17,7 @@ from natxy.plan.yaml.loading import load_plan
 from natxy.results.reader import RunReader
 from natxy.run.folder import PLAN_FILE
 from natxy.run.run import resume_plan
+from natxy.system.interrupts import one_interrupt
 
 
 def resume(

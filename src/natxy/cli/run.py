@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from natxy.cli.console import LastingConsole
-from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.errors import reported_errors
 from natxy.cli.gate.files import GateFiles
 from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.cli.measuring import end, new_folder, prepare, resumable, watched
 from natxy.plan.yaml.loading import load_plan
 from natxy.run.run import run_plan
+from natxy.system.interrupts import one_interrupt
 
 
 def run(

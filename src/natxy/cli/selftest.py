@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from natxy.cli.console import LastingConsole, echo
-from natxy.cli.errors import one_interrupt, reported_errors
+from natxy.cli.errors import reported_errors
 from natxy.cli.measuring import new_folder, prepare, watched
 from natxy.errors import PlanError, TesterLimitError
 from natxy.plan.model.terms import Family
@@ -26,6 +25,8 @@ from natxy.results.selftest import SelfTest, save, which_tester
 from natxy.run.run import run_plan
 from natxy.selftest.outcome import self_test_of
 from natxy.selftest.plan import FRAME_SIZES, REPEAT, TRIAL_S, fastest_fps, loop_of, probe_plan, selftest_plan
+from natxy.system.interrupts import one_interrupt
+from natxy.system.temporary_folder import temporary_folder
 from natxy.untrusted.texts import json_text
 
 _PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -88,8 +89,8 @@ def selftest(
         probe = probe_plan(testbed)
         prepare(probe)
         console.print(f"Tester: {tester}")
-        with tempfile.TemporaryDirectory() as log:
-            fastest = fastest_fps(probe, Path(log) / "engine.log")
+        with temporary_folder("natxy-selftest-") as folder_of_log:
+            fastest = fastest_fps(probe, folder_of_log / "engine.log")
         asked = selftest_plan(
             testbed,
             fastest,

@@ -166,7 +166,7 @@ def _other_runs() -> list[Finding]:
     try:
         others = [str(owner.pid) for owner in other_labs()]
     except NatxyError as error:
-        return [Finding("other natxy runs", None, f"unknown: {error}", "make sure that `ip netns list` works")]
+        return [Finding("other natxy runs", None, f"unknown: {error}", "read natxy's list as root")]
     remedy = unless(not others, "wait until they end: simultaneous runs disturb each other")
     found = f"labs of the processes {', '.join(others)}" if others else "none in a lab"
     return [Finding("other natxy runs", not others or None, found, remedy)]

@@ -14,18 +14,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from natxy.cleanup.leftovers import described
 from natxy.doctor.disturbances import probe_disturbances
 from natxy.doctor.experiments import lab_gateways, why_not
 from natxy.doctor.finding import Finding, read_text, unless
 from natxy.doctor.testbed import probe_testbed
 from natxy.dut.transport.local import run_program
 from natxy.engine.program import find_engine
-from natxy.errors import NatxyError
+from natxy.errors import DutError, NatxyError
 from natxy.plan.experiment import ResolvedPlan
-from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.ledger import Ledger
 from natxy.system.proc_sys import REMEDY, is_read_only
 from natxy.testbeds.guest.kernel import find_guest
-from natxy.testbeds.namespaces import stale_labs
 
 THIS_MACHINE: Final = "this machine"
 
@@ -168,15 +168,12 @@ def _guest() -> list[Finding]:
 
 def _stale() -> list[Finding]:
     try:
-        left = [
-            *(f"the network namespaces {lab.tester} and {lab.dut}" for lab in stale_labs()),
-            *(f"{name}, changed by process {owner.pid}" for name, owner in MachineSysctls().left_by_dead_owners()),
-        ]
-    except (NatxyError, OSError) as error:
-        return [Finding("left by killed runs", None, str(error), "make sure that `ip netns list` works, as root")]
+        left = [f"{described(entry)} (process {entry.process().pid})" for entry in Ledger().left()]
+    except DutError as error:
+        return [Finding("left by killed runs", None, str(error), "read it as root")]
     if not left:
         return [Finding("left by killed runs", True, "nothing")]
-    return [Finding("left by killed runs", None, "; ".join(left), "the next `natxy run` in a lab restores it")]
+    return [Finding("left by killed runs", None, "; ".join(left), "`natxy cleanup` gives it back")]
 
 
 _PROBES: Sequence[Callable[[], list[Finding]]] = (

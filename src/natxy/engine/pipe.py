@@ -16,6 +16,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 
 from natxy.errors import NatxyError, PlanError
+from natxy.system.programs import end_session
 from natxy.system.whole_file import appended_file
 
 CLOSE_S: Final = 2.0
@@ -143,7 +144,7 @@ class RpcPipe:
         try:
             self._process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            end_session(self._process.pid)
             self._process.wait()
         if self._process.stdout:
             self._process.stdout.close()
@@ -173,7 +174,7 @@ class RpcPipe:
             os.set_blocking(pipe, False)
             while line:
                 if not select.select([], [pipe], [], patience_s)[1]:
-                    self._process.kill()
+                    end_session(self._process.pid)
                     raise self.death(f"did not read {method} within {patience_s:g} s")
                 line = line[os.write(pipe, line) :]
         except (OSError, ValueError) as error:
@@ -185,7 +186,7 @@ class RpcPipe:
         while b"\n" not in self._unread:
             ready, _, _ = select.select([self._process.stdout], [], [], silence_s)
             if not ready:
-                self._process.kill()
+                end_session(self._process.pid)
                 raise self.death(f"was silent for {silence_s:g} s during {method}")
             read = os.read(self._process.stdout.fileno(), 1 << 20)
             if not read:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from natxy.cleanup.gateways import recorded_gateway
 from natxy.dut.base import Gateway
 from natxy.errors import DutLostError
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
@@ -141,7 +142,9 @@ class Setups:
     def _set_up_gateway(self, stack: ExitStack, testbed: Testbed, experiment: Experiment) -> Gateway[Any]:
         gateway = testbed.create_gateway(experiment.gateway, experiment.address_plan)
         location = self._plan.testbed.dut_location
-        if location and location.addresses == LinkSetUp.SET:
+        sets_links = location is not None and location.addresses == LinkSetUp.SET
+        stack.enter_context(recorded_gateway(gateway, links=sets_links))
+        if sets_links:
             stack.callback(gateway.unset_links)
             gateway.set_links()
         stack.callback(_remove, gateway)

@@ -22,6 +22,26 @@ def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
 
 
 @contextmanager
+def one_interrupt() -> Iterator[None]:
+    """Raises KeyboardInterrupt on the first SIGINT, SIGTERM or SIGHUP, and ignores further ones during the clean-up."""
+    # `nohup natxy run …` ignores SIGHUP from the start.
+    survives_hangup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    heeded = [each for each in INTERRUPTS if each != signal.SIGHUP or not survives_hangup]
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for each in heeded:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {each: signal.signal(each, interrupt) for each in heeded}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextmanager
 def interrupts_held_back() -> Iterator[None]:
     """Delays interrupts until the context ends, so that a clean-up in the main thread is never left half done.
 

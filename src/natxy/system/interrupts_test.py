@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from natxy.system.interrupts import interrupts_held_back
+from natxy.system.interrupts import interrupts_held_back, one_interrupt
 
 
 def interrupt_this_thread() -> None:
@@ -35,3 +35,31 @@ def test_interrupts_are_not_delayed_afterwards() -> None:
         pass
     with pytest.raises(KeyboardInterrupt):
         interrupt_this_thread()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_one_interrupt(number: signal.Signals) -> None:
+    def work() -> None:
+        with one_interrupt():
+            try:
+                signal.raise_signal(number)
+            finally:
+                signal.raise_signal(number)
+
+    # Under nohup the tests inherit that SIGHUP is ignored.
+    inherited = signal.signal(number, signal.SIG_DFL)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        assert signal.getsignal(number) == signal.SIG_DFL
+    finally:
+        signal.signal(number, inherited)
+
+
+def test_a_hangup_that_was_ignored_still_is() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with one_interrupt():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -6,12 +6,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import Final
+
+from natxy.system.autogroup import own_autogroup
+from natxy.system.ledger import Kind, Ledger
 
 LOWEST: Final = 19
 HIGHEST: Final = -20
-_AUTOGROUP = Path("/proc/self/autogroup")
 
 
 class Niceness:
@@ -19,14 +20,24 @@ class Niceness:
 
     Programs inherit both. Start those that measure or are measured within `foreground`, or, while a trial runs, within
     `beside_a_trial`. Without `active` nothing is set: nothing is measured, or only on other machines.
+
+    The kernel restores both when the process ends. Where it groups processes by session, a nice value counts only
+    within the session, so the session's own is set too, which outlives the process.
     """
 
-    def __init__(self, niceness: int = LOWEST, *, active: bool = True) -> None:
+    def __init__(self, niceness: int = LOWEST, *, active: bool = True, ledger: Ledger | None = None) -> None:
         self._active = active
         self._niceness = niceness
         self._original = os.getpriority(os.PRIO_PROCESS, 0)
         self._cores = os.sched_getaffinity(0)
         self._avoided: frozenset[int] = frozenset()
+        self._ledger = ledger or Ledger()
+        self._session = own_autogroup() if active else None
+        self._sessions_original = 0
+        if self._session:
+            was = self._session.niceness
+            self._entry = self._ledger.add(Kind.PRIORITY, self._session.name, before=lambda: str(was))
+            self._sessions_original = int(self._entry.original or was)
         self._enter()
 
     def avoid(self, cores: Collection[int]) -> None:
@@ -45,7 +56,7 @@ class Niceness:
     @contextlib.contextmanager
     def beside_a_trial(self) -> Iterator[None]:
         """Gives this process its original nice value; it still avoids the cores, where a trial may run."""
-        self._set(self._original, self._free_cores)
+        self._set(self._original, self._sessions_original, self._free_cores)
         try:
             yield
         finally:
@@ -53,24 +64,25 @@ class Niceness:
 
     def end(self) -> None:
         self._leave()
+        if self._session:
+            self._ledger.release(self._entry, lambda: None)
 
     def _enter(self) -> None:
-        self._set(self._niceness, self._free_cores)
+        self._set(self._niceness, self._niceness, self._free_cores)
 
     @property
     def _free_cores(self) -> Collection[int]:
         return self._cores - self._avoided or self._cores
 
     def _leave(self) -> None:
-        self._set(self._original, self._cores)
+        self._set(self._original, self._sessions_original, self._cores)
 
-    def _set(self, niceness: int, cores: Collection[int]) -> None:
+    def _set(self, niceness: int, sessions: int, cores: Collection[int]) -> None:
         if not self._active:
             return
         # Users other than root may lower the priority but not raise it again.
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, niceness)
-        # Where the kernel groups processes by session, a nice value counts only within the session.
-        with contextlib.suppress(OSError):
-            _AUTOGROUP.write_text(str(niceness))
+        if self._session:
+            self._session.set(sessions)
         os.sched_setaffinity(0, cores)

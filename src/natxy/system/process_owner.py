@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names the process that owns a lab or a changed setting, so that natxy can remove what a killed process left."""
+"""Names the process that owns a change of this machine, and the boot that it is of, so that natxy can undo what a
+killed process left."""
 
 from __future__ import annotations
 
@@ -17,6 +18,11 @@ def _start_ticks(pid: int) -> int | None:
     # The second field, the program's name, may contain spaces and brackets: count from its closing bracket.
     state, *fields = stat[stat.rindex(")") + 2 :].split()
     return None if state in "ZX" else int(fields[18])
+
+
+def boot_id() -> str:
+    """Returns a text that is another one after each boot of this machine (random(4))."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,15 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from natxy.dut.transport.base import CompletedCommand, Transport
+from natxy.dut.transport.base import CompletedCommand, Lasting, Transport
 from natxy.errors import DutError, HostError
 from natxy.plan.model.addresses import IPAddress
 from natxy.plan.model.traffic import Directions
+from natxy.system.ledger import Kind, Ledger
 from natxy.system.process_owner import Owner
 from natxy.system.suspension import NOTICED_S, suspended_s
 from natxy.tcp.hosts import Foreground, TcpHosts, TcpTest, Transfer
@@ -104,17 +105,33 @@ class Iperf3Hosts(TcpHosts):
     def _listening(self, port: int) -> Iterator[None]:
         """Runs a server for one test on the right host."""
         options = ("--server", "--daemon", "--one-off", "--idle-timeout", str(SERVER_IDLE_S))
-        started = self._server.iperf3(
-            *options, "--bind", str(self._server.address), "--port", str(port), "--pidfile", self._pid_file
-        )
-        if started.returncode != 0:
-            raise _host_error(self._server, (started.stderr or started.stdout).strip())
-        try:
+        with self._stopped_on_error():
+            started = self._server.iperf3(
+                *options, "--bind", str(self._server.address), "--port", str(port), "--pidfile", self._pid_file
+            )
+            if started.returncode != 0:
+                raise _host_error(self._server, (started.stderr or started.stdout).strip())
             self._await_listening(port)
             yield
-        except BaseException:
-            self._server.transport.run(["pkill", "--pidfile", self._pid_file], check=False)
-            raise
+
+    @contextmanager
+    def _stopped_on_error(self) -> Iterator[None]:
+        """Stops the server when the context ends with an error; a server whose client is served ends by itself."""
+        transport = self._server.transport
+        # The server deletes its file itself, unless it is killed.
+        stop = ("sh", "-c", f"pkill --pidfile {self._pid_file}; rm -f {self._pid_file}")
+        with ExitStack() as ended:
+            if isinstance(transport, Lasting):
+                what, ledger = f"the iperf3 server of {self._pid_file}", Ledger()
+                entry = ledger.add(
+                    Kind.SETTING, what, transport.place(), before=lambda: "not there", undo=lambda _: (stop,)
+                )
+                ended.callback(ledger.remove, entry)
+            try:
+                yield
+            except BaseException:
+                transport.run(stop)
+                raise
 
     def _await_listening(self, port: int) -> None:
         deadline = time.monotonic() + LISTENING_WITHIN_S

@@ -98,7 +98,7 @@ def test_the_client_gets_every_option_of_the_test() -> None:
         "2001:2:0:64::c613:2", "2001:2::2", "5201", "7", "4", "cubic",
     ]  # fmt: skip
     assert [option(server, name) for name in ("--bind", "--port")] == ["198.19.0.2", "5201"]
-    assert not any(argv[0] == "pkill" for argv in right.ran), "a server of one test ends itself"
+    assert not any("pkill" in " ".join(argv) for argv in right.ran), "a server of one test ends itself"
 
 
 def test_an_unreachable_server_is_the_gateways_fault_and_is_ended() -> None:
@@ -107,7 +107,7 @@ def test_an_unreachable_server_is_the_gateways_fault_and_is_ended() -> None:
     with pytest.raises(DutError, match=r"to 2001:2:0:64::c613:2, port 5201, .*timed out; check the") as caught:
         hosts(Machine({"end": {}, "error": error}), right).transfer(tcp_test(Directions.FORWARD))
     assert caught.value.exit_code == 4
-    assert right.ran[-1] == ["pkill", "--pidfile", option(right.ran[0], "--pidfile")]
+    assert f"pkill --pidfile {option(right.ran[0], '--pidfile')};" in right.ran[-1][-1]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.cores import CoreAssignment
 from natxy.system.interrupts import interrupts_held_back
+from natxy.system.ledger import Ledger
+from natxy.system.programs import owned_programs
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.testbeds.gateway_watch import GatewayWatch
 
@@ -117,6 +119,10 @@ class EngineTestbed(Testbed):
     """A testbed whose frames come from natxy-engine on this machine; `cores` says which cores it uses."""
 
     cores: CoreAssignment
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(owned_programs(Ledger()))
+        return super().__enter__()
 
     @property
     def tester_cores(self) -> tuple[int, ...]:

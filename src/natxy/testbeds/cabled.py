@@ -40,9 +40,6 @@ class CabledTestbed(Testbed):
         self._take_ends()
         if isinstance(self.transport, SshTransport):
             self._stack.enter_context(self.transport)
-            # A killed run may have left sysctls changed and cores out of service.
-            self.transport.machine.release_all()
-            self.transport.hot_plug.give_back()
             self._stack.callback(self.transport.hot_plug.give_back)
             self.gateway_cores = self.transport.hot_plug.cores()
 
@@ -80,4 +77,4 @@ def dut_transport(location: DutLocation, machine: MachineSysctls) -> Transport:
     """Returns the transport that runs commands on the DUT; one by ssh is not yet connected."""
     if location.ssh:
         return SshTransport(location.ssh)
-    return NetnsTransport(location.namespace, machine) if location.namespace else LocalTransport(machine)
+    return NetnsTransport(location.namespace, machine, own=False) if location.namespace else LocalTransport(machine)

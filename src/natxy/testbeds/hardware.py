@@ -41,7 +41,7 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
         self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0))
 
     def _take_ends(self) -> None:
-        self._ports.take()
+        self._stack.enter_context(self._ports.taken())
 
     def engine_argv(self) -> list[str]:
         return [*super().engine_argv(), *(["--pci"] if self._ports.pci else [])]

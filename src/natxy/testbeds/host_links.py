@@ -7,18 +7,18 @@ the other without the DUT.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from typing import Final
 
 from natxy.dut.linux.interfaces import steered
-from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import LocalTransport, NetnsTransport
+from natxy.dut.transport.ssh import SshTransport
 from natxy.engine.messages.common import Side
 from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import IPAddress, LinkAddresses
+from natxy.system.ledger import Kind, Ledger
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.tcp.iperf3 import Host, Iperf3Hosts
 from natxy.testbeds.namespaces import LabNamespaces
@@ -39,7 +39,7 @@ def link_addresses(link: LinkAddresses, address: IPAddress) -> list[IPv4Interfac
 
 @contextmanager
 def linked_host(
-    transport: Transport, interface: str, link: LinkAddresses, address: IPAddress, mtu: int
+    transport: LocalTransport | SshTransport, interface: str, link: LinkAddresses, address: IPAddress, mtu: int
 ) -> Iterator[None]:
     """Gives `interface` the host's addresses, and routes from them through the DUT.
 
@@ -49,14 +49,22 @@ def linked_host(
     version = f"-{link.dut.version}"
     unchecked = ["nodad"] if link.dut.version == 6 else []
     addresses = link_addresses(link, address)
+    words = transport.run(["ip", "-brief", "address", "show", "dev", interface]).stdout.split()[2:]
+    there = {ip_interface(word) for word in words if "/" in word}
+    own = [each for each in addresses if each not in there]
     before = transport.run(["cat", f"/sys/class/net/{interface}/mtu"]).stdout.strip()
-    users = _users_own(transport, interface, addresses)
-    own = [each for each in addresses if each not in users]
+    undo = (
+        _if_there("ip", version, "route", "del", "default", "dev", interface, "table", TABLE),
+        *(_if_there("ip", "address", "del", str(each), "dev", interface) for each in own),
+        *(_if_there("ip", version, "rule", "del", "from", str(each.ip), "lookup", TABLE) for each in addresses),
+        ("ip", "link", "set", interface, "mtu", before),
+    )
+    ledger = Ledger()
+    what = f"the addresses, rules and MTU of {interface}"
+    entry = ledger.add(Kind.SETTING, what, transport.place(), before=lambda: f"MTU {before}", undo=lambda _: undo)
     try:
-        _remove(transport, interface, link, own)
         transport.run(["ip", "link", "set", interface, "mtu", str(mtu), "up"])
         for each in addresses:
-            # The rule comes first: it distinguishes the address of a killed run from the user's.
             transport.run(["ip", version, "rule", "add", "from", str(each.ip), "lookup", TABLE])
         for each in own:
             transport.run(["ip", "address", "add", str(each), "dev", interface, *unchecked])
@@ -64,36 +72,14 @@ def linked_host(
         transport.run(["ip", version, "route", "replace", "default", *hop])
         yield
     finally:
-        _remove(transport, interface, link, own)
-        for each in users:
-            _remove_rule(transport, each)
-        transport.run(["ip", "link", "set", interface, "mtu", before], check=False)
+        for command in undo:
+            transport.run(command)
+        ledger.remove(entry)
 
 
-def _users_own(
-    transport: Transport, interface: str, addresses: list[IPv4Interface | IPv6Interface]
-) -> list[IPv4Interface | IPv6Interface]:
-    """Returns the addresses that the interface has already, other than those of a killed run."""
-    words = transport.run(["ip", "-brief", "address", "show", "dev", interface]).stdout.split()[2:]
-    there = {ip_interface(word) for word in words if "/" in word}
-    rules = {version: transport.run(["ip", f"-{version}", "rule", "show"]).stdout for version in (4, 6)}
-    return [each for each in addresses if each in there and f"from {each.ip} lookup {TABLE}" not in rules[each.version]]
-
-
-def _remove(
-    transport: Transport, interface: str, link: LinkAddresses, addresses: list[IPv4Interface | IPv6Interface]
-) -> None:
-    """Removes routes, addresses and rules; those that do not exist are ignored, so it also removes a killed run's."""
-    version = f"-{link.dut.version}"
-    transport.run(["ip", version, "route", "del", "default", "dev", interface, "table", TABLE], check=False)
-    for each in addresses:
-        transport.run(["ip", "address", "del", str(each), "dev", interface], check=False)
-        _remove_rule(transport, each)
-
-
-def _remove_rule(transport: Transport, address: IPv4Interface | IPv6Interface) -> None:
-    rule = ["from", str(address.ip), "lookup", TABLE]
-    transport.run(["ip", f"-{address.version}", "rule", "del", *rule], check=False)
+def _if_there(*command: str) -> tuple[str, ...]:
+    """Returns a command that succeeds also when there is nothing to delete."""
+    return ("sh", "-c", '"$@" 2>/dev/null || :', "sh", *command)
 
 
 @contextmanager
@@ -119,8 +105,7 @@ def hosts_in_namespaces(
             namespaces.add(namespace)
             inside = NetnsTransport(namespace, outside.machine)
             inside.run(["sysctl", "-qw", *_SYSCTLS])
-            outside.run(["ip", "link", "set", interface, "netns", namespace])
-            stack.callback(inside.run, ["ip", "link", "set", interface, "netns", _namespace_of(outside)])
+            stack.enter_context(_moved(interface, outside, inside))
             address = getattr(addresses, f"{side}_hosts").first
             stack.enter_context(linked_host(inside, interface, getattr(addresses, side.value), address, mtu))
             stack.enter_context(steered(inside, interface, cores))
@@ -128,6 +113,22 @@ def hosts_in_namespaces(
         yield Iperf3Hosts(hosts[Side.LEFT], hosts[Side.RIGHT], foreground)
 
 
-def _namespace_of(transport: Transport) -> str:
-    """Returns the network namespace of `transport` as iproute2 names it."""
-    return transport.namespace if isinstance(transport, NetnsTransport) else str(os.getpid())
+@contextmanager
+def _moved(interface: str, outside: LocalTransport, inside: NetnsTransport) -> Iterator[None]:
+    """Has an interface of the namespace of `outside` in that of `inside` within the context."""
+    # The shell stands for the namespace that it runs in. An interface that changes its namespace goes down.
+    there = f"ip -n {inside.namespace} link"
+    script = (
+        f"{there} show {interface} >/dev/null 2>&1 || exit 0; "
+        f"{there} set {interface} netns $$ && ip link set {interface} up; exit $?"
+    )
+    back = ("sh", "-c", script)
+    ledger = Ledger()
+    what = f"the network namespace of {interface}"
+    entry = ledger.add(Kind.SETTING, what, outside.place(), before=lambda: outside.describe(), undo=lambda _: (back,))
+    try:
+        outside.run(["ip", "link", "set", interface, "netns", inside.namespace])
+        yield
+    finally:
+        outside.run(back)
+        ledger.remove(entry)

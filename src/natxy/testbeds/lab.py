@@ -55,7 +55,7 @@ _DUT_SYSCTLS = {
 
 
 class NetnsLab(EngineTestbed):
-    """A lab; a process has one at a time, after `prepare_machine`.
+    """A lab; a process has one at a time.
 
     `dut_cores`: the number of cores that the gateway gets where the plan does not name them.
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import platform
-import tempfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
+from natxy.system.temporary_folder import temporary_folder
 from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.tester_ports import TesterPorts
@@ -36,7 +36,7 @@ _MEMIF_ROLES: Final = {Side.LEFT: "server", Side.RIGHT: "client"}
 
 
 class LoopTestbed(EngineTestbed):
-    """A loop; a process has one at a time, after `prepare_machine`."""
+    """A loop; a process has one at a time."""
 
     def __init__(self, config: LoopConfig, mtu: int = USUAL_MTU) -> None:
         super().__init__()
@@ -54,12 +54,12 @@ class LoopTestbed(EngineTestbed):
     def _build(self) -> None:
         self._stack.callback(self._machine.release_all)
         if self._cabled:
-            self._cabled.take()
+            self._stack.enter_context(self._cabled.taken())
         elif self._config.medium == "veth":
             self._stack.callback(self._namespaces.remove)
             self._join()
         else:
-            self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="natxy-")))
+            self._folder = self._stack.enter_context(temporary_folder("natxy-memif-"))
 
     def engine_argv(self) -> list[str]:
         engine = super().engine_argv()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import platform
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from natxy.dut import registry
@@ -22,6 +21,7 @@ from natxy.plan.testbeds.memif import MemifConfig
 from natxy.system.core_watch import CoreWatch
 from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.temporary_folder import temporary_folder
 from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.gateway_watch import GatewayWatch
 
@@ -40,7 +40,7 @@ class MemifTestbed(EngineTestbed):
         self.transport: Transport = LocalTransport(MachineSysctls(), self.cores.dut)
 
     def _build(self) -> None:
-        self._sockets = Path(self._stack.enter_context(TemporaryDirectory(prefix="natxy-memif-")))
+        self._sockets = self._stack.enter_context(temporary_folder("natxy-memif-"))
 
     @property
     def interfaces(self) -> DutInterfaces:

@@ -9,13 +9,13 @@ from natxy.dut.transport.local import run_program
 from natxy.engine.messages.common import Side
 from natxy.errors import PlanError
 from natxy.system.process_owner import Owner
-from natxy.testbeds.namespaces import LabNamespaces, prepare_machine
+from natxy.testbeds.namespaces import LabNamespaces, check_root
 
 
 def test_a_lab_needs_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(PlanError, match="needs root"):
-        prepare_machine()
+        check_root()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")

@@ -68,7 +68,7 @@ def _check_free(side: Side, transport: Transport, interface: str, link: LinkAddr
     asked = transport.run(["ip", "-brief", "address", "show", "dev", interface], check=False)
     if asked.returncode != 0:
         raise PlanError(f"{where} has no {interface!r}; see `ip -brief link` there")
-    # A killed run may have left these addresses.
+    # The user may have given it the host's own addresses.
     own = {each.ip for each in link_addresses(link, address)}
     for word in asked.stdout.split()[2:]:
         if "/" in word and (there := ip_interface(word).ip) not in own and not there.is_link_local:

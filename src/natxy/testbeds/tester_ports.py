@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from natxy.dut.linux.interfaces import INTERFACES, disturbing_offloads
@@ -13,7 +14,12 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.errors import PlanError
 from natxy.plan.testbeds.ports import TesterPort
+from natxy.system.ledger import Kind, Ledger, own_network
 from natxy.system.machine_sysctls import MachineSysctls
+
+# From <linux/if.h>.
+_IFF_UP: Final = 0x1
+_IFF_PROMISC: Final = 0x100
 
 
 class TesterPorts:
@@ -37,10 +43,24 @@ class TesterPorts:
     def pci(self) -> bool:
         return any(port.pci for port in self._ports.values())
 
-    def take(self) -> None:
-        """Brings the interfaces up. Raises PlanError when one does not exist, or the kernel uses it."""
-        for side, interface in self.interfaces.items():
-            self._take(side, interface)
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Has the interfaces up within the context. Raises PlanError when one does not exist, or the kernel uses it."""
+        with ExitStack() as stack:
+            for side, interface in self.interfaces.items():
+                self._check_free(side, interface)
+                self._machine.hold(f"net.ipv6.conf.{interface}.disable_ipv6", "1")
+                flags = int((INTERFACES / interface / "flags").read_text(), 16)
+                if not flags & _IFF_UP:
+                    stack.enter_context(_undone(interface, "the state", "down"))
+                if not flags & _IFF_PROMISC:
+                    # DPDK's drivers set it for good.
+                    stack.enter_context(_undone(interface, "the promiscuous mode", "promisc", "off"))
+                if self._io == "af_xdp":
+                    # An engine that is killed leaves its program on the interface.
+                    stack.enter_context(_undone(interface, "the XDP program", "xdp", "off"))
+                run_program(["ip", "link", "set", interface, "up"])
+            yield
 
     def specs(self, medium: PortMedium | None = None) -> list[PortSpec]:
         """Returns the ports for the engine; `medium` replaces the one that each port has."""
@@ -67,7 +87,7 @@ class TesterPorts:
                 sentences.append(f"The tester's interface {interface} is one of software; it has no line rate.")
         return sentences
 
-    def _take(self, side: Side, interface: str) -> None:
+    def _check_free(self, side: Side, interface: str) -> None:
         if not (INTERFACES / interface).exists():
             found = ", ".join(sorted(path.name for path in INTERFACES.iterdir()))
             raise PlanError(f"testbed.{side}.interface: this machine has no {interface!r}; it has {found}")
@@ -77,8 +97,6 @@ class TesterPorts:
                 f"testbed.{side}.interface: {interface} has the address {address[0]}; the tester needs an "
                 f"interface that nothing else uses: choose another, or `ip address flush dev {interface}`"
             )
-        self._machine.hold(f"net.ipv6.conf.{interface}.disable_ipv6", "1")
-        run_program(["ip", "link", "set", interface, "up"])
 
     def _device(self, number: int, port: TesterPort) -> str:
         if port.pci:
@@ -86,6 +104,20 @@ class TesterPorts:
         if self._io == "af_xdp":
             return f"net_af_xdp{number},iface={port.interface},start_queue=0,queue_count={self._queues}"
         return f"net_af_packet{number},iface={port.interface},qpairs={self._queues}{ring_slots(self._mtu)}"
+
+
+@contextmanager
+def _undone(interface: str, what: str, *state: str) -> Iterator[None]:
+    """Gives an interface this state, as iproute2 names it, when the context ends; the ledger has it until then."""
+    ledger, command = Ledger(), ("ip", "link", "set", interface, *state)
+    entry = ledger.add(
+        Kind.SETTING, f"{what} of {interface}", own_network(), before=lambda: state[-1], undo=lambda _: (command,)
+    )
+    try:
+        yield
+    finally:
+        run_program(command)
+        ledger.remove(entry)
 
 
 def _medium(port: TesterPort) -> PortMedium:

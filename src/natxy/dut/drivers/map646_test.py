@@ -17,6 +17,7 @@ from natxy.errors import GatewayMissingError, PlanError
 from natxy.plan.gateways.map646 import Map646Config
 from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
 from natxy.plan.model.terms import TranslationKind
+from natxy.system.ledger import Ledger
 from natxy.system.machine_sysctls import MachineSysctls
 
 LINK = LinkAddresses(dut=ip_interface("198.19.0.1/24"), tester=ip_interface("198.19.0.2/24"))
@@ -37,7 +38,7 @@ class MadeUpDut:
     """Records all commands of a DUT that has `programs`."""
 
     def __init__(self, folder: Path, programs: Sequence[str] = ("map646",)) -> None:
-        self.machine = MachineSysctls(state_file=folder / "state.json", root=folder)
+        self.machine = MachineSysctls(Ledger(folder), root=folder)
         self.network = OwnSysctls(self)
         self.asked: list[str] = []
         self.written = ""

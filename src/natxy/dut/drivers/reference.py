@@ -9,8 +9,6 @@ import re
 import time
 from contextlib import ExitStack
 from ipaddress import ip_network
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from natxy.dut.base import Capability, DutDescription, Gateway
@@ -37,6 +35,7 @@ from natxy.errors import DutError
 from natxy.plan.gateways.reference import DelayShare, Faults, Outages, ReferenceConfig, ReferenceMode
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import TranslationKind
+from natxy.system.temporary_folder import temporary_folder
 
 _MODES: Final = {
     TranslationKind.NAT64: GatewayMode.NAT64,
@@ -68,7 +67,7 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
     def apply(self) -> None:
         with ExitStack() as stack:
             # Errors quote the log, which is of no use otherwise.
-            log = Path(stack.enter_context(TemporaryDirectory(prefix="natxy-reference-"))) / "reference.log"
+            log = stack.enter_context(temporary_folder("natxy-reference-")) / "reference.log"
             client = ReferenceClient(self._argv(), log)
             stack.callback(client.close)
             client.open_ports(PortsOpen(ports=self._ports()))

@@ -12,6 +12,7 @@ from natxy.dut.linux.conntrack import ConntrackTable
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, PlanError
+from natxy.system.ledger import Ledger
 from natxy.system.machine_sysctls import MachineSysctls
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
@@ -25,7 +26,7 @@ class MadeUpDut:
     """A transport to a DUT on which each flush leaves the next of `counts` entries, `own` of them the DUT's own."""
 
     def __init__(self, folder: Path, counts: Sequence[int] = (0,), own: int = 0) -> None:
-        self.machine = MachineSysctls(state_file=folder / "state.json", root=folder)
+        self.machine = MachineSysctls(Ledger(folder), root=folder)
         self.network = OwnSysctls(self)
         self.sysctls = {
             "net.netfilter.nf_conntrack_max": 1000,

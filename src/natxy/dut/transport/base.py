@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
 from natxy.errors import DutError
+from natxy.system.ledger import Place
 
 # Characters of an output in an error that need not have the whole.
 _QUOTED: Final = 100
@@ -76,6 +77,14 @@ class Transport(Protocol):
 
     def describe(self) -> str:
         """Returns the DUT's location as error messages name it."""
+
+
+@runtime_checkable
+class Lasting(Protocol):
+    """A transport to a place that outlives natxy, even a killed one, so that changes there are recorded."""
+
+    def place(self) -> Place:
+        """Returns where that is, for the ledger."""
 
 
 @runtime_checkable

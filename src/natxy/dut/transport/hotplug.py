@@ -7,55 +7,72 @@ import re
 from collections.abc import Collection
 from typing import Final, Protocol, runtime_checkable
 
-from natxy.dut.transport.base import Transport
-from natxy.dut.transport.sysctls import FOLDER
+from natxy.dut.transport.base import Lasting, Transport
 from natxy.errors import DutError
+from natxy.system.ledger import Entry, Kind, Ledger
 
 SYSFS: Final = "/sys/devices/system/cpu"
-_KEPT: Final = f"{FOLDER}/cores"
 
 
 class HotPlug:
-    """Takes cores of a Linux machine out of service, and restores them.
+    """Takes cores of a Linux machine out of service, and restores them."""
 
-    It keeps the list of the cores that were in service in a file on the DUT, which a reboot deletes as it undoes the
-    change. The cores that a killed run takes out of service are thus restored by the next run.
-    """
-
-    def __init__(self, transport: Transport, sysfs: str = SYSFS, kept: str = _KEPT) -> None:
+    def __init__(self, transport: Transport, sysfs: str = SYSFS, ledger: Ledger | None = None) -> None:
         self._transport = transport
         self._sysfs = sysfs
-        self._kept = kept
+        self._ledger = ledger
+        self._before: tuple[int, ...] = ()
+        self._entry: Entry | None = None
 
     def cores(self) -> tuple[int, ...]:
         """Returns the cores in service by their numbers in the DUT's kernel; none where it is not Linux."""
-        return parse_cores(self._read(f"{self._sysfs}/online"))
+        return parse_cores(self._transport.run(["cat", f"{self._sysfs}/online"], check=False).stdout)
 
     def use(self, wanted: Collection[int]) -> None:
         """Leaves only `wanted` in service.
 
         DutError when one of these does not exist, or when the kernel cannot release another one (mostly core 0).
         """
-        if set(wanted) == set(self.cores()):
+        present = self.cores()
+        if set(wanted) == set(present):
             return
-        before = parse_cores(self._read(self._kept))
-        if not before:
-            before = self.cores()
-            self._transport.run(["mkdir", "-p", self._kept.rpartition("/")[0]])
-            self._transport.run(["tee", self._kept], input=",".join(map(str, before)))
-        if missing := sorted(set(wanted) - set(before)):
-            raise DutError(f"the DUT has no core {missing[0]} in service, but {_listed(before)}: ask for fewer `cores`")
+        if not self._before:
+            self._before = self._recorded(present)
+        if missing := sorted(set(wanted) - set(self._before)):
+            raise DutError(
+                f"the DUT has no core {missing[0]} in service, but {_listed(self._before)}: ask for fewer `cores`"
+            )
         # Wanted cores first, so that there is always one.
-        for core in sorted(before, key=lambda core: core not in wanted):
+        for core in sorted(self._before, key=lambda core: core not in wanted):
             if (core in self.cores()) != (core in wanted):
                 self._switch(core, "1" if core in wanted else "0")
 
     def give_back(self) -> None:
         """Restores the cores that were in service before the first `use`. No error when none was taken out."""
-        before = parse_cores(self._read(self._kept))
-        if before:
-            self.use(before)
-            self._transport.run(["rm", self._kept])
+        if self._before:
+            self.use(self._before)
+            self._before = ()
+        if self._entry:
+            (self._ledger or Ledger()).remove(self._entry)
+            self._entry = None
+
+    def _recorded(self, present: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the cores that were in service before any natxy took one out."""
+        if not isinstance(self._transport, Lasting):
+            return present
+        self._entry = (self._ledger or Ledger()).add(
+            Kind.SETTING,
+            "the cores in service",
+            self._transport.place(),
+            before=lambda: ",".join(map(str, present)),
+            undo=self._undo,
+        )
+        return parse_cores(self._entry.original or "")
+
+    def _undo(self, original: str) -> tuple[tuple[str, ...], ...]:
+        switches = (f"{self._sysfs}/cpu{core}/online" for core in parse_cores(original))
+        # Core 0 mostly has no switch.
+        return tuple(("sh", "-c", f"[ ! -e {switch} ] || echo 1 > {switch}") for switch in switches)
 
     def _switch(self, core: int, state: str) -> None:
         file = f"{self._sysfs}/cpu{core}/online"
@@ -63,9 +80,6 @@ class HotPlug:
         if self._transport.run(["test", "-e", file], check=False).returncode != 0:
             raise DutError(f"the DUT's kernel cannot take core {core} out of service: {file} does not exist")
         self._transport.run(["tee", file], input=state)
-
-    def _read(self, file: str) -> str:
-        return self._transport.run(["cat", file], check=False).stdout
 
 
 def parse_cores(text: str) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.hotplug import HotPlug, parse_cores
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError
+from natxy.system.ledger import Ledger
 from natxy.system.machine_sysctls import MachineSysctls
 
 
@@ -18,7 +19,7 @@ class StandIn:
 
     def __init__(self, folder: Path, cores: int) -> None:
         self.sysfs = folder / "cpu"
-        self.kept = folder / "run" / "cores"
+        self.ledger = Ledger(folder / "ledger")
         for core in range(cores):
             (self.sysfs / f"cpu{core}").mkdir(parents=True)
             if core:
@@ -31,7 +32,7 @@ class StandIn:
         (self.sysfs / "online").write_text(",".join(map(str, on)) + "\n")
 
     def switch(self, core: int) -> str:
-        return (self.sysfs / f"cpu{core}" / "online").read_text()
+        return (self.sysfs / f"cpu{core}" / "online").read_text().strip()
 
     def plug(self) -> HotPlug:
         outer = self
@@ -44,7 +45,7 @@ class StandIn:
                 outer.refresh()
                 return done
 
-        return HotPlug(Transport(MachineSysctls()), str(self.sysfs), str(self.kept))
+        return HotPlug(Transport(MachineSysctls()), str(self.sysfs), self.ledger)
 
 
 @pytest.mark.parametrize(
@@ -62,16 +63,28 @@ def test_cores_leave_and_come_and_are_given_back(tmp_path: Path) -> None:
         assert plug.cores() == tuple(wanted)
     plug.give_back()
     assert plug.cores() == (0, 1, 2, 3)
-    assert not machine.kept.exists()
+    assert machine.ledger.entries() == []
     plug.give_back()
 
 
-def test_what_a_killed_run_took_the_next_gives_back(tmp_path: Path) -> None:
+def test_what_a_killed_run_took_its_entry_gives_back(tmp_path: Path) -> None:
     machine = StandIn(tmp_path, 4)
     machine.plug().use([0])
-    machine.plug().use([0, 1])
-    machine.plug().give_back()
+    (entry,) = machine.ledger.entries()
+    assert (entry.what, entry.original) == ("the cores in service", "0,1,2,3")
+    for command in entry.undo:
+        LocalTransport(MachineSysctls()).run(command)
+    machine.refresh()
     assert machine.plug().cores() == (0, 1, 2, 3)
+
+
+def test_cores_that_a_killed_run_took_are_not_taken_for_absent_ones(tmp_path: Path) -> None:
+    machine = StandIn(tmp_path, 4)
+    machine.plug().use([0])
+    plug = machine.plug()
+    plug.use([0, 1])
+    plug.give_back()
+    assert plug.cores() == (0, 1, 2, 3)
 
 
 def test_a_core_that_was_out_of_service_before_stays_so(tmp_path: Path) -> None:
@@ -93,7 +106,7 @@ def test_a_core_without_a_switch_stays(tmp_path: Path) -> None:
 
 
 def test_what_is_no_linux_tells_no_cores(tmp_path: Path) -> None:
-    assert HotPlug(LocalTransport(MachineSysctls()), str(tmp_path), str(tmp_path / "kept")).cores() == ()
+    assert HotPlug(LocalTransport(MachineSysctls()), str(tmp_path)).cores() == ()
 
 
 @pytest.mark.parametrize("text", ["Welcome!\n0-3\n", "\ufffd", "0--3", "1,,2", "0-99999999999", "٣"])

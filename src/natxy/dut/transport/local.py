@@ -7,19 +7,27 @@ import shlex
 import subprocess
 from collections.abc import Sequence
 
-from natxy.dut.transport.base import CompletedCommand, pinned
+from natxy.dut.transport.base import CompletedCommand, HeldSysctls, pinned
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError
+from natxy.system.ledger import Place, here, own_network
 from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.network_namespace import NAMED, cookie_of
+from natxy.system.programs import end_session
 
 
 class LocalTransport:
     """Runs commands on this machine in natxy's own network namespace; with `cores`, on these alone."""
 
+    network: HeldSysctls
+
     def __init__(self, machine: MachineSysctls, cores: Sequence[int] = ()) -> None:
         self.machine = machine
-        self.network = OwnSysctls(self)
+        self.network = machine
         self._pinned = pinned(cores)
+
+    def place(self) -> Place:
+        return own_network()
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
@@ -34,11 +42,18 @@ class LocalTransport:
 
 
 class NetnsTransport(LocalTransport):
-    """Runs commands on this machine in the network namespace `namespace`; with `cores`, on these alone."""
+    """Runs commands on this machine in the network namespace `namespace`; with `cores`, on these alone.
 
-    def __init__(self, namespace: str, machine: MachineSysctls, cores: Sequence[int] = ()) -> None:
+    `own`: natxy made the namespace, which the ledger has: what is set there ends with it.
+    """
+
+    def __init__(self, namespace: str, machine: MachineSysctls, cores: Sequence[int] = (), *, own: bool = True) -> None:
         super().__init__(machine, cores)
         self.namespace = namespace
+        self.network = OwnSysctls(self, (lambda: None) if own else self.place)
+
+    def place(self) -> Place:
+        return here(namespace=cookie_of(NAMED / self.namespace))
 
     def inside(self, argv: Sequence[str]) -> list[str]:
         return ["ip", "netns", "exec", self.namespace, *super().inside(argv)]
@@ -52,15 +67,13 @@ def run_program(
 ) -> CompletedCommand:
     """Runs a program on this machine under the contract of `Transport.run`."""
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             argv,
-            input=input,
-            stdin=subprocess.DEVNULL if input is None else None,
-            capture_output=True,
+            stdin=subprocess.DEVNULL if input is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-            timeout=timeout_s,
-            check=False,
             # Ctrl-C is for natxy alone, which then cleans up by programs that must not be interrupted.
             start_new_session=True,
         )
@@ -68,9 +81,16 @@ def run_program(
         raise DutError(f"{argv[0]} is not installed; `natxy doctor` names the package") from error
     except PermissionError as error:
         raise DutError(f"this user is not allowed to run {argv[0]}; run natxy as root") from error
-    except subprocess.TimeoutExpired as error:
-        raise DutError(f"`{shlex.join(argv)}` did not end within {timeout_s:g} s and was stopped") from error
-    completed = CompletedCommand(tuple(argv), done.returncode, done.stdout, done.stderr)
+    with process:
+        try:
+            stdout, stderr = process.communicate(input, timeout_s)
+        except subprocess.TimeoutExpired as error:
+            end_session(process.pid)
+            raise DutError(f"`{shlex.join(argv)}` did not end within {timeout_s:g} s and was stopped") from error
+        except BaseException:
+            end_session(process.pid)
+            raise
+    completed = CompletedCommand(tuple(argv), process.returncode, stdout, stderr)
     if check:
         completed.check()
     return completed

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from natxy.dut.transport.local import run_program
 from natxy.errors import DutError
+from tests.support.processes import runs
 
 
 def test_output_and_exit_code() -> None:
@@ -25,6 +28,14 @@ def test_missing_program() -> None:
 def test_program_without_an_end() -> None:
     with pytest.raises(DutError, match=r"did not end within 0\.1 s"):
         run_program(["sleep", "10"], timeout_s=0.1)
+
+
+@pytest.mark.parametrize("start", ["sleep 600 &", "set -m; sleep 600 &"])
+def test_what_a_program_without_an_end_started_ends_with_it(tmp_path: Path, start: str) -> None:
+    started = tmp_path / "started"
+    with pytest.raises(DutError, match="did not end"):
+        run_program(["sh", "-c", f"{start} echo $! > {started}; sleep 600"], timeout_s=0.5)
+    assert not runs(int(started.read_text()))
 
 
 def test_program_without_input_does_not_wait_for_the_terminal() -> None:

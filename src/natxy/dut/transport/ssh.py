@@ -14,14 +14,17 @@ import asyncssh
 
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.hotplug import HotPlug
-from natxy.dut.transport.sysctls import RemoteSysctls
+from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError
 from natxy.plan.testbeds.machines import SshTarget
+from natxy.system.ledger import Place
 
 # A machine that no longer answers is detected after so many missed answers, even during a long command.
 _KEEPALIVE_S: Final = 5
 _KEEPALIVES_MISSED: Final = 3
 _COMMAND_NOT_FOUND: Final = 127
+# On Linux, and on a BSD.
+_BOOT: Final = ["sh", "-c", "cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime"]
 
 
 class SshTransport:
@@ -38,7 +41,7 @@ class SshTransport:
         # The connection has an event loop of its own, so that keepalives continue between commands.
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ssh", daemon=True)
-        self.machine = self.network = RemoteSysctls(self)
+        self.machine = self.network = OwnSysctls(self, self.place)
         self.hot_plug = HotPlug(self)
 
     def __enter__(self) -> Self:
@@ -68,6 +71,12 @@ class SshTransport:
 
     def describe(self) -> str:
         return f"ssh {self._target}"
+
+    def place(self) -> Place:
+        """Returns the machine and its present boot; a command asks for it. Raises DutError as `run` does."""
+        config = self._target.config and self._target.config.absolute()
+        target = self._target.model_copy(update={"config": config})
+        return Place(boot_id=self.run(_BOOT).stdout.strip(), ssh=target.model_dump_json(exclude_defaults=True))
 
     async def _run(self, argv: Sequence[str], input: str | None, timeout_s: float) -> CompletedCommand:
         connection = await self._connected()

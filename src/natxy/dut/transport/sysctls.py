@@ -1,75 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sysctls that a transport sets for a run and restores afterwards: of a network namespace, and of a remote machine."""
+"""Sysctls that commands on a DUT set for a run and restore afterwards."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from natxy.dut.transport.base import Transport
+from natxy.system.ledger import Entry, Kind, Ledger, Place
+from natxy.system.machine_sysctls import sysctl_entry, sysctl_undo
 
-# A folder that both Linux and OpenBSD empty at boot.
-FOLDER: Final = "/var/run/natxy"
-_SAVED: Final = f"{FOLDER}/sysctls"
 # To resize a table of a billion entries is to move them all.
 _LONGEST_S: Final = 3600.0
 
 
 class OwnSysctls:
-    """Implements `HeldSysctls` for a network namespace.
+    """Implements `HeldSysctls` for a DUT that has them to itself.
 
-    It keeps the original values in natxy's memory: most namespaces end with the run, even with a killed one.
+    `place` returns where the DUT is for the ledger, which then has the original values; None for a DUT that ends with
+    natxy, such as a namespace of a lab.
     """
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(
+        self, transport: Transport, place: Callable[[], Place | None] = lambda: None, ledger: Ledger | None = None
+    ) -> None:
         self._transport = transport
+        self._place = place
+        self._ledger = ledger
         self._before: dict[str, str] = {}
+        self._entries: dict[str, Entry] = {}
 
     def hold(self, name: str, value: str) -> None:
         """Sets a sysctl. DutError when the DUT's kernel refuses."""
+        place = self._place()
+        known = self._entries.get(name)
+        if place and known and known.place != place:
+            # The DUT has been booted since, which restored the value.
+            self._forget(name)
         if name not in self._before:
-            self._before[name] = " ".join(self._transport.run(["sysctl", "-n", name]).stdout.split())
+            self._before[name] = self._read(name)
+        if place:
+            self._record(name, value, place)
         self._write(name, value)
 
     def release(self, name: str) -> None:
         """Restores the original value of a sysctl that is held."""
         if name in self._before:
-            self._write(name, self._before.pop(name))
+            self._write(name, self._before[name])
+            self._forget(name)
 
-    def _write(self, name: str, value: str) -> None:
-        self._transport.run(["sysctl", "-qw", f"{name}={value}"])
+    def _record(self, name: str, value: str, place: Place) -> None:
+        entry = (self._ledger or Ledger()).add(
+            Kind.SETTING,
+            sysctl_entry(name),
+            place,
+            value=value,
+            before=lambda: self._before[name],
+            undo=lambda original: sysctl_undo(name, original),
+        )
+        self._entries[name] = entry
+        # A killed run may have changed it before.
+        self._before[name] = entry.original or ""
 
+    def _forget(self, name: str) -> None:
+        del self._before[name]
+        if entry := self._entries.pop(name, None):
+            (self._ledger or Ledger()).remove(entry)
 
-class RemoteSysctls:
-    """Implements `HeldSysctls` for a remote machine.
-
-    It keeps the original values in files on the DUT, which a reboot deletes as it undoes the changes. The values that a
-    killed run leaves changed are thus restored by the next run.
-    """
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
-    def hold(self, name: str, value: str) -> None:
-        """Sets a sysctl. DutError when the DUT's kernel refuses."""
-        saved = f"{_SAVED}/{name}"
-        if self._transport.run(["cat", saved], check=False).returncode != 0:
-            original = self._transport.run(["sysctl", "-n", name]).stdout
-            self._transport.run(["mkdir", "-p", _SAVED])
-            self._transport.run(["tee", saved], input=original)
-        self._write(name, value)
-
-    def release(self, name: str) -> None:
-        """Restores the original value of a sysctl that is held."""
-        saved = f"{_SAVED}/{name}"
-        original = self._transport.run(["cat", saved], check=False)
-        if original.returncode == 0:
-            self._write(name, " ".join(original.stdout.split()))
-            self._transport.run(["rm", saved])
-
-    def release_all(self) -> None:
-        """Restores all original values, those changed by a killed run included."""
-        for name in self._transport.run(["ls", _SAVED], check=False).stdout.split():
-            self.release(name)
+    def _read(self, name: str) -> str:
+        return " ".join(self._transport.run(["sysctl", "-n", name]).stdout.split())
 
     def _write(self, name: str, value: str) -> None:
         self._transport.run(["sysctl", "-qw", f"{name}={value}"], timeout_s=_LONGEST_S)

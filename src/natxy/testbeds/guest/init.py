@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import tty
 from collections.abc import Callable
@@ -33,21 +34,24 @@ def serve(requests: BinaryIO, reply: Callable[[dict[str, object]], None]) -> Non
 
 def _answer(argv: list[str], input: str | None, timeout_s: float) -> dict[str, object]:
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             argv,
-            input=input,
-            stdin=subprocess.DEVNULL if input is None else None,
-            capture_output=True,
+            stdin=subprocess.DEVNULL if input is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-            timeout=timeout_s,
-            check=False,
+            start_new_session=True,
         )
     except FileNotFoundError:
         return {"error": "missing"}
-    except subprocess.TimeoutExpired:
-        return {"error": "timeout"}
-    return {"returncode": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
+    with process:
+        try:
+            stdout, stderr = process.communicate(input, timeout_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return {"error": "timeout"}
+    return {"returncode": process.returncode, "stdout": stdout, "stderr": stderr}
 
 
 def main() -> None:

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import IO, Final
 
 from natxy.dut.transport.base import CompletedCommand
-from natxy.dut.transport.sysctls import RemoteSysctls
+from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, DutLostError, PlanError
+from natxy.system.temporary_folder import temporary_folder
 from natxy.testbeds.guest import init as guest_init
 from natxy.testbeds.guest.serial_line import GuestLine, LineBrokenError
 
@@ -73,7 +74,7 @@ class Guest:
     def __init__(
         self, files: GuestFiles, namespace: str, cores: Sequence[int], interfaces: Mapping[str, str], mtu: int
     ) -> None:
-        self.machine = self.network = RemoteSysctls(self)
+        self.machine = self.network = OwnSysctls(self)
         self._files = files
         self._namespace = namespace
         self._cores = cores
@@ -137,9 +138,9 @@ class Guest:
         ours, theirs = socket.socketpair()
         self._line = GuestLine(ours)
         # The guest's control socket, which is not used, needs a folder until it is open.
-        with theirs, tempfile.TemporaryDirectory(prefix="natxy-guest-") as sockets:
+        with theirs, temporary_folder("natxy-guest-") as sockets:
             self._process = subprocess.Popen(
-                self._argv(theirs.fileno(), Path(sockets)),
+                self._argv(theirs.fileno(), sockets),
                 stdin=subprocess.DEVNULL,
                 stdout=self._console,
                 stderr=subprocess.STDOUT,

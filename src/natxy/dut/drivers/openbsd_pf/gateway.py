@@ -36,7 +36,6 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
         self._rules = pf_rules(self.config, self.interfaces, self.addresses) if self.config.enabled else ""
         self._links = OpenbsdLinks(self.transport, self.interfaces, self.addresses, self.config.neighbors)
         self._links_set = False
-        self._applied = False
 
     def set_links(self) -> None:
         self._links.apply()
@@ -48,19 +47,15 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
 
     def apply(self) -> None:
         with self.removed_on_error():
-            self._applied = True
             self._configure()
 
     def remove(self) -> None:
-        if not self._applied:
-            return
         self._links.remove_neighbors()
         self.transport.run(["pfctl", "-f", "/etc/pf.conf"])
         # It fails when PF is already enabled.
         self.transport.run(["pfctl", "-e"], check=False)
         for name in _FORWARDING:
             self.transport.network.release(name)
-        self._applied = False
 
     def wait_ready(self) -> None:
         deadline = time.monotonic() + _LINK_UP_S

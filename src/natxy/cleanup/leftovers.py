@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists what processes that no longer run have left changed, and gives it back."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from natxy.cleanup.gateways import remove_recorded
+from natxy.cleanup.namespaces import remove_namespace
+from natxy.cleanup.places import Places
+from natxy.errors import DutError, NatxyError
+from natxy.plan.testbeds.machines import SshTarget
+from natxy.system.autogroup import find_autogroup
+from natxy.system.ledger import Entry, Kind, Ledger, Place
+from natxy.system.process_owner import boot_id
+from natxy.system.programs import end_programs_of
+
+_NAMES: Final = {
+    Kind.FOLDER: "the folder {what}",
+    Kind.GATEWAY: "{what}",
+    Kind.NAMESPACE: "the network namespace {what}",
+    Kind.PRIORITY: "the nice value {original} of the session {what}",
+    Kind.PROGRAMS: "{what}",
+    Kind.SETTING: "{what}, which was {original}",
+}
+
+
+@dataclass(frozen=True)
+class Returned:
+    """Says of an entry that it was given back, or with a `problem`, why not."""
+
+    entry: Entry
+    problem: str | None = None
+
+
+def described(entry: Entry) -> str:
+    """Returns what an entry is of, as text for people."""
+    text = _NAMES[entry.kind].format(what=entry.what, original=entry.original)
+    return f"{text}, on {SshTarget.model_validate_json(entry.place.ssh)}" if entry.place.ssh else text
+
+
+def give_back(concerned: Callable[[Place], bool] = lambda _: True, ledger: Ledger | None = None) -> Iterator[Returned]:
+    """Gives back what dead processes left at the places that are `concerned`, the latest change first.
+
+    Yields each entry with its outcome. Raises DutError when the ledger cannot be read.
+    """
+    cleaner = _Cleaner(ledger or Ledger())
+    left = [entry for entry in cleaner.ledger.left() if concerned(entry.place)]
+    # Programs first: what they still do would come after its undoing.
+    left.sort(key=lambda entry: entry.kind == Kind.PROGRAMS)
+    with cleaner.places:
+        for entry in reversed(left):
+            try:
+                cleaner.undo(entry)
+            except (NatxyError, OSError) as error:
+                yield Returned(entry, str(error))
+            else:
+                yield Returned(entry)
+
+
+class _Cleaner:
+    """Undoes changes and removes their entries. Every method raises DutError or OSError when that fails."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.places = Places()
+
+    def undo(self, entry: Entry) -> None:
+        if not self._is_undone_by_boot(entry):
+            match entry.kind:
+                case Kind.FOLDER:
+                    if Path(entry.what).exists():
+                        shutil.rmtree(entry.what)
+                case Kind.GATEWAY:
+                    self._remove_gateway(entry)
+                case Kind.NAMESPACE:
+                    remove_namespace(entry.what)
+                case Kind.PROGRAMS:
+                    alive = {other.process().pid for other in self.ledger.entries() if other.is_owned()}
+                    end_programs_of(entry.process(), alive)
+                case Kind.PRIORITY:
+                    self.ledger.release(entry, lambda: _restore_priority(entry))
+                case Kind.SETTING:
+                    self._restore(entry)
+        self.ledger.remove(entry)
+
+    def _is_undone_by_boot(self, entry: Entry) -> bool:
+        if entry.place.ssh is None:
+            # Not every folder for temporary files is empty after a boot.
+            return entry.place.boot_id != boot_id() and entry.kind != Kind.FOLDER
+        # A driver sets its gateway up again when it has booted the DUT.
+        return entry.kind == Kind.SETTING and self.places.was_booted_since(entry.place)
+
+    def _restore(self, entry: Entry) -> None:
+        transport = self.places.reach(entry.place)
+        if transport is None:
+            return
+
+        def restore() -> None:
+            for command in entry.undo:
+                transport.run(command)
+
+        self.ledger.release(entry, restore)
+
+    def _remove_gateway(self, entry: Entry) -> None:
+        for other in self.ledger.entries():
+            there = (other.place.ssh, other.place.namespace) == (entry.place.ssh, entry.place.namespace)
+            if there and other.kind == Kind.GATEWAY and other.is_owned():
+                raise DutError(f"process {other.process().pid} measures {other.what} there: wait until it has ended")
+        if transport := self.places.reach(entry.place):
+            remove_recorded(entry, transport)
+
+
+def _restore_priority(entry: Entry) -> None:
+    if group := find_autogroup(entry.what):
+        group.set(int(entry.original or 0))

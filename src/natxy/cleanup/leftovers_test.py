@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from ipaddress import ip_interface
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy.cleanup.gateways import recorded_gateway
+from natxy.cleanup.leftovers import Returned, described, give_back
+from natxy.dut.base import DutInterfaces
+from natxy.dut.drivers.command import CommandGateway
+from natxy.dut.transport.local import LocalTransport, NetnsTransport, run_program
+from natxy.plan.gateways.command import CommandConfig
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.system import ledger as module
+from natxy.system.ledger import Entry, Kind, Ledger, Place
+from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.process_owner import Owner
+
+ME = Owner.current()
+DEAD = Owner(ME.pid, ME.start_ticks + 1)
+ADDRESSES = AddressPlan(
+    left=LinkAddresses(dut=ip_interface("198.18.0.1/24"), tester=ip_interface("198.18.0.2/24")),
+    right=LinkAddresses(dut=ip_interface("198.19.0.1/24"), tester=ip_interface("198.19.0.2/24")),
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keeps the ledger of these tests apart from the machine's."""
+    monkeypatch.setattr(module, "default_folder", lambda: tmp_path / "ledger")
+    return tmp_path
+
+
+def left_file(file: Path, *, place: Place | None = None, owner: Owner = DEAD, value: str = "new") -> Entry:
+    """Changes a file as a setting, and returns the entry of `owner`."""
+    entry = Ledger(owner=owner).add(
+        Kind.SETTING,
+        f"the file {file.name}",
+        place,
+        value=value,
+        before=file.read_text,
+        undo=lambda original: (("sh", "-c", f"printf {original} > {file}"),),
+    )
+    file.write_text(value)
+    return entry
+
+
+@pytest.fixture
+def file(folder: Path) -> Path:
+    path = folder / "setting"
+    path.write_text("old")
+    return path
+
+
+def test_a_setting_is_restored(file: Path) -> None:
+    entry = left_file(file)
+    assert described(entry) == "the file setting, which was old"
+    assert [*give_back()] == [Returned(entry)]
+    assert file.read_text() == "old"
+    assert [*give_back()] == []
+
+
+def test_what_a_live_process_changed_is_left_alone(file: Path) -> None:
+    entry = left_file(file, owner=ME)
+    assert [*give_back()] == []
+    assert file.read_text() == "new"
+    assert Ledger().entries() == [entry]
+
+
+def test_a_setting_that_a_live_process_needs_too_stays_until_that_has_ended(file: Path) -> None:
+    left_file(file)
+    mine = left_file(file, owner=ME)
+    assert len([*give_back()]) == 1
+    assert file.read_text() == "new"
+    assert Ledger().entries() == [mine]
+    Ledger().release(mine, lambda: file.write_text(mine.original or ""))
+    assert file.read_text() == "old"
+
+
+def test_the_latest_change_is_undone_first(folder: Path) -> None:
+    log = folder / "log"
+    for name in ("first", "second", "third"):
+        undo = (("sh", "-c", f"echo {name} >> {log}"),)
+        Ledger(owner=DEAD).add(Kind.SETTING, name, before=str, undo=lambda _, undo=undo: undo)  # type: ignore[misc]
+    assert [returned.entry.what for returned in give_back()] == ["third", "second", "first"]
+    assert log.read_text().split() == ["third", "second", "first"]
+
+
+def test_one_that_cannot_be_restored_is_kept_and_the_others_are_given_back(file: Path) -> None:
+    first = left_file(file)
+    stuck = Ledger(owner=DEAD).add(Kind.SETTING, "stuck", before=str, undo=lambda _: (("false",),))
+    assert [(returned.entry, returned.problem is None) for returned in give_back()] == [(stuck, False), (first, True)]
+    assert file.read_text() == "old"
+    assert Ledger().entries() == [stuck]
+
+
+def test_a_boot_has_undone_everything_but_folders(file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left_file(file)
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    (temporary / "file").write_text("")
+    for kind in Kind:
+        Ledger(owner=DEAD).add(kind, str(temporary))
+    monkeypatch.setattr("natxy.cleanup.leftovers.boot_id", lambda: "another")
+    assert {returned.problem for returned in give_back()} == {None}
+    assert file.read_text() == "new"
+    assert not temporary.exists()
+    assert Ledger().entries() == []
+
+
+def test_only_the_places_that_are_concerned(file: Path) -> None:
+    remote = Ledger(owner=DEAD).add(
+        Kind.SETTING, "there", Place(boot_id="x", ssh='{"host": "dut.invalid"}'), before=str, undo=lambda _: ()
+    )
+    left_file(file)
+    assert len([*give_back(lambda place: place.ssh is None)]) == 1
+    assert Ledger().entries() == [remote]
+    assert described(remote) == "there, which was , on dut.invalid"
+
+
+class TestGateway:
+    @pytest.fixture
+    def gateway(self, folder: Path) -> Callable[..., CommandGateway]:
+        def make(remove: str = "rm") -> CommandGateway:
+            config = CommandConfig(
+                driver="command",
+                apply=[["touch", str(folder / "applied")]],
+                remove=[[remove, str(folder / "applied")]],
+            )
+            return CommandGateway(config, LocalTransport(MachineSysctls()), DutInterfaces("a", "b"), ADDRESSES)
+
+        return make
+
+    def killed(self, gateway: CommandGateway, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Applies the gateway, and lets its process appear to have ended."""
+        recorded_gateway(gateway, links=False).__enter__()
+        gateway.apply()
+        monkeypatch.setattr(Owner, "is_alive", lambda self: False)
+
+    def test_it_is_removed_by_its_own_driver(
+        self, gateway: Callable[..., CommandGateway], folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.killed(gateway(), monkeypatch)
+        assert [described(returned.entry) for returned in give_back()] == ["the gateway command"]
+        assert not (folder / "applied").exists()
+        assert Ledger().entries() == []
+
+    def test_it_stays_while_a_live_process_measures_at_the_same_place(
+        self, gateway: Callable[..., CommandGateway], folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.killed(gateway(), monkeypatch)
+        other = Owner(ME.pid + 1, 1)
+        monkeypatch.setattr(Owner, "is_alive", lambda self: self == other)
+        (entry,) = Ledger().entries()
+        Ledger(owner=other).add(Kind.GATEWAY, "the gateway nftables", entry.place)
+        (returned,) = give_back()
+        assert returned.problem == (f"process {other.pid} measures the gateway nftables there: wait until it has ended")
+        assert (folder / "applied").exists()
+
+    def test_its_entry_stays_when_it_cannot_be_removed(
+        self, gateway: Callable[..., CommandGateway], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.killed(gateway(remove="false"), monkeypatch)
+        (returned,) = give_back()
+        assert "failed with exit code 1" in (returned.problem or "")
+        assert len(Ledger().entries()) == 1
+
+    @pytest.mark.parametrize("details", [None, {}, {"config": {"driver": "another"}}])
+    def test_a_record_of_another_version_is_a_problem(self, details: dict[str, Any] | None) -> None:
+        Ledger(owner=DEAD).add(Kind.GATEWAY, "the gateway x", details=details)
+        (returned,) = give_back()
+        assert "another version of natxy" in (returned.problem or "")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+class TestNamespaces:
+    @pytest.fixture
+    def name(self) -> Iterator[str]:
+        name = f"natxy-{DEAD}-dut"
+        yield name
+        run_program(["ip", "netns", "del", name], check=False)
+
+    def test_one_goes_with_its_links_and_processes(self, name: str) -> None:
+        Ledger(owner=DEAD).add(Kind.NAMESPACE, name)
+        run_program(["ip", "netns", "add", name])
+        run_program(["ip", "-n", name, "link", "add", "one", "type", "veth", "peer", "name", "two"])
+        inside = subprocess.Popen(["ip", "netns", "exec", name, "sleep", "600"])
+        assert [returned.problem for returned in give_back()] == [None]
+        assert inside.wait(timeout=10) != 0
+        assert name not in run_program(["ip", "netns", "list"]).stdout
+
+    @pytest.mark.parametrize("half_made", [False, True])
+    def test_one_that_was_not_made_is_no_problem(self, name: str, half_made: bool) -> None:
+        Ledger(owner=DEAD).add(Kind.NAMESPACE, name)
+        if half_made:
+            # `ip netns add` makes the file, then mounts the namespace on it.
+            Path("/run/netns").mkdir(exist_ok=True)
+            Path(f"/run/netns/{name}").write_text("")
+        assert [returned.problem for returned in give_back()] == [None]
+        assert not Path(f"/run/netns/{name}").exists()
+
+    def test_a_sysctl_is_restored_in_its_own_namespace_and_goes_with_it(self, name: str) -> None:
+        sysctl = "net.ipv4.ip_forward"
+        outside = run_program(["sysctl", "-n", sysctl]).stdout
+        run_program(["ip", "netns", "add", name])
+        there = NetnsTransport(name, MachineSysctls(), own=False)
+
+        def leave() -> None:
+            undo = (("sysctl", "-qw", f"{sysctl}=0"),)
+            Ledger(owner=DEAD).add(Kind.SETTING, sysctl, there.place(), before=lambda: "0", undo=lambda _: undo)
+            there.run(["sysctl", "-qw", f"{sysctl}=1"])
+
+        leave()
+        assert [returned.problem for returned in give_back()] == [None]
+        assert there.run(["sysctl", "-n", sysctl]).stdout == "0\n"
+        leave()
+        run_program(["ip", "netns", "del", name])
+        assert [returned.problem for returned in give_back()] == [None]
+        assert run_program(["sysctl", "-n", sysctl]).stdout == outside

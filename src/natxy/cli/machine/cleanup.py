@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy cleanup`: gives back what killed runs left changed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from natxy.cleanup.leftovers import described, give_back
+from natxy.cli.console import echo
+from natxy.cli.errors import reported_errors, warn
+from natxy.errors import DutError
+from natxy.system.interrupts import one_interrupt
+from natxy.system.ledger import Ledger
+
+
+def cleanup(
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Do not try again later what cannot be given back now.")
+    ] = False,
+) -> None:
+    """Give back what killed runs left on this machine and on machines behind ssh.
+
+    Network namespaces, interfaces, sysctls, priorities, temporary folders, programs, and gateways on a DUT are as they
+    were before. What a run that is still in progress uses is left alone. `natxy doctor` lists what there is to give
+    back, and the next run on a machine gives it back too.
+
+    \b
+    Exit codes:
+      0    everything was given back, or there was nothing
+      4    something could not be given back; the message says why
+    """
+    with reported_errors(), one_interrupt():
+        count = problems = 0
+        for returned in give_back():
+            count += 1
+            what = f"{described(returned.entry)} (process {returned.entry.process().pid})"
+            if returned.problem is None:
+                echo(f"Given back: {what}.\n")
+                continue
+            problems += 1
+            warn(f"{what} could not be given back: {returned.problem}")
+            if forget:
+                Ledger().remove(returned.entry)
+        if not count:
+            echo("There is nothing to give back.\n")
+        if problems:
+            raise typer.Exit(DutError.exit_code)

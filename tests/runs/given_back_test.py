@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kills natxy at its writes to the ledger, gives back what it left, and compares the machine with its state before."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from natxy.cleanup.leftovers import described, give_back
+from natxy.system import ledger as ledger_module
+from natxy.system.ledger import Ledger
+from tests.support import needs
+from tests.support.killing import MOMENTS, run_until_killed
+from tests.support.machine_state import differences, machine_state
+from tests.support.sshd import running_sshd
+
+pytestmark = needs.LAB
+
+TESTER, DUT = (f"gb-{os.getpid()}-{name}" for name in ("tester", "dut"))
+MANAGEMENT: Final = "192.0.2.1"
+# The short test kills while the testbed is built and while it is removed, the long ones at every write.
+FEW: Final = (3, 5)
+
+PLAN: Final = """
+name: killed
+timing: {{preset: lab, trial: 50ms, max_pause: 50ms, overrun_floor: 50ms}}
+repeat: 1
+testbed: {testbed}
+experiments:
+  - {{name: e, max_invalid: 50, {experiment}}}
+"""
+SEARCH: Final = "procedure: throughput, search: {min_rate: 1k, max_rate: 2k, error: 1k}"
+NAT: Final = f"connections: 100, phase1_rate: 1k, {SEARCH}"
+SIZED: Final = "gateway: {driver: nftables, conntrack_max: 123456, udp_timeout_s: 77}"
+# Only the machine's first network namespace can set the size.
+TIMED: Final = "gateway: {driver: nftables, udp_timeout_s: 77}"
+GOODPUT: Final = "gateway: linux-forward, directions: forward, procedure: {name: tcp-goodput, duration: 1, best_of: 1}"
+HARDWARE: Final = (
+    "{{kind: hardware, left: {{interface: t-left}}, right: {{interface: t-right}}, io: af_packet, dut: {}}}"
+)
+OWN: Final = (
+    "gateway: {driver: command, stateful: true, masquerades: true, "
+    "apply: [[sysctl, -qw, net.ipv4.ip_forward=1], [nft, 'add table ip mine'], "
+    "[nft, 'add chain ip mine out { type nat hook postrouting priority srcnat; }'], "
+    "[nft, 'add rule ip mine out oifname \"{right}\" masquerade']], "
+    "remove: [[nft, 'add table ip mine; delete table ip mine'], [sysctl, -qw, net.ipv4.ip_forward=0]], "
+    "clear: [[conntrack, -F]], count: [cat, /proc/sys/net/netfilter/nf_conntrack_count]}"
+)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A plan's testbed and experiment. With `cabled`, there is a tester with two links to a DUT in its own namespace.
+
+    `peer` is the namespace of the DUT's ends of these links.
+    """
+
+    testbed: str
+    experiment: str
+    cabled: bool = False
+    peer: str = DUT
+    marks: Sequence[pytest.MarkDecorator] = ()
+
+
+SCENES: Final = {
+    "lab": Scene("{kind: lab}", f"{SIZED}, {NAT}"),
+    "lab with commands of the user's": Scene("{kind: lab}", f"{OWN}, {NAT}"),
+    "lab with a daemon": Scene(
+        "{kind: lab}", f"gateway: tayga, translation: siit, {SEARCH}", marks=[needs.TUN, needs.programs("tayga")]
+    ),
+    "lab with hosts": Scene("{kind: lab}", GOODPUT, marks=[needs.programs("iperf3")]),
+    "lab with a reference gateway": Scene(
+        "{kind: lab, io: af_packet}", f"gateway: {{driver: reference}}, {SEARCH}", marks=[needs.REFERENCE]
+    ),
+    "memif": Scene("{kind: memif}", f"gateway: {{driver: reference}}, {SEARCH}", marks=[needs.REFERENCE]),
+    "guest": Scene(
+        "{kind: lab}",
+        f"gateway: {{driver: iptables, backend: legacy, kernel: user-mode}}, {NAT}",
+        marks=[needs.GUEST],
+    ),
+    "a DUT that is this machine": Scene(
+        HARDWARE.format("{left: d-left, right: d-right}"), f"{TIMED}, {NAT}",
+        cabled=True, peer=TESTER,
+    ),
+    "a DUT in a namespace": Scene(
+        HARDWARE.format(f"{{left: d-left, right: d-right, namespace: {DUT}}}"), f"{TIMED}, {NAT}", cabled=True
+    ),
+    "a DUT behind ssh": Scene(
+        HARDWARE.format("{left: d-left, right: d-right, ssh: {host: gateway, user: root, config: CONFIG}}"),
+        f"gateway: {{driver: iptables, backend: legacy, udp_timeout_s: 77}}, {NAT}",
+        cabled=True,
+        marks=[needs.SSHD],
+    ),
+    "hosts on interfaces of this machine": Scene(
+        HARDWARE.format(f"{{left: d-left, right: d-right, namespace: {DUT}}}"),
+        GOODPUT,
+        cabled=True,
+        marks=[needs.programs("iperf3")],
+    ),
+}  # fmt: skip
+
+
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns the folder of a ledger of the test's own."""
+    folder = tmp_path / "ledger"
+    folder.mkdir()
+    monkeypatch.setattr(ledger_module, "default_folder", lambda: folder)
+    return folder
+
+
+class Bed:
+    """Makes the scene, and kills natxy in it."""
+
+    def __init__(self, scene: Scene, ledger: Path, folder: Path) -> None:
+        self._stack = ExitStack()
+        self._ledger = ledger
+        self._folder = folder
+        self._runs = 0
+        self._inside: list[str] = []
+        self._namespaces: list[str] = []
+        text = PLAN.format(testbed=scene.testbed, experiment=scene.experiment)
+        if scene.cabled:
+            self._cable(scene.peer)
+            self._inside = ["ip", "netns", "exec", TESTER]
+        if "CONFIG" in text:
+            dut = running_sshd(folder / "sshd", address=MANAGEMENT, inside=["ip", "netns", "exec", DUT])
+            config = self._stack.enter_context(dut).target.config
+            text = text.replace("CONFIG", str(config))
+        self._plan = folder / "plan.yaml"
+        self._plan.write_text(text)
+        self.before = machine_state(self._namespaces)
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def kill(self, moment: str, number: int) -> bool:
+        """Returns False when the run ended before that write."""
+        self._runs += 1
+        arguments: list[str | Path] = ["run", self._plan, "--output", self._folder / f"run{self._runs}"]
+        return run_until_killed(self._ledger, moment, number, arguments, self._inside)
+
+    def left(self) -> list[str]:
+        """Returns what has changed since the scene was made."""
+        return differences(self.before, machine_state(self._namespaces))
+
+    def _cable(self, peer: str) -> None:
+        for namespace in (TESTER, DUT):
+            ip("netns", "add", namespace)
+            self._stack.callback(ip, "netns", "del", namespace)
+            ip("-n", namespace, "link", "set", "lo", "up")
+            self._namespaces.append(namespace)
+        for end in ("left", "right"):
+            ip("-n", TESTER, "link", "add", f"t-{end}", "type", "veth", "peer", "name", f"d-{end}", "netns", peer)
+            for namespace, name in ((TESTER, f"t-{end}"), (peer, f"d-{end}")):
+                ip("netns", "exec", namespace, "ethtool", "-K", name, "tx", "off")
+            # natxy leaves the DUT's interfaces up, and a link is up only when both of its ends are.
+            ip("-n", peer, "link", "set", f"d-{end}", "up")
+        ip("-n", TESTER, "link", "add", "t-mgmt", "type", "veth", "peer", "name", "d-mgmt", "netns", DUT)
+        for namespace, name, address in ((TESTER, "t-mgmt", "192.0.2.2"), (DUT, "d-mgmt", MANAGEMENT)):
+            ip("-n", namespace, "address", "add", f"{address}/24", "dev", name)
+            ip("-n", namespace, "link", "set", name, "up")
+
+
+@pytest.fixture(params=[pytest.param(scene, id=name, marks=scene.marks) for name, scene in SCENES.items()])
+def bed(request: pytest.FixtureRequest, ledger: Path, tmp_path: Path) -> Iterator[Bed]:
+    bed = Bed(request.param, ledger, tmp_path)
+    try:
+        yield bed
+    finally:
+        # A test that failed must not spoil the next one.
+        list(give_back())
+        bed.close()
+
+
+def given_back(bed: Bed) -> list[str]:
+    """Gives everything back; returns what could not be given back and what has changed."""
+    problems = [f"{described(each.entry)}: {each.problem}" for each in give_back() if each.problem]
+    return [*problems, *bed.left(), *(described(entry) for entry in Ledger().entries())]
+
+
+def test_some_kills_give_everything_back(bed: Bed) -> None:
+    for number in FEW:
+        assert bed.kill("after", number)
+        assert given_back(bed) == [], f"after write {number}"
+
+
+@pytest.mark.long
+def test_every_kill_gives_everything_back(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    kills, stayed = 0, []
+    for moment in MOMENTS:
+        number = 1
+        while bed.kill(moment, number):
+            stayed += [f"{moment} write {number}: {line}" for line in given_back(bed)]
+            kills += 1
+            number += 1
+    with capsys.disabled():
+        print(f" [{kills} kills] ", end="")
+    assert stayed == []
+
+
+@pytest.mark.long
+def test_a_run_that_ends_gives_everything_back(bed: Bed) -> None:
+    assert not bed.kill("after", 10_000)
+    assert bed.left() == []
+    assert Ledger().entries() == []
+
+
+@pytest.mark.long
+def test_the_next_run_gives_back_what_a_killed_one_left(bed: Bed) -> None:
+    number = 1
+    while bed.kill("soon", number):
+        assert not bed.kill("after", 10_000)
+        assert bed.left() == [], f"soon after write {number}"
+        assert Ledger().entries() == []
+        number += 3

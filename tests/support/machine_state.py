@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the state of this machine that natxy could change, to be compared with its state from before."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from natxy.system.autogroup import own_autogroup
+from natxy.system.process_owner import Owner
+
+# What the kernel itself changes: counters, and the timers of interfaces.
+_VARIES: Final = re.compile(r"nf_conntrack_count|\.random|stat_refresh")
+# Routes of links that have just come up.
+_OF_THE_KERNEL: Final = re.compile(r"fe80:|ff00:|linkdown")
+_PROGRAMS: Final = ("natxy-engine", "natxy-reference", "linux.uml", "tayga", "iperf3", "dpdk-testpmd", "task_bench")
+_NAMESPACE: Final = re.compile(r"natxy-(\d+-\d+)-\S+")
+
+
+def machine_state(namespaces: Sequence[str] = ()) -> dict[str, Any]:
+    """Returns the state of this machine, of natxy's own network namespace and of `namespaces`.
+
+    Left out is what other processes of natxy, which still run, have there.
+    """
+    own: dict[str, Any] = {
+        "namespaces": [*_namespaces()],
+        "files": sorted(str(path) for path in _files()),
+        "programs": [*_programs()],
+        "nice value": os.getpriority(os.PRIO_PROCESS, 0),
+        "nice value of the session": group.niceness if (group := own_autogroup()) else None,
+        "cores": sorted(os.sched_getaffinity(0)),
+        "huge pages": Path("/proc/sys/vm/nr_hugepages").read_text(),
+        "network": _network(()),
+    }
+    return own | {name: _network(("ip", "netns", "exec", name)) for name in namespaces}
+
+
+def differences(before: object, after: object, at: str = "") -> list[str]:
+    """Returns a line for each value that is another one."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return [
+            line
+            for key in sorted(before.keys() | after.keys())
+            for line in differences(before.get(key), after.get(key), f"{at}/{key}")
+        ]
+    return [] if before == after else [f"{at}: {before!r} became {after!r}"]
+
+
+def _namespaces() -> Iterable[str]:
+    for line in _printed("ip", "netns", "list").splitlines():
+        found = _NAMESPACE.match(line)
+        if found and not Owner.parse(found[1]).is_alive():
+            yield line.split()[0]
+
+
+def _files() -> Iterable[Path]:
+    # Kept by other processes: the folders of other runs that are in progress.
+    for folder in {Path(tempfile.gettempdir()), Path("/tmp"), Path("/dev/shm"), Path("/run")}:
+        yield from folder.glob("natxy-*")
+
+
+def _programs() -> Iterable[str]:
+    """Yields the programs whose natxy has ended."""
+    for entry in Path("/proc").iterdir():
+        try:
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            environment = (entry / "environ").read_bytes()
+        except OSError:
+            continue
+        owner = re.search(rb"NATXY_OWNER=(\d+-\d+)", environment)
+        if owner and not Owner.parse(owner[1].decode()).is_alive() and any(name in command for name in _PROGRAMS):
+            yield command
+
+
+def _network(inside: tuple[str, ...]) -> dict[str, Any]:
+    listed = json.loads(_printed(*inside, "ip", "-json", "address", "show") or "[]")
+    links = {
+        link["ifname"]: {
+            "up": "UP" in link["flags"],
+            "promiscuous": "PROMISC" in link["flags"],
+            "mtu": link["mtu"],
+            "addresses": sorted(
+                f"{each['local']}/{each['prefixlen']}" for each in link["addr_info"] if each["scope"] != "link"
+            ),
+        }
+        for link in listed
+    }
+    sysctls = dict(
+        line.partition(" = ")[::2]
+        for line in _printed(*inside, "sysctl", "-a", "-r", "^net[.]").splitlines()
+        if not _VARIES.search(line)
+    )
+    return {
+        "links": links,
+        "sysctls": sysctls,
+        "steering": _printed(*inside, "sh", "-c", "grep . /sys/class/net/*/queues/rx-*/rps_cpus"),
+        "rules": [_printed(*inside, "ip", version, "rule") for version in ("-4", "-6")],
+        "routes": [
+            line
+            for version in ("-4", "-6")
+            for line in _printed(*inside, "ip", version, "route", "show", "table", "all").splitlines()
+            if not _OF_THE_KERNEL.search(line)
+        ],
+        "nft": _printed(*inside, "nft", "list", "ruleset"),
+        "iptables": [
+            line
+            for program in ("iptables", "ip6tables")
+            for line in _printed(*inside, f"{program}-legacy-save").splitlines()
+            if line.startswith("-A")
+        ],
+    }
+
+
+def _printed(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
