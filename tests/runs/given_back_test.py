@@ -197,14 +197,12 @@ def test_some_kills_give_everything_back(bed: Bed) -> None:
 
 
 @pytest.mark.long
-def test_every_kill_gives_everything_back(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_every_kill_gives_everything_back(bed: Bed, moment: str, capsys: pytest.CaptureFixture[str]) -> None:
     kills, stayed = 0, []
-    for moment in MOMENTS:
-        number = 1
-        while bed.kill(moment, number):
-            stayed += [f"{moment} write {number}: {line}" for line in given_back(bed)]
-            kills += 1
-            number += 1
+    while bed.kill(moment, kills + 1):
+        kills += 1
+        stayed += [f"{moment} write {kills}: {line}" for line in given_back(bed)]
     with capsys.disabled():
         print(f" [{kills} kills] ", end="")
     assert stayed == []
