@@ -21,6 +21,9 @@ _VARIES: Final = re.compile(r"nf_conntrack_count|\.random|stat_refresh")
 _OF_THE_KERNEL: Final = re.compile(r"fe80:|ff00:|linkdown")
 _PROGRAMS: Final = ("natxy-engine", "natxy-reference", "linux.uml", "tayga", "iperf3", "dpdk-testpmd", "task_bench")
 _NAMESPACE: Final = re.compile(r"natxy-(\d+-\d+)-\S+")
+_OWNER: Final = re.compile(r"(?<=-)\d+-\d+")
+# The files of gateways have no owner in their names.
+_ON_DUT: Final = ("natxy-tayga", "natxy-map646", "natxy-jool")
 
 
 def machine_state(namespaces: Sequence[str] = ()) -> dict[str, Any]:
@@ -60,9 +63,11 @@ def _namespaces() -> Iterable[str]:
 
 
 def _files() -> Iterable[Path]:
-    # Kept by other processes: the folders of other runs that are in progress.
     for folder in {Path(tempfile.gettempdir()), Path("/tmp"), Path("/dev/shm"), Path("/run")}:
-        yield from folder.glob("natxy-*")
+        for path in folder.glob("natxy-*"):
+            owner = _OWNER.search(path.name)
+            if (owner and not Owner.parse(owner[0]).is_alive()) or path.name.startswith(_ON_DUT):
+                yield path
 
 
 def _programs() -> Iterable[str]:

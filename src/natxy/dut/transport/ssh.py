@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shlex
 import threading
 from collections.abc import Sequence
@@ -23,6 +24,10 @@ from natxy.system.ledger import Place
 _KEEPALIVE_S: Final = 5
 _KEEPALIVES_MISSED: Final = 3
 _COMMAND_NOT_FOUND: Final = 127
+# The shell that sshd starts leads the session of a program; the first line on stderr has its number.
+_SESSION: Final = "natxy-session"
+_SESSION_LINE: Final = re.compile(rf"^{_SESSION} (\d+)\n", re.MULTILINE)
+_END_S: Final = 10
 # On Linux, and on a BSD.
 _BOOT: Final = ["sh", "-c", "cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime"]
 
@@ -80,29 +85,38 @@ class SshTransport:
 
     async def _run(self, argv: Sequence[str], input: str | None, timeout_s: float) -> CompletedCommand:
         connection = await self._connected()
-        command = shlex.join([*self._target.as_root, *argv])
+        command = f"echo {_SESSION} $$ >&2; exec {shlex.join([*self._target.as_root, *argv])}"
         given = {"stdin": asyncssh.DEVNULL} if input is None else {"input": input.encode()}
         try:
-            async with connection.create_process(command, encoding=None, **given) as process:
-                try:
-                    done = await process.wait(timeout=timeout_s)
-                except asyncssh.TimeoutError as error:
-                    # Best effort: some sshds refuse to end a program of root.
-                    process.kill()
-                    raise DutError(
-                        f"`{shlex.join(argv)}` did not end within {timeout_s:g} s ({self.describe()})"
-                    ) from error
+            process = await connection.create_process(command, encoding=None, **given)
+            try:
+                done = await process.wait(timeout=timeout_s)
+            except asyncssh.TimeoutError as error:
+                await self._end_session(connection, _text(error.stderr))
+                raise DutError(
+                    f"`{shlex.join(argv)}` did not end within {timeout_s:g} s and was stopped ({self.describe()})"
+                ) from error
+            finally:
+                # Not waited for: a program that does not end would keep it open.
+                process.close()
         except (asyncssh.Error, OSError) as error:
             raise DutError(
                 f"the connection was lost during `{shlex.join(argv)}` ({self.describe()}): {_reason(error)}"
             ) from error
-        stdout, stderr = _text(done.stdout), _text(done.stderr)
+        stdout, stderr = _text(done.stdout), _SESSION_LINE.sub("", _text(done.stderr), count=1)
         if done.returncode == _COMMAND_NOT_FOUND:
             raise DutError(f"{argv[0]} is not installed there ({self.describe()}): {stderr.strip()}")
         # Without a return code the connection ended before the program did.
         if done.returncode is None:
             raise DutError(f"the connection was lost during `{shlex.join(argv)}` ({self.describe()})")
         return CompletedCommand(tuple(argv), done.returncode, stdout, stderr)
+
+    async def _end_session(self, connection: asyncssh.SSHClientConnection, stderr: str) -> None:
+        """Kills a program and everything in its session. sshd itself refuses to do so for root."""
+        if line := _SESSION_LINE.search(stderr):
+            script = f"pkill -KILL -s {line[1]} || kill -KILL -- -{line[1]}"
+            command = shlex.join([*self._target.as_root, "sh", "-c", script])
+            await connection.run(command, timeout=_END_S)
 
     async def _connected(self) -> asyncssh.SSHClientConnection:
         async with self._connecting:
