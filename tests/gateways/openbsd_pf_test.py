@@ -195,13 +195,11 @@ def test_rules(tmp_path: Path, addresses: AddressPlan, rule: str) -> None:
         assert description.settings["udp.single"] == "300 s"
         dut.asked()
         dut.gateway.remove()
+        rules = ["pfctl -f /etc/pf.conf", "pfctl -e"]
+        sysctls = ["sysctl -qw net.inet.ip.forwarding=0", "sysctl -qw net.inet6.ip6.forwarding=0"]
+        assert dut.asked() == [*rules, *sysctls]
         dut.gateway.remove()
-        assert dut.asked() == [
-            "pfctl -f /etc/pf.conf",
-            "pfctl -e",
-            "sysctl -qw net.inet.ip.forwarding=0",
-            "sysctl -qw net.inet6.ip6.forwarding=0",
-        ]
+        assert dut.asked() == rules
 
 
 def test_plain_forwarding_has_pf_off(tmp_path: Path) -> None:

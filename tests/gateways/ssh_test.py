@@ -158,12 +158,6 @@ def test_lost_connection_is_told_and_made_anew(sshd: Sshd) -> None:
         assert transport.run(["echo", "back"]).stdout == "back\n"
 
 
-def own_ledger(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
-    """Returns the ledger of this test, which keeps its entries apart from the machine's."""
-    monkeypatch.setattr("natxy.system.ledger.default_folder", lambda: folder / "ledger")
-    return Ledger()
-
-
 class DutAlone(CabledTestbed):
     def _take_ends(self) -> None:
         pass
@@ -173,7 +167,6 @@ class DutAlone(CabledTestbed):
 
 
 def test_settings_are_given_back_after_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = own_ledger(tmp_path, monkeypatch)
     programs = tmp_path / "programs"
     programs.mkdir()
     # Keeps each sysctl in a file, so that the machine's own don't change.
@@ -206,7 +199,7 @@ def test_settings_are_given_back_after_a_kill(tmp_path: Path, monkeypatch: pytes
             gateway.apply()
             gateway.apply()
             assert [*in_force().values()] == ["1", "1", "5", "6", "7", "8"]
-        assert {entry.original for entry in ledger.entries()} == {*before.values()}
+        assert {entry.original for entry in Ledger().entries()} == {*before.values()}
         with monkeypatch.context() as later:
             later.setattr(Owner, "is_alive", lambda _: False)
             assert {returned.problem for returned in give_back()} == {None}
@@ -217,7 +210,7 @@ def test_settings_are_given_back_after_a_kill(tmp_path: Path, monkeypatch: pytes
             assert [*in_force().values()] == ["1", "1", "5", "6", "7", "8"]
             gateway.remove()
             assert in_force() == before
-            assert ledger.entries() == []
+            assert Ledger().entries() == []
 
 
 def test_steal_is_read_over_ssh_and_a_lost_dut_ends_no_trial(sshd: Sshd) -> None:
@@ -266,7 +259,6 @@ def test_cores_come_back_into_service_after_a_kill(tmp_path: Path, monkeypatch: 
         "[ $(cat cpu$core/online) = 1 ] && list=$list,$core\ndone\necho $list > online\n"
     )
     (programs / "tee").chmod(0o755)
-    ledger = own_ledger(tmp_path, monkeypatch)
     with running_sshd(tmp_path / "second", programs=programs) as second:
         with SshTransport(second.target) as killed:
             plug = HotPlug(killed, str(cpus))
@@ -277,7 +269,7 @@ def test_cores_come_back_into_service_after_a_kill(tmp_path: Path, monkeypatch: 
             (f"the cores in service, which was 0,1,2,3, on {second.target}", None)
         ]
         assert [(cpus / f"cpu{core}" / "online").read_text().strip() for core in range(1, 4)] == ["1"] * 3
-        assert ledger.entries() == []
+        assert Ledger().entries() == []
 
 
 def test_linux_gateways_cores_are_set_by_hot_plug(sshd: Sshd, tmp_path: Path) -> None:

@@ -132,6 +132,8 @@ class Iperf3Hosts(TcpHosts):
             except BaseException:
                 transport.run(stop)
                 raise
+            # It may not have come to that yet, and be killed before.
+            transport.run(["rm", "-f", self._pid_file])
 
     def _await_listening(self, port: int) -> None:
         deadline = time.monotonic() + LISTENING_WITHIN_S
