@@ -107,6 +107,10 @@ SCENES: Final = {
 }  # fmt: skip
 
 
+# The scenes of `make test`; together they have every kind of entry.
+SHORT: Final = ("lab", "memif", "a DUT that is this machine", "a DUT behind ssh")
+
+
 def ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True, stdout=subprocess.DEVNULL)
 
@@ -173,7 +177,11 @@ class Bed:
             ip("-n", namespace, "link", "set", name, "up")
 
 
-@pytest.fixture(params=[pytest.param(scene, id=name, marks=scene.marks) for name, scene in SCENES.items()])
+def _marks(name: str, scene: Scene) -> list[pytest.MarkDecorator]:
+    return [*scene.marks, *([] if name in SHORT else [pytest.mark.long])]
+
+
+@pytest.fixture(params=[pytest.param(scene, id=name, marks=_marks(name, scene)) for name, scene in SCENES.items()])
 def bed(request: pytest.FixtureRequest, ledger: Path, tmp_path: Path) -> Iterator[Bed]:
     bed = Bed(request.param, ledger, tmp_path)
     try:
