@@ -6,14 +6,14 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from natxy.cleanup.leftovers import described, give_back
+from natxy.cleanup.leftovers import described
 from natxy.system import ledger as ledger_module
 from natxy.system.ledger import Ledger
 from tests.support import needs
@@ -59,13 +59,15 @@ OWN: Final = (
 class Scene:
     """A plan's testbed and experiment. With `cabled`, there is a tester with two links to a DUT in its own namespace.
 
-    `peer` is the namespace of the DUT's ends of these links.
+    `peer` is the namespace of the DUT's ends of these links. The tester's are in one too, unless natxy runs `outside`:
+    what `ip netns exec` runs has mounts of its own, so that namespaces which it makes end with it.
     """
 
     testbed: str
     experiment: str
     cabled: bool = False
     peer: str = DUT
+    outside: bool = False
     marks: Sequence[pytest.MarkDecorator] = ()
 
 
@@ -102,6 +104,7 @@ SCENES: Final = {
         HARDWARE.format(f"{{left: d-left, right: d-right, namespace: {DUT}}}"),
         GOODPUT,
         cabled=True,
+        outside=True,
         marks=[needs.programs("iperf3")],
     ),
 }  # fmt: skip
@@ -136,8 +139,8 @@ class Bed:
         self._namespaces: list[str] = []
         text = PLAN.format(testbed=scene.testbed, experiment=scene.experiment)
         if scene.cabled:
-            self._cable(scene.peer)
-            self._inside = ["ip", "netns", "exec", TESTER]
+            self._inside = [] if scene.outside else ["ip", "netns", "exec", TESTER]
+            self._cable(scene.peer, scene.outside)
         if "CONFIG" in text:
             dut = running_sshd(folder / "sshd", address=MANAGEMENT, inside=["ip", "netns", "exec", DUT])
             config = self._stack.enter_context(dut).target.config
@@ -155,20 +158,26 @@ class Bed:
         arguments: list[str | Path] = ["run", self._plan, "--output", self._folder / f"run{self._runs}"]
         return run_until_killed(self._ledger, moment, number, arguments, self._inside)
 
+    def cleanup(self) -> None:
+        """Runs `natxy cleanup` where natxy ran: from elsewhere, the DUT behind ssh cannot be reached."""
+        assert not run_until_killed(self._ledger, "after", 10_000, ["cleanup"], self._inside)
+
     def left(self) -> list[str]:
         """Returns what has changed since the scene was made."""
         return differences(self.before, machine_state(self._namespaces))
 
-    def _cable(self, peer: str) -> None:
+    def _cable(self, peer: str, outside: bool) -> None:
         for namespace in (TESTER, DUT):
             ip("netns", "add", namespace)
             self._stack.callback(ip, "netns", "del", namespace)
             ip("-n", namespace, "link", "set", "lo", "up")
             self._namespaces.append(namespace)
         for end in ("left", "right"):
-            ip("-n", TESTER, "link", "add", f"t-{end}", "type", "veth", "peer", "name", f"d-{end}", "netns", peer)
-            for namespace, name in ((TESTER, f"t-{end}"), (peer, f"d-{end}")):
-                ip("netns", "exec", namespace, "ethtool", "-K", name, "tx", "off")
+            here = [] if outside else ["-n", TESTER]
+            ip(*here, "link", "add", f"t-{end}", "type", "veth", "peer", "name", f"d-{end}", "netns", peer)
+            # The interfaces behave as cards whose offloads are off.
+            ip("netns", "exec", peer, "ethtool", "-K", f"d-{end}", "tx", "off")
+            subprocess.run([*self._inside, "ethtool", "-K", f"t-{end}", "tx", "off"], check=True, capture_output=True)
             # natxy leaves the DUT's interfaces up, and a link is up only when both of its ends are.
             ip("-n", peer, "link", "set", f"d-{end}", "up")
         ip("-n", TESTER, "link", "add", "t-mgmt", "type", "veth", "peer", "name", "d-mgmt", "netns", DUT)
@@ -188,14 +197,15 @@ def bed(request: pytest.FixtureRequest, ledger: Path, tmp_path: Path) -> Iterato
         yield bed
     finally:
         # A test that failed must not spoil the next one.
-        list(give_back())
+        with suppress(AssertionError):
+            bed.cleanup()
         bed.close()
 
 
 def given_back(bed: Bed) -> list[str]:
-    """Gives everything back; returns what could not be given back and what has changed."""
-    problems = [f"{described(each.entry)}: {each.problem}" for each in give_back() if each.problem]
-    return [*problems, *bed.left(), *(described(entry) for entry in Ledger().entries())]
+    """Gives everything back; returns what has changed nevertheless."""
+    bed.cleanup()
+    return [*bed.left(), *(described(entry) for entry in Ledger().entries())]
 
 
 def test_some_kills_give_everything_back(bed: Bed) -> None:

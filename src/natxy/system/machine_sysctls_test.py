@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from natxy.errors import DutError
 from natxy.system.ledger import Ledger, here, own_network
-from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.machine_sysctls import MachineSysctls, sysctl_undo
 from natxy.system.process_owner import Owner
 
 ME = Owner.current()
@@ -63,8 +65,18 @@ def test_the_entry_says_how_to_restore_it_and_in_which_network_namespace(machine
     for name in (NAME, OF_MACHINE):
         sysctls.hold(name, "500")
     first, second = machine.ledger().entries()
-    assert (first.what, first.original, first.undo) == (f"sysctl {NAME}", "100", (("sysctl", "-qw", f"{NAME}=100"),))
+    assert (first.what, first.original, first.undo[0][-2:]) == (f"sysctl {NAME}", "100", (NAME, "100"))
     assert (first.place, second.place) == (own_network(), here())
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_command_restores_a_sysctl_that_still_exists(tmp_path: Path, there: bool) -> None:
+    (tmp_path / "sysctl").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/log\n[ $1 != -n ] || {str(there).lower()}\n')
+    (tmp_path / "sysctl").chmod(0o755)
+    (command,) = sysctl_undo("net.ipv4.tcp_rmem", "1 2 3")
+    subprocess.run(command, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=True)
+    written = ["-qw net.ipv4.tcp_rmem=1 2 3"] if there else []
+    assert (tmp_path / "log").read_text().splitlines() == ["-n net.ipv4.tcp_rmem", *written]
 
 
 def test_two_owners_share_a_value(machine: Machine, other_live_owner: Owner) -> None:

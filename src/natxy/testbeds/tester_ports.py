@@ -108,8 +108,13 @@ class TesterPorts:
 
 @contextmanager
 def _undone(interface: str, what: str, *state: str) -> Iterator[None]:
-    """Gives an interface this state, as iproute2 names it, when the context ends; the ledger has it until then."""
-    ledger, command = Ledger(), ("ip", "link", "set", interface, *state)
+    """Gives an interface this state, as iproute2 names it, when the context ends; the ledger has it until then.
+
+    An interface that is gone then is no error.
+    """
+    ledger = Ledger()
+    script = f"ip link show dev {interface} >/dev/null 2>&1 || exit 0; ip link set dev {interface} {' '.join(state)}"
+    command = ("sh", "-c", script)
     entry = ledger.add(
         Kind.SETTING, f"{what} of {interface}", own_network(), before=lambda: state[-1], undo=lambda _: (command,)
     )

@@ -14,7 +14,9 @@ from typing import Final
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.transport.base import Transport
+from natxy.dut.transport.local import LocalTransport
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.system.ledger import Kind, Ledger
 
 INTERFACES: Final = Path("/sys/class/net")
 _MERGING: Final = re.compile(
@@ -68,17 +70,30 @@ def steer(transport: Transport, interfaces: DutInterfaces, cores: Collection[int
 
 
 @contextmanager
-def steered(transport: Transport, interface: str, cores: Collection[int]) -> Iterator[None]:
+def steered(transport: LocalTransport, interface: str, cores: Collection[int]) -> Iterator[None]:
     """Steers the frames of one interface to `cores` within the context."""
     before = {
         queue: transport.run(["cat", f"{queue}/rps_cpus"]).stdout.strip() for queue in _queues(transport, interface)
     }
+    # An interface keeps its masks when it changes its network namespace.
+    undo = tuple(
+        ("sh", "-c", f"[ ! -e {queue}/rps_cpus ] || echo {mask} > {queue}/rps_cpus") for queue, mask in before.items()
+    )
+    ledger = Ledger()
+    entry = ledger.add(
+        Kind.SETTING,
+        f"the packet steering of {interface}",
+        transport.place(),
+        before=lambda: " ".join(before.values()),
+        undo=lambda _: undo,
+    )
     try:
         steer_interface(transport, interface, cores)
         yield
     finally:
-        for queue, mask in before.items():
-            transport.run(["tee", f"{queue}/rps_cpus"], input=mask, check=False)
+        for command in undo:
+            transport.run(command)
+        ledger.remove(entry)
 
 
 def steer_interface(transport: Transport, interface: str, cores: Iterable[int]) -> None:
