@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from natxy.cleanup.gateways import remove_recorded
-from natxy.cleanup.namespaces import remove_namespace
+from natxy.cleanup.namespaces import links_in, remove_namespace
 from natxy.cleanup.places import Places
 from natxy.errors import DutError, NatxyError
 from natxy.plan.testbeds.machines import SshTarget
@@ -78,7 +78,7 @@ class _Cleaner:
                 case Kind.GATEWAY:
                     self._remove_gateway(entry)
                 case Kind.NAMESPACE:
-                    remove_namespace(entry.what)
+                    _remove_namespace(entry.what)
                 case Kind.PROGRAMS:
                     alive = {other.process().pid for other in self.ledger.entries() if other.is_owned()}
                     end_programs_of(entry.process(), alive)
@@ -113,6 +113,14 @@ class _Cleaner:
                 raise DutError(f"process {other.process().pid} measures {other.what} there: wait until it has ended")
         if transport := self.places.reach(entry.place):
             remove_recorded(entry, transport)
+
+
+def _remove_namespace(name: str) -> None:
+    """Removes a namespace; one of a host only when no interface is left in it, which may be the machine's."""
+    if name.endswith("-host") and (links := [link for link in links_in(name) if link != "lo"]):
+        out = f"ip -n {name} link set {links[0]} netns 1"
+        raise DutError(f"the interface {links[0]} is still in it; move it out by `{out}`")
+    remove_namespace(name)
 
 
 def _restore_priority(entry: Entry) -> None:

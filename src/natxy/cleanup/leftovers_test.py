@@ -195,6 +195,18 @@ class TestNamespaces:
         assert inside.wait(timeout=10) != 0
         assert name not in run_program(["ip", "netns", "list"]).stdout
 
+    def test_a_hosts_namespace_stays_while_an_interface_is_in_it(self) -> None:
+        name = f"natxy-{DEAD}-left-host"
+        Ledger(owner=DEAD).add(Kind.NAMESPACE, name)
+        run_program(["ip", "netns", "add", name])
+        try:
+            run_program(["ip", "-n", name, "link", "add", "one", "type", "veth", "peer", "name", "two"])
+            assert ["is still in it" in (returned.problem or "") for returned in give_back()] == [True]
+            run_program(["ip", "-n", name, "link", "del", "one"])
+            assert [returned.problem for returned in give_back()] == [None]
+        finally:
+            run_program(["ip", "netns", "del", name], check=False)
+
     @pytest.mark.parametrize("half_made", [False, True])
     def test_one_that_was_not_made_is_no_problem(self, name: str, half_made: bool) -> None:
         Ledger(owner=DEAD).add(Kind.NAMESPACE, name)

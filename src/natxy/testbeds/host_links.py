@@ -19,6 +19,7 @@ from natxy.engine.messages.common import Side
 from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import IPAddress, LinkAddresses
 from natxy.system.ledger import Kind, Ledger
+from natxy.system.network_namespace import NAMED
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.tcp.iperf3 import Host, Iperf3Hosts
 from natxy.testbeds.namespaces import LabNamespaces
@@ -117,10 +118,11 @@ def hosts_in_namespaces(
 def _moved(interface: str, outside: LocalTransport, inside: NetnsTransport) -> Iterator[None]:
     """Has an interface of the namespace of `outside` in that of `inside` within the context."""
     # The shell stands for the namespace that it runs in. An interface that changes its namespace goes down.
-    there = f"ip -n {inside.namespace} link"
+    name, there = inside.namespace, f"ip -n {inside.namespace}"
     script = (
-        f"{there} show {interface} >/dev/null 2>&1 || exit 0; "
-        f"{there} set {interface} netns $$ && ip link set {interface} up; exit $?"
+        f"[ -e {NAMED / name} ] || exit 0; links=$({there} -o link) || exit; "
+        f'case "$links" in *" {interface}@"* | *" {interface}:"*) ;; *) exit 0 ;; esac; '
+        f"{there} link set {interface} netns $$ && ip link set {interface} up; exit $?"
     )
     back = ("sh", "-c", script)
     ledger = Ledger()
