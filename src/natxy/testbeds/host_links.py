@@ -15,10 +15,10 @@ from typing import Final
 from natxy.dut.linux.interfaces import steered
 from natxy.dut.transport.local import LocalTransport, NetnsTransport
 from natxy.dut.transport.ssh import SshTransport
+from natxy.dut.transport.undone import undone
 from natxy.engine.messages.common import Side
 from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import IPAddress, LinkAddresses
-from natxy.system.ledger import Kind, Ledger
 from natxy.system.network_namespace import NAMED
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.tcp.iperf3 import Host, Iperf3Hosts
@@ -60,10 +60,7 @@ def linked_host(
         *(_if_there("ip", version, "rule", "del", "from", str(each.ip), "lookup", TABLE) for each in addresses),
         ("ip", "link", "set", interface, "mtu", before),
     )
-    ledger = Ledger()
-    what = f"the addresses, rules and MTU of {interface}"
-    entry = ledger.add(Kind.SETTING, what, transport.place(), before=lambda: f"MTU {before}", undo=lambda _: undo)
-    try:
+    with undone(transport, f"the addresses, rules and MTU of {interface}", f"MTU {before}", *undo):
         transport.run(["ip", "link", "set", interface, "mtu", str(mtu), "up"])
         for each in addresses:
             transport.run(["ip", version, "rule", "add", "from", str(each.ip), "lookup", TABLE])
@@ -72,10 +69,6 @@ def linked_host(
         hop = ["via", str(link.dut.ip), "dev", interface, "table", TABLE]
         transport.run(["ip", version, "route", "replace", "default", *hop])
         yield
-    finally:
-        for command in undo:
-            transport.run(command)
-        ledger.remove(entry)
 
 
 def _if_there(*command: str) -> tuple[str, ...]:
@@ -125,12 +118,6 @@ def _moved(interface: str, outside: LocalTransport, inside: NetnsTransport) -> I
         f"{there} link set {interface} netns $$ && ip link set {interface} up; exit $?"
     )
     back = ("sh", "-c", script)
-    ledger = Ledger()
-    what = f"the network namespace of {interface}"
-    entry = ledger.add(Kind.SETTING, what, outside.place(), before=lambda: outside.describe(), undo=lambda _: (back,))
-    try:
+    with undone(outside, f"the network namespace of {interface}", outside.describe(), back):
         outside.run(["ip", "link", "set", interface, "netns", inside.namespace])
         yield
-    finally:
-        outside.run(back)
-        ledger.remove(entry)

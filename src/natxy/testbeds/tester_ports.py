@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Final
 
 from natxy.dut.linux.interfaces import INTERFACES, disturbing_offloads
 from natxy.dut.transport.local import LocalTransport, run_program
+from natxy.dut.transport.undone import undone
 from natxy.engine.devices import ring_slots
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.errors import PlanError
 from natxy.plan.testbeds.ports import TesterPort
-from natxy.system.ledger import Kind, Ledger, own_network
 from natxy.system.machine_sysctls import MachineSysctls
 
 # From <linux/if.h>.
@@ -52,13 +52,13 @@ class TesterPorts:
                 self._machine.hold(f"net.ipv6.conf.{interface}.disable_ipv6", "1")
                 flags = int((INTERFACES / interface / "flags").read_text(), 16)
                 if not flags & _IFF_UP:
-                    stack.enter_context(_undone(interface, "the state", "down"))
+                    stack.enter_context(self._given_back(interface, "the state", "down"))
                 if not flags & _IFF_PROMISC:
                     # DPDK's drivers set it for good.
-                    stack.enter_context(_undone(interface, "the promiscuous mode", "promisc", "off"))
+                    stack.enter_context(self._given_back(interface, "the promiscuous mode", "promisc", "off"))
                 if self._io == "af_xdp":
                     # An engine that is killed leaves its program on the interface.
-                    stack.enter_context(_undone(interface, "the XDP program", "xdp", "off"))
+                    stack.enter_context(self._given_back(interface, "the XDP program", "xdp", "off"))
                 run_program(["ip", "link", "set", interface, "up"])
             yield
 
@@ -98,31 +98,18 @@ class TesterPorts:
                 f"interface that nothing else uses: choose another, or `ip address flush dev {interface}`"
             )
 
+    def _given_back(self, interface: str, what: str, *state: str) -> AbstractContextManager[None]:
+        """Gives an interface this state, as iproute2 names it, when the context ends; not one that is gone then."""
+        there = f"ip link show dev {interface} >/dev/null 2>&1"
+        command = ("sh", "-c", f"{there} || exit 0; ip link set dev {interface} {' '.join(state)}")
+        return undone(LocalTransport(self._machine), f"{what} of {interface}", state[-1], command)
+
     def _device(self, number: int, port: TesterPort) -> str:
         if port.pci:
             return port.pci
         if self._io == "af_xdp":
             return f"net_af_xdp{number},iface={port.interface},start_queue=0,queue_count={self._queues}"
         return f"net_af_packet{number},iface={port.interface},qpairs={self._queues}{ring_slots(self._mtu)}"
-
-
-@contextmanager
-def _undone(interface: str, what: str, *state: str) -> Iterator[None]:
-    """Gives an interface this state, as iproute2 names it, when the context ends; the ledger has it until then.
-
-    An interface that is gone then is no error.
-    """
-    ledger = Ledger()
-    script = f"ip link show dev {interface} >/dev/null 2>&1 || exit 0; ip link set dev {interface} {' '.join(state)}"
-    command = ("sh", "-c", script)
-    entry = ledger.add(
-        Kind.SETTING, f"{what} of {interface}", own_network(), before=lambda: state[-1], undo=lambda _: (command,)
-    )
-    try:
-        yield
-    finally:
-        run_program(command)
-        ledger.remove(entry)
 
 
 def _medium(port: TesterPort) -> PortMedium:

@@ -15,8 +15,8 @@ from typing import Final
 from natxy.dut.base import DutInterfaces
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import LocalTransport
+from natxy.dut.transport.undone import undone
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
-from natxy.system.ledger import Kind, Ledger
 
 INTERFACES: Final = Path("/sys/class/net")
 _MERGING: Final = re.compile(
@@ -76,24 +76,12 @@ def steered(transport: LocalTransport, interface: str, cores: Collection[int]) -
         queue: transport.run(["cat", f"{queue}/rps_cpus"]).stdout.strip() for queue in _queues(transport, interface)
     }
     # An interface keeps its masks when it changes its network namespace.
-    undo = tuple(
+    undo = (
         ("sh", "-c", f"[ ! -e {queue}/rps_cpus ] || echo {mask} > {queue}/rps_cpus") for queue, mask in before.items()
     )
-    ledger = Ledger()
-    entry = ledger.add(
-        Kind.SETTING,
-        f"the packet steering of {interface}",
-        transport.place(),
-        before=lambda: " ".join(before.values()),
-        undo=lambda _: undo,
-    )
-    try:
+    with undone(transport, f"the packet steering of {interface}", " ".join(before.values()), *undo):
         steer_interface(transport, interface, cores)
         yield
-    finally:
-        for command in undo:
-            transport.run(command)
-        ledger.remove(entry)
 
 
 def steer_interface(transport: Transport, interface: str, cores: Iterable[int]) -> None:

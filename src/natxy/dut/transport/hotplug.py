@@ -20,7 +20,7 @@ class HotPlug:
     def __init__(self, transport: Transport, sysfs: str = SYSFS, ledger: Ledger | None = None) -> None:
         self._transport = transport
         self._sysfs = sysfs
-        self._ledger = ledger
+        self._ledger = ledger or Ledger()
         self._before: tuple[int, ...] = ()
         self._entry: Entry | None = None
 
@@ -53,14 +53,14 @@ class HotPlug:
             self.use(self._before)
             self._before = ()
         if self._entry:
-            (self._ledger or Ledger()).remove(self._entry)
+            self._ledger.remove(self._entry)
             self._entry = None
 
     def _recorded(self, present: tuple[int, ...]) -> tuple[int, ...]:
         """Returns the cores that were in service before any natxy took one out."""
         if not isinstance(self._transport, Lasting):
             return present
-        self._entry = (self._ledger or Ledger()).add(
+        self._entry = self._ledger.add(
             Kind.SETTING,
             "the cores in service",
             self._transport.place(),

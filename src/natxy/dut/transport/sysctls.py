@@ -21,12 +21,10 @@ class OwnSysctls:
     natxy, such as a namespace of a lab.
     """
 
-    def __init__(
-        self, transport: Transport, place: Callable[[], Place | None] = lambda: None, ledger: Ledger | None = None
-    ) -> None:
+    def __init__(self, transport: Transport, place: Callable[[], Place | None] = lambda: None) -> None:
         self._transport = transport
         self._place = place
-        self._ledger = ledger
+        self._ledger = Ledger()
         self._before: dict[str, str] = {}
         self._entries: dict[str, Entry] = {}
 
@@ -50,7 +48,7 @@ class OwnSysctls:
             self._forget(name)
 
     def _record(self, name: str, value: str, place: Place) -> None:
-        entry = (self._ledger or Ledger()).add(
+        entry = self._ledger.add(
             Kind.SETTING,
             sysctl_entry(name),
             place,
@@ -65,7 +63,7 @@ class OwnSysctls:
     def _forget(self, name: str) -> None:
         del self._before[name]
         if entry := self._entries.pop(name, None):
-            (self._ledger or Ledger()).remove(entry)
+            self._ledger.remove(entry)
 
     def _read(self, name: str) -> str:
         return " ".join(self._transport.run(["sysctl", "-n", name]).stdout.split())
