@@ -24,8 +24,10 @@ from natxy.system.ledger import Place
 _KEEPALIVE_S: Final = 5
 _KEEPALIVES_MISSED: Final = 3
 _COMMAND_NOT_FOUND: Final = 127
-# The shell that sshd starts leads the session of a program; the first line on stderr has its number.
+# The shell that sshd starts leads the session of a program; the first line on stderr has its number. Any login shell
+# knows `exec`, but not every one `$$` and `>&2`.
 _SESSION: Final = "natxy-session"
+_STARTED: Final = ("sh", "-c", f'echo {_SESSION} $$ >&2; exec "$@"', "sh")
 _SESSION_LINE: Final = re.compile(rf"^{_SESSION} (\d+)\n", re.MULTILINE)
 _END_S: Final = 10
 # On Linux, and on a BSD.
@@ -85,7 +87,7 @@ class SshTransport:
 
     async def _run(self, argv: Sequence[str], input: str | None, timeout_s: float) -> CompletedCommand:
         connection = await self._connected()
-        command = f"echo {_SESSION} $$ >&2; exec {shlex.join([*self._target.as_root, *argv])}"
+        command = f"exec {shlex.join([*_STARTED, *self._target.as_root, *argv])}"
         given = {"stdin": asyncssh.DEVNULL} if input is None else {"input": input.encode()}
         try:
             process = await connection.create_process(command, encoding=None, **given)
