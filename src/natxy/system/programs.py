@@ -22,9 +22,15 @@ _END_S: Final = 5.0
 
 @contextmanager
 def owned_programs(ledger: Ledger) -> Iterator[None]:
-    """Marks the programs that this process starts within the context, and records that they have to end with it."""
+    """Marks the programs that this process starts within the context, and records that they have to end with it.
+
+    A context within another one changes nothing.
+    """
     before = os.environ.get(OWNER_VARIABLE)
     owner = Owner.current()
+    if before == str(owner):
+        yield
+        return
     entry = ledger.add(Kind.PROGRAMS, f"the programs of process {owner.pid}")
     os.environ[OWNER_VARIABLE] = str(owner)
     try:

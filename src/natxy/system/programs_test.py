@@ -53,6 +53,17 @@ def test_what_left_its_session_ends_with_its_owner(tmp_path: Path) -> None:
         assert not runs(child)
 
 
+def test_a_context_within_another_leaves_it_as_it_is(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    with owned_programs(ledger):
+        entries = ledger.entries()
+        with owned_programs(ledger):
+            assert ledger.entries() == entries
+        assert ledger.entries() == entries
+        assert os.environ[OWNER_VARIABLE] == str(ME)
+    assert ledger.entries() == []
+
+
 def test_programs_of_others_go_on(tmp_path: Path) -> None:
     with owned_programs(Ledger(tmp_path)):
         process, child = started(SLEEP)
