@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -60,6 +60,7 @@ def remove_recorded(entry: Entry, transport: Transport) -> None:
     except ValidationError as error:
         raise DutError(f"its record is of another version of natxy: {error}") from error
     gateway = create(record.config, transport, record.interfaces, record.addresses)
-    gateway.remove()
-    if record.links:
-        gateway.unset_links()
+    with ExitStack() as stack:
+        if record.links:
+            stack.callback(gateway.unset_links)
+        gateway.remove()

@@ -171,6 +171,17 @@ class TestGateway:
         assert "failed with exit code 1" in (returned.problem or "")
         assert len(Ledger().entries()) == 1
 
+    def test_its_links_go_although_it_cannot_be_removed(
+        self, gateway: Callable[..., CommandGateway], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        unset: list[bool] = []
+        monkeypatch.setattr(CommandGateway, "unset_links", lambda _: unset.append(True))
+        recorded_gateway(gateway(remove="false"), links=True).__enter__()
+        monkeypatch.setattr(Owner, "is_alive", lambda self: False)
+        (returned,) = give_back()
+        assert returned.problem
+        assert unset == [True]
+
     @pytest.mark.parametrize("details", [None, {}, {"config": {"driver": "another"}}])
     def test_a_record_of_another_version_is_a_problem(self, details: dict[str, Any] | None) -> None:
         Ledger(owner=DEAD).add(Kind.GATEWAY, "the gateway x", details=details)
