@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests natxy in places like containers: another network namespace than the machine's first, a read-only /proc/sys."""
+"""Tests natxy in places like containers: another network namespace than the machine's first, read-only folders."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ OTHER_NETWORK: Final = ["unshare", "--net"]
 READ_ONLY: Final = [
     "unshare", "--mount", "sh", "-c",
     'mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys && exec "$0" "$@"',
+]  # fmt: skip
+NO_LEDGER: Final = [
+    "unshare", "--mount", "sh", "-c",
+    'mkdir -p /var/lib/natxy && mount -t tmpfs -o ro none /var/lib/natxy && exec "$0" "$@"',
 ]  # fmt: skip
 
 PLAN: Final = """
@@ -34,6 +38,13 @@ def plan(tmp_path: Path) -> Path:
     file = tmp_path / "plan.yaml"
     file.write_text(PLAN)
     return file
+
+
+@pytest.fixture
+def simulated(plan: Path) -> Path:
+    text = PLAN.replace("repeat: 1", "repeat: 1\ntestbed: {kind: simulated}")
+    plan.write_text(text.replace("linux-forward", "simulated").replace("nftables", "simulated"))
+    return plan
 
 
 @pytest.mark.serial
@@ -71,8 +82,21 @@ def test_doctor_finds_a_read_only_proc_sys(plan: Path) -> None:
 
 
 @needs.NAMESPACES
-def test_what_sets_no_sysctl_needs_none(plan: Path) -> None:
-    simulated = PLAN.replace("repeat: 1", "repeat: 1\ntestbed: {kind: simulated}")
-    plan.write_text(simulated.replace("linux-forward", "simulated").replace("nftables", "simulated"))
-    done = natxy("check", plan, inside=READ_ONLY)
+def test_what_sets_no_sysctl_needs_none(simulated: Path) -> None:
+    done = natxy("check", simulated, inside=READ_ONLY)
+    assert done.returncode == 0, done.stderr
+
+
+@needs.NAMESPACES
+@needs.ENGINE
+def test_a_read_only_ledger_is_refused_before_a_run(plan: Path, tmp_path: Path) -> None:
+    done = natxy("run", plan, "--output", tmp_path / "out", inside=NO_LEDGER)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "/var/lib/natxy/ledger.json cannot be written (Read-only file system)" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@needs.NAMESPACES
+def test_what_changes_nothing_needs_no_ledger(simulated: Path, tmp_path: Path) -> None:
+    done = natxy("run", simulated, "--output", tmp_path / "out", inside=NO_LEDGER)
     assert done.returncode == 0, done.stderr

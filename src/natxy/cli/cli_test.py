@@ -178,6 +178,7 @@ def test_another_lab_is_warned_of(
     plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module = sys.modules["natxy.cli.measuring"]
+    monkeypatch.setattr("natxy.system.ledger.default_folder", lambda: tmp_path / "ledger")
     monkeypatch.setattr(module, "check_root", lambda: None)
     monkeypatch.setattr(module, "other_labs", lambda: [Owner(4242, 1)])
     monkeypatch.setattr(sys.modules["natxy.cli.run"], "run_plan", lambda *_: 0)

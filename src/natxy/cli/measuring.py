@@ -32,7 +32,7 @@ from natxy.run.cores import check_cores
 from natxy.run.events import RunListener
 from natxy.run.folder import RUNS
 from natxy.run.sysctls import check_sysctls
-from natxy.system.ledger import Place
+from natxy.system.ledger import Ledger, Place
 from natxy.testbeds.namespaces import check_root, other_labs
 
 _WHY: Final = {
@@ -47,8 +47,8 @@ _WHY: Final = {
 
 
 def prepare(plan: ResolvedPlan) -> None:
-    """Checks the cores and /proc/sys, and gives back what killed runs left on the plan's machines, before any folder is
-    made.
+    """Checks the cores, /proc/sys and the ledger, and gives back what killed runs left on the plan's machines, before
+    any folder is made.
 
     Raises PlanError or DutError if the plan cannot be measured here, or if an earlier run or a secret that it names
     cannot be read.
@@ -63,6 +63,7 @@ def prepare(plan: ResolvedPlan) -> None:
         return
     if plan.testbed.is_local:
         check_root()
+    Ledger().check_writable()
     for returned in give_back(partial(_is_of, plan)):
         if returned.problem:
             warn(

@@ -182,6 +182,11 @@ class Ledger:
             self._store([*_without(entry, entries), entry])
         return entry
 
+    def check_writable(self) -> None:
+        """Raises DutError when an entry could not be written."""
+        with self._locked() as entries:
+            self._store(entries)
+
     def remove(self, entry: Entry) -> None:
         """Removes the entry of a change that was undone or not made. Does nothing when it is not there."""
         with self._locked() as entries:
@@ -216,6 +221,7 @@ class Ledger:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
             yield self.entries()
+            os.fsync(folder)
         finally:
             os.close(folder)
 
@@ -228,7 +234,8 @@ class Ledger:
             with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as out:
                 out.write(_ENTRIES.dump_json(entries, indent=1, exclude_defaults=True))
                 out.flush()
-                # The entries of other machines' changes have to outlive a power failure of this one.
+                # The entries of other machines' changes have to outlive a power failure of this one, and so has the
+                # name of this file, which `_locked` sees to.
                 os.fsync(out.fileno())
             draft.replace(self._file)
         except OSError as error:

@@ -122,6 +122,16 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DutError, match=r"file/ledger\.json cannot be written \((Not a directory|File exists)\)"):
         changed(tmp_path / "file", ME)
+    with pytest.raises(DutError, match="cannot be written"):
+        Ledger(tmp_path / "file").check_writable()
+
+
+def test_to_check_whether_it_can_be_written_changes_nothing(tmp_path: Path) -> None:
+    Ledger(tmp_path).check_writable()
+    assert not (tmp_path / FILE).exists()
+    entry = changed(tmp_path, ME)
+    Ledger(tmp_path).check_writable()
+    assert Ledger(tmp_path).entries() == [entry]
 
 
 def test_a_link_in_the_way_is_not_followed(tmp_path: Path) -> None:
