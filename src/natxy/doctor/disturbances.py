@@ -163,13 +163,16 @@ def load(machine: Transport) -> Finding:
 
 
 def _other_runs() -> list[Finding]:
+    name = "other natxy runs"
+    if os.geteuid() != 0:
+        return [Finding(name, None, "unknown: only root can read where labs are listed", "run natxy with sudo")]
     try:
         others = [str(owner.pid) for owner in other_labs()]
     except NatxyError as error:
-        return [Finding("other natxy runs", None, f"unknown: {error}", "read natxy's list as root")]
+        return [Finding(name, None, f"unknown: {error}", "mend or delete that file")]
     remedy = unless(not others, "wait until they end: simultaneous runs disturb each other")
     found = f"labs of the processes {', '.join(others)}" if others else "none in a lab"
-    return [Finding("other natxy runs", not others or None, found, remedy)]
+    return [Finding(name, not others or None, found, remedy)]
 
 
 def connection_table(machine: Transport) -> Finding:

@@ -119,3 +119,10 @@ def test_small_connection_tables(
     sizes = {"max": str(entries), "buckets": str(buckets)}
     monkeypatch.setattr(disturbances, "read_there", lambda path, _: sizes[path.rpartition("_")[2]])
     assert connection_table(LocalTransport(MachineSysctls())).ok is expected
+
+
+def test_only_root_finds_other_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    ok, value = state("other natxy runs")
+    assert ok is None
+    assert value.startswith("unknown")

@@ -167,13 +167,16 @@ def _guest() -> list[Finding]:
 
 
 def _stale() -> list[Finding]:
+    name = "left by killed runs"
     try:
         left = [f"{described(entry)} (process {entry.process().pid})" for entry in Ledger().left()]
     except DutError as error:
-        return [Finding("left by killed runs", None, str(error), "read it as root")]
-    if not left:
-        return [Finding("left by killed runs", True, "nothing")]
-    return [Finding("left by killed runs", None, "; ".join(left), "`natxy cleanup` gives it back")]
+        return [Finding(name, None, str(error), "mend or delete that file")]
+    if left:
+        return [Finding(name, None, "; ".join(left), "`natxy cleanup` gives it back")]
+    if os.geteuid() != 0:
+        return [Finding(name, None, "unknown: only root can read what runs of root left", "run natxy with sudo")]
+    return [Finding(name, True, "nothing")]
 
 
 _PROBES: Sequence[Callable[[], list[Finding]]] = (

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -44,6 +45,7 @@ def cleanup(
             if forget:
                 Ledger().remove(returned.entry)
         if not count:
-            echo("There is nothing to give back.\n")
+            mine = "" if os.geteuid() == 0 else " of this user's; root has a list of its own"
+            echo(f"There is nothing to give back{mine}.\n")
         if problems:
             raise typer.Exit(DutError.exit_code)

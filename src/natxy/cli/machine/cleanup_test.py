@@ -25,11 +25,22 @@ def left_setting(command: str) -> None:
     Ledger(owner=DEAD).add(Kind.SETTING, "sysctl x", before=lambda: "7", undo=lambda _: ((command,),))
 
 
-def test_nothing_to_give_back(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_to_give_back(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     cleanup()
     assert capsys.readouterr().out == "There is nothing to give back.\n"
     (finding,) = _stale()
     assert (finding.ok, finding.value) == (True, "nothing")
+
+
+def test_another_user_than_root_is_not_told_that_nothing_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    cleanup()
+    assert "root has a list of its own" in capsys.readouterr().out
+    (finding,) = _stale()
+    assert finding.ok is None
 
 
 def test_what_was_given_back_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
