@@ -71,12 +71,14 @@ def test_the_entry_says_how_to_restore_it_and_in_which_network_namespace(machine
 
 @pytest.mark.parametrize("there", [True, False])
 def test_the_command_restores_a_sysctl_that_still_exists(tmp_path: Path, there: bool) -> None:
-    (tmp_path / "sysctl").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/log\n[ $1 != -n ] || {str(there).lower()}\n')
+    (tmp_path / "sysctl").write_text(
+        f'#!/bin/sh\necho "call $*" >> {tmp_path}/log\n[ $1 != -n ] || {str(there).lower()}\n'
+    )
     (tmp_path / "sysctl").chmod(0o755)
     (command,) = sysctl_undo("net.ipv4.tcp_rmem", "1 2 3")
     subprocess.run(command, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=True)
-    written = ["-qw net.ipv4.tcp_rmem=1 2 3"] if there else []
-    assert (tmp_path / "log").read_text().splitlines() == ["-n net.ipv4.tcp_rmem", *written]
+    written = ["call -qw net.ipv4.tcp_rmem=1 2 3"] if there else []
+    assert (tmp_path / "log").read_text().splitlines() == ["call -n net.ipv4.tcp_rmem", *written]
 
 
 def test_two_owners_share_a_value(machine: Machine, other_live_owner: Owner) -> None:
