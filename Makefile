@@ -42,6 +42,7 @@ test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes lo
 	@tools/test.sh short
 
 test-long: setup-dev jool ## run the other tests: kills, calibration, real tables, user-mode Linux
+	@ninja -C build/engine --quiet task_bench
 	@tools/test.sh long
 
 lint: lint-python lint-engine ## run ruff, mypy --strict, clang-format, clang-tidy, the map of rooms: a line for each finding

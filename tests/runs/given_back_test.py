@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills natxy at its writes to the ledger, gives back what it left, and compares the machine with its state before."""
+"""Ends natxy at its writes to the ledger, gives back what it left, and compares the machine with its state before."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,16 +18,19 @@ from natxy.cleanup.leftovers import described
 from natxy.system import ledger as ledger_module
 from natxy.system.ledger import Ledger
 from tests.support import needs
-from tests.support.killing import MOMENTS, run_until_killed
+from tests.support.killing import ASKED, MOMENTS, Killing
 from tests.support.machine_state import differences, machine_state
 from tests.support.sshd import running_sshd
+from tools.bench.programs import TASKS
 
 pytestmark = needs.LAB
 
 TESTER, DUT = (f"gb-{os.getpid()}-{name}" for name in ("tester", "dut"))
 MANAGEMENT: Final = "192.0.2.1"
-# The short test kills while the testbed is built and while it is removed, the long ones at every write.
-FEW: Final = (3, 5)
+OTHERS_S: Final = 20
+# The short test kills while the testbed is built and, where it is a small one, while it is removed; the long ones at
+# every write.
+FEW: Final = (5, 8)
 
 PLAN: Final = """
 name: killed
@@ -57,10 +61,11 @@ OWN: Final = (
 
 @dataclass(frozen=True)
 class Scene:
-    """A plan's testbed and experiment. With `cabled`, there is a tester with two links to a DUT in its own namespace.
+    """A plan's testbed and experiment; without them, a short `make bench`.
 
-    `peer` is the namespace of the DUT's ends of these links. The tester's are in one too, unless natxy runs `outside`:
-    what `ip netns exec` runs has mounts of its own, so that namespaces which it makes end with it.
+    With `cabled`, there is a tester with two links to a DUT in its own namespace. `peer` is the namespace of the DUT's
+    ends of these links. The tester's are in one too, unless natxy runs `outside`: what `ip netns exec` runs has mounts
+    of its own, so that namespaces which it makes end with it.
     """
 
     testbed: str
@@ -107,6 +112,10 @@ SCENES: Final = {
         outside=True,
         marks=[needs.programs("iperf3")],
     ),
+    "bench": Scene(
+        "", "",
+        marks=[needs.programs("dpdk-testpmd"), pytest.mark.skipif(not TASKS.exists(), reason="task_bench not built")],
+    ),
 }  # fmt: skip
 
 
@@ -132,9 +141,9 @@ class Bed:
 
     def __init__(self, scene: Scene, ledger: Path, folder: Path) -> None:
         self._stack = ExitStack()
-        self._ledger = ledger
         self._folder = folder
         self._runs = 0
+        self._is_bench = not scene.testbed
         self._inside: list[str] = []
         self._namespaces: list[str] = []
         text = PLAN.format(testbed=scene.testbed, experiment=scene.experiment)
@@ -147,24 +156,30 @@ class Bed:
             text = text.replace("CONFIG", str(config))
         self._plan = folder / "plan.yaml"
         self._plan.write_text(text)
+        self._killing = self._stack.enter_context(Killing(ledger, self._inside))
         self.before = machine_state(self._namespaces)
 
     def close(self) -> None:
         self._stack.close()
 
-    def kill(self, moment: str, number: int) -> bool:
-        """Returns False when the run ended before that write."""
+    def run(self, moment: str = "", number: int = 0) -> bool:
+        """Runs the plan, or the benchmarks. Returns True when the run ended at the write, False when it ended well."""
         self._runs += 1
-        arguments: list[str | Path] = ["run", self._plan, "--output", self._folder / f"run{self._runs}"]
-        return run_until_killed(self._ledger, moment, number, arguments, self._inside)
+        run: list[str | Path] = ["run", self._plan, "--output", self._folder / f"run{self._runs}"]
+        return self._killing.run(["bench"] if self._is_bench else run, moment, number)
 
     def cleanup(self) -> None:
         """Runs `natxy cleanup` where natxy ran: from elsewhere, the DUT behind ssh cannot be reached."""
-        assert not run_until_killed(self._ledger, "after", 10_000, ["cleanup"], self._inside)
+        assert not self._killing.run(["cleanup"])
 
     def left(self) -> list[str]:
-        """Returns what has changed since the scene was made."""
-        return differences(self.before, machine_state(self._namespaces))
+        """Returns what has changed since the scene was made, for longer than another natxy's run may change it."""
+        deadline = time.monotonic() + OTHERS_S
+        while changed := differences(self.before, machine_state(self._namespaces)):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(1)
+        return changed
 
     def _cable(self, peer: str, outside: bool) -> None:
         for namespace in (TESTER, DUT):
@@ -197,9 +212,10 @@ def bed(request: pytest.FixtureRequest, ledger: Path, tmp_path: Path) -> Iterato
         yield bed
     finally:
         # A test that failed must not spoil the next one.
-        with suppress(AssertionError):
+        try:
             bed.cleanup()
-        bed.close()
+        finally:
+            bed.close()
 
 
 def given_back(bed: Bed) -> list[str]:
@@ -210,7 +226,7 @@ def given_back(bed: Bed) -> list[str]:
 
 def test_some_kills_give_everything_back(bed: Bed) -> None:
     for number in FEW:
-        assert bed.kill("after", number)
+        assert bed.run("after", number)
         assert given_back(bed) == [], f"after write {number}"
 
 
@@ -218,7 +234,7 @@ def test_some_kills_give_everything_back(bed: Bed) -> None:
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_every_kill_gives_everything_back(bed: Bed, moment: str, capsys: pytest.CaptureFixture[str]) -> None:
     kills, stayed = 0, []
-    while bed.kill(moment, kills + 1):
+    while bed.run(moment, kills + 1):
         kills += 1
         stayed += [f"{moment} write {kills}: {line}" for line in given_back(bed)]
     with capsys.disabled():
@@ -228,16 +244,24 @@ def test_every_kill_gives_everything_back(bed: Bed, moment: str, capsys: pytest.
 
 @pytest.mark.long
 def test_a_run_that_ends_gives_everything_back(bed: Bed) -> None:
-    assert not bed.kill("after", 10_000)
+    assert not bed.run()
     assert bed.left() == []
     assert Ledger().entries() == []
 
 
 @pytest.mark.long
+def test_a_run_that_is_asked_to_end_gives_everything_back_itself(bed: Bed) -> None:
+    number = 1
+    while bed.run(ASKED, number):
+        assert bed.left() == [], f"asked after write {number}"
+        number += 1
+
+
+@pytest.mark.long
 def test_the_next_run_gives_back_what_a_killed_one_left(bed: Bed) -> None:
     number = 1
-    while bed.kill("soon", number):
-        assert not bed.kill("after", 10_000)
+    while bed.run("soon", number):
+        assert not bed.run()
         assert bed.left() == [], f"soon after write {number}"
         assert Ledger().entries() == []
         number += 3

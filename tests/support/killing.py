@@ -1,79 +1,135 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs natxy and kills it with SIGKILL at one of its writes to the ledger.
+"""Runs natxy again and again, and ends it at one of its writes to the ledger.
 
-`python -m tests.support.killing LEDGER MOMENT NUMBER ARGUMENTS…`: runs `natxy ARGUMENTS…` with the ledger in the folder
-LEDGER. MOMENT is that of the write NUMBER, counted from 1: `before` it, so after the change of the write before; right
-`after` it, so before its own change; or `soon` after it, some milliseconds later, in the midst of the change. A process
-that writes less often ends by itself.
+`python -m tests.support.killing LEDGER` reads a JSON list [MOMENT, NUMBER, ARGUMENTS] from each line of stdin, runs
+`natxy ARGUMENTS…` with the ledger in the folder LEDGER, and prints its exit code, which is negative for a signal. With
+the only argument `bench` it runs a short `make bench` instead. MOMENT is that of the write NUMBER, counted from 1.
+SIGKILL comes `before` it, so after the change of the write before; right `after` it, so before its own change; or
+`soon` after it, some milliseconds later, in the midst of the change. SIGTERM comes right after it when `asked`. A
+process that writes less often ends by itself.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 from natxy.errors import TesterLimitError
 from natxy.system import ledger
+from natxy.system.interrupts import INTERRUPTED
 from natxy.system.ledger import Entry, Ledger
 from tests.support.command import HANG_S
 
 MOMENTS: Final = ("before", "after", "soon")
+ASKED: Final = "asked"
 _SOON_S: Final = 0.03
 
 
-def run_until_killed(
-    folder: Path, moment: str, number: int, arguments: Sequence[str | Path], inside: Sequence[str] = ()
-) -> bool:
-    """Returns True when the process was killed, False when it ended well before. `inside` is a prefix of the command.
+class Killing:
+    """Runs natxy with the ledger in `folder`; `inside` is a prefix of the command, e.g. `ip netns exec NAME`."""
 
-    Raises AssertionError, with what it printed, when it ended badly.
-    """
-    command = [*inside, sys.executable, "-m", "tests.support.killing", folder, moment, str(number), *arguments]
-    with (folder / "output").open("w+") as output:
-        # Programs of a killed natxy that go on must not keep a pipe open.
-        done = subprocess.run(list(map(str, command)), stdout=output, stderr=output, timeout=HANG_S, check=False)
-        output.seek(0)
+    def __init__(self, folder: Path, inside: Sequence[str] = ()) -> None:
+        self._output = folder / "output"
+        # Each run is a fork of one process, because to import natxy takes longer than most runs until they are killed.
+        self._process = subprocess.Popen(
+            [*inside, sys.executable, "-m", "tests.support.killing", folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.__exit__(kind, error, trace)
+
+    def run(self, arguments: Sequence[str | Path], moment: str = "", number: int = 0) -> bool:
+        """Returns True when natxy was ended at the write, False when it ended well before.
+
+        Raises AssertionError, with what it printed, when it ended badly.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps([moment, number, list(map(str, arguments))]), file=self._process.stdin, flush=True)
+        answered, _, _ = select.select([self._process.stdout], [], [], HANG_S)
+        assert answered, f"{arguments} did not end: {self._output.read_text()}"
+        code = int(self._process.stdout.readline())
         # A tester that is too slow on a busy machine has ended in order too.
-        assert done.returncode in (0, TesterLimitError.exit_code, -signal.SIGKILL), output.read()
-    return done.returncode == -signal.SIGKILL
+        assert code in (0, TesterLimitError.exit_code, INTERRUPTED, -signal.SIGKILL), self._output.read_text()
+        return code in (INTERRUPTED, -signal.SIGKILL)
 
 
-def _killed_at(moment: str, number: int) -> None:
+def _end_at(moment: str, number: int) -> None:
     count, store = 0, Ledger._store
 
     def counted(self: Ledger, entries: list[Entry]) -> None:
         nonlocal count
         count += 1
-        if count == number and moment == "before":
-            _kill()
+        if count != number:
+            store(self, entries)
+            return
+        if moment == "before":
+            _send(signal.SIGKILL)
         store(self, entries)
-        if count == number and moment == "after":
-            _kill()
-        if count == number and moment == "soon":
-            threading.Timer(random.Random(number).uniform(0, _SOON_S), _kill).start()
+        if moment == "after":
+            _send(signal.SIGKILL)
+        elif moment == ASKED:
+            _send(signal.SIGTERM)
+        else:
+            threading.Timer(random.Random(number).uniform(0, _SOON_S), _send, [signal.SIGKILL]).start()
 
     Ledger._store = counted  # type: ignore[method-assign]
 
 
-def _kill() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def _send(number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
+
+
+def _bench(folder: Path) -> None:
+    from tools.bench import peer_benchmark
+
+    # What is left of it uses everything that the whole does: huge pages, folders, namespaces, and programs in sessions
+    # of their own.
+    short = {"ROUNDS": 1, "SECONDS": 0.05, "COMPARED": (), "FAMILIES": ("ipv4",), "RATES": (), "PHASE1": "true"}
+    vars(peer_benchmark).update(short, BETWEEN_CORES=peer_benchmark.BETWEEN_CORES[-1:], MEASURED=folder / "bench")
+    peer_benchmark.main()
 
 
 def main() -> None:
-    folder, moment, number, *arguments = sys.argv[1:]
-    ledger.default_folder = lambda: Path(folder)
-    _killed_at(moment, int(number))
-    sys.argv = ["natxy", *arguments]
-    from natxy.__main__ import main as natxy
+    folder = Path(sys.argv[1])
+    ledger.default_folder = lambda: folder
+    # Imported here, it is there in every fork.
+    from natxy.cli import main as natxy
 
-    natxy()
+    for line in sys.stdin:
+        if child := os.fork():
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+            continue
+        moment, number, arguments = json.loads(line)
+        # Programs of a killed natxy that go on must not keep a pipe open.
+        with (folder / "output").open("w") as output, open(os.devnull) as nothing:
+            for descriptor, file in enumerate((nothing, output, output)):
+                os.dup2(file.fileno(), descriptor)
+        _end_at(moment, number)
+        if arguments == ["bench"]:
+            _bench(folder)
+        else:
+            sys.argv = ["natxy", *arguments]
+            natxy()
+        return
 
 
 if __name__ == "__main__":

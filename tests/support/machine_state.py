@@ -89,6 +89,7 @@ def _network(inside: tuple[str, ...]) -> dict[str, Any]:
         link["ifname"]: {
             "up": "UP" in link["flags"],
             "promiscuous": "PROMISC" in link["flags"],
+            "XDP program": "xdp" in link,
             "mtu": link["mtu"],
             "addresses": sorted(
                 f"{each['local']}/{each['prefixlen']}" for each in link["addr_info"] if each["scope"] != "link"
