@@ -2,17 +2,22 @@
 #include "port/port.hpp"
 
 #include <net/if.h>
+#include <rte_alarm.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
-#include <rte_mbuf_pool_ops.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <set>
+#include <thread>
+
+#include "port/buffer_pool.hpp"
 
 namespace natxy {
 
@@ -20,8 +25,8 @@ namespace {
 
 constexpr std::uint16_t kDescriptors = 2048;  // the only ring size that AF_XDP supports
 constexpr unsigned kBuffersPerQueue = 16384;  // full rings in both directions, and as many buffers in flight
-constexpr unsigned kPoolCache = 256;
 constexpr std::string_view kAfXdp = "net_af_xdp";
+constexpr std::string_view kMemif = "net_memif";
 // In copy mode an AF_XDP socket accepts frames until those in flight to the DUT fill its send buffer. The kernel's
 // default of 212992 bytes is full after some 280 frames, long before the DUT's input queue
 // (net.core.netdev_max_backlog, 1000): the tester would be slowed down and the DUT would never lose a frame. 8 MiB
@@ -37,33 +42,19 @@ constexpr std::size_t kAfXdpUnused = 256;
 // The slots of an AF_PACKET ring are whole pages, and DPDK requires buffers that hold a slot.
 constexpr std::size_t kLongBuffer = std::size_t{3} * 4096;
 
-[[noreturn]] void fail(const PortOptions& options, const std::string& what, int error) {
-  throw PortError("port " + options.device + ": " + what + ": " + rte_strerror(error < 0 ? -error : error));
-}
+// The kernel frees the queue of a closed AF_XDP socket only some milliseconds later. A port that finds it busy waits so
+// long, and twice as long each time.
+constexpr auto kFirstWait = std::chrono::milliseconds(10);
+constexpr auto kLongestWait = std::chrono::milliseconds(320);
 
-/// Creates a pool as rte_pktmbuf_pool_create does, except that the buffers of a `dense` pool are adjacent. DPDK's
-/// AF_XDP driver gives the kernel the memory of exactly that many adjacent buffers. With gaps before page boundaries,
-/// the last buffers would lie outside this memory on small pages, and every frame in them would be lost silently. Nor
-/// is padding added to spread buffers over memory channels, because the longest AF_XDP buffers fill a page.
-rte_mempool* create_pool(const std::string& name, unsigned buffers, std::size_t frame_bytes, int numa, bool dense) {
-  const auto room = static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + frame_bytes);
-  rte_mempool* pool = rte_mempool_create_empty(name.c_str(), buffers, static_cast<unsigned>(sizeof(rte_mbuf)) + room,
-                                               kPoolCache, sizeof(rte_pktmbuf_pool_private), numa,
-                                               dense ? RTE_MEMPOOL_F_NO_IOVA_CONTIG | RTE_MEMPOOL_F_NO_SPREAD : 0);
-  if (pool == nullptr) return nullptr;
-  if (rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr) != 0) {
-    rte_mempool_free(pool);
-    return nullptr;
-  }
-  rte_pktmbuf_pool_private layout{};
-  layout.mbuf_data_room_size = room;
-  rte_pktmbuf_pool_init(pool, &layout);
-  if (rte_mempool_populate_default(pool) < 0) {
-    rte_mempool_free(pool);
-    return nullptr;
-  }
-  rte_mempool_obj_iter(pool, rte_pktmbuf_init, nullptr);
-  return pool;
+class QueueError : public PortError {
+ public:
+  using PortError::PortError;
+};
+
+template <class Error = PortError>
+[[noreturn]] void fail(const PortOptions& options, const std::string& what, int error) {
+  throw Error("port " + options.device + ": " + what + ": " + rte_strerror(error < 0 ? -error : error));
 }
 
 /// Returns the kernel interface of a virtual device, or an empty string if it has none.
@@ -90,9 +81,23 @@ bool interface_carries(const std::string& interface, Medium medium) {
 /// Enlarges the send buffers of the packet sockets that are not in `before`. Returns whether the kernel allowed it.
 bool enlarge_send_buffers(const std::set<int>& before) {
   const int half = kSendBuffer / 2;  // the kernel doubles it
-  return std::ranges::all_of(KernelDrops::open_sockets(), [&](int socket) {
+  return std::ranges::all_of(PacketSockets::all(), [&](int socket) {
     return before.contains(socket) || setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &half, sizeof half) == 0;
   });
+}
+
+std::atomic<unsigned> alarms_served = 0;
+
+void serve_alarm(void*) { ++alarms_served; }
+
+/// Waits until DPDK's interrupt thread has handled all events that are pending now.
+void settle_interrupts() {
+  // The thread may serve a first alarm together with these events and before them, but not a second one.
+  for (int alarm = 0; alarm < 2; ++alarm) {
+    const unsigned before = alarms_served;
+    if (rte_eal_alarm_set(1, serve_alarm, nullptr) != 0) return;
+    while (alarms_served == before) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
 }
 
 bool is_pci_address(const std::string& name) { return name.size() >= 7 && name[name.size() - 2] == '.'; }
@@ -105,22 +110,41 @@ Port::Port(const PortOptions& options) : options_{options} {
   const std::string arguments = comma == std::string::npos ? "" : options.device.substr(comma + 1);
   interface_ = interface_of(arguments);
 
-  const auto sockets_before = KernelDrops::open_sockets();
+  for (auto wait = kFirstWait;; wait *= 2) {
+    try {
+      start(arguments);
+      return;
+    } catch (const QueueError&) {
+      if (driver_ != kAfXdp || wait > kLongestWait) throw;
+    }
+    std::this_thread::sleep_for(wait);
+  }
+}
+
+void Port::start(const std::string& arguments) {
+  const auto sockets_before = PacketSockets::all();
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) {
     const int error = rte_eal_hotplug_add(is_pci_address(name_) ? "pci" : "vdev", name_.c_str(), arguments.c_str());
-    if (error != 0) fail(options, "cannot be opened (does the interface exist? is the user root?)", error);
+    if (error != 0) fail(options_, "cannot be opened (does the interface exist? is the user root?)", error);
     hotplugged_ = true;
-    if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) fail(options, "is not an Ethernet device", ENODEV);
+    if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) fail(options_, "is not an Ethernet device", ENODEV);
   }
   try {
     configure();
     if (driver_ == kAfXdp && !enlarge_send_buffers(sockets_before)) fail(options_, "cannot have a send buffer", errno);
   } catch (...) {
-    if (hotplugged_) rte_eal_hotplug_remove(is_pci_address(name_) ? "pci" : "vdev", name_.c_str());
-    rte_mempool_free(pool_);
+    sockets_ = PacketSockets(sockets_before);
+    detach();
     throw;
   }
-  kernel_drops_ = KernelDrops(sockets_before);
+  sockets_ = PacketSockets(sockets_before);
+}
+
+void Port::detach() {
+  if (hotplugged_) rte_eal_hotplug_remove(is_pci_address(name_) ? "pci" : "vdev", name_.c_str());
+  sockets_.close_left();
+  rte_mempool_free(pool_);
+  pool_ = nullptr;
 }
 
 void Port::configure() {
@@ -162,7 +186,8 @@ void Port::configure() {
   } else {
     buffer_bytes_ = driver_ == kAfXdp ? kAfXdpBuffer : kLongBuffer;
   }
-  pool_ = create_pool(pool_name, kBuffersPerQueue * options_.queues, buffer_bytes_, numa, !is_pci_address(name_));
+  pool_ =
+      create_buffer_pool(pool_name, kBuffersPerQueue * options_.queues, buffer_bytes_, numa, !is_pci_address(name_));
   if (pool_ == nullptr) {
     fail(options_, "no memory for its buffers; lower `queues` or reserve hugepages (vm.nr_hugepages)", rte_errno);
   }
@@ -170,7 +195,7 @@ void Port::configure() {
   for (std::uint16_t queue = 0; queue < queues; ++queue) {
     const auto numa_node = static_cast<unsigned>(numa);
     if (const int error = rte_eth_rx_queue_setup(id_, queue, rx_descriptors, numa_node, nullptr, pool_); error != 0) {
-      fail(options_, "cannot set up a receive queue", error);
+      fail<QueueError>(options_, "cannot set up a receive queue", error);
     }
     if (const int error = rte_eth_tx_queue_setup(id_, queue, tx_descriptors, numa_node, nullptr); error != 0) {
       fail(options_, "cannot set up a transmit queue", error);
@@ -191,12 +216,11 @@ void Port::configure() {
 
 Port::~Port() {
   rte_eth_dev_stop(id_);
-  if (hotplugged_) {
-    rte_eal_hotplug_remove(is_pci_address(name_) ? "pci" : "vdev", name_.c_str());
-  } else {
-    rte_eth_dev_close(id_);
-  }
-  rte_mempool_free(pool_);
+  // If the other end of a memif is a port of this process, DPDK's interrupt thread disconnects it now. The driver does
+  // not expect that port to be closed at the same time.
+  if (driver_ == kMemif) settle_interrupts();
+  if (!hotplugged_) rte_eth_dev_close(id_);
+  detach();
 }
 
 std::uint16_t Port::mtu() const {
@@ -221,7 +245,7 @@ bool Port::link_up() const {
 ReceiveDrops Port::drops() const {
   rte_eth_stats stats{};
   rte_eth_stats_get(id_, &stats);
-  return {stats.imissed, stats.rx_nombuf, kernel_drops_.count()};
+  return {stats.imissed, stats.rx_nombuf, sockets_.dropped()};
 }
 
 bool Port::send(std::uint16_t queue, std::span<const std::uint8_t> frame) const {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "packet/headers.hpp"
-#include "port/kernel_drops.hpp"
+#include "port/packet_sockets.hpp"
 
 namespace natxy {
 
@@ -65,7 +65,7 @@ class Port {
   [[nodiscard]] bool link_up() const;
   [[nodiscard]] ReceiveDrops drops() const;
   /// Returns the number of frames that the kernel accepted and then refused to send since the port was opened.
-  [[nodiscard]] std::uint64_t rejected() const { return kernel_drops_.rejected(); }
+  [[nodiscard]] std::uint64_t rejected() const { return sockets_.rejected(); }
 
   /// Allocates buffers for sending frames of `length` bytes, all of `buffers` or none. Returns whether it succeeded.
   [[nodiscard]] bool allocate(std::span<rte_mbuf*> buffers, std::uint16_t length) const {
@@ -113,7 +113,11 @@ class Port {
   bool send(std::uint16_t queue, std::span<const std::uint8_t> frame) const;
 
  private:
+  /// Attaches the device to DPDK if it is not there yet, and configures and starts it.
+  void start(const std::string& arguments);
   void configure();
+  /// Detaches the device if `start` attached it, and frees its sockets and buffers.
+  void detach();
 
   static constexpr std::size_t kSideBySide = offsetof(rte_mbuf, hash) + 4 - offsetof(rte_mbuf, rearm_data);
   static_assert(kSideBySide == 32);
@@ -127,7 +131,7 @@ class Port {
   std::size_t buffer_bytes_ = 0;  // room for a frame in a buffer
   MacAddress mac_{};
   std::string driver_;
-  KernelDrops kernel_drops_;
+  PacketSockets sockets_;
 };
 
 }  // namespace natxy

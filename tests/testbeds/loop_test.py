@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -17,7 +18,7 @@ import pytest
 from natxy.dut.transport.local import run_program
 from natxy.engine.client import EngineClient
 from natxy.engine.messages.common import Side
-from natxy.engine.messages.ports import PortsOpen
+from natxy.engine.messages.ports import NeighborSide, NeighborsResolve, PortsOpen
 from natxy.engine.messages.requests import (
     AddressField,
     FlowSpace,
@@ -51,6 +52,8 @@ experiments:
   - {{name: delays, procedure: pdv, family: ipv6, addresses: multiple, rate: 1k, max_invalid: 20}}
 """
 RATE_FPS = 10_000
+REOPENED = 10
+ADDRESSES = {Side.LEFT: ip_address("198.18.0.2"), Side.RIGHT: ip_address("198.19.0.2")}
 # The machine that runs the tests may be busy.
 LENIENT = TrialLimits(max_overrun_ratio=1, overrun_floor_s=1, max_pause_s=10)
 
@@ -68,8 +71,8 @@ def loop(tmp_path: Path, medium: str = "veth", silence_s: float = 5) -> Iterator
 
 def trial(traffic_s: float) -> TrialRequest:
     flows = FlowSpace(
-        source_address=AddressField(address=ip_address("198.18.0.2")),
-        destination_address=AddressField(address=ip_address("198.19.0.2")),
+        source_address=AddressField(address=ADDRESSES[Side.LEFT]),
+        destination_address=AddressField(address=ADDRESSES[Side.RIGHT]),
         source_port=PortField(min=1024, max=65535),
         destination_port=PortField(min=1, max=49151),
     )
@@ -122,3 +125,30 @@ def test_an_engine_that_is_stopped_in_mid_trial(tmp_path: Path) -> None:
         with pytest.raises(EngineDiedError, match="was silent for"):
             engine.run_trial(trial(5.0))
         assert time.monotonic() - started < 0.3 + 1 + 2
+
+
+def resident_mib(pid: int) -> float:
+    found = re.search(r"^VmRSS:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert found
+    return int(found[1]) / 1024
+
+
+@pytest.mark.parametrize(("medium", "io"), [("veth", "af_xdp"), ("veth", "af_packet"), ("memif", "af_xdp")])
+def test_ports_are_opened_anew_and_take_no_more_memory(tmp_path: Path, medium: str, io: str) -> None:
+    # Each port resolves the other one, which takes until the link is up.
+    each_other = NeighborsResolve(
+        neighbors=[NeighborSide(side=side, address=ADDRESSES[side], gateway=ADDRESSES[side.opposite]) for side in Side]
+    )
+    found_mib = []
+    with LoopTestbed(LoopConfig.model_validate({"kind": "loop", "medium": medium, "io": io})) as testbed:
+        engine = EngineClient(testbed.engine_argv(), tmp_path / "engine.log")
+        try:
+            for _ in range(REOPENED):
+                engine.open_ports(PortsOpen(ports=testbed.port_specs()))
+                engine.resolve_neighbors(each_other)
+                assert engine.run_trial(trial(0.05)).verdict == Verdict.PASS
+                found_mib.append(resident_mib(engine.pid))
+        finally:
+            engine.close()
+    # The buffers of one port alone take 37 MiB.
+    assert found_mib[-1] - found_mib[0] < 8

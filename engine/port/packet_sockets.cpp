@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "port/kernel_drops.hpp"
+#include "port/packet_sockets.hpp"
 
 #include <linux/if_packet.h>
 #include <linux/if_xdp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -27,7 +28,7 @@ xdp_statistics xdp_statistics_of(int socket) {
 
 }  // namespace
 
-std::set<int> KernelDrops::open_sockets() {
+std::set<int> PacketSockets::all() {
   std::set<int> sockets;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
@@ -38,13 +39,20 @@ std::set<int> KernelDrops::open_sockets() {
   return sockets;
 }
 
-KernelDrops::KernelDrops(const std::set<int>& before) {
-  for (const int socket : open_sockets()) {
+PacketSockets::PacketSockets(const std::set<int>& before) {
+  for (const int socket : all()) {
     if (!before.contains(socket)) sockets_.push_back(socket);
   }
 }
 
-std::uint64_t KernelDrops::count() const {
+void PacketSockets::close_left() {
+  for (const int socket : sockets_) {
+    if (domain_of(socket) == AF_XDP) close(socket);
+  }
+  sockets_.clear();
+}
+
+std::uint64_t PacketSockets::dropped() const {
   std::uint64_t ring_full = 0;
   for (const int socket : sockets_) {
     if (domain_of(socket) == AF_XDP) {
@@ -61,7 +69,7 @@ std::uint64_t KernelDrops::count() const {
   return ring_full + packet_drops_;
 }
 
-std::uint64_t KernelDrops::rejected() const {
+std::uint64_t PacketSockets::rejected() const {
   std::uint64_t invalid = 0;
   for (const int socket : sockets_) {
     if (domain_of(socket) == AF_XDP) invalid += xdp_statistics_of(socket).tx_invalid_descs;
