@@ -61,6 +61,10 @@ Json Server::dispatch(const std::string& method, const Json& params) {
     FieldReader(params, "").finish();
     return program_info("natxy-engine", environment_);
   }
+  if (method == "engine.clock") {
+    FieldReader(params, "").finish();
+    return write_clock(sample_clocks(), clock_);
+  }
   if (method == "ports.open") {
     auto request = read_ports_open(params);
     neighbors_ = {};

@@ -152,3 +152,14 @@ def test_ports_are_opened_anew_and_take_no_more_memory(tmp_path: Path, medium: s
             engine.close()
     # The buffers of one port alone take 37 MiB.
     assert found_mib[-1] - found_mib[0] < 8
+
+
+def test_the_engines_clock_keeps_pace_with_the_kernels(tmp_path: Path) -> None:
+    with loop(tmp_path, "memif") as engine:
+        first = engine.read_clock()
+        engine.run_trial(trial(0.5))
+        last = engine.read_clock()
+    kernel_ns = last.raw_ns - first.raw_ns
+    apart_ns = abs(last.clock_ns - first.clock_ns - kernel_ns)
+    assert kernel_ns > 0.5e9
+    assert apart_ns <= first.uncertainty_ns + last.uncertainty_ns + 20e-6 * kernel_ns

@@ -218,5 +218,10 @@ TEST(Messages, AResultCarriesEveryCounter) {
   EXPECT_TRUE(json["established"].is_null());
 }
 
+TEST(Messages, TheClockIsInNanosecondsBesideTheKernels) {
+  const Json json = write_clock({5'000, 1'900, 50}, Clock{2'500'000'000});
+  EXPECT_EQ(json, Json::parse(R"({"clock_ns": 2000, "raw_ns": 1900, "uncertainty_ns": 20})"));
+}
+
 }  // namespace
 }  // namespace natxy

@@ -129,6 +129,12 @@ Json write_port_report(const PortReport& port) {
 
 }  // namespace
 
+Json write_clock(const ClockSample& sample, const Clock& clock) {
+  return {{"clock_ns", clock.nanoseconds(sample.ticks)},
+          {"raw_ns", sample.ns},
+          {"uncertainty_ns", clock.nanoseconds(sample.uncertain_ticks)}};
+}
+
 Json write_port(const Port& port) {
   return {{"side", name_of(port.options().side)},
           {"device", port.options().device},

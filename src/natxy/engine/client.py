@@ -13,7 +13,14 @@ from pydantic import BaseModel, ValidationError
 
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.common import ErrorCode, Log
-from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsResolved, PortsOpen, PortsOpened
+from natxy.engine.messages.ports import (
+    EngineClock,
+    EngineInfo,
+    NeighborsResolve,
+    NeighborsResolved,
+    PortsOpen,
+    PortsOpened,
+)
 from natxy.engine.messages.requests import EstablishRequest, TrialRequest, ValidateRequest
 from natxy.engine.messages.results import Progress, TrialResult
 from natxy.engine.pipe import RefusedError, RpcPipe
@@ -45,6 +52,10 @@ class EngineClient:
 
     def info(self) -> EngineInfo:
         return self._call("engine.info", None, EngineInfo)
+
+    def read_clock(self) -> EngineClock:
+        """Reads the engine's clock beside the kernel's."""
+        return self._call("engine.clock", None, EngineClock)
 
     def open_ports(self, request: PortsOpen) -> PortsOpened:
         return self._call("ports.open", request, PortsOpened)

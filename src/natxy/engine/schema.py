@@ -7,13 +7,21 @@ from pydantic.json_schema import models_json_schema
 
 from natxy.engine import messages
 from natxy.engine.messages.common import Log
-from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsResolved, PortsOpen, PortsOpened
+from natxy.engine.messages.ports import (
+    EngineClock,
+    EngineInfo,
+    NeighborsResolve,
+    NeighborsResolved,
+    PortsOpen,
+    PortsOpened,
+)
 from natxy.engine.messages.requests import EstablishRequest, TrialRequest, ValidateRequest
 from natxy.engine.messages.results import Progress, TrialResult
 from natxy.plan.model.json_schema import schema_text, simplified
 
 _MESSAGES = (
     EngineInfo,
+    EngineClock,
     PortsOpen,
     PortsOpened,
     NeighborsResolve,

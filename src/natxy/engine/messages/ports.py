@@ -31,6 +31,17 @@ class EngineInfo(Message):
     tsc_uncertainty_ppm: float
 
 
+class EngineClock(Message):
+    """The engine's clock and CLOCK_MONOTONIC_RAW at the same moment, read `uncertainty_ns` apart at most.
+
+    Both count from an arbitrary moment, the same as long as the engine runs.
+    """
+
+    clock_ns: int
+    raw_ns: int
+    uncertainty_ns: int
+
+
 class PortMedium(StrEnum):
     """The kind of a port, which decides the verdict when the port refuses frames.
 
