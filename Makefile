@@ -4,6 +4,7 @@
 
 PYTHON ?= /usr/bin/python3
 FUZZ_SECONDS ?= 60
+MINUTES ?= 60
 
 RUN_PACKAGES := build-essential pkg-config meson ninja-build python3-venv \
 	dpdk-dev libdpdk-dev nlohmann-json3-dev libfmt-dev libgtest-dev libbenchmark-dev \
@@ -21,7 +22,7 @@ SANITIZED := --buildtype=debugoptimized
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-dev packages-jool engine engine-tests jool demo test test-long \
-	lint lint-python lint-engine format sanitize tsan fuzz bench profile docs clean
+	lint lint-python lint-engine format sanitize tsan fuzz soak bench profile docs clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -91,6 +92,9 @@ fuzz: setup-dev ## mutate plans for FUZZ_SECONDS (60), then run every libFuzzer 
 	@tools/build.sh "building the fuzz targets" build/engine-fuzz
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
+soak: setup ## keep one engine busy for MINUTES (60), and judge whether memory, descriptors and clock stay as they are
+	.venv/bin/python -m tools.soak --minutes $(MINUTES)
+
 bench: setup-dev ## measure the engine's speed, by part and beside testpmd, and the cost of each search
 	meson test -C build/engine --benchmark --verbose
 	ninja -C build/engine --quiet task_bench phase1_bench drain.so
@@ -101,11 +105,12 @@ profile: setup ## measure where the cycles of the engine's tasks go, by Debian's
 	ninja -C build/engine --quiet task_bench
 	.venv/bin/python -m tools.bench.cycles
 
-docs: setup ## regenerate the schemas, and the tables of the last `make bench` and `make profile`
+docs: setup ## regenerate the schemas, and the tables of the last `make bench`, `make profile` and `make soak`
 	@mkdir -p docs/reference
 	.venv/bin/python -m natxy.plan.yaml.schema > docs/reference/plan.schema.json
 	.venv/bin/python -m natxy.engine.schema > docs/reference/rpc.schema.json
 	.venv/bin/python -m tools.bench.speed_tables
+	.venv/bin/python -m tools.soak.table
 
 clean: ## remove .venv and everything that was built, but no measured run
 	rm -rf build .venv
