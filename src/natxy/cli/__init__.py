@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 from typer.core import TyperCommand
 
 from natxy import __version__
@@ -27,13 +29,34 @@ from natxy.cli.report import report
 from natxy.cli.resume import resume
 from natxy.cli.run import run
 from natxy.cli.selftest import selftest
+from natxy.untrusted.validation import expectation, got, guess
 
 
 class _Command(TyperCommand):
-    """A command whose help writes the type of an argument for several paths as `<path>...`."""
+    """A command whose help writes the type of an argument for several paths as `<path>...`.
+
+    Typer validates arguments by pydantic, whose errors it quotes; here they have natxy's words.
+    """
 
     def get_help(self, ctx: Any) -> str:
         return super().get_help(ctx).replace("<list[Path]>", "<path>...")
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            if isinstance(error.__cause__, ValidationError):
+                error.message = _in_words(error.__cause__)
+            raise
+
+
+def _in_words(error: ValidationError) -> str:
+    details = error.errors()[0]
+    text, given = expectation(details), details["input"]
+    if choices := re.fullmatch(r".* is not one of (.*)\.", text):
+        near = guess(given, re.findall("'([^']+)'", choices[1]))
+        return f"expected one of {choices[1]}{got(given)}{near}"
+    return text if details["type"] == "value_error" else text + got(given)
 
 
 app = typer.Typer(
@@ -45,7 +68,7 @@ app = typer.Typer(
 )
 for verb in (run, resume, check, report, judge, history, export, doctor, cleanup, selftest, calibrate):
     app.command(cls=_Command)(verb)
-app.command("list")(list_names)
+app.command("list", cls=_Command)(list_names)
 app.command("compare", cls=_Command)(compare_runs)
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
+from natxy.cli import app
 from natxy.cli.errors import reported_errors
 
 
@@ -31,6 +33,22 @@ def test_a_full_disk_is_told_in_a_line(error: Exception, said: str, capfd: pytes
 def test_an_error_of_natxys_own_is_none_of_the_disk() -> None:
     with pytest.raises(FileNotFoundError), reported_errors():
         raise FileNotFoundError(errno.ENOENT, "gone")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("list foo", "'kind': expected one of 'procedures', 'searches', 'gateways', 'plans', got 'foo'\n"),
+        ("list gateway", "'plans', got 'gateway'; did you mean 'gateways'?\n"),
+        ("run plan.yaml --repeat 0", "'--repeat': expected at least 1, got '0'\n"),
+        ("run plan.yaml --repeat many", "'--repeat': expected a whole number, got 'many'\n"),
+        ("report run --format pdf", "'csv-tables', 'csv', got 'pdf'\n"),
+    ],
+)
+def test_a_bad_argument_is_told_in_words_of_natxy(arguments: str, said: str) -> None:
+    done = CliRunner().invoke(app, arguments.split())
+    assert done.exit_code == 2
+    assert done.stderr.endswith(said)
 
 
 def natxy(redirected: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -25,6 +25,7 @@ from natxy.engine.messages.requests import EstablishRequest, TrialRequest, Valid
 from natxy.engine.messages.results import Progress, TrialResult
 from natxy.engine.pipe import RefusedError, RpcPipe
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
+from natxy.untrusted.values import problems
 
 # A trial reports progress five times per second; opening the ports of slow NICs takes some silent seconds.
 SILENCE_S: Final = 20.0
@@ -110,7 +111,7 @@ class EngineClient:
         try:
             return reply.model_validate(result)
         except ValidationError as error:
-            raise self._pipe.death(f"sent an invalid reply to {method}: {error}") from error
+            raise self._pipe.death(f"sent an invalid reply to {method}: {problems(error, '')}") from error
 
     def _refusal(self, method: str, refused: RefusedError) -> NatxyError:
         """Returns the exception for the code of an error reply."""

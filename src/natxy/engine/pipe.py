@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from natxy.errors import NatxyError, PlanError
 from natxy.system.programs import end_session
 from natxy.system.whole_file import appended_file
+from natxy.untrusted.values import problems
 
 CLOSE_S: Final = 2.0
 LAST_LINES: Final = 8
@@ -154,8 +155,11 @@ class RpcPipe:
             return
         try:
             on_notice(message["method"], message["params"])
-        except (ValidationError, KeyError) as error:
-            raise self.death(f"sent an invalid notification: {error}") from error
+        except KeyError as error:
+            raise self.death(f"sent a notification without {error}") from error
+        except ValidationError as error:
+            method = message["method"]
+            raise self.death(f"sent an invalid notification {method}: {problems(error, '')}") from error
 
     def _decoded(self, line: bytes) -> dict[str, Any]:
         try:

@@ -21,6 +21,7 @@ from natxy.engine.messages.reference import (
 )
 from natxy.engine.pipe import RefusedError, RpcPipe
 from natxy.errors import DutError
+from natxy.untrusted.values import problems
 
 # Besides the time that a table is set to take to be emptied.
 SILENCE_S: Final = 20.0
@@ -77,7 +78,7 @@ class ReferenceClient:
         try:
             return reply.model_validate(result)
         except ValidationError as error:
-            raise self._pipe.death(f"sent an invalid reply to {method}: {error}") from error
+            raise self._pipe.death(f"sent an invalid reply to {method}: {problems(error, '')}") from error
 
     def _called(self, method: str, params: Message | None, *, quiet_s: float = 0.0) -> Any:
         try:

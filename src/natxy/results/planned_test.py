@@ -42,5 +42,5 @@ def test_optional_fields_may_be_missing_and_others_are_named() -> None:
     read = planned_experiment(given)
     assert (read.baseline, read.connections, read.search) == (None, None, None)
     del given["ttl"]
-    with pytest.raises(ValueError, match=r"^ttl: Field required$"):
+    with pytest.raises(ValueError, match=r"^ttl: missing$"):
         planned_experiment(given)

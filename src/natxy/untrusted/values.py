@@ -12,6 +12,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, WithJsonSchema
 
+from natxy.untrusted.validation import expectation
+
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**64), WithJsonSchema({"type": "integer"})]
 """A whole number of 64 bits, with or without a sign."""
 
@@ -73,8 +75,8 @@ def from_text(adapter: TypeAdapter[Any], text: Any, place: str) -> Any:
 
 def problems(error: ValidationError, place: str) -> str:
     """Returns the fields that are wrong, and what was expected of them."""
-    every = error.errors(include_url=False, include_input=False, include_context=False)
-    shown = [f"{_where(place, each['loc'])}: {each['msg'][:_LONGEST]}" for each in every[:_MOST_SHOWN]]
+    every = error.errors(include_url=False, include_input=False)
+    shown = [f"{_where(place, each['loc'])}: {expectation(each)[:_LONGEST]}" for each in every[:_MOST_SHOWN]]
     more = [f"and {len(every) - _MOST_SHOWN} more"] if len(every) > _MOST_SHOWN else []
     return "; ".join(shown + more)
 
