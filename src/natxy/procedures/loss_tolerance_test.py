@@ -121,3 +121,8 @@ def test_the_goal_of_an_mlrsearch_is_the_tolerance() -> None:
 def test_what_is_no_share_is_refused(given: object) -> None:
     with pytest.raises(ValueError, match="expected a percentage from 0% to below 100%"):
         plan_of(THROUGHPUT | {"loss_tolerance": given})
+
+
+def test_a_bare_number_is_told_what_it_may_mean() -> None:
+    with pytest.raises(ValueError, match=r"got 0\.01; did you mean 0\.01% or 1%\?"):
+        plan_of(THROUGHPUT | {"loss_tolerance": 0.01})

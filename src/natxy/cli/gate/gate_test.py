@@ -139,8 +139,9 @@ def test_compare_has_three_answers(tmp_path: Path, forwarding: str, code: int, a
 @pytest.mark.parametrize(
     ("limit", "told"),
     [
-        ("5", "expected a percentage such as 5%"),
-        ("forwarding", "EXPERIMENT:FIGURE=5%"),
+        ("5", "expected a percentage such as 5%, got '5'; did you mean 5%?"),
+        ("forwarding=0.05", "got '0.05'; did you mean 0.05% or 5%?"),
+        ("forwarding", "its forms are 5%, EXPERIMENT=5% and EXPERIMENT:FIGURE=5%"),
         ("5ms", "expected a percentage such as 5%"),
         ("nothing=5%", "--fail-below nothing=5%: the runs have the experiments forwarding"),
         ("forwarding:delay=5%", "--fail-below forwarding:delay=5%: the figures are rate"),
@@ -160,7 +161,7 @@ def test_a_limit_that_says_nothing_is_exit_2(tmp_path: Path, limit: str, told: s
         ("{at_least: 3ms}", "expected a rate such as 1.5M, 812 kfps, 1_000_000 or 50%, got '3ms'"),
         ("{at_least: 50%}", "expected a rate such as 1.5M or 812 kfps, got '50%'"),
         ("{ratio_at_least: 60%}", "a share of the `baseline`, which this experiment does not have"),
-        ("{no_worse_than: {baseline: runs/main, by: 5}}", "expected a percentage such as 5%"),
+        ("{no_worse_than: {baseline: runs/main, by: 5}}", "expected a percentage such as 5%, got 5; did you mean 5%?"),
     ],
 )
 def test_what_cannot_be_expected_is_exit_2(tmp_path: Path, expect: str, told: str) -> None:

@@ -38,4 +38,5 @@ def parse_limit(given: str) -> Limit:
     try:
         return Limit(parse_percent(percent).value, experiment or "*", figure)
     except ValueError as error:
-        raise PlanError(f"--fail-below {given}: {error}, EXPERIMENT=5% or EXPERIMENT:FIGURE=5%") from error
+        forms = "its forms are 5%, EXPERIMENT=5% and EXPERIMENT:FIGURE=5%"
+        raise PlanError(f"--fail-below {given}: {forms}; {error}") from error

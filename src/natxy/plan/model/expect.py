@@ -13,6 +13,7 @@ from natxy.plan.model.units import (
     Percent,
     Unit,
     is_number,
+    meant_percent,
     parse_absolute_rate,
     parse_bit_rate,
     parse_count,
@@ -29,7 +30,7 @@ def parse_percent(given: object) -> Percent:
         return given
     if isinstance(given, str) and given.rstrip().endswith("%") and isinstance(percent := parse_rate(given), Percent):
         return percent
-    raise ValueError(f"expected a percentage such as 5%, got {given!r}")
+    raise ValueError(f"expected a percentage such as 5%, got {given!r}{meant_percent(given)}")
 
 
 def _quantity(given: object) -> float | str:

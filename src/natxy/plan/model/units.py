@@ -116,7 +116,18 @@ def parse_share(given: object) -> float:
         return 0.0
     if isinstance(given, str) and (percent := _PERCENT.fullmatch(given.strip())) and _number(percent) < 100:
         return _number(percent) / 100
-    raise ValueError(f"expected {expected}, got {given!r}")
+    raise ValueError(f"expected {expected}, got {given!r}{meant_percent(given)}")
+
+
+def meant_percent(given: object) -> str:
+    """Returns the end of an error that suggests a percentage where a bare number was given; empty for other values."""
+    bare = re.fullmatch(_NUMBER, str(given).strip())
+    number = _number(bare) if bare else 0.0
+    if not 0 < number <= 100:
+        return ""
+    # A number below 1 may be a share, too.
+    share = f" or {100 * number:.10g}%" if number < 1 else ""
+    return f"; did you mean {str(given).strip()}%{share}?"
 
 
 def parse_bit_rate(given: object) -> float:
