@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from pydantic_core import ErrorDetails
@@ -15,6 +16,18 @@ from natxy.untrusted.validation import MAPPINGS, expectation, got, guess
 
 # More names of fields would not help.
 _MOST_NAMED: Final = 12
+_ANY_ITEM: Final = 0
+# Each of their kinds has fields of its own, so that a place elsewhere is likelier.
+_OF_ONE_KIND: Final = frozenset({"gateway", "procedure"})
+# What others call the same.
+_OTHER_WORDS: Final = {
+    "title": ("name", "description"),
+    "size": ("frame_size",), "packet_size": ("frame_size",), "frame_sizes": ("frame_size",),
+    "repetitions": ("repeat",), "runs": ("repeat",), "trials": ("repeat",),
+    "duration": ("trial", "timing"), "test": ("procedure",), "type": ("kind", "procedure"),
+    "dut": ("gateway",), "device": ("gateway",), "tests": ("experiments",), "thresholds": ("expect",),
+    "loss": ("loss_tolerance",), "protocol": ("family",), "sessions": ("connections",),
+}  # fmt: skip
 
 
 def explained_all(errors: Sequence[ErrorDetails]) -> list[Problem]:
@@ -32,7 +45,7 @@ def explained(details: ErrorDetails) -> Problem:
     location, given, message = details["loc"], details["input"], expectation(details)
     match details["type"]:
         case "extra_forbidden":
-            message = unknown(str(location[-1]), field_names(plan_schema(), location[:-1]))
+            message = unknown(location)
         case "missing" | "union_tag_not_found":
             pass
         case "enum" | "literal_error" | "union_tag_invalid" as kind:
@@ -57,12 +70,37 @@ def _without_model(location: Location) -> Location:
     return location[:-1] if is_name and location[-1] not in field_names(plan_schema(), location[:-1]) else location
 
 
-def unknown(name: str, known: Sequence[str]) -> str:
-    """Returns the message for an unknown field, with the `known` field that was probably meant."""
+def unknown(location: Location) -> str:
+    """Returns the message for an unknown field, with the field or the place that was probably meant."""
+    # What an error in every cell of a sweep means is found only once.
+    return _unknown(tuple(_ANY_ITEM if isinstance(part, int) else part for part in location))
+
+
+@lru_cache
+def _unknown(location: Location) -> str:
+    *within, last = location
+    name, known = str(last), field_names(plan_schema(), tuple(within))
+    if others := [repr(field) for field in _OTHER_WORDS.get(name, ()) if field in known]:
+        return f"unknown field; did you mean {' or '.join(others)}?"
+    if place := _place(tuple(within), name, known):
+        return f"unknown field; it belongs {place}"
     meant = guess(name, known)
     if meant and len(known) > _MOST_NAMED:
         return f"unknown field{meant}"
     return f"unknown field{meant or '.'} Expected one of {', '.join(sorted(known))}"
+
+
+def _place(within: Location, name: str, known: Sequence[str]) -> str:
+    """Returns where the field belongs if a mapping in this one has it, or one around this one; otherwise empty."""
+    schema = plan_schema()
+    inner = [field for field in known if name in field_names(schema, (*within, field))]
+    places = [f"in `{field}`" for field in inner if field not in _OF_ONE_KIND]
+    places += ["in an experiment"] * ("defaults" in inner)
+    for length in reversed(range(len(within))):
+        around = field_names(schema, within[:length])
+        if name in around and within[length] in around:
+            places.append(f"beside `{within[length]}`" if length else "at the top of the plan")
+    return " or ".join(places or (f"in `{field}`" for field in inner))
 
 
 def _mapping(location: Location) -> str:

@@ -135,7 +135,7 @@ def _default_problems(defaults: object) -> Iterable[Problem]:
     known = [name for name in ExperimentPlan.model_fields if name not in OWN_FIELDS]
     for name in defaults:
         if name not in known:
-            yield Problem(("defaults", name), unknown(str(name), known))
+            yield Problem(("defaults", name), unknown(("defaults", name)))
 
 
 def _merged(defaults: Mapping[str, Any], experiment: object) -> object:
