@@ -21,11 +21,11 @@ def as_cell(experiment: ExperimentPlan, labels: Mapping[str, str]) -> Experiment
     return experiment.model_copy(update={"cell": cell})
 
 
-def linked(experiments: Sequence[ExperimentPlan]) -> list[ExperimentPlan]:
+def linked(experiments: Sequence[ExperimentPlan]) -> tuple[list[ExperimentPlan], list[Problem]]:
     """Returns the experiments with references to cells instead of sweeps.
 
-    A reference to a swept experiment means the cell with equal values in the fields that both sweep. Raises
-    PlanProblems if there is no such cell, or more than one.
+    A reference to a swept experiment means the cell with equal values in the fields that both sweep. It is a problem
+    if there is no such cell, or more than one.
     """
     problems: list[Problem] = []
     result = []
@@ -40,9 +40,7 @@ def linked(experiments: Sequence[ExperimentPlan]) -> list[ExperimentPlan]:
             old = getattr(experiment, field)
             changes[field] = old.model_copy(update={"experiment": cell}) if isinstance(old, KnownRate) else cell
         result.append(experiment.model_copy(update=changes))
-    if problems:
-        raise PlanProblems(problems)
-    return result
+    return result, problems
 
 
 def _references(experiment: ExperimentPlan, location: Location) -> Iterator[tuple[str, str, Location]]:

@@ -9,7 +9,7 @@ from typing import Final
 from natxy.errors import PlanError
 from natxy.plan.address_presets import resolve_addresses, resolve_ports, resolve_translation
 from natxy.plan.cells import linked
-from natxy.plan.checks import check_experiment
+from natxy.plan.checks import check_experiment, check_written
 from natxy.plan.checks.references import check_references
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.background import resolve_background
@@ -29,19 +29,22 @@ DEFAULT_MIN_RATE: Final = 1000.0
 DEFAULT_ERROR: Final = Percent(1)
 
 
-def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) -> ResolvedPlan:
+def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = (), left_out: bool = False) -> ResolvedPlan:
     """Returns the resolved plan.
 
     `repeat` overrides the repetitions of every experiment. `only` selects experiments, sweeps or cells by name; the
-    experiments that a selected one takes a rate from are kept as well.
+    experiments that a selected one takes a rate from are kept as well. References between experiments are not checked
+    if some with errors were `left_out` of the plan.
 
     Raises PlanProblems with all problems of the plan, and PlanError for a name in `only` that the plan does not have.
     """
-    plan = plan.model_copy(update={"experiments": linked(plan.experiments)})
+    own_experiments, unlinked = linked(plan.experiments)
+    plan = plan.model_copy(update={"experiments": own_experiments})
     problems: list[Problem] = [*plan.testbed.problems()]
     experiments: list[Experiment] = []
     for number, own in enumerate(plan.experiments):
         location: Location = ("experiments", number)
+        problems.extend(check_written(own, location))
         try:
             experiment = _resolve_experiment(plan, own, location, repeat)
         except PlanProblems as found:
@@ -49,9 +52,11 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = ()) 
             continue
         problems.extend(check_experiment(plan, own, experiment, location))
         experiments.append(experiment)
-    problems.extend(check_references(plan))
+    if not left_out:
+        problems.extend(unlinked or check_references(plan))
     if problems:
-        raise PlanProblems(problems)
+        all_checked = not left_out and not unlinked and len(experiments) == len(plan.experiments)
+        raise PlanProblems(problems, complete=all_checked)
     kept = _kept(experiments, only)
     absent = _absent_baselines(experiments, kept)
     decided = {

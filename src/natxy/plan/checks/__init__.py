@@ -16,10 +16,14 @@ from natxy.plan.model.problems import Location, Problem
 from natxy.plan.written import ExperimentPlan, Plan
 
 
-def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
-    """Yields the problems of one experiment; `own` is the experiment as written, before defaults were filled in."""
+def check_written(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
+    """Yields the problems that an experiment has as it is written, before defaults are filled in."""
     yield from check_procedure(own, location)
     yield from check_expectations(own, location)
+
+
+def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Yields the other problems of one experiment; `own` is the experiment as written."""
     yield from check_gateway(plan.testbed, experiment, location)
     yield from check_translation(plan, own, experiment, location)
     yield from check_traffic(plan, experiment, location)

@@ -22,11 +22,15 @@ class Problem:
 
 
 class PlanProblems(Exception):
-    """Reports all errors that a step of loading found."""
+    """Reports all errors that a step of loading found.
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    It is not `complete` if there may be more, which can be found only when these are mended.
+    """
+
+    def __init__(self, problems: Sequence[Problem], *, complete: bool = True) -> None:
         super().__init__("; ".join(problem.message for problem in problems))
         self.problems = tuple(problems)
+        self.complete = complete
 
 
 def field_path(location: Location) -> str:

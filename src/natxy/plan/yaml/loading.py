@@ -9,24 +9,23 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ValidationError
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
 from natxy.errors import PlanError
-from natxy.plan.cells import as_cell
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.problems import Location, PlanProblems, Problem, field_path, shortened
 from natxy.plan.model.table_size import sized
 from natxy.plan.procedures import takers
 from natxy.plan.resolve import resolve
-from natxy.plan.written import ExperimentPlan, Plan
-from natxy.plan.yaml.field_errors import explained_all, unknown
+from natxy.plan.written import ExperimentPlan
+from natxy.plan.yaml.field_errors import unknown
 from natxy.plan.yaml.frame_size_lists import with_listed_sizes
 from natxy.plan.yaml.parsing import parse
 from natxy.plan.yaml.schema import OWN_FIELDS
 from natxy.plan.yaml.sweep import Cell, cells_of
 from natxy.plan.yaml.syntax import why_no_yaml
+from natxy.plan.yaml.validating import validated
 
 # Each experiment takes at least seconds. More are a mistake in a sweep, and would fill the memory.
 MOST_EXPERIMENTS: Final = 10_000
@@ -42,7 +41,23 @@ _MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
 
 
 def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()) -> ResolvedPlan:
-    """Returns the resolved plan; see `resolve` for `repeat` and `only`. PlanError lists all errors of the file."""
+    """Returns the resolved plan; see `resolve` for `repeat` and `only`.
+
+    PlanError lists all errors of the file that can be found before any of them is mended.
+    """
+    document = _parse(path, _read(path))
+    try:
+        return _checked(document, repeat, only)
+    except PlanProblems as found:
+        lines = _lines(path, document, found.problems)
+        if len(lines) > _MOST_SHOWN:
+            lines[_MOST_SHOWN:] = [f"and {len(lines) - _MOST_SHOWN:,} more"]
+        if not found.complete:
+            lines.append("Mend these first: what depends on them could not be checked.")
+        raise PlanError("\n".join([f"the plan {path} has errors:", *lines])) from found
+
+
+def _read(path: Path) -> str:
     try:
         with path.open("rb") as file:
             content = file.read(_LONGEST + 1)
@@ -55,16 +70,7 @@ def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()
         raise PlanError(f"the plan {path} cannot be read: {reason}{guess}") from error
     if len(content) > _LONGEST:
         raise PlanError(f"the plan {path} cannot be read: it is longer than {_LONGEST // 2**20} MiB")
-    document = _parse(path, text)
-    cells = None
-    try:
-        cells = _cells(document)
-        return resolve(_validate(document, cells), repeat=repeat, only=only)
-    except PlanProblems as found:
-        lines = _lines(path, document, [_as_written(problem, cells) for problem in found.problems])
-        if len(lines) > _MOST_SHOWN:
-            lines[_MOST_SHOWN:] = [f"and {len(lines) - _MOST_SHOWN:,} more"]
-        raise PlanError("\n".join([f"the plan {path} has errors:", *lines])) from found
+    return text
 
 
 def _parse(path: Path, text: str) -> CommentedMap:
@@ -77,11 +83,36 @@ def _parse(path: Path, text: str) -> CommentedMap:
     return document
 
 
-def _cells(document: CommentedMap) -> list[Cell] | None:
-    """Returns all experiments, each with its defaults and without lists; None if the document has no list of them."""
-    defaults, experiments = document.get("defaults") or {}, document.get("experiments")
+def _checked(document: CommentedMap, repeat: int | None, only: Sequence[str]) -> ResolvedPlan:
+    """Returns the resolved plan. Raises PlanProblems with those of every step, located in the document."""
+    defaults = document.get("defaults") or {}
+    cells, problems = _cells(document, defaults)
+    left_out = bool(problems)
+    problems += _default_problems(defaults)
+    valid = validated({key: value for key, value in document.items() if key != "defaults"}, cells)
+    of_cells = [*valid.problems]
+    left_out |= len(valid.numbers) < len(cells)
+    resolved, complete = None, False
+    if valid.plan:
+        try:
+            known = () if problems or of_cells else only
+            resolved = resolve(valid.plan, repeat=repeat, only=known, left_out=left_out)
+            complete = not left_out
+        except PlanProblems as found:
+            of_cells += map(valid.of_cell, found.problems)
+            complete = found.complete
+    problems += [_as_written(problem, cells) for problem in of_cells]
+    if problems or resolved is None:
+        raise PlanProblems(problems, complete=complete)
+    return resolved
+
+
+def _cells(document: CommentedMap, defaults: object) -> tuple[list[Cell], list[Problem]]:
+    """Returns the experiments whose lists can be swept, each with its defaults and without lists; and the problems of
+    the others. Without a list of experiments there are no cells."""
+    experiments = document.get("experiments")
     if not isinstance(experiments, CommentedSeq) or not isinstance(defaults, Mapping):
-        return None
+        return [], []
 
     def listed(experiment: object) -> object:
         return with_listed_sizes(experiment, _merged(defaults, experiment), document.get("family"))
@@ -91,41 +122,22 @@ def _cells(document: CommentedMap) -> list[Cell] | None:
     for number, experiment in enumerate(experiments):
         try:
             swept = cells_of(number, listed(experiment), lambda fields: listed(_merged(defaults, fields)))
-            found += [replace(cell, fields=sized(cell.fields)) for cell in islice(swept, MOST_EXPERIMENTS)]
-            if next(swept, None) is not None or len(found) > MOST_EXPERIMENTS:
+            cells = [replace(cell, fields=sized(cell.fields)) for cell in islice(swept, MOST_EXPERIMENTS)]
+            if next(swept, None) is not None or len(found) + len(cells) > MOST_EXPERIMENTS:
                 text = f"the lists give more than {MOST_EXPERIMENTS:,} experiments; shorten them"
                 raise PlanProblems([Problem(("experiments", number), text)])
+            found += cells
         except PlanProblems as wrong:
             problems.extend(wrong.problems)
-    if problems:
-        raise PlanProblems(problems)
-    return found
+    return found, problems
 
 
-def _as_written(problem: Problem, cells: Sequence[Cell] | None) -> Problem:
+def _as_written(problem: Problem, cells: Sequence[Cell]) -> Problem:
     """Moves a problem from the cell that has it to the place in the file that the cell's value comes from."""
     match problem.location:
         case ("experiments", int(number), *within) if cells:
             return replace(problem, location=cells[number].origin(tuple(within)))
     return problem
-
-
-def _validate(document: CommentedMap, cells: Sequence[Cell] | None) -> Plan:
-    problems = [*_default_problems(document.get("defaults") or {})]
-    given = {key: value for key, value in document.items() if key != "defaults"}
-    if cells is not None:
-        given["experiments"] = [cell.fields for cell in cells]
-    try:
-        plan = Plan.model_validate(given)
-    except ValidationError as error:
-        problems += explained_all(error.errors())
-    if problems:
-        raise PlanProblems(problems)
-    experiments = [
-        as_cell(experiment, cell.labels) if cell.labels else experiment
-        for experiment, cell in zip(plan.experiments, cells or (), strict=True)
-    ]
-    return plan.model_copy(update={"experiments": experiments})
 
 
 def _default_problems(defaults: object) -> Iterable[Problem]:

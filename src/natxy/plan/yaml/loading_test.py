@@ -261,15 +261,61 @@ def test_a_value_of_the_wrong_kind_is_told_in_a_plan_s_words(tmp_path: Path, fie
 
 
 def test_every_error_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
-    errors = errors_of(tmp_path, experiment("conections: 5", before="seeed: 4")).splitlines()
-    assert [line.split(": ")[1] for line in errors[1:]] == ["seeed", "experiments[0].conections"]
+    _, *errors = errors_of(tmp_path, experiment("conections: 5", before="seeed: 4")).splitlines()
+    assert [line.split(": ")[1] for line in errors] == [
+        "seeed",
+        "experiments[0].connections",
+        "experiments[0].conections",
+    ]
+
+
+SEVERAL = """\
+    name: several
+    title: Several
+    testbed: {kind: simulated}
+    defaults: {gateway: simulated, search: {max_rate: 1M}}
+    experiments:
+      - {name: unknown, procedure: throughput, conections: 5, alpha: 0.5}
+      - {name: empty-sweep, procedure: throughput, ttl: []}
+      - {name: wrong-value, procedure: throughput, ttl: 0}
+      - {name: no-rate, procedure: latency}
+      - {name: own-range, procedure: throughput, search: {min_rate: 2M, max_rate: 1M}}
+      - {name: refers, procedure: throughput, baseline: wrong-value}
+    """
+
+
+def test_the_errors_of_every_step_are_told_in_one_go(tmp_path: Path) -> None:
+    _, *errors, last = errors_of(tmp_path, SEVERAL).splitlines()
+    assert [line.split(": ")[1] for line in errors] == [
+        "title",
+        "experiments[0].conections",
+        "experiments[0].alpha",
+        "experiments[1].ttl",
+        "experiments[2].ttl",
+        "experiments[3].rate",
+        "experiments[4].search.min_rate",
+    ]
+    assert last == "Mend these first: what depends on them could not be checked."
+
+
+def test_a_list_of_errors_that_is_complete_ends_with_the_last(tmp_path: Path) -> None:
+    text = experiment("connections: 50k\n    alpha: 0.5\n    conections: 5")
+    _, *errors = errors_of(tmp_path, text).splitlines()
+    assert [line.split(": ")[1] for line in errors] == ["experiments[0].alpha", "experiments[0].conections"]
+
+
+def test_a_check_of_a_whole_mapping_follows_that_of_its_fields(tmp_path: Path) -> None:
+    text = experiment("connections: 50k").replace("nftables", "{driver: command, stateful: true, cleer: [[true]]}")
+    _, whole, field, _ = errors_of(tmp_path, text).splitlines()
+    assert "experiments[0].gateway: a stateful gateway needs `clear`" in whole
+    assert "experiments[0].gateway.cleer: unknown field; did you mean 'clear'?" in field
 
 
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
         ("title: Mine", "title: unknown field; did you mean 'name' or 'description'?"),
-        ("frame_size: 64", "frame_size: unknown field; it belongs in `defaults` or an experiment"),
+        ("frame_size: 64", "frame_size: unknown field; it belongs in `defaults` or in an experiment"),
         ("max_rate: 5k", "max_rate: unknown field. Expected one of "),
         ("experiment: []", "experiment: unknown field; did you mean 'experiments'?"),
     ],
@@ -286,7 +332,7 @@ def test_an_unknown_field_of_the_plan_is_answered_with_what_was_meant(tmp_path: 
         ("max_rate: 5k", "max_rate: unknown field; it belongs in `search`"),
         ("udp_timeout_s: 5", "udp_timeout_s: unknown field; it belongs in `gateway`"),
         ("seed: 5", "seed: unknown field; it belongs at the top of the plan"),
-        ("timing: {connections: 5}", "timing.connections: unknown field; it belongs beside `timing`, not in it"),
+        ("timing: {connections: 5}", "timing.connections: unknown field; it belongs beside `timing`"),
         ("timing: {tril: 5}", "timing.tril: unknown field; did you mean 'trial'?"),
         ("addresses: {left: {dot: 10.0.0.1/24}}", "addresses.left.dot: unknown field; did you mean 'dut'?"),
         ("expect: {atleast: 5k}", "expect.atleast: unknown field; did you mean 'at_least'?"),
@@ -300,7 +346,7 @@ def test_an_unknown_field_of_an_experiment_is_answered_with_what_was_meant(
 
 def test_a_list_with_a_wrong_item_is_not_told_to_be_too_short(tmp_path: Path) -> None:
     errors = errors_of(tmp_path, experiment("addresses: {left_hosts: [198.18.0.2, 198.18.0.300]}"))
-    assert len(errors.splitlines()) == 2
+    assert len(errors.splitlines()) == 3
     assert "addresses.left_hosts[1]: '198.18.0.300' does not appear" in errors
 
 
@@ -367,7 +413,7 @@ def test_defaults_are_merged_and_reach_only_procedures_that_take_them(tmp_path: 
 
 def test_an_error_in_a_default_is_told_once_and_where_it_stands(tmp_path: Path) -> None:
     errors = errors_of(tmp_path, DEFAULTS.replace("error: 1k", "error: little"))
-    assert errors.splitlines()[1:] == [
+    assert errors.splitlines()[1:-1] == [
         "plan.yaml:7:40: defaults.search.error: expected a rate such as 1.5M, 812 kfps, 1_000_000 or 50%, got 'little'"
     ]
 

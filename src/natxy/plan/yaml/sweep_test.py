@@ -150,8 +150,7 @@ def test_an_error_in_a_list_is_told_where_it_stands(tmp_path: Path, line: str, p
 
 def test_an_error_that_all_cells_have_is_told_once(tmp_path: Path) -> None:
     text = swept(*FORWARDING, "  frame_size: [64, 512]", "  ttl: 0")
-    assert len(errors_of(tmp_path, text).splitlines()) == 2
-    assert "experiments[0].ttl" in errors_of(tmp_path, text)
+    assert errors_of(tmp_path, text).count("experiments[0].ttl") == 1
 
 
 def test_an_error_in_a_list_of_the_defaults_is_told_there(tmp_path: Path) -> None:
@@ -287,7 +286,7 @@ def test_one_that_is_not_swept_refers_to_the_cell_that_is_like_it_or_is_named(tm
 )
 def test_a_reference_that_fits_no_cell_or_several_is_refused(tmp_path: Path, line: str, message: str) -> None:
     errors = errors_of(tmp_path, swept(*RATE, "  connections: [10k, 40k]", *phase2(line)))
-    assert errors.splitlines()[1:] == [errors.splitlines()[1]]
+    assert errors.count("plan.yaml:") == 1
     assert f"plan.yaml:12:19: experiments[1].phase1_rate.experiment: {message}" in errors
 
 
