@@ -12,9 +12,7 @@ import typer
 
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
-from natxy.cli.gate.answers import check_earlier_runs, warn_of_unjudged
-from natxy.doctor.experiments import missing_programs, small_tables, unreadable_secrets
-from natxy.errors import DutError
+from natxy.cli.measuring import check_machine
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
@@ -26,11 +24,9 @@ from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.plan.yaml.loading import load_plan
 from natxy.procedures.deviations import deviations
 from natxy.results.reader import RunReader
-from natxy.run.cores import check_cores
 from natxy.run.estimate import estimate_s, repetition_s
 from natxy.run.folder import RUNS
 from natxy.run.forecast import expected_repetitions, last_run
-from natxy.run.sysctls import check_sysctls
 
 
 def check(
@@ -46,26 +42,17 @@ def check(
     Exit codes:
       0    the plan has no error. Experiments that will be skipped or fail,
            because a program is missing or a table is too small, are named
-      2    the plan has errors, each on a line of its own
+      2    the plan has errors, each on a line of its own, or names a secret
+           that cannot be read
       4    no experiment can be measured, because programs are missing
            or /proc/sys is read-only
     """
     with reported_errors():
         resolved = load_plan(plan, only=only or ())
-        check_cores(resolved)
-        check_sysctls(resolved)
-        warn_of_unjudged(resolved)
-        check_earlier_runs(resolved)
         console = Console(soft_wrap=True)
         for line in describe(resolved, last_run(resolved.name, RUNS)):
             console.print(line)
-        lacking = missing_programs(resolved)
-        if {name for names in lacking.values() for name in names} == {each.name for each in resolved.experiments}:
-            raise DutError("\n".join(["this machine cannot run any of the plan's gateways:", *lacking]))
-        for reason, names in lacking.items():
-            console.print(f"Will be skipped: {', '.join(names)}: {reason}")
-        for reason, names in (small_tables(resolved) | unreadable_secrets(resolved)).items():
-            console.print(f"Will fail: {', '.join(names)}: {reason}")
+        check_machine(resolved)
 
 
 def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[str]:

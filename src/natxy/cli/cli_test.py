@@ -226,6 +226,38 @@ def test_check_says_what_will_be_skipped_and_fails_only_where_nothing_is_left(pl
     assert "this machine cannot run any of the plan's gateways:" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["apply: [[natxy-mistyped]]", "version: [natxy-mistyped, --version]"])
+def test_run_begins_nothing_that_check_says_cannot_be_measured(
+    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    def begin(*_: object) -> int:
+        raise AssertionError("the run began")
+
+    monkeypatch.setattr(sys.modules["natxy.cli.run"], "run_plan", begin)
+    search = "search: {min_rate: 10k, max_rate: 100k, error: 1k}"
+    own = f"{{name: a, gateway: {{driver: command, {command}}}, procedure: throughput, {search}}}"
+    plan.write_text(f"name: p\nexperiments:\n  - {own}")
+    out = tmp_path / "out"
+    checked = CliRunner().invoke(app, ["check", str(plan)])
+    begun = CliRunner().invoke(app, ["run", str(plan), "--output", str(out)])
+    assert (begun.exit_code, begun.stderr) == (checked.exit_code, checked.stderr)
+    assert checked.exit_code == 4
+    assert "command: natxy-mistyped is not installed: install it, or correct the gateway's commands" in begun.stderr
+    assert not out.exists()
+
+
+def test_a_secret_that_cannot_be_read_ends_check_and_run_alike(plan: Path, tmp_path: Path) -> None:
+    plan.write_text(
+        "name: p\nexperiments:\n  - {name: a, gateway: {driver: command, apply: [['true', '{env:NATXY_NONE}']]}, "
+        "procedure: throughput, search: {max_rate: 100k}}"
+    )
+    checked = CliRunner().invoke(app, ["check", str(plan)])
+    begun = CliRunner().invoke(app, ["run", str(plan), "--output", str(tmp_path / "out")])
+    assert (begun.exit_code, begun.stderr) == (checked.exit_code, checked.stderr)
+    assert checked.exit_code == 2
+    assert "NATXY_NONE" in checked.stderr
+
+
 def test_what_a_search_cut_off_is_told_as_a_bound(plan: Path, tmp_path: Path) -> None:
     plan.write_text(PLAN.replace("max_rate: 500k", "max_rate: 100k").replace("rate_fps: 90000", "rate_fps: 9000"))
     done = natxy("run", plan, "--output", "out", cwd=tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that the measuring verbs share: preparing the machine, showing the progress, and the end of a run."""
+"""Steps that verbs share: checking and preparing the machine, showing the progress, and the end of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from natxy.cli.gate.files import GateFiles
 from natxy.cli.report import show
 from natxy.cli.watch.live import LiveWatch
 from natxy.cli.watch.plain import PlainWatch
-from natxy.doctor.experiments import unreadable_secrets
+from natxy.doctor.experiments import missing_programs, small_tables, unreadable_secrets
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.testbeds.machines import SshTarget
@@ -47,18 +47,9 @@ _WHY: Final = {
 
 
 def prepare(plan: ResolvedPlan) -> None:
-    """Checks the cores, /proc/sys and the ledger, and gives back what killed runs left on the plan's machines, before
-    any folder is made.
-
-    Raises PlanError or DutError if the plan cannot be measured here, or if an earlier run or a secret that it names
-    cannot be read.
-    """
-    check_cores(plan)
-    check_sysctls(plan)
-    warn_of_unjudged(plan)
-    check_earlier_runs(plan)
-    if unreadable := unreadable_secrets(plan):
-        raise PlanError("\n".join(f"{', '.join(names)}: {reason}" for reason, names in unreadable.items()))
+    """Checks the machine as `natxy check` does, and gives back what killed runs left on the plan's machines, before any
+    folder is made."""
+    check_machine(plan)
     if plan.testbed.in_virtual_time:
         return
     if plan.testbed.is_local:
@@ -82,6 +73,27 @@ def _is_of(plan: ResolvedPlan, place: Place) -> bool:
     targets = [host.ssh for host in plan.testbed.remote_hosts.values()]
     targets += [location.ssh] if location and location.ssh else []
     return str(SshTarget.model_validate_json(place.ssh)) in map(str, targets)
+
+
+def check_machine(plan: ResolvedPlan) -> None:
+    """Checks what the plan needs of this machine, and prints which experiments will be skipped or fail.
+
+    Raises PlanError or DutError if nothing of the plan can be measured here, or if an earlier run or a secret that it
+    names cannot be read.
+    """
+    check_cores(plan)
+    check_sysctls(plan)
+    warn_of_unjudged(plan)
+    check_earlier_runs(plan)
+    if unreadable := unreadable_secrets(plan):
+        raise PlanError("\n".join(f"{', '.join(names)}: {reason}" for reason, names in unreadable.items()))
+    lacking = missing_programs(plan)
+    if {name for names in lacking.values() for name in names} == {each.name for each in plan.experiments}:
+        raise DutError("\n".join(["this machine cannot run any of the plan's gateways:", *lacking]))
+    console = LastingConsole(soft_wrap=True)
+    for ending, found in (("be skipped", lacking), ("fail", small_tables(plan))):
+        for reason, names in found.items():
+            console.print(f"Will {ending}: {', '.join(names)}: {reason}")
 
 
 def new_folder(name: str) -> Path:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from typing import Final
 
 from pydantic import TypeAdapter
@@ -16,8 +15,7 @@ from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.system.machine_sysctls import MachineSysctls
-from natxy.testbeds.guest.kernel import find_guest
-from natxy.testbeds.lab_kernels import runs_in_guest
+from natxy.testbeds.lab_kernels import why_not
 
 _CONFIG: Final[TypeAdapter[GatewayConfig]] = TypeAdapter(GatewayConfig)
 
@@ -75,17 +73,3 @@ def lab_gateways() -> list[GatewayConfig]:
         for name, driver in GATEWAYS.items()
         if issubclass(driver, LinuxGateway)
     ]
-
-
-def why_not(gateway: GatewayConfig) -> Iterator[str]:
-    """Yields the reasons why the gateway cannot run on this machine, with remedies: `map646 is not installed: …`."""
-    try:
-        if runs_in_guest(gateway):
-            find_guest()
-    except PlanError as error:
-        yield str(error)
-        return
-    # A guest uses this machine's programs.
-    for program, remedy in GATEWAYS[gateway.driver].programs(gateway).items():
-        if not shutil.which(program):
-            yield f"{program} is not installed: {remedy}"

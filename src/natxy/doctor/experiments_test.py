@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from natxy.doctor import experiments
 from natxy.doctor.experiments import missing_programs, small_tables
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.testbeds import lab_kernels
 
 SEARCH = {"min_rate": "10k", "max_rate": "100k", "error": "1k"}
 
@@ -21,16 +21,16 @@ def missing(gateway: object, *, testbed: object = None, **more: Any) -> list[str
     own = {"name": "e", "gateway": gateway, "procedure": "throughput", "search": SEARCH, **more}
     own = {field: value for field, value in own.items() if value is not None}
     plan = {"name": "p", "testbed": testbed or {"kind": "lab"}, "experiments": [own]}
-    lacking = missing_programs(resolve(Plan.model_validate(plan)))
-    assert all(names == ["e"] for names in lacking.values())
-    return [*lacking]
+    found = missing_programs(resolve(Plan.model_validate(plan)))
+    assert all(names == ["e"] for names in found.values())
+    return [*found]
 
 
 @pytest.fixture
 def empty_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda program: "/sbin/" + program if program in {"ip", "sysctl"} else None)
     # Whatever this machine's kernel takes.
-    monkeypatch.setattr(experiments, "runs_in_guest", lambda gateway: gateway.driver.startswith("jool"))
+    monkeypatch.setattr(lab_kernels, "runs_in_guest", lambda gateway: gateway.driver.startswith("jool"))
 
 
 @pytest.mark.usefixtures("empty_machine")
@@ -70,7 +70,7 @@ def test_translators_too() -> None:
 
 @pytest.mark.usefixtures("empty_machine")
 def test_a_guest_has_the_programs_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiments, "find_guest", lambda: None)
+    monkeypatch.setattr(lab_kernels, "find_guest", lambda: None)
     assert missing("jool-siit", translation="siit") == ["jool-siit: jool_siit is not installed: apt install jool-tools"]
 
 

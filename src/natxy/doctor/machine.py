@@ -16,7 +16,7 @@ from typing import Final
 
 from natxy.cleanup.leftovers import described
 from natxy.doctor.disturbances import probe_disturbances
-from natxy.doctor.experiments import lab_gateways, why_not
+from natxy.doctor.experiments import lab_gateways
 from natxy.doctor.finding import Finding, read_text, unless
 from natxy.doctor.testbed import probe_testbed
 from natxy.dut.transport.local import run_program
@@ -26,6 +26,7 @@ from natxy.plan.experiment import ResolvedPlan
 from natxy.system.ledger import Ledger
 from natxy.system.proc_sys import REMEDY, is_read_only
 from natxy.testbeds.guest.kernel import find_guest
+from natxy.testbeds.lab_kernels import why_not
 
 THIS_MACHINE: Final = "this machine"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from natxy.cleanup.gateways import recorded_gateway
 from natxy.dut.base import Gateway
-from natxy.errors import DutLostError
+from natxy.errors import DutLostError, GatewayMissingError
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
@@ -25,6 +25,7 @@ from natxy.system.niceness import HIGHEST, LOWEST, Niceness
 from natxy.tcp.hosts import TcpHosts
 from natxy.testbeds.base import Testbed
 from natxy.testbeds.gateway_watch import GatewayWatch
+from natxy.testbeds.lab_kernels import why_not
 from natxy.testbeds.registry import TestbedNeeds, create_testbed
 
 SetupKey = tuple[AddressPlan, GatewayConfig, bool, Addresses | None]
@@ -110,6 +111,8 @@ class Setups:
 
     def _set_up(self, stack: ExitStack, experiment: Experiment) -> Setup:
         """Pushes onto `stack` what removes each part again."""
+        if self._plan.testbed.gateway_is_local and (reasons := [*why_not(experiment.gateway)]):
+            raise GatewayMissingError("; ".join(reasons))
         needs = TestbedNeeds(experiment.address_plan, experiment.gateway, most_cores(self._plan), self._plan.seed)
         testbed = create_testbed(self._plan.testbed, needs)
         self._niceness.avoid(testbed.tester_cores)

@@ -16,7 +16,7 @@ from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
-from natxy.errors import DutError, DutLostError
+from natxy.errors import DutError, DutLostError, GatewayMissingError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.gateways.simulated import SimulatedConfig
@@ -24,6 +24,7 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.run.setup import Setup, Setups
 from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.niceness import Niceness
 from natxy.testbeds.base import Testbed
 
 
@@ -36,6 +37,20 @@ def plan() -> ResolvedPlan:
         "search": {"max_rate": "1M"},
     }
     return resolve(Plan.model_validate({"name": "p", "testbed": {"kind": "simulated"}, "experiments": [experiment]}))
+
+
+def test_what_is_not_installed_is_known_before_anything_is_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("natxy.run.setup.Niceness", lambda *_, **__: Niceness(active=False))
+    gateway = {"driver": "command", "describe": [["natxy-no-such-program"]]}
+    experiment = {"name": "x", "procedure": "throughput", "gateway": gateway, "search": {"max_rate": "1M"}}
+    plan = resolve(Plan.model_validate({"name": "p", "testbed": {"kind": "lab"}, "experiments": [experiment]}))
+    with (
+        Setups(plan, tmp_path / "engine.log") as setups,
+        pytest.raises(GatewayMissingError, match=r"^natxy-no-such-program is not installed: install it, or correct"),
+    ):
+        setups.provide(plan.experiments[0])
 
 
 @pytest.fixture

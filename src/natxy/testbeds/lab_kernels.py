@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the lab for a gateway: on the machine's own kernel, in user-mode Linux, or for natxy-reference."""
+"""Chooses the lab for a gateway: on the machine's own kernel, in user-mode Linux, or for natxy-reference; and states
+what the machine lacks for it."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
+from natxy.dut.registry import GATEWAYS
 from natxy.dut.transport.local import run_program
 from natxy.errors import DutError, PlanError
 from natxy.plan.gateways import GatewayConfig
@@ -63,6 +66,20 @@ def runs_in_guest(gateway: GatewayConfig) -> bool:
     except PlanError as error:
         raise PlanError(f"{without}; user-mode Linux can run it instead, but {error}") from error
     return True
+
+
+def why_not(gateway: GatewayConfig) -> Iterator[str]:
+    """Yields the reasons why the gateway cannot run on this machine, with remedies: `map646 is not installed: …`."""
+    try:
+        if runs_in_guest(gateway):
+            find_guest()
+    except PlanError as error:
+        yield str(error)
+        return
+    # A guest uses this machine's programs.
+    for program, remedy in GATEWAYS[gateway.driver].programs(gateway).items():
+        if not shutil.which(program):
+            yield f"{program} is not installed: {remedy}"
 
 
 def takes_module(name: str) -> bool:
