@@ -19,7 +19,7 @@ from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.expect import Expect
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.traffic import PortRange
-from natxy.plan.model.units import Percent, Unit, format_duration, format_quantity, format_rate, times
+from natxy.plan.model.units import Percent, Unit, enumerated, format_duration, format_quantity, format_rate, times
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.plan.yaml.loading import load_plan
 from natxy.procedures.deviations import deviations
@@ -81,7 +81,7 @@ def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[s
             unchecked.append("the timeouts")
         if plan.testbed.dut_location:
             unchecked.append("the DUT's own networks")
-        yield f"Checked on this machine: {_series(checked)}; `natxy run` will check {_series(unchecked)}."
+        yield f"Checked on this machine: {enumerated(checked)}; `natxy run` will check {enumerated(unchecked)}."
     if departures := deviations(plan):
         yield "Departures from the RFCs:"
         yield from (f"• {sentence}" for sentence in departures)
@@ -100,10 +100,6 @@ def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[s
 def _at_most(plan: ResolvedPlan, expected: Mapping[str, int]) -> str:
     unknown = any(each.repeat.until and each.name not in expected for each in plan.experiments)
     return " if all repetitions are needed" if unknown else ""
-
-
-def _series(words: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _of_sweep(plan: ResolvedPlan, cells: list[Experiment]) -> Iterator[str]:
@@ -162,7 +158,7 @@ def _expected(expect: Expect) -> str:
         expect.ratio_at_least and f"at least {expect.ratio_at_least} of the baseline",
         worse and f"a result that is worse than that in {worse.baseline} by no more than {worse.by}",
     )
-    return _series([threshold for threshold in thresholds if threshold])
+    return enumerated([threshold for threshold in thresholds if threshold])
 
 
 def _flows(experiment: Experiment) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeGuard
@@ -199,6 +200,11 @@ def format_duration(seconds: float) -> str:
 def counted(count: int, word: str) -> str:
     """Returns the number with its noun: `1 queue`, `2 queues`."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def enumerated(words: Sequence[str]) -> str:
+    """Returns the words as an enumeration: `a`, `a and b`, `a, b and c`; empty without words."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def times(count: int) -> str:
