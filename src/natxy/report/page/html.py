@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import format_duration
 from natxy.plan.testbeds.cores import named_cores
 from natxy.report.charts.overview import OVERVIEW_NOTE, overview_charts
@@ -31,6 +30,7 @@ from natxy.report.tables.trials import corrupt_frames, foreign_frames, undecided
 from natxy.report.words import states, wide_intervals
 from natxy.report.words.disturbances import busy, validity
 from natxy.report.words.tester import self_test_sentence, tester_limits
+from natxy.results.analysis.disturbances import disturbances
 from natxy.results.analysis.gate import expectations, judge_plan
 from natxy.results.analysis.gateways import several_kernels
 from natxy.results.pcap import FOREIGN_FILE
@@ -53,7 +53,7 @@ def write_report(reader: RunReader) -> Path:
 def render(reader: RunReader) -> str:
     run = reader.run
     explainer = Explainer()
-    verdicts = [placed.trial.verdict for placed in run.all_trials]
+    found = disturbances(run)
     overview = list(overview_charts(run))
     swept = sweep_results(run)
     experiments = chapters(run)
@@ -66,10 +66,10 @@ def render(reader: RunReader) -> str:
         state=states.run_state(run),
         started=_moment(run.started_at),
         active_time=None if run.state is RunState.RUNNING else format_duration(run.active_s),
-        trial_count=len(verdicts),
+        trial_count=found.trials,
         test_count=run.host_test_count,
-        invalid_count=verdicts.count(Verdict.INVALID),
-        disturbed_count=verdicts.count(Verdict.DISTURBED),
+        invalid_count=found.invalid,
+        disturbed_count=found.disturbed,
         validity=validity(run),
         absences=absences(run) if run.tester else None,
         phase1_count=sum(placed.trial.failed_to_prepare for placed in run.all_trials),

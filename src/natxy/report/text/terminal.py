@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from natxy.engine.messages.results import Verdict
 from natxy.report.tables import results as results_tables
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.per_procedure import latency_tables
@@ -18,6 +17,7 @@ from natxy.report.tables.thresholds import threshold_table
 from natxy.report.words import states, thresholds, wide_intervals
 from natxy.report.words.disturbances import busy
 from natxy.report.words.tester import self_test_sentence, tester_limits
+from natxy.results.analysis.disturbances import disturbances
 from natxy.results.analysis.gate import Answer, Judged
 from natxy.results.analysis.gateways import several_kernels
 from natxy.results.reader import RunReader
@@ -79,17 +79,21 @@ def threshold_parts(judged: Sequence[Judged]) -> list[RenderableType]:
 
 def count(run: RunRecord) -> str:
     """Returns a sentence with the number of trials and tests, and the seed."""
-    trials = [placed.trial for placed in run.all_trials]
-    invalid = sum(trial.verdict is Verdict.INVALID for trial in trials)
-    disturbed = sum(trial.verdict is Verdict.DISTURBED for trial in trials)
-    unprepared = sum(trial.failed_to_prepare for trial in trials)
+    found = disturbances(run)
+    unprepared = sum(placed.trial.failed_to_prepare for placed in run.all_trials)
     repeated = (
-        f", {invalid} of them invalid (the tester fell short) and never counted against a gateway" if invalid else ""
+        f", {found.invalid:,} of them invalid (the tester fell short) and never counted against a gateway"
+        if found.invalid
+        else ""
     )
-    repeated += f", {disturbed} disturbed (something else ran on the gateway's core) and repeated" if disturbed else ""
-    repeated += f", {unprepared} decided nothing because phase 1 failed" if unprepared else ""
+    repeated += (
+        f", {found.disturbed:,} disturbed (something else ran on the gateway's core) and repeated"
+        if found.disturbed
+        else ""
+    )
+    repeated += f", {unprepared:,} decided nothing because phase 1 failed" if unprepared else ""
     tests = run.host_test_count
-    counted = [f"{len(trials):,} trials{repeated}"] if trials or not tests else []
+    counted = [f"{found.trials:,} trials{repeated}"] if found.trials or not tests else []
     counted += [f"{tests} tests between hosts"] if tests else []
     return f"{'; '.join(counted)}. Seed {run.seed}."
 

@@ -3,15 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from natxy.plan.model.units import counted, enumerated
 from natxy.report.words.wording import percent
 from natxy.results.analysis.core_speed import CoreSpeed
-from natxy.results.analysis.disturbances import Absences, Disturbances, disturbances
+from natxy.results.analysis.disturbances import Absences, Counts, Disturbances, disturbances
 from natxy.results.records import RunRecord
 
 NOTICED_SHARE: Final = 0.05
 """The share of undecided trials, and of time for which a core was away, from which on a run has a warning."""
+
+UNDECIDED: Final = {"invalid": "invalid", "disturbed": "disturbed"}
+"""The kinds of trials that decided nothing because of the machine."""
+TOUCHED: Final = UNDECIDED | {
+    "marked": "counted as failed because no attempt was left",
+    "paused": "counted although a core was away for a moment",
+}
+"""All kinds of trials that the machine disturbed."""
 
 
 def validity(run: RunRecord) -> str:
@@ -19,33 +29,27 @@ def validity(run: RunRecord) -> str:
     found = disturbances(run)
     if not found.trials:
         return ""
-    counted = []
+    undecided = []
     if found.invalid:
-        counted.append(f"{_of(found.invalid, found)} invalid: the tester, not the gateway, fell short")
+        undecided.append(f"{_of(found.invalid, found)} invalid: the tester, not the gateway, fell short")
     if found.disturbed:
-        counted.append(f"{_of(found.disturbed, found)} disturbed: something else ran on the gateway's core")
-    if not counted:
+        undecided.append(f"{_of(found.disturbed, found)} disturbed: something else ran on the gateway's core")
+    if not undecided:
         text = f"All {found.trials:,} trials were valid: the tester kept its schedule and lost no frame itself."
     else:
-        text = f"Of {found.trials:,} trials {'; '.join(counted)}. They decided nothing and were repeated."
+        text = f"Of {found.trials:,} trials {'; '.join(undecided)}. They decided nothing and were repeated."
     return f"{text} {_marked(found)}".rstrip()
 
 
 def busy(run: RunRecord) -> str:
     """Warns that other work disturbed or slowed the trials; empty if it hardly did, and when no real tester sent."""
-    found = disturbances(run)
-    away = {"tester's": found.tester, "gateway's": found.gateway}
-    noticed = [
-        f"the {whose} core was taken away for {percent(100 * absences.share)} of the time"
-        for whose, absences in away.items()
-        if absences and absences.share >= NOTICED_SHARE
-    ]
-    if found.undecided_share >= NOTICED_SHARE:
-        undecided = f"of {found.trials:,} trials {found.invalid:,} were invalid and {found.disturbed:,} disturbed"
-        noticed.insert(0, undecided)
     if run.tester is None:
         return ""
-    sentences = [f"The machine was busy with other things: {', and '.join(noticed)}."] if noticed else []
+    found = disturbances(run)
+    noticed = [kinds(found, UNDECIDED)] if found.undecided_share >= NOTICED_SHARE else []
+    if away := enumerated([*_away(found)]):
+        noticed.append(away)
+    sentences = [f"The machine was busy with other things: {'; '.join(noticed)}."] if noticed else []
     if marked := _marked(found):
         sentences.append(marked)
     if sentences:
@@ -53,6 +57,22 @@ def busy(run: RunRecord) -> str:
     if found.gateway_speed and found.gateway_speed.slowed:
         sentences.append(slowed(found.gateway_speed))
     return " ".join(sentences)
+
+
+def _away(found: Disturbances) -> Iterator[str]:
+    """Yields for how long each core was taken away, if that is worth a warning."""
+    text = "the {} core was taken away for {} of the time"
+    for whose, absences in (("tester's", found.tester), ("gateway's", found.gateway)):
+        if absences and absences.share >= NOTICED_SHARE:
+            yield text.format(whose, percent(100 * absences.share))
+            text = "the {} for {}"
+
+
+def kinds(found: Counts, words: Mapping[str, str]) -> str:
+    """Counts the trials of the kinds in `words`, such as `of 200 trials, 5 were invalid and 8 were disturbed`."""
+    counts = [(getattr(found, kind), kind_words) for kind, kind_words in words.items()]
+    listed = [f"{count:,} {'was' if count == 1 else 'were'} {kind_words}" for count, kind_words in counts if count]
+    return f"of {counted(found.trials, 'trial')}, {enumerated(listed)}"
 
 
 def slowed(speed: CoreSpeed) -> str:

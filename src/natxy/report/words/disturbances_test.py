@@ -6,9 +6,11 @@ from __future__ import annotations
 import io
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from natxy.plan.model.units import format_duration
@@ -19,6 +21,7 @@ from natxy.report.tables.disturbances import absences
 from natxy.report.text import terminal
 from natxy.report.words.disturbances import busy, validity
 from natxy.results.analysis.ceilings_test import TESTER
+from natxy.results.analysis.disturbances import Absences, disturbances
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from natxy.results.store import RESULTS_FILE
@@ -64,9 +67,7 @@ def test_disturbed_trials_are_counted_everywhere(tmp_path: Path) -> None:
     trials = [placed.trial for placed in run.all_trials]
     disturbed = sum(trial.verdict == "disturbed" for trial in trials)
     assert disturbed / len(trials) >= 0.05
-    warning = (
-        f"The machine was busy with other things: of {len(trials)} trials 0 were invalid and {disturbed} disturbed."
-    )
+    warning = f"The machine was busy with other things: of {len(trials)} trials, {disturbed} were disturbed."
     text, page = shown(tmp_path / "run")
     for where in (text, page):
         assert warning in where
@@ -77,6 +78,20 @@ def test_disturbed_trials_are_counted_everywhere(tmp_path: Path) -> None:
     assert away_s >= 0.012
     assert absences(run).rows[1][2] == format_duration(away_s)
     assert "taken away for" in page
+
+
+def away(share: float) -> Absences:
+    return Absences(trials=10, traffic_s=10.0, total_s=10 * share, most_s=share)
+
+
+def test_what_kept_the_machine_busy_is_one_enumeration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = stalling(tmp_path / "run", None)
+    found = replace(disturbances(run), trials=50, invalid=4, disturbed=1, tester=away(0.06), gateway=away(0.09))
+    monkeypatch.setattr("natxy.report.words.disturbances.disturbances", lambda _: found)
+    assert busy(run).startswith(
+        "The machine was busy with other things: of 50 trials, 4 were invalid and 1 was disturbed; the tester's core "
+        "was taken away for 6.0 % of the time and the gateway's for 9.0 %. "
+    )
 
 
 def test_failures_that_count_for_want_of_attempts_are_not_hidden(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from natxy.plan.model.units import counted, format_duration, format_quantity
+from natxy.report.words.disturbances import TOUCHED, kinds
 from natxy.report.words.wording import percent
+from natxy.results.analysis.disturbances import NOTICED_AWAY, NOTICED_PAUSE_S
 from natxy.results.analysis.sweeps import sweeps
 from natxy.results.analysis.wide_intervals import (
     MOST_REPETITIONS,
-    NOTICED_AWAY,
-    NOTICED_PAUSE_S,
     WIDE,
     Disturbed,
     Drift,
@@ -90,9 +90,9 @@ def _detail(wide: WideInterval) -> str:
     match wide.cause:
         case Resolution(bracket):
             return f"the bracket is {percent(100 * bracket)}"
-        case Disturbed(trials, all_trials, repetitions):
+        case Disturbed(counts, repetitions):
             among = f"{repetitions} of {counted(len(wide.experiment.values), 'repetition')}"
-            return f"{trials} of {counted(all_trials, 'trial')} were disturbed so, in {among}; {_needed(wide)}"
+            return f"{kinds(counts, TOUCHED)}, in {among}; {_needed(wide)}"
         case Slowed(speed):
             slow = f"{speed.slowed_trials} of {counted(speed.trials, 'trial')}"
             mean = percent(100 * speed.mean, 0)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from natxy.report.text import terminal
 from natxy.report.words.wide_intervals import explanations
+from natxy.results.analysis.wide_intervals_test import AWAY, DISTURBED, INVALID, MARKED, QUIET
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
 from tests.support.repetitions import experiment
@@ -42,6 +44,21 @@ def lines(run: RunRecord, *experiments: ExperimentRecord) -> list[str]:
 )
 def test_each_cause_has_its_evidence(empty: RunRecord, record: ExperimentRecord, line: str) -> None:
     assert lines(empty, record) == [line]
+
+
+def test_disturbed_trials_are_counted_as_in_the_summary(empty: RunRecord) -> None:
+    trials = {
+        1: [QUIET] * 5 + [INVALID, INVALID, MARKED],
+        2: [QUIET] * 5 + [DISTURBED] * 3,
+        3: [QUIET] * 6 + [AWAY, AWAY],
+    }
+    record = experiment([300e3, 200e3, 260e3], trials=trials, title="NAT")
+    [line] = lines(empty, record)
+    assert "of 24 trials, 2 were invalid, 3 were disturbed, 1 was counted as failed because no attempt was left" in line
+    assert " and 2 were counted although a core was away for a moment, in 3 of 3 repetitions; " in line
+    summary = terminal.count(replace(empty, experiments=[record]))
+    assert summary.startswith("24 trials, 2 of them invalid (the tester fell short) and never counted")
+    assert ", 3 disturbed (something else ran on the gateway's core) and repeated" in summary
 
 
 def test_experiments_with_one_cause_are_told_together(empty: RunRecord) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from natxy.engine.messages.results import Verdict
 from natxy.results.analysis.core_speed import CoreSpeed, core_speed, highest_speeds
 from natxy.results.records import RunRecord
 from natxy.results.trials import TrialRecord
+
+# At 400,000 frames/s the 1000 frames of Linux's backlog arrive in 2.5 ms.
+NOTICED_PAUSE_S: Final = 0.002
+NOTICED_AWAY: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -63,16 +67,24 @@ class Absences:
 
 
 @dataclass(frozen=True)
-class Disturbances:
-    """Counts trials. `marked`: failures that counted although a disturbance explains them, for want of attempts."""
+class Counts:
+    """Counts trials by what disturbed them; none of them has two of these kinds.
+
+    `invalid` and `disturbed` ones decided nothing. `marked`: failures that counted although a disturbance explains
+    them, for want of attempts. `paused`: trials that counted while the tester paused for longer than queues cover, or
+    the gateway's core was away for more than a twentieth of the trial.
+    """
 
     trials: int
     invalid: int
     disturbed: int
     marked: int
-    tester: Absences | None
-    gateway: Absences | None
-    gateway_speed: CoreSpeed | None
+    paused: int
+
+    @property
+    def touched(self) -> int:
+        """The number of trials that the machine disturbed in any way."""
+        return self.invalid + self.disturbed + self.marked + self.paused
 
     @property
     def undecided_share(self) -> float:
@@ -80,15 +92,34 @@ class Disturbances:
         return (self.invalid + self.disturbed) / self.trials if self.trials else 0.0
 
 
+@dataclass(frozen=True)
+class Disturbances(Counts):
+    """Adds to the counts of a run's trials how long cores were away, and how fast the gateway's were."""
+
+    tester: Absences | None
+    gateway: Absences | None
+    gateway_speed: CoreSpeed | None
+
+
 def disturbances(run: RunRecord) -> Disturbances:
     trials = [placed.trial for placed in run.all_trials]
-    verdicts = [trial.verdict for trial in trials]
     return Disturbances(
-        trials=len(trials),
-        invalid=verdicts.count(Verdict.INVALID),
-        disturbed=verdicts.count(Verdict.DISTURBED),
-        marked=sum(trial.verdict is Verdict.FAIL and trial.disturbance is not None for trial in trials),
+        **vars(counts(trials)),
         tester=Absences.of_tester(trials),
         gateway=Absences.of_gateway(trials),
         gateway_speed=core_speed(trials, highest_speeds(trials)),
     )
+
+
+def counts(trials: Sequence[TrialRecord]) -> Counts:
+    kinds = [_kind(trial) for trial in trials]
+    return Counts(len(kinds), *map(kinds.count, ("invalid", "disturbed", "marked", "paused")))
+
+
+def _kind(trial: TrialRecord) -> str:
+    if trial.verdict in (Verdict.INVALID, Verdict.DISTURBED):
+        return trial.verdict.value
+    if trial.verdict is Verdict.FAIL and trial.disturbance is not None:
+        return "marked"
+    away_s = trial.gateway_pause_s or 0.0
+    return "paused" if trial.tester_pause_s > NOTICED_PAUSE_S or away_s > NOTICED_AWAY * trial.duration_s else ""

@@ -4,9 +4,8 @@
 The causes are tried in the order of `_causes`, and the first that fits is reported:
 
 `Resolution`: at least half of the interval is the bracket that the search ended with.
-`Disturbed`: at least a tenth of the trials were disturbed, or the repetitions without such a trial agree twice as well
-as all of them. A trial counts as disturbed if it decided nothing because of tester or machine, if the tester's pauses
-were longer than queues cover, or if the gateway's core was away for more than a twentieth of the trial.
+`Disturbed`: the machine disturbed at least a tenth of the trials in any way that `Counts` knows, or the repetitions
+without such a trial agree twice as well as all of them.
 `Slowed`: the gateway's core was slow on average, compared with its highest speed in the run (`core_speed`).
 `TwoLevels`: the results form two groups, two thirds of their range apart.
 `Drift`: the results rise or fall with the number of the repetition (Kendall's rank correlation, 5 %).
@@ -22,12 +21,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from natxy.engine.messages.results import Verdict
 from natxy.results.analysis.core_speed import CoreSpeed, core_speed, highest_speeds
+from natxy.results.analysis.disturbances import Counts, counts
 from natxy.results.analysis.repetitions import repetitions_needed
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
 from natxy.results.statistics import Summary
-from natxy.results.trials import TrialRecord
 
 WIDE: Final = 0.05
 """An interval is wide when half of it exceeds this share of its median."""
@@ -38,9 +36,6 @@ MOST_REPETITIONS: Final = 50
 _DIGITS: Final = 3
 _DISTURBED_TRIALS: Final = 0.1
 _AGREE_BETTER: Final = 0.5
-# At 400,000 frames/s the 1000 frames of Linux's backlog arrive in 2.5 ms.
-NOTICED_PAUSE_S: Final = 0.002
-NOTICED_AWAY: Final = 0.05
 # Six values of a normal distribution are this far apart in one of fifty cases, more values less often.
 _LEVELS_APART: Final = 2 / 3
 _LEAST_FOR_LEVELS: Final = 6
@@ -59,10 +54,9 @@ class Resolution:
 
 @dataclass(frozen=True)
 class Disturbed:
-    """`trials` of `all_trials` were disturbed, in this many `repetitions`."""
+    """Holds the counts of the experiment's trials, and in how many `repetitions` the machine disturbed one."""
 
-    trials: int
-    all_trials: int
+    counts: Counts
     repetitions: int
 
 
@@ -167,23 +161,15 @@ def _causes(
 
 
 def _disturbed(repetitions: Sequence[RepetitionRecord]) -> Disturbed | None:
-    counts = [sum(map(_was_disturbed, each.trials)) for each in repetitions]
-    disturbed, trials = sum(counts), sum(len(each.trials) for each in repetitions)
-    if not disturbed:
+    counted = counts([trial for each in repetitions for trial in each.trials])
+    if not counted.touched:
         return None
-    found = Disturbed(disturbed, trials, sum(count > 0 for count in counts))
-    quiet = [
-        each.value for each, count in zip(repetitions, counts, strict=True) if not count and each.value is not None
-    ]
-    every = [each.value for each in repetitions if each.value is not None]
+    touched = [counts(each.trials).touched > 0 for each in repetitions]
+    found = Disturbed(counted, sum(touched))
+    values = [(each.value, away) for each, away in zip(repetitions, touched, strict=True) if each.value is not None]
+    every, quiet = [value for value, _ in values], [value for value, away in values if not away]
     agree = len(quiet) > 1 and statistics.stdev(quiet) <= _AGREE_BETTER * statistics.stdev(every)
-    return found if agree or disturbed >= _DISTURBED_TRIALS * trials else None
-
-
-def _was_disturbed(trial: TrialRecord) -> bool:
-    if trial.verdict in (Verdict.INVALID, Verdict.DISTURBED) or trial.disturbance:
-        return True
-    return trial.tester_pause_s > NOTICED_PAUSE_S or (trial.gateway_pause_s or 0.0) > NOTICED_AWAY * trial.duration_s
+    return found if agree or counted.touched >= _DISTURBED_TRIALS * counted.trials else None
 
 
 def _two_levels(repetitions: Sequence[RepetitionRecord]) -> TwoLevels | None:

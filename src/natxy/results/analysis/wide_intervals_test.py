@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from natxy.engine.messages.results import Verdict
 from natxy.results.analysis.core_speed import highest_speeds
 from natxy.results.analysis.core_speed_test import at_speeds
+from natxy.results.analysis.disturbances import counts
 from natxy.results.analysis.wide_intervals import (
     MOST_REPETITIONS,
     WIDE,
@@ -113,18 +114,26 @@ def test_a_spread_wider_than_the_bracket_is_not() -> None:
 
 
 @pytest.mark.parametrize(
-    "disturbed",
-    [INVALID, DISTURBED, MARKED, AWAY, paused(0.004), paused(0.0015, 0.0045)],
-    ids=["invalid", "disturbed", "marked", "gateway away", "tester paused", "tester paused three times"],
+    ("disturbed", "kind"),
+    [
+        pytest.param(INVALID, "invalid", id="invalid"),
+        pytest.param(DISTURBED, "disturbed", id="disturbed"),
+        pytest.param(MARKED, "marked", id="marked"),
+        pytest.param(AWAY, "paused", id="gateway away"),
+        pytest.param(paused(0.004), "paused", id="tester paused"),
+        pytest.param(paused(0.0015, 0.0045), "paused", id="tester paused three times"),
+    ],
 )
-def test_many_disturbed_trials_are_the_machines_doing(disturbed: TrialRecord) -> None:
+def test_many_disturbed_trials_are_the_machines_doing(disturbed: TrialRecord, kind: str) -> None:
     trials = {2: [QUIET] * 7 + [disturbed], 4: [QUIET] * 6 + [disturbed] * 2}
-    assert found(experiment(VARYING, trials=trials)).cause == Disturbed(3, 16, 2)
+    assert found(experiment(VARYING, trials=trials)).cause == Disturbed(replace(counts([QUIET] * 16), **{kind: 3}), 2)
 
 
 def test_few_disturbed_trials_count_only_if_the_quiet_repetitions_agree() -> None:
     one = {number: [QUIET] * 20 for number in range(1, 7)} | {3: [QUIET] * 20 + [INVALID]}
-    assert found(experiment([300e3, 302e3, 180e3, 301e3, 299e3, 300e3], trials=one)).cause == Disturbed(1, 121, 1)
+    assert found(experiment([300e3, 302e3, 180e3, 301e3, 299e3, 300e3], trials=one)).cause == Disturbed(
+        replace(counts([QUIET] * 121), invalid=1), 1
+    )
     assert found(experiment(VARYING[:6], trials=one)).cause == Unexplained()
 
 
