@@ -27,7 +27,7 @@ from natxy.report.tables.results import plain_form
 from natxy.report.tables.selftest import ceilings, pacing
 from natxy.report.tables.thresholds import threshold_table
 from natxy.report.tables.trials import corrupt_frames, foreign_frames, undecided_trials
-from natxy.report.words import states, wide_intervals
+from natxy.report.words import contradictions, states, wide_intervals
 from natxy.report.words.disturbances import busy, validity
 from natxy.report.words.tester import self_test_sentence, tester_limits
 from natxy.results.analysis.disturbances import disturbances
@@ -78,7 +78,7 @@ def render(reader: RunReader) -> str:
         wide_intervals_title=wide_intervals.TITLE,
         wide_intervals=wide_intervals.explanations(run),
         incomplete=states.incomplete(run),
-        remarks=states.remarks(run),
+        remarks=[*states.remarks(run), *contradictions.sentences(run)],
         thresholds=threshold_table(judge_plan(run, expectations(run), run_if_any)),
         gateways=gateways_table(run),
         other_kernels=OTHER_KERNELS if several_kernels(run) else None,
