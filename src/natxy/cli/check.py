@@ -19,11 +19,20 @@ from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.expect import Expect
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.traffic import PortRange
-from natxy.plan.model.units import Percent, Unit, enumerated, format_duration, format_quantity, format_rate, times
+from natxy.plan.model.units import (
+    Percent,
+    Unit,
+    counted,
+    enumerated,
+    format_duration,
+    format_quantity,
+    format_rate,
+    times,
+)
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.plan.yaml.loading import load_plan
-from natxy.procedures.deviations import deviations
 from natxy.results.reader import RunReader
+from natxy.run.departures import departures
 from natxy.run.estimate import estimate_s, repetition_s
 from natxy.run.folder import RUNS
 from natxy.run.forecast import expected_repetitions, last_run
@@ -50,7 +59,7 @@ def check(
     with reported_errors():
         resolved = load_plan(plan, only=only or ())
         console = Console(soft_wrap=True)
-        for line in describe(resolved, last_run(resolved.name, RUNS)):
+        for line in [*describe(resolved, last_run(resolved.name, RUNS))]:
             console.print(line)
         check_machine(resolved)
 
@@ -82,9 +91,9 @@ def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[s
         if plan.testbed.dut_location:
             unchecked.append("the DUT's own networks")
         yield f"Checked on this machine: {enumerated(checked)}; `natxy run` will check {enumerated(unchecked)}."
-    if departures := deviations(plan):
-        yield "Departures from the RFCs:"
-        yield from (f"• {sentence}" for sentence in departures)
+    if sentences := departures(plan):
+        yield f"{counted(len(sentences), 'departure')} from the RFCs:"
+        yield from (f"• {sentence}" for sentence in sentences)
     expected = expected_repetitions(plan, earlier) if earlier else {}
     if earlier and expected:
         counts = ", ".join(f"{name} {times(count)}" for name, count in expected.items())

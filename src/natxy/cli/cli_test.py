@@ -246,6 +246,16 @@ def test_run_begins_nothing_that_check_says_cannot_be_measured(
     assert not out.exists()
 
 
+def test_check_and_run_list_the_same_departures(plan: Path, tmp_path: Path) -> None:
+    listed = CliRunner().invoke(app, ["check", str(plan)]).stdout
+    done = CliRunner().invoke(app, ["run", str(plan), "--output", str(tmp_path / "out")])
+    departures = RunReader(tmp_path / "out").run.deviations
+    assert "Engine and gateway are models in virtual time: nothing real is measured." in departures
+    assert re.findall("^• (.*)$", listed, re.MULTILINE) == departures
+    for text in (listed, done.stdout):
+        assert f"{len(departures)} departures from the RFCs:" in text
+
+
 def test_a_secret_that_cannot_be_read_ends_check_and_run_alike(plan: Path, tmp_path: Path) -> None:
     plan.write_text(
         "name: p\nexperiments:\n  - {name: a, gateway: {driver: command, apply: [['true', '{env:NATXY_NONE}']]}, "

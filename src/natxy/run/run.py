@@ -11,12 +11,12 @@ from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import RunOrder
 from natxy.plan.yaml.parsing import parse
-from natxy.procedures.deviations import deviations
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
 from natxy.results.selftest import stored, which_tester
 from natxy.results.store import RESULTS_FILE, RunStore
+from natxy.run.departures import departures
 from natxy.run.events import RunListener
 from natxy.run.experiment import ExperimentRun
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE, make_folder, remove_folder, sole_owner
@@ -158,7 +158,7 @@ def _start_recording(store: RunStore, plan: ResolvedPlan, folder: Path) -> dict[
             natxy_version=__version__,
             machine=describe_machine(),
             # Once a run: the build that resumes it may word them otherwise.
-            deviations=deviations(plan),
+            deviations=departures(plan),
         )
         tester = which_tester(plan.testbed)
         # Without a gateway it is the tester that is measured: its earlier self-test says nothing about this run.

@@ -19,14 +19,15 @@ from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.machines import LinkSetUp
 from natxy.procedures.common.repetition import GatewayContext, Tester
 from natxy.procedures.common.streams import neighbors_request
-from natxy.run.cores import most_cores, set_cores
+from natxy.run.cores import set_cores
+from natxy.run.departures import departures_of, needs
 from natxy.system.interrupts import interrupts_held_back
 from natxy.system.niceness import HIGHEST, LOWEST, Niceness
 from natxy.tcp.hosts import TcpHosts
 from natxy.testbeds.base import Testbed
 from natxy.testbeds.gateway_watch import GatewayWatch
 from natxy.testbeds.lab_kernels import why_not
-from natxy.testbeds.registry import TestbedNeeds, create_testbed
+from natxy.testbeds.registry import create_testbed
 
 SetupKey = tuple[AddressPlan, GatewayConfig, bool, Addresses | None]
 
@@ -113,19 +114,18 @@ class Setups:
         """Pushes onto `stack` what removes each part again."""
         if self._plan.testbed.gateway_is_local and (reasons := [*why_not(experiment.gateway)]):
             raise GatewayMissingError("; ".join(reasons))
-        needs = TestbedNeeds(experiment.address_plan, experiment.gateway, most_cores(self._plan), self._plan.seed)
-        testbed = create_testbed(self._plan.testbed, needs)
+        testbed = create_testbed(self._plan.testbed, needs(self._plan, experiment))
         self._niceness.avoid(testbed.tester_cores)
         stack.enter_context(testbed)
         gateway = self._set_up_gateway(stack, testbed, experiment)
         tester: Tester
         if experiment.procedure.between_hosts:
             tester = stack.enter_context(testbed.hosts(experiment.addresses, self._niceness.foreground))
-            engine_info, description, deviations = {}, tester.describe(), testbed.host_deviations()
+            engine_info, description = {}, tester.describe()
         else:
             tester = stack.enter_context(testbed.engine(self._engine_log))
             engine_info = tester.info().model_dump(mode="json")
-            description, deviations = testbed.engine_description(), testbed.engine_deviations()
+            description = testbed.engine_description()
         gateway.wait_ready()
         if not isinstance(tester, TcpHosts) and self._plan.testbed.has_gateway:
             tester.resolve_neighbors(neighbors_request(experiment))
@@ -139,7 +139,7 @@ class Setups:
             engine_info=engine_info,
             description=testbed.description() | description,
             dut_description=testbed.dut_description(),
-            deviations=[*testbed.deviations(), *deviations],
+            deviations=departures_of(testbed, experiment),
         )
 
     def _set_up_gateway(self, stack: ExitStack, testbed: Testbed, experiment: Experiment) -> Gateway[Any]:

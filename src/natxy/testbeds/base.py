@@ -31,7 +31,8 @@ class Testbed(ABC):
     """A context manager that builds a testbed and removes everything again, in reverse order, also after an error.
 
     Entering raises DutError when the testbed cannot be built, and PlanError when the plan asks for something that this
-    machine does not have. Descriptions and deviations are valid once the testbed is built.
+    machine does not have. Descriptions are valid once the testbed is built; deviations before that too, but for those
+    of hosts behind ssh.
     """
 
     gateway_cores: Sequence[int] = ()

@@ -61,4 +61,4 @@ class SimulatedTestbed(Testbed):
         return {"testbed": "simulated: a model of a gateway in virtual time"}
 
     def deviations(self) -> list[str]:
-        return ["Nothing was measured: engine and gateway are models in virtual time."]
+        return ["Engine and gateway are models in virtual time: nothing real is measured."]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from natxy.plan.model.units import counted
 from natxy.report.tables import results as results_tables
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.per_procedure import latency_tables
@@ -93,14 +94,13 @@ def count(run: RunRecord) -> str:
     )
     repeated += f", {unprepared:,} decided nothing because phase 1 failed" if unprepared else ""
     tests = run.host_test_count
-    counted = [f"{found.trials:,} trials{repeated}"] if found.trials or not tests else []
-    counted += [f"{tests} tests between hosts"] if tests else []
-    return f"{'; '.join(counted)}. Seed {run.seed}."
+    made = [f"{found.trials:,} trials{repeated}"] if found.trials or not tests else []
+    made += [f"{tests} tests between hosts"] if tests else []
+    return f"{'; '.join(made)}. Seed {run.seed}."
 
 
 def _deviation_count(run: RunRecord) -> str:
-    count = len(run.deviations)
-    return f"{count} departure{'s' if count > 1 else ''} from the RFCs: the report lists what and why."
+    return f"{counted(len(run.deviations), 'departure')} from the RFCs: the report lists what and why."
 
 
 def _bullet(text: str) -> Text:
