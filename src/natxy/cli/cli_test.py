@@ -95,7 +95,7 @@ def test_run_leaves_a_run_folder_with_the_right_numbers(plan: Path, tmp_path: Pa
     done = natxy("run", plan, "--output", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("results: out\n")
-    assert "experiment 1/2: forwarding" in done.stdout
+    assert re.search(r"block 2 of 2, experiment \d of 2: forwarding; ", done.stdout)
     assert {file.name for file in (tmp_path / "out").iterdir()} >= {
         "plan.yaml",
         "results.sqlite",

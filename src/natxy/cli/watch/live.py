@@ -14,8 +14,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from natxy.cli.watch.position import Position
 from natxy.cli.watch.time_left import TimeLeft
-from natxy.cli.watch.wording import ending_text, numbers, quantity_text, transfers_text
+from natxy.cli.watch.wording import ending_text, quantity_text, transfers_text
 from natxy.engine.messages.results import Progress, Verdict
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.units import counted, format_duration, format_quantity
@@ -49,15 +50,13 @@ class LiveWatch(RunListener):
     """
 
     def __init__(self, plan: ResolvedPlan, console: Console) -> None:
-        self._numbers = numbers(plan)
+        self._position = Position(plan)
         self._time_left = TimeLeft(plan)
         # A thread that refreshes would run at normal priority, on any core.
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._shown_at = 0.0
-        self._block = 0
-        self._block_size = self._in_block = 0
+        self._block_size = 0
         self._block_started_at = 0.0
-        self._most_blocks = max(experiment.repeat.at_most for experiment in plan.experiments)
         self._repetition = 1
         self._experiment: Experiment | None = None
         self._attempt: Attempt | None = None
@@ -79,19 +78,21 @@ class LiveWatch(RunListener):
 
     def block_started(self, number: int, experiments: int) -> None:
         now = time.monotonic()
-        if self._block:
+        if last := self._position.block:
             took = format_duration(round(now - self._block_started_at))
-            self._print(Text(f"block {self._block}: {counted(self._block_size, 'experiment')} in {took}", style="dim"))
-        self._block, self._block_size, self._in_block, self._block_started_at = number, experiments, 0, now
+            self._print(Text(f"block {last}: {counted(self._block_size, 'experiment')} in {took}", style="dim"))
+        self._position.block_started(number, experiments)
+        self._block_size, self._block_started_at = experiments, now
 
     def repetition_started(self, experiment: Experiment, number: int) -> None:
         self._experiment, self._attempt, self._progress, self._last = experiment, None, None, Text("")
         self._repetition = number
-        self._in_block += 1
+        self._position.repetition_begun(experiment)
         self._show(at_once=True)
 
     def repetition_finished(self, experiment: Experiment, number: int, result: ProcedureResult) -> None:
         self._time_left.repetition_finished(experiment)
+        self._position.repetition_begun(experiment)
 
     def attempt_started(self, attempt: Attempt) -> None:
         self._attempt, self._progress = attempt, None
@@ -122,7 +123,8 @@ class LiveWatch(RunListener):
 
     def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
         self._time_left.experiment_finished(experiment)
-        line = Text(f"{self._numbers[experiment.name]} {experiment.title}: ")
+        self._position.experiment_finished(experiment)
+        line = Text(f"finished {self._position.finished}: {experiment.title}: ")
         line.append(ending_text(experiment, state, reason, summary), style=_STATE_STYLE.get(state, "red"))
         self._print(line)
 
@@ -146,9 +148,9 @@ class LiveWatch(RunListener):
         rows = Table.grid(padding=(0, 2))
         rows.add_column(style="dim", justify="right")
         rows.add_column()
-        if self._block:
-            rows.add_row("block", f"{_of(self._block, self._most_blocks)}, {self._in_block} of its {self._block_size}")
-        rows.add_row("experiment", Text(f"{self._numbers[experiment.name]}  {experiment.title}", style="bold"))
+        if block := self._position.block:
+            rows.add_row("block", block)
+        rows.add_row("experiment", Text(f"{self._position.experiment(experiment)}: {experiment.title}", style="bold"))
         if attempt is None:
             rows.add_row("", "setting up")
             return rows
@@ -157,13 +159,14 @@ class LiveWatch(RunListener):
         if attempt.lower is not None and attempt.upper is not None:
             interval = f", between {format_quantity(attempt.lower, unit)} and {format_quantity(attempt.upper, unit)}"
         again = f", attempt {attempt.number}" if attempt.number > 1 else ""
-        if not self._block:
-            rows.add_row("repetition", _of(self._repetition, experiment.repeat.at_most))
+        if not block:
+            rows.add_row("repetition", self._position.repetition(experiment, self._repetition))
         if experiment.procedure.between_hosts:
-            rows.add_row("test", f"{attempt.step}/{expected_steps(experiment)}")
+            rows.add_row("test", f"{attempt.step} of {expected_steps(experiment)}")
         else:
             rows.add_row(
-                "search" if interval else "", f"step {attempt.step}/~{expected_steps(experiment)}{again}{interval}"
+                "search" if interval else "",
+                f"step {attempt.step} of about {expected_steps(experiment)}{again}{interval}",
             )
             rows.add_row("rate", quantity_text(attempt.rate, unit))
         if progress:
@@ -180,7 +183,3 @@ class LiveWatch(RunListener):
             rows.add_row("tests", f"{self._tests:,} between hosts")
         rows.add_row("time left", self._time_left.text(experiment, attempt.step))
         return rows
-
-
-def _of(number: int, most: int) -> str:
-    return f"{number}/{most}"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from natxy.cli.watch.position import Position
 from natxy.cli.watch.time_left import TimeLeft
-from natxy.cli.watch.wording import ending_text, numbers, result_text, transfers_text
+from natxy.cli.watch.wording import ending_text, result_text, transfers_text
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.units import counted
 from natxy.procedures.common.base import ProcedureResult
@@ -24,7 +25,7 @@ class PlainWatch(RunListener):
     """Prints a line for each event."""
 
     def __init__(self, plan: ResolvedPlan, console: Console) -> None:
-        self._numbers = numbers(plan)
+        self._position = Position(plan)
         self._time_left = TimeLeft(plan)
         self._console = console
         self._experiment: Experiment | None = None
@@ -34,11 +35,18 @@ class PlainWatch(RunListener):
         self._print(f"results: {folder}")
 
     def block_started(self, number: int, experiments: int) -> None:
-        self._print(f"block {number}: {counted(experiments, 'experiment')}")
+        self._position.block_started(number, experiments)
+        self._print(f"block {self._position.block}: {counted(experiments, 'experiment')}")
 
     def repetition_started(self, experiment: Experiment, number: int) -> None:
         self._experiment, self._repetition = experiment, number
-        which = f"experiment {self._numbers[experiment.name]}: {experiment.title}, repetition {number}"
+        position = self._position
+        position.repetition_begun(experiment)
+        which = f"experiment {position.experiment(experiment)}"
+        if position.block:
+            which = f"block {position.block}, {which}: {experiment.title}"
+        else:
+            which += f": {experiment.title}, repetition {position.repetition(experiment, number)}"
         self._print(f"{which}; {self._time_left.text(experiment, 1)} left")
 
     def trial_finished(self, trial: FinishedTrial) -> None:
@@ -60,12 +68,14 @@ class PlainWatch(RunListener):
 
     def repetition_finished(self, experiment: Experiment, number: int, result: ProcedureResult) -> None:
         self._time_left.repetition_finished(experiment)
+        self._position.repetition_begun(experiment)
         self._print(f"  {experiment.title}, repetition {number}: {result_text(result, experiment)}")
 
     def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
         self._time_left.experiment_finished(experiment)
+        self._position.experiment_finished(experiment)
         ending = ending_text(experiment, state, reason, summary)
-        self._print(f"experiment {self._numbers[experiment.name]}: {experiment.title}: {ending}")
+        self._print(f"finished {self._position.finished}: {experiment.title}: {ending}")
 
     def _print(self, line: str) -> None:
         """Prints one line, whatever a title contains."""

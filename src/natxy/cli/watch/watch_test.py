@@ -17,6 +17,8 @@ from natxy.cli.watch.time_left import TimeLeft
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.procedures.common.base import ProcedureResult
+from natxy.results.records import State
 from natxy.run.estimate import estimate_s, expected_steps
 from natxy.run.run import run_plan
 
@@ -52,7 +54,7 @@ def test_a_view_is_drawn_whole_before_an_interrupt_is_heard(plan: ResolvedPlan) 
     with watch, pytest.raises(KeyboardInterrupt):
         watch.repetition_started(plan.experiments[0], 1)
     drawn, _, cleared = terminal.getvalue().rpartition("setting up")
-    assert "1/1" in drawn
+    assert "1 of 1:" in drawn
     # One line up and erased for each of the three that are drawn, after a last line feed.
     assert cleared.endswith("\r" + 3 * "\x1b[1A\x1b[2K")
 
@@ -72,12 +74,67 @@ def test_tests_between_hosts_are_counted(tmp_path: Path, monkeypatch: pytest.Mon
     plain, live = io.StringIO(), io.StringIO()
     run_plan(plan, tmp_path / "plain", PlainWatch(plan, Console(file=plain)))
     assert plain.getvalue().count("  test 3: forward 3.861 Gbit/s") == 2
-    assert re.search(r"experiment 1/1: .*, repetition 2; about \d+ (ms|s) left", plain.getvalue())
+    assert re.search(r"block 2 of 2, experiment 1 of 1: x; about \d+ (ms|s) left", plain.getvalue())
     watch = LiveWatch(plan, Console(file=live, force_terminal=True, width=80))
     with watch:
         run_plan(plan, tmp_path / "live", watch)
     assert "6 between hosts" in live.getvalue()
     assert "invalid" not in live.getvalue()
+
+
+class Lines:
+    """Holds the two views of one plan, and returns what they show."""
+
+    def __init__(self, plan: ResolvedPlan) -> None:
+        self._files = io.StringIO(), io.StringIO()
+        plain, live = (Console(file=file, force_terminal=True, width=120) for file in self._files)
+        self.views = PlainWatch(plan, plain), LiveWatch(plan, live)
+
+    def tell(self, event: str, *arguments: object) -> tuple[str, str]:
+        """Returns what plain and live view write on an event."""
+        for file in self._files:
+            file.truncate(0)
+        for view in self.views:
+            getattr(view, event)(*arguments)
+        plain, live = (re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", file.getvalue()).strip("\0\r\n ") for file in self._files)
+        return plain, " ".join(live.split())
+
+
+def planned(order: str, **more: object) -> ResolvedPlan:
+    own = {"procedure": "throughput", "gateway": "simulated", "search": {"max_rate": "1M"}}
+    names = [own | {"name": name} for name in ("first", "second", "third")]
+    head = {"name": "p", "testbed": {"kind": "simulated"}, "order": order, "repeat": 5, **more}
+    return resolve(Plan.model_validate(head | {"experiments": names}))
+
+
+RESULT = ProcedureResult(figures={"rate": 1e5}, lower_bound=1e5, upper_bound=1e5)
+
+
+def test_what_a_block_measures_is_numbered_in_its_order() -> None:
+    plan = planned("blocks")
+    first, second, third = plan.experiments
+    lines = Lines(plan)
+    with lines.views[1]:
+        assert lines.tell("block_started", 2, 3)[0] == "block 2 of 5: 3 experiments"
+        plain, live = lines.tell("repetition_started", third, 2)
+        assert plain.startswith("block 2 of 5, experiment 1 of 3: third; about ")
+        assert live == "block 2 of 5 experiment 1 of 3: third setting up"
+        lines.tell("repetition_finished", third, 2, RESULT)
+        # Measured before the run was resumed.
+        lines.tell("repetition_finished", first, 2, RESULT)
+        assert lines.tell("repetition_started", second, 2)[0].startswith("block 2 of 5, experiment 3 of 3: second; ")
+        plain, live = lines.tell("experiment_finished", third, State.FAILED, "no reply", None)
+        assert plain == "finished 1 of 3: third: failed: no reply"
+        assert "finished 1 of 3: third: failed: no reply" in live
+
+
+def test_without_blocks_repetitions_are_numbered() -> None:
+    plan = planned("experiments", repeat={"until": "3%", "at_most": 9})
+    lines = Lines(plan)
+    with lines.views[1]:
+        plain, live = lines.tell("repetition_started", plan.experiments[1], 4)
+    assert plain.startswith("experiment 2 of 3: second, repetition 4 of at most 9; at most ")
+    assert live.startswith("experiment 2 of 3: second setting up")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.plan.procedures.figures import Figure, applies
 from natxy.procedures.common.base import ProcedureResult
@@ -13,12 +13,6 @@ from natxy.report.words.states import STATE_WORDS
 from natxy.results.records import State
 from natxy.results.statistics import Summary
 from natxy.tcp.hosts import Transfer
-
-
-def numbers(plan: ResolvedPlan) -> dict[str, str]:
-    """Returns what numbers each experiment, such as `3/8`, by its name."""
-    total = len(plan.experiments)
-    return {experiment.name: f"{number}/{total}" for number, experiment in enumerate(plan.experiments, start=1)}
 
 
 def transfers_text(found: Mapping[str, Transfer]) -> str:
