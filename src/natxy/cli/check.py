@@ -58,9 +58,7 @@ def check(
     """
     with reported_errors():
         resolved = load_plan(plan, only=only or ())
-        console = Console(soft_wrap=True)
-        for line in [*describe(resolved, last_run(resolved.name, RUNS))]:
-            console.print(line)
+        Console().say("\n".join(describe(resolved, last_run(resolved.name, RUNS))))
         check_machine(resolved)
 
 

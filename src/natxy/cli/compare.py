@@ -88,18 +88,14 @@ def compare_runs(
             echo(printed(form, tables, comparison_rows(compared)))
             raise typer.Exit(code)
         console = Console()
-
-        def print_line(line: str) -> None:
-            console.print(line, soft_wrap=True)
-
         for number, (folder, run) in enumerate(zip(folders, runs, strict=True), 1):
-            print_line(f"Run {number}: {folder}, {run.name} of {run.started_at}")
+            console.say(f"Run {number}: {folder}, {run.name} of {run.started_at}")
             if doubt := disturbances.busy(run):
-                print_line(f"  {doubt} What disturbed all its repetitions alike is not in its intervals.")
+                console.say(f"  {doubt} What disturbed all its repetitions alike is not in its intervals.")
         for table in tables:
             console.print(to_rich(table))
         for line in comparison.unmatched(compared):
-            print_line(f"{comparison.NOT_IN_EVERY_RUN}: {line}")
-        print_line(RULE)
+            console.say(f"{comparison.NOT_IN_EVERY_RUN}: {line}")
+        console.say(RULE)
         print_answers(judged, console)
         raise typer.Exit(code)

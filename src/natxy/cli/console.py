@@ -7,6 +7,7 @@ What is printed is text: no markup, no emoji codes and no control characters of 
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Iterable
 from typing import IO, Any
 
@@ -14,6 +15,7 @@ import rich.console
 import typer
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 from natxy.untrusted.texts import plain
 
@@ -23,6 +25,16 @@ class Console(rich.console.Console):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def say(self, text: str, *, opening: str = "", style: str = "") -> None:
+        """Prints lines of text after an `opening` in `style`.
+
+        A terminal gets them broken between words, with the rest of a line indented. Elsewhere they stay whole.
+        """
+        lines = (opening + text).split("\n")
+        shown = Text("\n".join(_broken(line, self.width) for line in lines) if self.is_terminal else opening + text)
+        shown.stylize(style, 0, len(opening))
+        self.print(shown, soft_wrap=True)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for text, style, control in super().render(renderable, options):
@@ -37,6 +49,11 @@ class LastingConsole(Console):
 
     def on_broken_pipe(self) -> None:
         forget(self.file)
+
+
+def _broken(line: str, width: int) -> str:
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def echo(text: str) -> None:

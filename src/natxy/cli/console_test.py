@@ -34,3 +34,26 @@ def test_texts_are_no_markup_and_control_no_terminal(kind: type[Console], colour
 def test_what_is_echoed_is_plain(capsys: pytest.CaptureFixture[str]) -> None:
     echo("a\x1b[2Jb\n")
     assert capsys.readouterr().out == "a\\x1b[2Jb\n"
+
+
+SENTENCE = "plan.yaml:2:1: title: unknown field; did you mean 'name' or 'description'?"
+
+
+def said(width: int, *, is_terminal: bool) -> list[str]:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=is_terminal, color_system=None, width=width)
+    console.say(f"the plan has errors:\n{SENTENCE}\n   one  line", opening="natxy: ", style="red")
+    return out.getvalue().splitlines()
+
+
+def test_a_terminal_gets_lines_broken_between_words() -> None:
+    assert said(40, is_terminal=True) == [
+        "natxy: the plan has errors:",
+        "plan.yaml:2:1: title: unknown field; did",
+        "  you mean 'name' or 'description'?",
+        "   one  line",
+    ]
+
+
+def test_lines_stay_whole_elsewhere() -> None:
+    assert said(40, is_terminal=False) == ["natxy: the plan has errors:", SENTENCE, "   one  line"]

@@ -19,7 +19,7 @@ from natxy.system.interrupts import INTERRUPTED, end_at_once
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
-_stderr = LastingConsole(stderr=True, soft_wrap=True)
+_stderr = LastingConsole(stderr=True)
 
 
 @contextlib.contextmanager
@@ -62,12 +62,10 @@ def _interrupts_as_exceptions() -> Iterator[None]:
 
 
 def _end(text: str, exit_code: int, error: Exception) -> NoReturn:
-    _stderr.print("natxy:", style="bold red", end=" ")
-    _stderr.print(text)
+    _stderr.say(text, opening="natxy: ", style="bold red")
     raise typer.Exit(exit_code) from error
 
 
 def warn(text: str) -> None:
     """Prints a warning on stderr."""
-    _stderr.print("natxy: warning:", style="yellow", end=" ")
-    _stderr.print(text)
+    _stderr.say(text, opening="natxy: warning: ", style="yellow")

@@ -126,6 +126,6 @@ def _write(page: str, output: Path | None, folder: Path) -> Path:
 def _report(page: Path, shown: Sequence[PlanHistory], console: Console) -> None:
     for history in shown:
         for sentence in tables.split(history):
-            console.print(sentence, soft_wrap=True)
+            console.say(sentence)
     count = sum(len(history.runs) for history in shown)
     console.print(f"History of {count} run{'s' if count != 1 else ''}: {page}", soft_wrap=True)

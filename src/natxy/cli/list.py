@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 import natxy
-from natxy.cli.console import echo
+from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
@@ -46,6 +47,9 @@ def list_names(
         entries = ENTRIES[kind]()
         if as_json:
             echo(json_text(entries) + "\n")
+        elif (console := Console()).is_terminal:
+            for line in _broken_lines(entries, console.width):
+                echo(line + "\n")
         else:
             for line in _lines(entries):
                 echo(line + "\n")
@@ -82,9 +86,26 @@ def _entry(name: str, summary: str) -> Entry:
 
 
 def _lines(entries: list[Entry]) -> Iterator[str]:
+    """Yields a line for each entry, whose fields are in columns."""
     widths = [max(len(entry[field]) for entry in entries) for field in entries[0]] if entries else []
     for entry in entries:
         yield "  ".join(text.ljust(width) for text, width in zip(entry.values(), widths, strict=True)).rstrip()
+
+
+def _broken_lines(entries: list[Entry], width: int) -> Iterator[str]:
+    """Yields lines that fit a terminal: what a plan or a command takes, the file of a plan, and beside it the summary.
+
+    A summary beside which there is no room is below.
+    """
+    named = [(entry.get("path", entry["name"]), entry["summary"]) for entry in entries]
+    column = min(max((len(name) for name, _ in named), default=0), width // 3) + 2
+    for name, summary in named:
+        first, *others = textwrap.wrap(summary, width - column) or [""]
+        if len(name) + 2 > column:
+            yield name
+            name = ""
+        yield f"{name.ljust(column)}{first}".rstrip()
+        yield from (" " * column + line for line in others)
 
 
 ENTRIES: Final[dict[Kind, Callable[[], list[Entry]]]] = {

@@ -73,3 +73,21 @@ def test_people_get_a_line_each() -> None:
 
 def test_an_unknown_kind_is_exit_2() -> None:
     assert CliRunner().invoke(app, ["list", "colours"]).exit_code == 2
+
+
+@pytest.mark.parametrize("kind", [kind.value for kind in Kind])
+def test_a_list_fits_a_terminal_with_summaries_in_a_column(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path("plans/of-a-long-name-that-leaves-no-room")
+    folder.mkdir(parents=True)
+    (folder / "ready.yaml").write_text(PLAN.replace("one throughput", "one throughput, " * 9))
+    lines = CliRunner().invoke(app, ["list", kind], env={"COLUMNS": "80", "FORCE_COLOR": "1"}).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    column = max(len(line) - len(line.lstrip()) for line in lines)
+    # A name, perhaps with the begin of its summary, or the rest of it.
+    assert all("  " not in line[:column].strip() for line in lines)
+    text = " ".join(" ".join(lines).split())
+    for name, entry in listed(kind).items():
+        assert f"{entry.get('path', name)} {' '.join(entry['summary'].split())}" in text

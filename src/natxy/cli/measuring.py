@@ -90,10 +90,10 @@ def check_machine(plan: ResolvedPlan) -> None:
     lacking = missing_programs(plan)
     if {name for names in lacking.values() for name in names} == {each.name for each in plan.experiments}:
         raise DutError("\n".join(["this machine cannot run any of the plan's gateways:", *lacking]))
-    console = LastingConsole(soft_wrap=True)
+    console = LastingConsole()
     for ending, found in (("be skipped", lacking), ("fail", small_tables(plan))):
         for reason, names in found.items():
-            console.print(f"Will {ending}: {', '.join(names)}: {reason}")
+            console.say(f"Will {ending}: {', '.join(names)}: {reason}")
 
 
 def new_folder(name: str) -> Path:
@@ -127,9 +127,8 @@ def has_results(folder: Path) -> bool:
 
 
 def print_how_to_resume(folder: Path, console: LastingConsole) -> None:
-    console.print(
-        f"What was measured is in {folder}; `natxy report {folder}` shows it, `natxy resume {folder}` continues.",
-        soft_wrap=True,
+    console.say(
+        f"What was measured is in {folder}; `natxy report {folder}` shows it, `natxy resume {folder}` continues."
     )
 
 
@@ -147,5 +146,5 @@ def end(folder: Path, console: LastingConsole, code: int, files: GateFiles, unde
         code = gate_code(judged, undecided)
         why = _WHY[code] if overall(judged) is Answer.MISSED else "a threshold is undecided"
     if code:
-        console.print(f"Exit code {code}: {why}.", soft_wrap=True)
+        console.say(f"Exit code {code}: {why}.")
         raise typer.Exit(code)

@@ -74,7 +74,8 @@ class LiveWatch(RunListener):
             self._live.__exit__(None, None, None)
 
     def run_started(self, folder: Path) -> None:
-        self._print(Text(f"results: {folder}"))
+        # Broken by the terminal alone, a path can be copied.
+        self._print(Text(f"results: {folder}"), soft_wrap=True)
 
     def block_started(self, number: int, experiments: int) -> None:
         now = time.monotonic()
@@ -128,9 +129,9 @@ class LiveWatch(RunListener):
         line.append(ending_text(experiment, state, reason, summary), style=_STATE_STYLE.get(state, "red"))
         self._print(line)
 
-    def _print(self, line: Text) -> None:
+    def _print(self, line: Text, *, soft_wrap: bool = False) -> None:
         with interrupts_held_back():
-            self._live.console.print(line, soft_wrap=True)
+            self._live.console.print(line, soft_wrap=soft_wrap)
 
     def _show(self, *, at_once: bool = False) -> None:
         now = time.monotonic()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from natxy.plan.model.units import counted
@@ -47,7 +48,7 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
         parts.append(Text(f"{wide_intervals.TITLE}:", style="bold"))
         for explanation in wide:
             parts.append(_bullet(explanation.cause))
-            parts.extend(Text(f"      {line}", overflow="fold") for line in explanation.lines)
+            parts.extend(_hanging("      ", line) for line in explanation.lines)
     if limits := tester_limits(run):
         parts.append(Text("Near the tester's own limit:", style="bold yellow"))
         parts.extend(map(_bullet, limits))
@@ -103,5 +104,14 @@ def _deviation_count(run: RunRecord) -> str:
     return f"{counted(len(run.deviations), 'departure')} from the RFCs: the report lists what and why."
 
 
-def _bullet(text: str) -> Text:
-    return Text(f"  • {text}", overflow="fold")
+def _bullet(text: str) -> RenderableType:
+    return _hanging("  • ", text)
+
+
+def _hanging(opening: str, text: str) -> RenderableType:
+    """Returns a text whose further lines begin below the end of the opening."""
+    grid = Table.grid()
+    grid.add_column(width=len(opening))
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(opening), Text(text))
+    return grid

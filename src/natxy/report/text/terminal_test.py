@@ -43,5 +43,12 @@ def test_it_fits_a_terminal_without_breaking_numbers(tmp_path: Path, width: int)
     assert "228.1k" in text
 
 
+def test_the_lines_of_a_bullet_begin_below_its_text(tmp_path: Path) -> None:
+    lines = printed(quickstart(tmp_path), 60).splitlines()
+    [bullet] = [number for number, line in enumerate(lines) if line.startswith("  • The traffic of a trial lasts")]
+    assert lines[bullet + 1].startswith("    ")
+    assert lines[bullet + 1].strip()
+
+
 def test_hostile_texts_are_printed_as_they_are(tmp_path: Path) -> None:
     assert HOSTILE in printed(hostile(tmp_path), 200)
