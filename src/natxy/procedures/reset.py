@@ -43,9 +43,9 @@ _NO_LOSS: Final = "no frame was lost: the reset did not interrupt forwarding"
 class Reset(Procedure[ResetConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         assert repetition.rate is not None
-        if repetition.watch:
-            repetition = replace(repetition, watch=repetition.watch.that_only_records())
-        result = valid_step(repetition, 1, repetition.rate, lambda attempt: _step(repetition, self.config, attempt))
+        watch = repetition.watch.that_only_records() if repetition.watch else None
+        recording = replace(repetition, watch=watch)
+        result = valid_step(recording, 1, repetition.rate, lambda attempt: _step(recording, self.config, attempt))
         # Background frames may be too few for an accurate time.
         lost: dict[str, float | None] = {
             stream.name: stream.lost / stream.intended_rate_fps for stream in foreground(result.streams)
