@@ -29,7 +29,7 @@ from natxy.plan.model.terms import Family
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.system.machine import describe_machine
 from natxy.testbeds.loop import LoopTestbed
-from natxy.testbeds.namespaces import prepare_machine
+from tools.bench.session import machine_given_back
 from tools.soak.clocks import Clocks
 from tools.soak.cycle import neighbors, trials
 from tools.soak.process import holdings
@@ -91,9 +91,8 @@ def main() -> int:
     parser.add_argument("--io", choices=("af_packet", "af_xdp"), default="af_packet", help="driver of the ports")
     parser.add_argument("--folder", type=Path, default=FOLDER)
     asked = parser.parse_args()
-    prepare_machine()
     asked.folder.mkdir(parents=True, exist_ok=True)
-    with LoopTestbed(LoopConfig(kind="loop", io=asked.io)) as testbed:
+    with machine_given_back(), LoopTestbed(LoopConfig(kind="loop", io=asked.io)) as testbed:
         engine = EngineClient(testbed.engine_argv(), asked.folder / "engine.log")
         try:
             conditions = describe_machine() | engine.info().model_dump(mode="json") | {"io": asked.io}
