@@ -59,7 +59,8 @@ TEST_F(Ports, TakeNoMoreMemoryWhenTheyAreOpenedAgain) {
     ports.clear();
     open("net_null0", "net_null1");
   }
-  EXPECT_LT(resident() - before, 4 * kMebibyte);
+  // The buffers of one port take 37 MiB. AddressSanitizer keeps a few MiB of what was freed.
+  EXPECT_LT(resident() - before, 16 * kMebibyte);
 }
 
 TEST_F(Ports, MayBeTheTwoEndsOfAMemifAndBeOpenedAgain) {
