@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from natxy import __version__
 from natxy.dut.base import TableNeed
 from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.engine.messages.results import Progress
@@ -363,6 +364,17 @@ def test_a_resumed_run_lists_each_deviation_once(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("natxy.procedures.deviations._departures", lambda plan: ["A trial is short."])
     assert resume_plan(load_plan(folder / PLAN_FILE), folder, RunListener()) == 0
     assert RunReader(folder).run.deviations == before
+
+
+def test_another_version_resumes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        measure(folder, FORWARDING, RATE, listener=Fails(KeyboardInterrupt()))
+    before = RunReader(folder).run
+    monkeypatch.setattr("natxy.run.run.__version__", "99.0")
+    with pytest.raises(PlanError, match=f"was measured by natxy {re.escape(__version__)}, this is 99.0"):
+        resume_plan(load_plan(folder / PLAN_FILE), folder, RunListener())
+    assert RunReader(folder).run == before
 
 
 def test_repetitions_without_a_result_leave_the_median_of_the_others(
