@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace natxy {
 namespace {
@@ -23,6 +25,7 @@ TEST(Histogram, PercentilesStayWithinAThousandthOfBruteForce) {
       const auto rank = static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(values.size())));
       const auto exact = static_cast<double>(values.at(rank - 1));
       EXPECT_NEAR(static_cast<double>(histogram.percentile(fraction)), exact, exact / 1000) << fraction;
+      EXPECT_GE(histogram.percentile(fraction), values.at(rank - 1)) << fraction;
     }
     EXPECT_EQ(histogram.min(), values.front());
     EXPECT_EQ(histogram.max(), values.back());
@@ -65,7 +68,14 @@ TEST(Histogram, SumsEqualASingleHistogram) {
     one.record(value);
     (value % 2 == 0 ? left : right).record(value);
   }
+  // The least value is in the one and the greatest in the other.
+  Histogram reversed = right;
+  reversed.add(left);
   left.add(right);
+  for (const Histogram& sum : {left, reversed}) {
+    EXPECT_EQ(sum.min(), one.min());
+    EXPECT_EQ(sum.max(), one.max());
+  }
   EXPECT_EQ(left.count(), one.count());
   EXPECT_DOUBLE_EQ(left.mean(), one.mean());
   for (const double fraction : {0.001, 0.25, 0.5, 0.75, 0.999}) {
@@ -78,6 +88,19 @@ TEST(Histogram, AnEmptyHistogramIsZero) {
   EXPECT_EQ(histogram.min(), 0U);
   EXPECT_EQ(histogram.max(), 0U);
   EXPECT_EQ(histogram.percentile(0.5), 0U);
+  EXPECT_EQ(histogram.mean(), 0);
+  histogram.for_each([](std::uint64_t, std::uint64_t) { ADD_FAILURE(); });
+}
+
+TEST(Histogram, ABucketEndsAtItsUpperBoundOrTheMaximum) {
+  Histogram histogram;
+  histogram.record(5, 2);
+  histogram.record(4096, 3);  // in a bucket with 4097 to 4099
+  histogram.record(1'000'000);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> buckets;
+  histogram.for_each([&](std::uint64_t bound, std::uint64_t count) { buckets.emplace_back(bound, count); });
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>> expected{{5, 2}, {4099, 3}, {1'000'000, 1}};
+  EXPECT_EQ(buckets, expected);
 }
 
 }  // namespace

@@ -20,6 +20,14 @@ TEST(SequenceWindow, DistinguishesTheFourArrivals) {
   EXPECT_EQ(window.arrive(2), Arrival::duplicate);
 }
 
+TEST(SequenceWindow, RemembersTheLast16MillionNumbers) {
+  constexpr std::uint64_t width = std::uint64_t{1} << 24;
+  SequenceWindow window(2 * width);
+  EXPECT_EQ(window.arrive(width), Arrival::distinct);
+  EXPECT_EQ(window.arrive(1), Arrival::distinct_reordered);
+  EXPECT_EQ(window.arrive(0), Arrival::beyond_window);
+}
+
 TEST(SequenceWindow, MatchesASet) {
   std::mt19937_64 random(4);
   constexpr std::uint64_t frames = 100'000;
@@ -41,6 +49,9 @@ TEST(SequenceWindow, KnowsTheFirstAndLastLostFrame) {
   for (std::uint64_t i = 0; i < 10; ++i) none.arrive(i);
   EXPECT_EQ(none.lost(10), std::nullopt);
   EXPECT_EQ(none.lost(12), (LostRange{10, 11}));
+  none.arrive(11);
+  EXPECT_EQ(none.lost(10), std::nullopt);
+  EXPECT_EQ(none.lost(12), (LostRange{10, 10}));
   EXPECT_EQ(SequenceWindow(10).lost(10), (LostRange{0, 9}));
 
   // A window of 64 numbers also knows the lost frames that left it long ago, alone or in long gaps.

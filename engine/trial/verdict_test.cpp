@@ -25,6 +25,14 @@ class VerdictTest : public testing::Test {
     report.ports[1].side = Side::right;
   }
 
+  /// Adds the same in the other direction.
+  void add_reverse() {
+    spec.streams.push_back(spec.streams[0]);
+    spec.streams[1].name = "reverse";
+    spec.streams[1].source = Side::right;
+    report.streams.push_back(report.streams[0]);
+  }
+
   void expect(Verdict verdict, Cause cause) {
     judge(spec, Clock{kHz}, report);
     EXPECT_EQ(report.verdict, verdict) << report.reason;
@@ -43,9 +51,23 @@ TEST_F(VerdictTest, OneLostFrameFails) {
   expect(Verdict::fail, Cause::loss);
 }
 
+TEST_F(VerdictTest, MoreFramesThanAskedAreNoLoss) {
+  report.streams[0].received += 1;
+  expect(Verdict::pass, Cause::lossless);
+}
+
 TEST_F(VerdictTest, ToleratedLossPassesAndOneMoreFails) {
   spec.streams[0].max_loss_ratio = 0.0001;
   report.streams[0].received -= 10;
+  expect(Verdict::pass, Cause::loss);
+  EXPECT_EQ(report.reason, "forward: 10 of 100,000 frames lost (0.0100 %), which is tolerated");
+  report.streams[0].received -= 1;
+  expect(Verdict::fail, Cause::loss);
+}
+
+TEST_F(VerdictTest, HalfAFrameIsNotTolerated) {
+  spec.streams[0].max_loss_ratio = 0.000015;  // 1.5 frames
+  report.streams[0].received -= 1;
   expect(Verdict::pass, Cause::loss);
   report.streams[0].received -= 1;
   expect(Verdict::fail, Cause::loss);
@@ -83,9 +105,18 @@ TEST_F(VerdictTest, TheFloorAllowsShortTrialsMore) {
 }
 
 TEST_F(VerdictTest, UnsentFramesAreInvalidAndNeverLoss) {
+  report.streams[0].sent -= 1;
+  report.streams[0].received -= 1;
+  expect(Verdict::invalid, Cause::unsent);
   report.streams[0].sent = 90'000;
   report.streams[0].received = 90'000;
   expect(Verdict::invalid, Cause::unsent);
+}
+
+TEST_F(VerdictTest, EveryStreamHasToBeSentInTime) {
+  add_reverse();
+  report.streams[1].pacing.overrun = 10'001;
+  expect(Verdict::invalid, Cause::late);
 }
 
 TEST_F(VerdictTest, BackPressureFailsTheDutOnAVethOrMemifAndIsInvalidOnANic) {
@@ -96,6 +127,15 @@ TEST_F(VerdictTest, BackPressureFailsTheDutOnAVethOrMemifAndIsInvalidOnANic) {
   report.ports[0].medium = Medium::memif;
   expect(Verdict::fail, Cause::back_pressure);
   report.ports[0].medium = Medium::nic;
+  expect(Verdict::invalid, Cause::late);
+}
+
+TEST_F(VerdictTest, ThePortExplainsADelayOfWhichHalfWasWaitingForIt) {
+  report.streams[0].pacing.overrun = 500'000'000;
+  report.streams[0].pacing.refused = 1;
+  report.streams[0].pacing.blocked = 250'000'000;
+  expect(Verdict::fail, Cause::back_pressure);
+  report.streams[0].pacing.blocked -= 1;
   expect(Verdict::invalid, Cause::late);
 }
 
@@ -121,6 +161,10 @@ TEST_F(VerdictTest, FramesThatTheKernelRejectedAreNotTheDutsLoss) {
   report.streams[0].received -= 5;
   report.ports[0].rejected = 5;
   expect(Verdict::invalid, Cause::unsent);
+  report.ports[0].rejected = 0;
+  report.ports[1].rejected = 1;
+  expect(Verdict::invalid, Cause::unsent);
+  EXPECT_EQ(report.reason, "the kernel rejected 1 frame that the tester sent on the right port");
 }
 
 TEST_F(VerdictTest, DropsAndPausesExplainLossTogether) {
@@ -140,6 +184,14 @@ TEST_F(VerdictTest, TheTestersOwnDropsAreNotTheDutsLoss) {
   expect(Verdict::fail, Cause::loss);
 }
 
+TEST_F(VerdictTest, DropsOfEveryKindAddUp) {
+  report.streams[0].received -= 6;
+  report.ports[1].drops.missed = 1;
+  report.ports[1].drops.no_buffer = 2;
+  report.ports[1].drops.kernel = 3;
+  expect(Verdict::invalid, Cause::tester_drops);
+}
+
 TEST_F(VerdictTest, DropsOfForeignFramesDoNotMatterWhenAllArrived) {
   report.ports[1].drops.missed = 5;
   expect(Verdict::pass, Cause::lossless);
@@ -150,6 +202,17 @@ TEST_F(VerdictTest, LossThatAPauseExplainsIsInvalidAndMoreIsTheDuts) {
   report.streams[0].received -= 200;
   expect(Verdict::invalid, Cause::paused);
   report.streams[0].received -= 1;
+  expect(Verdict::fail, Cause::loss);
+}
+
+TEST_F(VerdictTest, APauseSpoilsAsManyFramesAsItsOwnStreamSends) {
+  add_reverse();
+  spec.streams[1].rate_fps = 50'000;
+  spec.streams[1].frames = report.streams[1].sent = report.streams[1].received = 50'000;
+  report.streams[1].pacing.paused = 2'000'000;  // 100 frames
+  report.streams[1].received -= 100;
+  expect(Verdict::invalid, Cause::paused);
+  report.streams[1].received -= 1;
   expect(Verdict::fail, Cause::loss);
 }
 
@@ -166,10 +229,7 @@ TEST_F(VerdictTest, CorruptFramesAreLostAndReportedAsArrived) {
 }
 
 TEST_F(VerdictTest, TheLossOfEveryStreamIsNamed) {
-  spec.streams.push_back(spec.streams[0]);
-  spec.streams[1].name = "reverse";
-  spec.streams[1].source = Side::right;
-  report.streams.push_back(report.streams[0]);
+  add_reverse();
   report.streams[0].received -= 1;
   report.streams[1].received -= 20;
   expect(Verdict::fail, Cause::loss);
@@ -188,6 +248,8 @@ TEST_F(VerdictTest, APauseOrOwnDropsExplainNothingThatArrivedCorrupt) {
   report.streams[0].pacing.paused = 2'000'000;  // 200 frames
   report.ports[1].drops.kernel = 5;
   expect(Verdict::fail, Cause::loss);
+  report.streams[0].corrupt = 3;  // two of them were duplicates
+  expect(Verdict::fail, Cause::loss);
 }
 
 TEST_F(VerdictTest, WithinTheToleranceAPauseExplainsTheRest) {
@@ -203,9 +265,7 @@ TEST_F(VerdictTest, WithinTheToleranceAPauseExplainsTheRest) {
 }
 
 TEST_F(VerdictTest, AFailingStreamOutweighsOneSpoiltByAPause) {
-  spec.streams.push_back(spec.streams[0]);
-  spec.streams[1].source = Side::right;
-  report.streams.push_back(report.streams[0]);
+  add_reverse();
   report.streams[0].received -= 100;
   report.streams[0].pacing.paused = 2'000'000;
   expect(Verdict::invalid, Cause::paused);
