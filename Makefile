@@ -5,6 +5,8 @@
 PYTHON ?= /usr/bin/python3
 FUZZ_SECONDS ?= 60
 MINUTES ?= 60
+SAMPLE ?= 300
+SEED ?= 1
 
 RUN_PACKAGES := build-essential pkg-config meson ninja-build python3-venv \
 	dpdk-dev libdpdk-dev nlohmann-json3-dev libfmt-dev libgtest-dev libbenchmark-dev \
@@ -22,7 +24,7 @@ SANITIZED := --buildtype=debugoptimized
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-dev packages-jool engine engine-tests jool demo test test-long \
-	lint lint-python lint-engine format sanitize tsan fuzz soak bench profile docs clean
+	lint lint-python lint-engine format sanitize tsan fuzz mutants soak bench profile docs clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -91,6 +93,12 @@ fuzz: setup-dev ## mutate plans for FUZZ_SECONDS (60), then run every libFuzzer 
 		meson setup build/engine-fuzz engine $(SANITIZED) -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
 	@tools/build.sh "building the fuzz targets" build/engine-fuzz
 	@tools/fuzz.sh $(FUZZ_SECONDS)
+
+mutants: setup-dev engine-tests ## change the sources in SAMPLE (300, or all) places, one by one: do the tests notice?
+	@status=0; \
+	.venv/bin/python -m tools.mutants.python --sample $(SAMPLE) --seed $(SEED) || status=1; \
+	.venv/bin/python -m tools.mutants.engine || status=1; \
+	exit $$status
 
 soak: setup ## keep one engine busy for MINUTES (60), and judge whether memory, descriptors and clock stay as they are
 	.venv/bin/python -m tools.soak --minutes $(MINUTES)
