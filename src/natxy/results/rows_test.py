@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from natxy.results.analysis.compare import compare
 from natxy.results.reader import RunReader
-from natxy.results.rows import figure_rows, to_csv
-from tests.support.sample_runs import SampleRun, Sought
+from natxy.results.rows import comparison_rows, figure_rows, to_csv
+from tests.support.sample_runs import SampleRun, Sought, measured_rates
 from tests.support.sample_sweeps import sweeps
 
 
@@ -56,6 +57,22 @@ def test_delays_are_in_nanoseconds_and_every_direction_has_its_row(rows: list[di
 def test_a_failed_cell_has_a_row_without_numbers(rows: list[dict[str, str]]) -> None:
     failed = row(rows, "many/connections=12800000", "rate")
     assert (failed["state"], failed["median"], failed["repetitions"]) == ("failed", "", "0")
+
+
+def test_compared_runs_are_counted_from_1(tmp_path: Path) -> None:
+    runs = []
+    for name, rates in (("a", [100e3, 100e3]), ("b", [90e3, 90e3])):
+        sample = SampleRun(tmp_path / name)
+        measured_rates(sample, "forward", rates, 1e3)
+        runs.append(RunReader(sample.end()).run)
+    first, other = comparison_rows(compare(runs))
+    assert (first["run"], first["median"], first["repetitions"], first["difference_percent"]) == (1, 100e3, 2, None)
+    assert (other["run"], other["median"], other["difference"], other["difference_percent"]) == (
+        2,
+        90e3,
+        -10e3,
+        pytest.approx(-10),
+    )
 
 
 def test_a_search_that_found_nothing_is_below_its_lowest_rate(tmp_path: Path) -> None:

@@ -56,6 +56,19 @@ def test_what_it_may_not(written: object, complaint: str) -> None:
         AddressRanges.model_validate(written)
 
 
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("198.19.0.2", "198.19.0.2"),
+        ("198.18.0.4/31", "198.18.0.4 to 198.18.0.5"),
+        ({"first": "10.0.0.2", "last": "10.31.0.2", "low_bit": 16}, "10.0.0.2 to 10.31.0.2"),
+    ],
+)
+def test_a_range_is_named_by_its_ends(written: object, text: str) -> None:
+    [own] = AddressRanges.model_validate(written).ranges
+    assert str(own) == text
+
+
 @given(st.data())
 def test_the_values_in_the_fixed_part_are_the_range(data: st.DataObject) -> None:
     kinds: list[tuple[int, type[IPv4Address | IPv6Address]]] = [(32, IPv4Address), (128, IPv6Address)]
@@ -83,6 +96,8 @@ def test_networks_have_routes_and_hosts(family: Family, preset: AddressPreset, n
     for link, hosts in ((addresses.left, addresses.left_hosts), (addresses.right, addresses.right_hosts)):
         assert len(link.routes) == networks
         assert not any(route.overlaps(link.dut.network) for route in link.routes)
+        if family == Family.IPV6:
+            assert {route.prefixlen for route in link.routes} == {64}
         own = hosts.ranges[0]
         step = (int(own.last) - int(own.first)) // (networks - 1) if preset == AddressPreset.SINGLE else 0
         if preset == AddressPreset.SINGLE:

@@ -52,6 +52,20 @@ def test_a_shift_of_3_percent_is_found_in_9_of_10_and_none_in_19_of_20(
     assert found[0.0] / COMPARISONS <= 0.05
 
 
+def test_experiments_that_not_all_runs_have_are_unmatched(tmp_path: Path) -> None:
+    runs = []
+    for folder, names in (("a", ["both", "first"]), ("b", ["both", "second"])):
+        sample = SampleRun(tmp_path / folder)
+        for name in names:
+            measured_rates(sample, name, [100e3, 100e3], 1e3)
+        runs.append(RunReader(sample.end()).run)
+    found = compare(runs)
+    assert [(each.name, numbers) for each, numbers in found.unmatched] == [("first", (0,)), ("second", (1,))]
+    assert [[(each.experiment.name, each.run) for each in group] for group in found.figures] == [
+        [("both", 0), ("both", 1)]
+    ]
+
+
 def test_a_rate_cannot_fall_by_more_than_all_of_it(tmp_path: Path) -> None:
     runs = []
     for name, rates in (("a", [100e3, 300e3]), ("b", [50e3, 400e3])):

@@ -9,7 +9,7 @@ import pytest
 
 from natxy.plan.model.expect import Expect
 from natxy.report.words import thresholds
-from natxy.results.analysis.gate import Answer, Judged, Limit, judge_change, judge_plan, overall
+from natxy.results.analysis.gate import Answer, Judged, Limit, judge_change, judge_plan, names_nothing, overall
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from tests.support.sample_runs import SampleRun, Sought, measured_latency, measured_rates
@@ -139,6 +139,7 @@ def test_a_delay_is_worse_when_it_is_longer(tmp_path: Path) -> None:
         runs.append(RunReader(sample.end()).run)
     assert [each.answer for each in judge_change(runs[0], "first", runs[1], [Limit(5)])] == [Answer.MISSED]
     assert [each.answer for each in judge_change(runs[1], "other", runs[0], [Limit(5)])] == [Answer.MET]
+    assert [each.limit for each in judge_change(runs[0], "first", runs[1], [Limit(5)])] == [5]
 
 
 @pytest.mark.parametrize(
@@ -183,6 +184,37 @@ def test_what_only_the_earlier_run_has_is_undecided(tmp_path: Path) -> None:
         ("gone", Answer.UNDECIDED, "only first has this experiment"),
     ]
     assert [each.experiment.name for each in judge_change(first, "first", other, [Limit(5, "base")])] == ["base"]
+
+
+def test_a_baseline_that_cannot_be_read_is_undecided_and_tried_once(tmp_path: Path) -> None:
+    record = run(tmp_path, base=STEADY, nat=STEADY)
+    expect = Expect.model_validate({"no_worse_than": {"baseline": "gone", "by": "5%"}})
+    read: list[str] = []
+
+    def reads_nothing(folder: str) -> None:
+        read.append(folder)
+
+    found = judge_plan(record, {"base": expect, "nat": expect}, reads_nothing)
+    assert [(each.answer, each.reason) for each in found] == [
+        (Answer.UNDECIDED, "gone is not a run that can be read")
+    ] * 2
+    assert read == ["gone"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "instead"),
+    [
+        (Limit(5), ""),
+        (Limit(5, "n*"), ""),
+        (Limit(5, "*", "baseline_ratio"), ""),
+        (Limit(5, "mat"), "the runs have the experiments base, nat"),
+        (Limit(5, "base", "rat"), "the figures are rate"),
+        (Limit(5, "nat", "rat"), "the figures are rate, baseline_ratio"),
+    ],
+)
+def test_a_limit_that_names_nothing_is_told_what_there_is(tmp_path: Path, limit: Limit, instead: str) -> None:
+    record = run(tmp_path, base=STEADY, nat=STEADY)
+    assert names_nothing(limit, [record, record]) == instead
 
 
 def test_one_missed_threshold_decides_the_whole(tmp_path: Path) -> None:

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from natxy.plan.testbeds.machines import DutLocation, SshTarget
+
+LINKS: dict[str, Any] = {"left": "eth1", "right": "eth2"}
+
+
+@pytest.mark.parametrize(("text", "user"), [("10.0.0.9", None), ("root@10.0.0.9", "root")])
+def test_an_ssh_target_is_written_as_for_ssh(text: str, user: str | None) -> None:
+    target = SshTarget.model_validate(text)
+    assert (target.host, target.user) == ("10.0.0.9", user)
+    assert str(target) == text
+
+
+def test_a_dut_is_in_one_place_and_has_two_interfaces() -> None:
+    with pytest.raises(ValidationError, match="expected ssh, or a namespace on this machine, and not both"):
+        DutLocation.model_validate(LINKS | {"ssh": "root@dut", "namespace": "dut"})
+    with pytest.raises(ValidationError, match="left and right are the same interface, eth1"):
+        DutLocation.model_validate(LINKS | {"right": "eth1"})
+
+
+@pytest.mark.parametrize(
+    ("own", "elsewhere"),
+    [
+        ({"addresses": "keep"}, True),
+        ({}, False),
+        ({"addresses": "keep", "namespace": "dut"}, False),
+        ({"addresses": "keep", "ssh": "dut"}, False),
+    ],
+)
+def test_only_a_dut_that_natxy_leaves_alone_may_be_elsewhere(own: dict[str, Any], elsewhere: bool) -> None:
+    assert DutLocation.model_validate(LINKS | own).may_be_elsewhere == elsewhere
