@@ -24,6 +24,11 @@ rates = st.lists(st.floats(min_value=1, max_value=1e7), min_size=2, max_size=40)
 resolutions = st.floats(min_value=0, max_value=1e5)
 
 
+def test_intervals_of_exact_values_are_no_wider_than_their_spread() -> None:
+    assert median_interval([5.0] * 8) == Interval(5, 5)
+    assert shift_interval([5.0] * 8, [7.0] * 8) == Interval(2, 2)
+
+
 @pytest.mark.parametrize("kind", SAMPLES)
 @pytest.mark.parametrize("count", range(2, 21))
 def test_19_of_20_intervals_have_the_true_median(kind: str, count: int) -> None:

@@ -31,6 +31,12 @@ def test_a_percentile_is_the_smallest_value_that_enough_do_not_exceed(values: li
     assert all(sum(value <= smaller for value in values) < needed + 1e-5 for smaller in values if smaller < found)
 
 
+def test_exact_values_that_are_alike_have_an_interval_without_width() -> None:
+    summary = summarize([100.0] * 8)
+    assert summary is not None
+    assert summary.interval == Interval(100, 100)
+
+
 def test_a_summary() -> None:
     summary = summarize([100, 104, 96, 110])
     assert summary is not None

@@ -16,6 +16,7 @@ from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.procedures import DECLARATIONS
+from natxy.procedures.common.phase1 import phase1_s
 from natxy.procedures.common.repetition import FinishedTrial
 from natxy.procedures.truth_test import BURST, SEARCH, plan_of
 from natxy.results.reader import RunReader
@@ -54,6 +55,14 @@ every_procedure = pytest.mark.parametrize(("procedure", "others"), [*cases()])
 def plan(procedure: str, others: dict[str, Any]) -> ResolvedPlan:
     traffic = not DECLARATIONS[procedure].stateful
     return plan_of(procedure, GATEWAY, phase2=traffic, max_invalid=ATTEMPTS, **others)
+
+
+def test_the_time_of_a_phase_1_is_that_of_its_connections_and_pauses() -> None:
+    [own] = plan("throughput", {}).experiments
+    timing = own.timing.model_copy(update={"drain": 3.0, "drain_ends_early": False, "learning_pause": 2.0})
+    own = own.model_copy(update={"connections": 5000, "timing": timing})
+    assert phase1_s(own, 1000) == pytest.approx(5 + 3 + 2, abs=0.01)
+    assert phase1_s(own, None) == phase1_s(own.model_copy(update={"connections": None}), 1000) == 0
 
 
 def experiment(folder: Path) -> ExperimentRecord:
