@@ -88,6 +88,23 @@ def test_multiple_addresses_lie_behind_the_testers_next_hop(
         assert hosts.first not in link.dut.network
 
 
+@pytest.mark.parametrize(
+    ("own", "timing", "kind"),
+    [
+        ({}, "lab", "mlrsearch"),
+        ({}, "rfc", "binary"),
+        ({"error": "100%"}, "lab", "binary"),
+        ({"min_rate": "1M"}, "lab", "binary"),
+    ],
+)
+def test_in_a_lab_no_single_trial_decides_on_a_rate_if_there_is_a_range(
+    own: dict[str, Any], timing: str, kind: str
+) -> None:
+    search = only_experiment(FORWARDING | {"search": {"max_rate": "1M"} | own}, timing=timing).search
+    assert search is not None
+    assert search.kind == kind
+
+
 def test_percentages_are_shares_of_the_line_rate() -> None:
     search = {"min_rate": "1%", "max_rate": "100%"}
     resolved = only_experiment(FORWARDING | {"search": search}, line_rate="1Gbps").search

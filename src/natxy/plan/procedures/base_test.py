@@ -17,3 +17,8 @@ def test_a_field_s_unit_is_what_its_type_says() -> None:
     assert list(units.values()) == [
         Unit.SECONDS, Unit.SECONDS, None, Unit.FRAMES, Unit.CONNECTIONS, None, Unit.FRAMES, Unit.FPS, Unit.PERCENT,
     ]  # fmt: skip
+
+
+def test_only_rates_that_a_gateway_must_sustain_limit_its_backlog() -> None:
+    sustained = {name for name, declaration in DECLARATIONS.items() if declaration.sustained}
+    assert sustained == {"throughput", "connection-rate", "validated-connection-rate"}

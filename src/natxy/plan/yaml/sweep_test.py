@@ -55,6 +55,14 @@ def test_a_list_makes_an_experiment_of_each_value(tmp_path: Path) -> None:
     ]
 
 
+def test_a_truth_value_is_named_as_yaml_writes_it(tmp_path: Path) -> None:
+    plan = load(tmp_path, swept(*FORWARDING, "  timing: {drain_ends_early: [true, false]}"))
+    assert names(plan) == [
+        "forwarding/drain_ends_early=true",
+        "forwarding/drain_ends_early=false",
+    ]
+
+
 def test_commands_are_no_sweep_though_another_gateway_takes_a_single_word_there(tmp_path: Path) -> None:
     documented = (REPOSITORY / "docs/reference/gateways.md").read_text()
     example = documented.partition("as the tests run it in a lab:\n\n```yaml\n")[2].partition("```")[0]
