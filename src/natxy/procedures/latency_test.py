@@ -49,6 +49,11 @@ def test_the_frame_after_the_warm_up_is_the_tagged_one(
     assert found["lost_tagged_forward"] == 0
 
 
+def test_a_stream_of_one_frame_has_that_one_tagged(tmp_path: Path) -> None:
+    run = measure(tmp_path / "run", rate=1, repeat=1, delay_spread_ns=0)
+    assert run.experiments[0].repetitions[0].figures["latency_forward"] == 20_000
+
+
 def test_the_report_gives_the_mean_and_the_deviation(tmp_path: Path) -> None:
     run = measure(tmp_path / "run", reverse_delay_ns=50_000, delay_spread_ns=0)
     rows = {row[0]: row[1] for row in results_tables.rfc_form(run)[0].rows}
