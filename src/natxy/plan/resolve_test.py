@@ -162,6 +162,12 @@ def test_more_than_one_queue_of_af_xdp_is_refused() -> None:
     assert resolve(plan_of(FORWARDING, testbed={"kind": "lab", "io": "af_packet", "queues": 2})).testbed.kind == "lab"
 
 
+def test_an_overload_needs_several_flows() -> None:
+    overload = {"name": "overload", "gateway": "linux-forward", "procedure": "overload"}
+    assert problems_of(plan_of(overload)) == [("experiments", 0, "flows")]
+    assert only_experiment(overload | {"flows": 2}).flows == 2
+
+
 def test_phase_2_needs_a_phase_1_rate() -> None:
     without = {name: value for name, value in PHASE2.items() if name not in {"phase1_rate", "baseline"}}
     assert problems_of(plan_of(without)) == [("experiments", 0, "phase1_rate")]
