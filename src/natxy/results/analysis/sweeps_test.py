@@ -47,6 +47,27 @@ def test_a_scale_up_to_what_the_search_did_not_reach_is_a_bound(run: RunRecord) 
     assert reached.bound == Bound.AT_LEAST
 
 
+@pytest.mark.parametrize(
+    ("cell", "column", "unit", "factor"),
+    [
+        ("rate/cores=4", "relative_scale_up", "", 1),
+        ("many/connections=3200000", "degradation", "_percent", 100),
+    ],
+)
+def test_columns_are_in_percent_except_a_scale_up(
+    run: RunRecord, cell: str, column: str, unit: str, factor: int
+) -> None:
+    found = of(run, cell)
+    ratio: Ratio | None = getattr(found, column)
+    assert ratio is not None
+    assert ratio.interval is not None
+    columns = found.columns()
+    assert (columns[f"{column}{unit}"], columns[f"{column}_bound"]) == (factor * ratio.value, ratio.bound.value)
+    assert columns[f"{column}_low{unit}"] == factor * ratio.interval.low
+    assert columns[f"{column}_high{unit}"] == factor * ratio.interval.high
+    assert (columns["relative_performance_percent"], columns["relative_performance_low_percent"]) == (None, None)
+
+
 def test_degradation_is_against_the_fewest_connections(run: RunRecord) -> None:
     fewest = median(run, "many/connections=50000")
     assert value(of(run, "many/connections=50000").degradation) == (0)
