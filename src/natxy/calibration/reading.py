@@ -115,10 +115,12 @@ def readings(case: Case, record: ExperimentRecord, folder: Path) -> Iterator[Rea
     trials = [trial for repetition in record.repetitions for trial in repetition.trials]
     valid = [trial for trial in trials if trial.verdict in {Verdict.PASS, Verdict.FAIL}]
     pauses = _pauses(valid)
-    spoiling = _pauses(trials) if record.state == State.TESTER_LIMIT else Pauses()
+    # A search for a limit that is known ends with a bound only where the tester could not send it.
+    bound = any(each.lower_bound is not None and each.upper_bound is None for each in record.repetitions)
+    spoiling = _pauses(trials) if bound or record.state == State.TESTER_LIMIT else Pauses()
 
     def reading(figure: str, what: str, unit: Unit, expected: Expected, measured: float | None) -> Reading:
-        during = spoiling if measured is None else pauses
+        during = spoiling if measured is None or bound else pauses
         what = f"{case.title}: {what}"
         return Reading(
             case.name, case.procedure, figure, what, unit, expected, measured, during, record.reason, folder

@@ -65,7 +65,18 @@ def test_without_a_result_and_without_a_pause_something_is_wrong() -> None:
     assert delay(None, 0.1) == Standing.DISTURBED
 
 
-def test_several_short_pauses_disturb_as_one_long_one_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("verdict", "upper", "standing"),
+    [
+        (Verdict.PASS, 1.1e5, Standing.DISTURBED),
+        (Verdict.INVALID, None, Standing.DISTURBED),
+        (Verdict.INVALID, 1.1e5, Standing.WRONG),
+    ],
+)
+def test_several_short_pauses_disturb_as_one_long_one_does(
+    tmp_path: Path, verdict: Verdict, upper: float | None, standing: Standing
+) -> None:
+    # An invalid trial decides nothing, unless it made the result a bound.
     sample = SampleRun(tmp_path)
     row = sample.store.start_repetition(sample.declare("x", title="X", repeat=1), 1)
     (stream,) = result(1e5, Verdict.PASS).streams
@@ -73,12 +84,15 @@ def test_several_short_pauses_disturb_as_one_long_one_does(tmp_path: Path) -> No
     streams = [stream.model_copy(update={"pacing": paused})]
     sample.store.add_trial(
         row, number=1, attempt=1, kind=TrialKind.TRAFFIC, purpose=Purpose.MEASURE, step_rate=1e5, rate_fps=1e5,
-        started_at=timestamp(), result=result(1e5, Verdict.PASS).model_copy(update={"streams": streams}),
+        started_at=timestamp(), result=result(1e5, verdict).model_copy(update={"streams": streams}),
         absence=Absence(0.002),
     )  # fmt: skip
-    sample.store.finish_repetition(row, State.DONE, value=9e4, figures={"rate": 9e4})
+    sample.store.finish_repetition(
+        row, State.DONE, value=9e4, figures={"rate": 9e4}, lower_bound=9e4, upper_bound=upper
+    )
     case = Case("x", "X", {}, {"procedure": "throughput"}, {"rate": exactly(1e5)})
     (reading,) = readings(case, RunReader(sample.end()).run.experiments[0], tmp_path)
-    assert reading.pauses == Pauses(0.008, 0.002, 0.01)
-    assert (reading.figure, reading.folder, reading.standing) == ("rate", tmp_path, Standing.DISTURBED)
-    assert "paused for up to 8 ms, the gateway's for up to 2 ms" in reading.remark
+    assert (reading.figure, reading.folder, reading.standing) == ("rate", tmp_path, standing)
+    if standing == Standing.DISTURBED:
+        assert reading.pauses == Pauses(0.008, 0.002, 0.01)
+        assert "paused for up to 8 ms, the gateway's for up to 2 ms" in reading.remark

@@ -110,7 +110,7 @@ def test_run_leaves_a_run_folder_with_the_right_numbers(plan: Path, tmp_path: Pa
     assert "out exists already" in again.stderr
 
 
-@pytest.mark.parametrize(("streams", "tester_limit", "code"), [("2>&-", "1M", 0), ("", "100k", 3), ("2>&1", "1M", 0)])
+@pytest.mark.parametrize(("streams", "tester_limit", "code"), [("2>&-", "1M", 0), ("", "5k", 3), ("2>&1", "1M", 0)])
 def test_a_run_goes_on_when_nobody_reads_what_it_says(
     plan: Path, tmp_path: Path, streams: str, tester_limit: str, code: int
 ) -> None:
@@ -145,7 +145,7 @@ def test_only_and_repeat(plan: Path, tmp_path: Path) -> None:
 
 
 def test_a_tester_that_is_too_slow_is_exit_3(plan: Path, tmp_path: Path) -> None:
-    plan.write_text(PLAN.replace("{kind: simulated}", "{kind: simulated, tester_limit: 100k}"))
+    plan.write_text(PLAN.replace("{kind: simulated}", "{kind: simulated, tester_limit: 5k}"))
     done = natxy("run", plan, "--output", "out", cwd=tmp_path)
     assert done.returncode == 3, done.stderr
     assert re.search(r"tester limit reached in traffic at [\d.]+ kfps per direction: 3 attempts", done.stdout)

@@ -130,8 +130,8 @@ class ExperimentPlan(PlanModel):
     """Repetitions of the experiment; default: the plan's."""
     max_invalid: Annotated[int, Field(ge=1, le=100)] = 3
     """Number of attempts at a step that may remain undecided. After that, a disturbed failure counts after all. Without
-    one, the repetition ends without a result: as `tester limit reached` if half of them or more were invalid, else
-    because phase 1 failed."""
+    one, if half of them or more were invalid, a search goes on at lower rates, and another repetition ends as `tester
+    limit reached`; else it ends without a result because phase 1 failed."""
     timing: Annotated[TimingPlan, Shorthand("preset", "Timing")] = TimingPlan()
 
     def families(self, usual: Family) -> tuple[Family, Family]:

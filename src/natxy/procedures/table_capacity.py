@@ -34,7 +34,7 @@ SLOWER: Final = 4
 class TableCapacity(Procedure[TableCapacityConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         config, initial = self.config, self.config.initial_connections
-        rates = binary_search(repetition.experiment)
+        rates = binary_search(repetition.experiment, repetition.ceiling_fps)
         steps = 0
 
         def establish(connections: int, rate: float) -> Kept:

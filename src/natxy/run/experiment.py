@@ -20,8 +20,10 @@ from natxy.errors import (
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.procedures.common.base import ProcedureResult, no_result
 from natxy.procedures.common.repetition import Repetition
+from natxy.results.analysis.ceilings import ceiling_fps
 from natxy.results.pcap import PcapWriter
 from natxy.results.records import ExperimentRecord, RepetitionRecord, State
+from natxy.results.selftest import SelfTest
 from natxy.results.statistics import Headline, summarize_headlines
 from natxy.results.store import RunStore
 from natxy.run.events import RunListener
@@ -46,8 +48,8 @@ class ExperimentRun:
     """Measures one experiment, a repetition at a time.
 
     `recorded`: repetitions that earlier sessions of the run began, by number; those in a state of `finished` are not
-    measured again. `state` is None until the experiment has ended. `headlines` has the results of the repetitions that
-    have one, by number.
+    measured again. `self_test`: that of the tester, as the run has stored it. `state` is None until the experiment has
+    ended. `headlines` has the results of the repetitions that have one, by number.
     """
 
     plan: ResolvedPlan
@@ -60,6 +62,7 @@ class ExperimentRun:
     store: RunStore
     foreign: PcapWriter
     listener: RunListener
+    self_test: SelfTest | None = None
     state: State | None = field(default=None, init=False)
     headlines: dict[int, Headline] = field(default_factory=dict, init=False)
     _states: dict[int, State] = field(default_factory=dict, init=False)
@@ -177,6 +180,7 @@ class ExperimentRun:
             number=number,
             phase1_fps=rates.get("phase1_rate"),
             rate=rates.get("rate"),
+            ceiling_fps=ceiling_fps(self.experiment, self.self_test),
         )
         result = measure_repetition(repetition, recorder, recorded)
         headline = result.figures[self.experiment.procedure.headline().name]

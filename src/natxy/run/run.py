@@ -14,7 +14,7 @@ from natxy.plan.yaml.parsing import parse
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
-from natxy.results.selftest import stored, which_tester
+from natxy.results.selftest import SelfTest, Tester, stored, which_tester
 from natxy.results.store import RESULTS_FILE, RunStore
 from natxy.run.departures import departures
 from natxy.run.events import RunListener
@@ -95,9 +95,13 @@ def _carry_out(
         records = {experiment.name: experiment for experiment in before.experiments} if before else {}
         if before:
             store.resume_run()
+            self_test = before.self_test
             ids = {name: record.id for name, record in records.items()}
         else:
-            ids = _start_recording(store, plan, folder)
+            # Without a gateway it is the tester that is measured: its earlier self-test says nothing about this run.
+            tester = which_tester(plan.testbed) if plan.testbed.has_gateway else None
+            self_test = stored(tester) if tester else None
+            ids = _start_recording(store, plan, folder, tester, self_test)
         with Setups(plan, folder / ENGINE_LOG) as setups:
             for experiment in plan.experiments:
                 record = records.get(experiment.name)
@@ -112,6 +116,7 @@ def _carry_out(
                     store=store,
                     foreign=foreign,
                     listener=listener,
+                    self_test=self_test,
                 )
                 if record and (record.state in finished or _is_relied_on(record, plan, records)):
                     runs[experiment.name].keep(record)
@@ -145,7 +150,9 @@ def _is_relied_on(record: ExperimentRecord, plan: ResolvedPlan, records: dict[st
     )
 
 
-def _start_recording(store: RunStore, plan: ResolvedPlan, folder: Path) -> dict[str, int]:
+def _start_recording(
+    store: RunStore, plan: ResolvedPlan, folder: Path, tester: Tester | None, self_test: SelfTest | None
+) -> dict[str, int]:
     """Writes the plan into the folder and the store; returns the ids of the experiments by name."""
     text = plan.to_yaml()
     with whole_file(folder / PLAN_FILE) as out:
@@ -160,8 +167,6 @@ def _start_recording(store: RunStore, plan: ResolvedPlan, folder: Path) -> dict[
             # Once a run: the build that resumes it may word them otherwise.
             deviations=departures(plan),
         )
-        tester = which_tester(plan.testbed)
-        # Without a gateway it is the tester that is measured: its earlier self-test says nothing about this run.
-        if tester and plan.testbed.has_gateway:
-            store.set_self_test(tester, stored(tester))
+        if tester:
+            store.set_self_test(tester, self_test)
         return {experiment.name: store.add_experiment(experiment) for experiment in plan.experiments}

@@ -14,7 +14,8 @@ from natxy.search.outcome import Attempt, Measure, Outcome, SearchResult, Tester
 class BinarySearch:
     """Halves the bracket until it is no wider than `absolute_error`, or than `relative_error` times its upper bound.
 
-    Exactly one of the two errors is given. Each rate has up to `max_invalid` attempts until one is decisive.
+    Exactly one of the two errors is given. Each rate has up to `max_invalid` attempts until one is decisive. Above
+    `ceiling`, which the tester is known to send, no rate is tried unless that passes.
     """
 
     min_rate: float
@@ -22,6 +23,7 @@ class BinarySearch:
     absolute_error: float | None = None
     relative_error: float | None = None
     max_invalid: int = 3
+    ceiling: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.min_rate <= self.max_rate:
@@ -33,22 +35,25 @@ class BinarySearch:
             raise ValueError(f"expected max_invalid of at least 1, got {self.max_invalid}")
 
     def run(self, measure: Measure) -> SearchResult:
-        """Searches the rate. TesterLimitReached or NeverPrepared when no attempt at a rate is decisive."""
-        passed: float | None = None
-        failed: float | None = None
-        steps = 0
-        while (rate := self._next_rate(passed, failed)) is not None:
-            steps += 1
-            attempt = Attempt(steps, 1, rate, *self._bracket(passed, failed))
+        """Searches the rate. Below a rate that the tester cannot send, the search goes on.
+
+        NeverPrepared when no attempt at a rate is decisive, and TesterLimitReached when a lower rate changes nothing,
+        or there is none.
+        """
+        known = _Known()
+        while (rate := self._next_rate(known)) is not None:
+            known.steps += 1
+            attempt = Attempt(known.steps, 1, rate, *self._bracket(known))
             try:
-                outcome = try_rate(measure, attempt, self.max_invalid)
+                known.add(rate, try_rate(measure, attempt, self.max_invalid))
             except TesterLimitReached as limit:
-                raise TesterLimitReached(rate, limit.attempts, limit.invalid, passed, failed) from limit
-            if outcome == Outcome.PASS:
-                passed = rate
-            else:
-                failed = rate
-        return SearchResult(passed, failed, steps)
+                limit.lower_bound, limit.upper_bound = known.passed, known.failed
+                known.limit_again = known.unsent == rate
+                known.unsent = rate
+                nothing_lower = rate == self.min_rate and known.passed is None
+                if nothing_lower or not limit.at_rate:
+                    raise
+        return SearchResult(known.passed, known.failed, known.steps, unsent_rate=known.unsent)
 
     def narrow(self, lower: float, upper: float) -> bool:
         """Returns true when the bracket needs no further step."""
@@ -64,23 +69,49 @@ class BinarySearch:
     def _error_at(self, rate: float) -> float:
         return self.absolute_error if self.absolute_error is not None else (self.relative_error or 0) * rate
 
-    def _bracket(self, passed: float | None, failed: float | None) -> tuple[float, float]:
-        return self.min_rate if passed is None else passed, self.max_rate if failed is None else failed
+    def _bracket(self, known: _Known) -> tuple[float, float]:
+        highest = self.max_rate
+        if self.ceiling is not None and (known.passed or self.min_rate) < self.ceiling:
+            highest = min(self.ceiling, highest)
+        ends = [end for end in (known.failed, known.unsent, highest) if end is not None]
+        return self.min_rate if known.passed is None else known.passed, min(ends)
 
-    def _next_rate(self, passed: float | None, failed: float | None) -> float | None:
+    def _next_rate(self, known: _Known) -> float | None:
         """Returns the rate of the next step, or None at the end of the search.
 
         The limits are tried last, and only if all other steps point to them, because the tester need not be able to
-        send the highest rate.
+        send the highest rate. A rate that the tester could not send is then tried again, because an accident may have
+        prevented it.
         """
-        lower, upper = self._bracket(passed, failed)
+        lower, upper = self._bracket(known)
         if not self.narrow(lower, upper):
             return (lower + upper) / 2
-        if failed is None and passed != self.max_rate:
-            return self.max_rate
-        if passed is None and failed != self.min_rate:
-            return self.min_rate
-        return None
+        if upper in (known.failed, known.unsent) and known.passed is None:
+            return None if upper == self.min_rate else self.min_rate
+        if upper == known.unsent and not known.limit_again:
+            return upper
+        return None if upper in (known.passed, known.failed, known.unsent) else upper
+
+
+@dataclass
+class _Known:
+    """Holds what a search knows: the highest rate that passed, the lowest that failed, and the lowest that the tester
+    could not send, with `limit_again` in two tries."""
+
+    passed: float | None = None
+    failed: float | None = None
+    unsent: float | None = None
+    limit_again: bool = False
+    steps: int = 0
+
+    def add(self, rate: float, outcome: Outcome) -> None:
+        """Adds the outcome of a rate that was sent."""
+        if outcome == Outcome.PASS:
+            self.passed = rate
+        else:
+            self.failed = rate
+        if rate == self.unsent:
+            self.unsent = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -92,19 +93,77 @@ def test_tries_that_decide_nothing_never_change_the_result(truth: float, undecid
     assert LIMITS.run(measure) == LIMITS.run(Dut(truth))
 
 
-def test_too_many_invalid_trials_are_the_testers_limit() -> None:
-    attempts: list[Attempt] = []
+@given(truth=st.floats(min_value=1, max_value=2000), limit=st.floats(min_value=10, max_value=2000))
+def test_below_the_testers_limit_the_search_goes_on(truth: float, limit: float) -> None:
+    dut = Dut(truth)
 
     def measure(attempt: Attempt) -> Outcome:
-        attempts.append(attempt)
+        return Outcome.INVALID if attempt.rate > limit else dut(attempt)
+
+    found = LIMITS.run(measure)
+    assert found.rate <= truth
+    if truth < min(limit, 1000) - 10:
+        assert found.upper_bound is not None
+        assert truth < found.upper_bound <= found.rate + 10 or found.upper_bound == 10
+    elif found.upper_bound is None:
+        # The gateway passes all that the tester sends.
+        assert found.rate >= min(limit, truth, 1000) - 10
+        assert found.unsent_rate is None or limit < found.unsent_rate <= found.rate + 10
+
+
+def test_what_the_tester_could_not_send_is_tried_again_at_the_end() -> None:
+    tried: list[Attempt] = []
+
+    def measure(attempt: Attempt) -> Outcome:
+        tried.append(attempt)
         return Outcome.INVALID if attempt.rate > 600 else Outcome.PASS
 
-    with pytest.raises(outcome.TesterLimitReached, match="3 of 3 attempts at 752") as caught:
+    found = LIMITS.run(measure)
+    assert found.upper_bound is None
+    assert found.unsent_rate == pytest.approx(600, abs=10)
+    assert found.rate == pytest.approx(600, abs=10)
+    assert found.rate <= 600
+    assert [attempt.number for attempt in tried if attempt.rate == found.unsent_rate] == [1, 2, 3] * 2
+
+
+@given(truth=st.floats(min_value=20, max_value=2000), spoilt=st.integers(1, 8))
+def test_an_accident_of_the_tester_changes_nothing(truth: float, spoilt: int) -> None:
+    dut = Dut(truth)
+
+    def measure(attempt: Attempt) -> Outcome:
+        return Outcome.INVALID if attempt.step == spoilt else dut(attempt)
+
+    found, usual = LIMITS.run(measure), LIMITS.run(Dut(truth))
+    assert found.rate == pytest.approx(usual.rate, abs=10)
+    assert (found.upper_bound is None) == (usual.upper_bound is None)
+    assert found.unsent_rate is None or found.unsent_rate > truth
+
+
+@pytest.mark.parametrize("undecided", [Outcome.INVALID, Outcome.INVALID_PREPARATION])
+def test_a_tester_that_sends_nothing_is_no_result(undecided: Outcome) -> None:
+    tried: list[Attempt] = []
+
+    def measure(attempt: Attempt) -> Outcome:
+        tried.append(attempt)
+        return undecided
+
+    with pytest.raises(outcome.TesterLimitReached, match="3 of 3 attempts at") as caught:
         LIMITS.run(measure)
     assert isinstance(caught.value, errors.TesterLimitError)
-    assert caught.value.attempts == 3
-    assert (caught.value.lower_bound, caught.value.upper_bound) == (505, None)
-    assert [attempt.number for attempt in attempts] == [1, 1, 2, 3]
+    assert (caught.value.attempts, caught.value.lower_bound, caught.value.upper_bound) == (3, None, None)
+    # A preparation does not depend on the rate, so that a lower one is not tried.
+    assert tried[-1].rate == (10 if undecided == Outcome.INVALID else 505)
+    assert len(tried) == (3 if undecided == Outcome.INVALID_PREPARATION else 3 * tried[-1].step)
+
+
+@given(truth=st.floats(min_value=20, max_value=2000), ceiling=st.floats(min_value=1, max_value=2000))
+def test_above_its_ceiling_a_search_goes_only_if_that_passes(truth: float, ceiling: float) -> None:
+    dut = Dut(truth)
+    found = replace(LIMITS, ceiling=ceiling).run(dut)
+    if ceiling > 10 and truth < ceiling:
+        assert max(attempt.rate for attempt in dut.tried) <= ceiling
+    assert found.rate == pytest.approx(min(truth, 1000), abs=10)
+    assert (found.upper_bound is None) == (truth >= 1000)
 
 
 @pytest.mark.parametrize(

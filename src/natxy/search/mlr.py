@@ -2,7 +2,8 @@
 """MLRsearch (RFC 9971) for the highest rate that passes, by the library of its authors.
 
 It uses the loss of a trial to choose the next rate, and can narrow the bracket by short trials before long ones decide.
-It begins at the highest rate; if the tester cannot send that, at a lower one that the gateway fails.
+It begins at the highest rate; if the tester cannot send that, at a lower one that the gateway fails, or at the highest
+that the tester sends.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class MlrSearch:
     Without `durations`, the caller decides the length of trials, and `trials` of them decide on a rate. `loss_ratio` is
     the tolerated loss of a trial that passes, in the direction that tolerates most. `exceed_ratio` is the share of a
     rate's trial time, or of its trials, that may lose more. A rate has no further trials once no outcome of theirs
-    could change the decision.
+    could change the decision. Above `ceiling`, which the tester is known to send, no rate is tried unless that passes.
     """
 
     min_rate: float
@@ -63,19 +64,26 @@ class MlrSearch:
     loss_ratio: float = 0.0
     exceed_ratio: float = 0.0
     max_invalid: int = 3
+    ceiling: float | None = None
 
     def run(self, measure: Callable[[Attempt], Sample]) -> SearchResult:
-        """Searches the rate. TesterLimitReached or NeverPrepared when no attempt at a rate is decisive."""
+        """Searches the rate, up to the highest that the tester sends.
+
+        NeverPrepared when no attempt at a rate is decisive, and TesterLimitReached when the tester sends or prepares
+        none.
+        """
         measurer = _Measurer(self, measure)
-        limits: list[TesterLimitReached] = []
-        highest = self._highest_load(measurer, limits, 0.0)
+        limits: list[float] = []
+        highest, more = self._highest_load(measurer, limits, 0.0)
         found = self._below(measurer, highest)
-        while found.upper_bound is None and limits:
+        while found.upper_bound is None and more and highest < self.max_rate:
             # The rate that the search began at failed only once: it passes, as more trials have shown. What passed must
             # pass again, so that an accident here does not leave a wide bracket.
-            highest = self._highest_load(measurer, limits, highest)
-            found = self._below(measurer, highest)
-        return replace(found, steps=measurer.steps)
+            before = highest
+            highest, more = self._highest_load(measurer, limits, before)
+            if highest > before:
+                found = self._below(measurer, highest)
+        return replace(found, steps=measurer.steps, unsent_rate=min(limits, default=None))
 
     def _below(self, measurer: _Measurer, highest: float) -> SearchResult:
         """Lets the library search from the lowest rate to `highest`; `steps` of its result is 0."""
@@ -113,28 +121,42 @@ class MlrSearch:
         """The tolerated loss, slightly raised: a trial that loses exactly that much passes despite rounding."""
         return self.loss_ratio * (1 + 1e-12)
 
-    def _highest_load(self, measurer: _Measurer, limits: list[TesterLimitReached], passed: float) -> float:
+    def _highest_load(self, measurer: _Measurer, limits: list[float], passed: float) -> tuple[float, bool]:
         """Returns the highest rate, or, if the tester cannot send it, a lower one that the gateway fails.
 
-        The rate is above `passed`. `limits` has the rates that the tester cannot send, the lowest last, and is added
-        to. Raises TesterLimitReached if the gateway passes what the tester can send.
+        The rate is above `passed`. If the gateway passes all that the tester sends, returns the highest rate that
+        passed, and False: there is no higher one. `limits` has the rates that the tester cannot send, the lowest last,
+        and is added to. Raises TesterLimitReached if none passed.
         """
         while True:
-            highest = limits[-1].rate if limits else self.max_rate
+            highest = limits[-1] if limits else self._start_above(passed)
             load = (passed + highest) / 2 if limits else highest
             if limits and (load <= self.min_rate or highest - passed <= self.relative_error * highest):
-                # The gateway passes all that the tester sends, or the tester was disturbed: this decides.
-                measurer.first(self._durations.initial, highest)
+                try:
+                    # The gateway passes all that the tester sends, or the tester was disturbed: this decides.
+                    measurer.first(self._durations.initial, highest)
+                except TesterLimitReached:
+                    if not passed:
+                        raise
+                    return passed, False
                 limits.pop()
-                return highest
+                return highest, True
             try:
                 outcome = measurer.first(self._durations.initial, load, most_invalid=None if passed else _HASTE)
             except TesterLimitReached as limit:
-                limits.append(limit)
+                if not limit.at_rate:
+                    raise
+                limits.append(load)
             else:
                 if not limits or outcome == Outcome.FAIL:
-                    return load
+                    return load, True
                 passed = load
+
+    def _start_above(self, passed: float) -> float:
+        """Returns the first rate to try: the tester's ceiling, or the highest if that has passed."""
+        if self.ceiling is not None and max(passed, self.min_rate) < self.ceiling:
+            return min(self.ceiling, self.max_rate)
+        return self.max_rate
 
     @property
     def _durations(self) -> TrialDurations:

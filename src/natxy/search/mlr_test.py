@@ -146,12 +146,42 @@ def test_the_highest_rate_may_be_more_than_the_tester_sends(truth: float, tester
     def limited(attempt: Attempt) -> Sample:
         return dut(attempt) if attempt.rate <= tester_limit else Sample(Outcome.INVALID, 10, 10)
 
-    if tester_limit > truth / (1 - ERROR):
+    try:
         found = search_with(STRICT).run(limited)
+    except TesterLimitReached:
+        # Halving does not reach the lowest rate itself.
+        assert tester_limit < 2e3
+        return
+    if tester_limit > truth / (1 - ERROR):
         assert found.rate == pytest.approx(truth, rel=ERROR)
     elif tester_limit < truth:
-        with pytest.raises(TesterLimitReached):
-            search_with(STRICT).run(limited)
+        assert found.rate == pytest.approx(tester_limit, rel=1.01 * ERROR)
+        assert found.rate <= tester_limit
+        assert found.upper_bound is None
+        assert found.unsent_rate is not None
+        assert tester_limit < found.unsent_rate <= found.rate * (1 + 1.1 * ERROR)
+
+
+def test_a_preparation_that_the_tester_cannot_send_ends_the_search() -> None:
+    tried: list[Attempt] = []
+
+    def unprepared(attempt: Attempt) -> Sample:
+        tried.append(attempt)
+        return Sample(Outcome.INVALID_PREPARATION, 10, 10)
+
+    with pytest.raises(TesterLimitReached):
+        search_with(STRICT).run(unprepared)
+    assert [attempt.rate for attempt in tried] == [1e6] * 3
+
+
+@given(truth=st.floats(min_value=2e3, max_value=2e6), ceiling=st.floats(min_value=500, max_value=2e6))
+def test_above_its_ceiling_a_search_goes_only_if_that_passes(truth: float, ceiling: float) -> None:
+    dut = Dut(truth)
+    found = replace(search_with(STRICT), ceiling=ceiling).run(dut)
+    if ceiling > 1e3 and truth < ceiling:
+        assert max(attempt.rate for attempt in dut.tried) <= ceiling * (1 + 1e-6)
+    assert found.rate == pytest.approx(min(truth, 1e6), rel=1.01 * ERROR)
+    assert (found.upper_bound is None) == (truth >= 1e6)
 
 
 @pytest.mark.parametrize("truth", [0.45e6, 0.51e6, 0.65e6])

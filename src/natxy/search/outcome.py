@@ -13,9 +13,9 @@ from natxy.errors import NatxyError, TesterLimitError
 class Outcome(StrEnum):
     """The outcome of an attempt.
 
-    Three outcomes decide nothing: `INVALID` is the tester's failure; `DISTURBED` that of the gateway's machine, whose
+    Four outcomes decide nothing: `INVALID` is the tester's failure; `DISTURBED` that of the gateway's machine, whose
     core ran something else; `UNPREPARED` means that the rate was not sent, because its preparation, such as phase 1,
-    failed.
+    failed; `INVALID_PREPARATION` that the tester failed in this preparation already.
     """
 
     PASS = "pass"
@@ -23,6 +23,7 @@ class Outcome(StrEnum):
     INVALID = "invalid"
     DISTURBED = "disturbed"
     UNPREPARED = "unprepared"
+    INVALID_PREPARATION = "invalid preparation"
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,15 @@ class SearchResult:
 
     `lower_bound` is the highest rate that passed, None when none did. `upper_bound` is the lowest that failed, None
     when none did; the true rate is then at least `lower_bound`. `conditional_rate` is MLRsearch's conditional
-    throughput: the rate that arrived in the decisive trials at `lower_bound`.
+    throughput: the rate that arrived in the decisive trials at `lower_bound`. `unsent_rate` is the lowest rate that the
+    tester could not send, below which the search went on; None when it sent every rate that was tried.
     """
 
     lower_bound: float | None
     upper_bound: float | None
     steps: int
     conditional_rate: float | None = None
+    unsent_rate: float | None = None
 
     @property
     def rate(self) -> float:
@@ -69,7 +72,8 @@ class SearchResult:
 class TesterLimitReached(TesterLimitError):
     """Reports that no attempt at `rate` was decisive and that at least half of them, `invalid`, failed by the tester.
 
-    The search has no result. `lower_bound` has passed, where it is known.
+    Where it ends a search, that has no result; `lower_bound` has passed, where it is known. `at_rate` is False if most
+    of them failed in the preparation, so that a lower rate changes nothing.
     """
 
     def __init__(
@@ -79,6 +83,8 @@ class TesterLimitReached(TesterLimitError):
         invalid: int,
         lower_bound: float | None = None,
         upper_bound: float | None = None,
+        *,
+        at_rate: bool = True,
     ) -> None:
         super().__init__(f"{invalid} of {attempts} attempts at {rate:.6g} per second were invalid")
         self.rate = rate
@@ -86,6 +92,7 @@ class TesterLimitReached(TesterLimitError):
         self.invalid = invalid
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
+        self.at_rate = at_rate
 
 
 class NeverPrepared(NatxyError):
@@ -114,7 +121,8 @@ def try_rate(measure: Measure, first: Attempt, attempts: int) -> Outcome:
         outcomes.append(outcome)
     if Outcome.DISTURBED in outcomes:
         return Outcome.FAIL
-    invalid, unprepared = outcomes.count(Outcome.INVALID), outcomes.count(Outcome.UNPREPARED)
+    at_rate, before = outcomes.count(Outcome.INVALID), outcomes.count(Outcome.INVALID_PREPARATION)
+    invalid, unprepared = at_rate + before, outcomes.count(Outcome.UNPREPARED)
     if invalid >= unprepared:
-        raise TesterLimitReached(first.rate, attempts, invalid)
+        raise TesterLimitReached(first.rate, attempts, invalid, at_rate=at_rate >= before)
     raise NeverPrepared(first.rate, attempts, unprepared)

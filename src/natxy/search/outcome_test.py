@@ -5,7 +5,7 @@ import pytest
 
 from natxy.search.outcome import Attempt, NeverPrepared, Outcome, TesterLimitReached, try_rate
 
-PASS, FAIL, INVALID, DISTURBED, UNPREPARED = Outcome
+PASS, FAIL, INVALID, DISTURBED, UNPREPARED, INVALID_PREPARATION = Outcome
 
 
 def tried(*outcomes: Outcome, attempts: int = 3) -> tuple[Outcome, list[int]]:
@@ -43,6 +43,22 @@ def test_tries_of_which_half_are_invalid_are_the_testers_limit(outcomes: tuple[O
     with pytest.raises(TesterLimitReached, match=f"{invalid} of {len(outcomes)} attempts at") as caught:
         tried(*outcomes, PASS, attempts=len(outcomes))
     assert caught.value.invalid == invalid
+    assert caught.value.at_rate
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "at_rate"),
+    [
+        ((INVALID_PREPARATION,) * 3, False),
+        ((INVALID_PREPARATION, UNPREPARED, INVALID_PREPARATION), False),
+        ((INVALID_PREPARATION, INVALID, INVALID_PREPARATION), False),
+        ((INVALID, INVALID_PREPARATION, INVALID), True),
+    ],
+)
+def test_an_invalid_preparation_does_not_depend_on_the_rate(outcomes: tuple[Outcome, ...], at_rate: bool) -> None:
+    with pytest.raises(TesterLimitReached) as caught:
+        tried(*outcomes, PASS)
+    assert caught.value.at_rate == at_rate
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,9 @@ class Repetition:
     """Gives a procedure what it needs to measure one repetition, and runs its trials.
 
     `phase1_fps` and `rate` are the values of the experiment's `phase1_rate` and `rate`; None if it has no such
-    field. `rate` is in the procedure's unit. `sleep` takes seconds. Without a `watch` that knows
-    the queue of the gateway, no trial is disturbed.
+    field. `rate` is in the procedure's unit. `ceiling_fps` is the rate per direction that the tester passes without a
+    gateway, None if unknown. `sleep` takes seconds. Without a `watch` that knows the queue of the gateway, no trial is
+    disturbed.
     """
 
     experiment: Experiment
@@ -105,6 +106,7 @@ class Repetition:
     number: int
     phase1_fps: float | None = None
     rate: float | None = None
+    ceiling_fps: float | None = None
     watch: GatewayWatch | None = None
     replay: Replay = field(default_factory=Replay)
 

@@ -9,12 +9,14 @@ from natxy.search.binary import BinarySearch
 from natxy.search.mlr import MlrSearch, TrialDurations
 
 
-def search_of(experiment: Experiment) -> BinarySearch | MlrSearch:
+def search_of(experiment: Experiment, ceiling: float | None = None) -> BinarySearch | MlrSearch:
+    """Returns the experiment's search. Its steps stay below the tester's `ceiling` unless the gateway passes that."""
     assert experiment.search is not None
-    return _mlr_search(experiment) if experiment.search.kind == "mlrsearch" else binary_search(experiment)
+    make = _mlr_search if experiment.search.kind == "mlrsearch" else binary_search
+    return make(experiment, ceiling)
 
 
-def binary_search(experiment: Experiment) -> BinarySearch:
+def binary_search(experiment: Experiment, ceiling: float | None = None) -> BinarySearch:
     search = experiment.search
     assert search is not None
     return BinarySearch(
@@ -23,10 +25,11 @@ def binary_search(experiment: Experiment) -> BinarySearch:
         absolute_error=search.absolute_error,
         relative_error=search.relative_error,
         max_invalid=experiment.max_invalid,
+        ceiling=ceiling,
     )
 
 
-def _mlr_search(experiment: Experiment) -> MlrSearch:
+def _mlr_search(experiment: Experiment, ceiling: float | None) -> MlrSearch:
     search, tolerance = experiment.search, experiment.loss_tolerance
     assert search is not None
     goal, relative_error = search.goal, search.relative_error
@@ -43,6 +46,7 @@ def _mlr_search(experiment: Experiment) -> MlrSearch:
         loss_ratio=tolerance.most if tolerance else 0.0,
         exceed_ratio=goal.exceed_ratio if goal else 0.0,
         max_invalid=experiment.max_invalid,
+        ceiling=ceiling,
     )
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from natxy.engine.messages.results import TrialResult
+from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.units import Unit
+from natxy.plan.model.units import Unit, format_quantity
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.searches import search_of
@@ -49,14 +49,14 @@ def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> tupl
         last_reason = result.reason if result else last_reason
         return result
 
-    search = search_of(experiment)
+    search = search_of(experiment, repetition.ceiling_fps)
     if isinstance(search, MlrSearch):
         found = search.run(lambda attempt: _sample(experiment, attempt, measure(attempt)))
     else:
         found = search.run(lambda attempt: _decided(experiment, attempt, measure(attempt)))
     if found.upper_bound is None and _is_line_rate(experiment, found.rate):
         return replace(found, upper_bound=found.rate), LINE_RATE_PASSED
-    return found, _remark(found, last_reason)
+    return found, _remark(found, last_reason, experiment.procedure.step_unit)
 
 
 def valid_step(repetition: Repetition, number: int, rate: float, step: Step) -> TrialResult:
@@ -70,9 +70,9 @@ def valid_step(repetition: Repetition, number: int, rate: float, step: Step) -> 
     def measure(attempt: Attempt) -> Outcome:
         nonlocal result
         tried = step(attempt)
-        outcome = _outcome(tried)
+        outcome = _outcome(repetition.experiment, tried)
         # Where no attempt decides, a disturbed one does, whatever came after it.
-        if outcome not in {Outcome.INVALID, Outcome.UNPREPARED}:
+        if outcome in {Outcome.PASS, Outcome.FAIL, Outcome.DISTURBED}:
             result = tried
         return outcome
 
@@ -89,14 +89,19 @@ def timed(experiment: Experiment, attempt: Attempt) -> Experiment:
     return experiment.model_copy(update={"timing": timing})
 
 
-def _outcome(result: TrialResult | None) -> Outcome:
-    return Outcome(result.verdict.value) if result else Outcome.UNPREPARED
+def _outcome(experiment: Experiment, result: TrialResult | None) -> Outcome:
+    if result is None:
+        return Outcome.UNPREPARED
+    # This is the phase 1 that was to prepare the traffic.
+    if result.verdict == Verdict.INVALID and result.established is not None and not experiment.procedure.stateful:
+        return Outcome.INVALID_PREPARATION
+    return Outcome(result.verdict.value)
 
 
 def _decided(experiment: Experiment, attempt: Attempt, result: TrialResult | None) -> Outcome:
     """Returns the attempt's outcome. Without a gateway, a rate that is invalid in every attempt fails: the search is
     then for the tester's own limit."""
-    outcome = _outcome(result)
+    outcome = _outcome(experiment, result)
     last = attempt.number == experiment.max_invalid
     if outcome == Outcome.INVALID and last and not experiment.gateway.is_gateway:
         return Outcome.FAIL
@@ -119,11 +124,17 @@ def _is_line_rate(experiment: Experiment, rate: float) -> bool:
     return math.isclose(rate, maximum_fps) and experiment.gateway.is_gateway
 
 
-def _remark(result: SearchResult, last_reason: str) -> str:
+def _remark(result: SearchResult, last_reason: str, unit: Unit) -> str:
+    unsent = "" if result.unsent_rate is None else f"the tester could not send {_rate(result.unsent_rate, unit)}"
     if result.lower_bound is None:
         return f"no rate passed, not even the search's lowest: {last_reason}"
     if result.upper_bound is None:
-        return "at least this: the search's highest rate passed"
+        return "at least this: " + (unsent or "the search's highest rate passed")
+    below = f"{unsent}, and the search went on below" if unsent else ""
     if result.conditional_rate is not None and result.conditional_rate != result.rate:
-        return f"conditional throughput {result.conditional_rate:.6g} per second"
-    return ""
+        return "; ".join(filter(None, (f"conditional throughput {result.conditional_rate:.6g} per second", below)))
+    return below
+
+
+def _rate(rate: float, unit: Unit) -> str:
+    return format_quantity(rate, unit) + (" per direction" if unit == Unit.FPS else "")

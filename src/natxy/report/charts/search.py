@@ -20,7 +20,8 @@ _LOOKS: Final = {
     "disturbed (gateway's core)": (Ink.DISTURBED, "square"),
     "phase 1 failed": (Ink.MUTED, "triangle-up"),
 }
-_WORDS: Final = dict(zip(Outcome, _LOOKS, strict=True))
+# An invalid preparation looks as an invalid trial does.
+_WORDS: Final = dict(zip(Outcome, (*_LOOKS, "invalid (tester)"), strict=True))
 _HEIGHT: Final = 260
 _LEAST_STEP_WIDTH: Final = 6
 _AXIS_WIDTH: Final = 80

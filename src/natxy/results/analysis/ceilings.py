@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares a result with the highest rate that the tester itself can do."""
+"""Finds the highest rate that the tester itself can do with an experiment's traffic, and compares results with it."""
 
 from __future__ import annotations
 
@@ -35,16 +35,19 @@ class TesterShare:
 
 def ceiling_share(experiment: ExperimentRecord, self_test: SelfTest | None) -> TesterShare | None:
     """Returns None when the headline is not a rate, or no ceiling is known for the traffic of the experiment."""
-    summary = experiment.statistics
-    if self_test is None or summary is None or experiment.unit not in (Unit.FPS, Unit.CPS):
+    summary, ceiling = experiment.statistics, ceiling_fps(experiment.planned, self_test)
+    if ceiling is None or summary is None or experiment.unit not in (Unit.FPS, Unit.CPS):
+        return None
+    return TesterShare(ceiling, summary.median / ceiling)
+
+
+def ceiling_fps(experiment: Experiment, self_test: SelfTest | None) -> float | None:
+    """Returns the rate per direction that the tester passed without a gateway; None if no similar traffic was tried."""
+    if self_test is None:
         return None
     # With a translation the tester sends both families.
-    ceilings = [_nearest(self_test.ceilings, experiment.planned, family) for family in set(experiment.planned.families)]
-    known = [ceiling for ceiling in ceilings if ceiling is not None]
-    if not known:
-        return None
-    ceiling_fps = min(known)
-    return TesterShare(ceiling_fps, summary.median / ceiling_fps)
+    ceilings = [_nearest(self_test.ceilings, experiment, family) for family in set(experiment.families)]
+    return min((ceiling for ceiling in ceilings if ceiling is not None), default=None)
 
 
 def _nearest(ceilings: Sequence[Ceiling], planned: Experiment, family: Family) -> float | None:
