@@ -22,10 +22,11 @@ import pytest
 from natxy.cleanup.leftovers import described, give_back
 from natxy.doctor.machine import THIS_MACHINE, probe_machines
 from natxy.dut import registry
-from natxy.dut.base import Gateway, TableNeed
+from natxy.dut.base import Gateway
 from natxy.engine.client import EngineClient
 from natxy.errors import DutError, PlanError
 from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.base import TableNeed
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.gateways.linux import (
     IptablesBackend,

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from natxy.cli.at_scale import at_scale
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.cli.measuring import check_machine
@@ -30,7 +31,9 @@ from natxy.plan.model.units import (
     times,
 )
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
+from natxy.plan.scale import left_to_the_dut
 from natxy.plan.yaml.loading import load_plan
+from natxy.report.tables.table import to_rich
 from natxy.results.reader import RunReader
 from natxy.run.departures import departures
 from natxy.run.estimate import estimate_s, repetition_s
@@ -44,13 +47,18 @@ def check(
         list[str] | None,
         typer.Option(metavar="NAME", help="Check only this experiment; may be repeated.", show_default=False),
     ] = None,
+    full_size: Annotated[
+        bool,
+        typer.Option("--at-scale", help="Print what the connections need of gateway and tester, and the longest time."),
+    ] = False,
 ) -> None:
     """Check a plan and print what it would measure.
 
     \b
     Exit codes:
       0    the plan has no error. Experiments that will be skipped or fail,
-           because a program is missing or a table is too small, are named
+           because a program is missing or a table is too small, are named,
+           and so is what a DUT has to have set
       2    the plan has errors, each on a line of its own, or names a secret
            that cannot be read
       4    no experiment can be measured, because programs are missing
@@ -58,8 +66,14 @@ def check(
     """
     with reported_errors():
         resolved = load_plan(plan, only=only or ())
-        Console().say("\n".join(describe(resolved, last_run(resolved.name, RUNS))))
+        console = Console()
+        console.say("\n".join(describe(resolved, last_run(resolved.name, RUNS))))
+        if full_size:
+            console.print()
+            console.print(to_rich(at_scale(resolved)))
         check_machine(resolved)
+        for reason, names in left_to_the_dut(resolved).items():
+            console.say(f"Needed of the DUT: {', '.join(names)}: {reason}")
 
 
 def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[str]:

@@ -22,7 +22,7 @@ from natxy.cli.gate.files import GateFiles
 from natxy.cli.report import show
 from natxy.cli.watch.live import LiveWatch
 from natxy.cli.watch.plain import PlainWatch
-from natxy.doctor.experiments import missing_programs, small_tables, unreadable_secrets
+from natxy.doctor.experiments import missing_programs, small_memory, small_tables, unreadable_secrets
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.testbeds.machines import SshTarget
@@ -91,7 +91,7 @@ def check_machine(plan: ResolvedPlan) -> None:
     if {name for names in lacking.values() for name in names} == {each.name for each in plan.experiments}:
         raise DutError("\n".join(["this machine cannot run any of the plan's gateways:", *lacking]))
     console = LastingConsole()
-    for ending, found in (("be skipped", lacking), ("fail", small_tables(plan))):
+    for ending, found in (("be skipped", lacking), ("fail", small_tables(plan) | small_memory(plan))):
         for reason, names in found.items():
             console.say(f"Will {ending}: {', '.join(names)}: {reason}")
 

@@ -14,6 +14,8 @@ from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
+from natxy.plan.scale import state_table_bytes, table_need
+from natxy.system.machine import memory_bytes
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.lab_kernels import why_not
 
@@ -63,6 +65,27 @@ def small_tables(plan: ResolvedPlan) -> dict[str, list[str]]:
         except DutError:
             # Linux has no table, and so no size, before the first rule that needs it.
             break
+    return small
+
+
+def small_memory(plan: ResolvedPlan) -> dict[str, list[str]]:
+    """Returns the names of the experiments whose tables are larger than this machine's memory, by the reason.
+
+    The tester's own table is here, and that of a gateway on this machine.
+    """
+    small: dict[str, list[str]] = {}
+    own = None if plan.testbed.in_virtual_time else memory_bytes()
+    for experiment in plan.experiments if own else ():
+        # The sizes do not depend on a rate.
+        if (need := table_need(experiment, None)) is None:
+            continue
+        local = experiment.gateway.table_bytes(need) if plan.testbed.gateway_is_local else None
+        taken = state_table_bytes(experiment, need) + (local or 0)
+        if own and taken > own:
+            text = (
+                f"its connections take about {taken / 1e9:.3g} GB in tables on this machine, which has {own / 1e9:.3g} "
+            )
+            small.setdefault(f"{text}GB: ask for fewer `connections`", []).append(experiment.name)
     return small
 
 

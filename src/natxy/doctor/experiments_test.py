@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import shutil
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
-from natxy.doctor.experiments import missing_programs, small_tables
+from natxy.doctor import experiments
+from natxy.doctor.experiments import missing_programs, small_memory, small_tables
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError
@@ -99,6 +100,14 @@ def test_nothing_is_looked_for_where_the_gateway_is_not_here() -> None:
     assert missing("linux-forward", **tcp) == ["tcp-goodput: iperf3 is not installed: apt install iperf3"]
 
 
+FAR: Final[dict[str, Any]] = {
+    "kind": "hardware",
+    "left": {"interface": "eth0"},
+    "right": {"interface": "eth1"},
+    "dut": {"ssh": "dut", "left": "eth0", "right": "eth1"},
+}
+
+
 def small(*gateways: object, testbed: object = None) -> dict[str, list[str]]:
     own: dict[str, Any] = {"procedure": "connection-rate", "connections": "5k", "search": {"max_rate": "100k"}}
     each = [own | {"name": f"e{number}", "gateway": gateway} for number, gateway in enumerate(gateways)]
@@ -124,9 +133,7 @@ def test_a_table_that_is_too_small_is_told_once_for_all_that_need_more() -> None
 
 @pytest.mark.usefixtures("machine")
 def test_another_machine_has_a_table_of_its_own() -> None:
-    port = {"interface": "eth0"}
-    far = {"kind": "hardware", "left": port, "right": port | {"interface": "eth1"}}
-    assert small("nftables", testbed=far | {"dut": {"ssh": "dut", "left": "eth0", "right": "eth1"}}) == {}
+    assert small("nftables", testbed=FAR) == {}
 
 
 def test_a_kernel_that_tracks_nothing_yet_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,3 +142,23 @@ def test_a_kernel_that_tracks_nothing_yet_says_nothing(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(LocalTransport, "run", run)
     assert small("nftables") == {}
+
+
+@pytest.mark.parametrize(
+    ("testbed", "has_bytes", "taken"),
+    [
+        ({"kind": "lab"}, 381_000 * 5, None),
+        ({"kind": "lab"}, 381_000 * 5 - 1, "0.00191 GB"),
+        (FAR, 16_000 * 5, None),
+        (FAR, 16_000 * 5 - 1, "8e-05 GB"),
+    ],
+)
+def test_tables_larger_than_the_memory_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch, testbed: dict[str, Any], has_bytes: int, taken: str | None
+) -> None:
+    monkeypatch.setattr(experiments, "memory_bytes", lambda: has_bytes)
+    own = {"name": "rate", "procedure": "connection-rate", "connections": "5k", "search": {"max_rate": "100k"}}
+    plan = {"name": "p", "testbed": testbed, "experiments": [own | {"gateway": "nftables"}]}
+    found = small_memory(resolve(Plan.model_validate(plan)))
+    assert [*found.values()] == ([["rate"]] if taken else [])
+    assert all(f"take about {taken} in tables on this machine" in reason for reason in found)

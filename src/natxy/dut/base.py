@@ -16,7 +16,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from natxy.dut.transport.base import Transport
 from natxy.errors import DutError, PlanError
-from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.gateways.base import GatewayModel, TableNeed
 from natxy.plan.model.addresses import AddressPlan, Translation
 
 ConfigT = TypeVar("ConfigT", bound=GatewayModel)
@@ -45,20 +45,6 @@ class DutDescription:
     version: str
     settings: dict[str, str]
     configuration: str
-
-
-@dataclass(frozen=True)
-class TableNeed:
-    """Holds the requirements of a plan on a connection tracking table.
-
-    `endpoints` counts the addresses and ports of the left side that connections come from, `remote_endpoints` those of
-    the right side that they go to. `longest_trial_s` is phase 1 + gap + phase 2.
-    """
-
-    connections: int
-    endpoints: int
-    remote_endpoints: int
-    longest_trial_s: float
 
 
 class Capability(StrEnum):

@@ -6,8 +6,8 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
-from natxy.dut.base import TableNeed
 from natxy.errors import PlanError
+from natxy.plan.gateways.base import TableNeed
 from natxy.plan.model.addresses import Translation
 
 _LEAST_S: Final = 30.0

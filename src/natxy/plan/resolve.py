@@ -10,6 +10,7 @@ from natxy.errors import PlanError
 from natxy.plan.address_presets import resolve_addresses, resolve_ports, resolve_translation
 from natxy.plan.cells import linked
 from natxy.plan.checks import check_experiment, check_written
+from natxy.plan.checks.connections import check_connections
 from natxy.plan.checks.references import check_references
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.background import resolve_background
@@ -41,7 +42,7 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = (), 
     own_experiments, unlinked = linked(plan.experiments)
     plan = plan.model_copy(update={"experiments": own_experiments})
     problems: list[Problem] = [*plan.testbed.problems()]
-    experiments: list[Experiment] = []
+    located: list[tuple[Location, Experiment]] = []
     for number, own in enumerate(plan.experiments):
         location: Location = ("experiments", number)
         problems.extend(check_written(own, location))
@@ -51,12 +52,14 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = (), 
             problems.extend(found.problems)
             continue
         problems.extend(check_experiment(plan, own, experiment, location))
-        experiments.append(experiment)
+        located.append((location, experiment))
+    problems.extend(check_connections(located))
     if not left_out:
         problems.extend(unlinked or check_references(plan))
     if problems:
-        all_checked = not left_out and not unlinked and len(experiments) == len(plan.experiments)
+        all_checked = not left_out and not unlinked and len(located) == len(plan.experiments)
         raise PlanProblems(problems, complete=all_checked)
+    experiments = [experiment for _, experiment in located]
     kept = _kept(experiments, only)
     absent = _absent_baselines(experiments, kept)
     decided = {

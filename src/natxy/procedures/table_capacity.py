@@ -11,10 +11,10 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from natxy.dut.base import TableNeed
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import Experiment
+from natxy.plan.gateways.base import TableNeed
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from natxy.dut.base import TableNeed
 from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.results import Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError, NatxyError, PlanError
+from natxy.plan.gateways.base import TableNeed
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.model.problems import PlanProblems

@@ -20,14 +20,30 @@ def estimate_s(plan: ResolvedPlan, repetitions: Mapping[str, int] | None = None)
     return sum(counts[experiment.name] * repetition_s(plan, experiment) for experiment in plan.experiments)
 
 
+def slowest_s(plan: ResolvedPlan, experiment: Experiment) -> float:
+    """Returns the seconds for all repetitions if every step took as long as one at the lowest rate of the search."""
+    lowest = plan.model_copy(update={"experiments": [_at_lowest_rate(each) for each in plan.experiments]})
+    return experiment.repeat.at_most * _repetition_s(lowest, _at_lowest_rate(experiment), expected_steps(experiment))
+
+
 def repetition_s(plan: ResolvedPlan, experiment: Experiment) -> float:
     """Returns the seconds for one repetition, with its share of the set-ups."""
-    steps = expected_steps(experiment)
+    return _repetition_s(plan, experiment, expected_steps(experiment))
+
+
+def _repetition_s(plan: ResolvedPlan, experiment: Experiment, steps: int) -> float:
     if plan.testbed.in_virtual_time:
         return 0.001 * steps
     traffic_s = procedure_of(experiment).expected_step_s(experiment, _phase1_fps(plan, experiment))
-    clear_s = experiment.gateway.clear_s if experiment.gateway.keeps_connections else 0.0
+    gateway, connections = experiment.gateway, experiment.connections or 0
+    clear_s = gateway.clearing_s(connections) if gateway.keeps_connections else 0.0
     return SET_UP_S + steps * (clear_s + experiment.timing.settle + TRIAL_OVERHEAD_S + traffic_s)
+
+
+def _at_lowest_rate(experiment: Experiment) -> Experiment:
+    search = experiment.search
+    lowest = search and search.model_copy(update={"max_rate": search.min_rate})
+    return experiment.model_copy(update={"search": lowest})
 
 
 def expected_steps(experiment: Experiment) -> int:

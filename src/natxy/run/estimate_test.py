@@ -8,7 +8,8 @@ import pytest
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.plan.yaml.loading import load_plan
-from natxy.run.estimate import estimate_s, expected_steps
+from natxy.published import published_table
+from natxy.run.estimate import estimate_s, expected_steps, slowest_s
 
 QUICKSTART = Path(__file__).parents[3] / "plans" / "quickstart.yaml"
 
@@ -28,3 +29,24 @@ def test_trials_of_a_minute_take_their_minutes() -> None:
     experiment = {"name": "e", "gateway": "linux-forward", "procedure": "throughput", "search": search}
     plan = resolve(Plan.model_validate({"name": "p", "experiments": [experiment]}))
     assert estimate_s(plan) == pytest.approx(20 * 11 * (60 + 2 + 5), rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["iptables-tear-down", "jool-tear-down"])
+def test_emptying_a_table_takes_about_as_long_as_was_published(name: str) -> None:
+    plan, table = load_plan(QUICKSTART.parent / "paper" / f"{name}.yaml"), published_table(name)
+    full_s = [float(row[table.columns.index("Full s median")]) for row in table.rows]
+    for experiment, published_s in zip(plan.experiments, full_s, strict=True):
+        assert experiment.connections
+        assert experiment.gateway.clearing_s(experiment.connections) == pytest.approx(published_s, rel=0.25, abs=0.5)
+
+
+def test_at_the_slowest_every_step_is_one_at_the_lowest_rate() -> None:
+    search = {"min_rate": "10k", "max_rate": "1290k", "error": "10k"}
+    rate = {"name": "rate", "procedure": "connection-rate", "connections": "1M", "search": search}
+    phase2 = rate | {"name": "phase2", "procedure": "throughput", "phase1_rate": {"experiment": "rate", "percent": 50}}
+    common = {"gateway": "nftables", "ports": {"source": "10000-10999", "destination": "1000-1999"}}
+    plan = resolve(Plan.model_validate({"name": "p", "repeat": 2, "experiments": [rate | common, phase2 | common]}))
+    cleared_s = 1e6 / 345_000
+    assert slowest_s(plan, plan.experiments[0]) == pytest.approx(2 * 8 * (cleared_s + 100 + 2 + 5), rel=0.01)
+    assert slowest_s(plan, plan.experiments[1]) == pytest.approx(2 * 8 * (cleared_s + 200 + 4 + 60 + 2 + 5), rel=0.01)
+    assert sum(slowest_s(plan, each) for each in plan.experiments) > 1.3 * estimate_s(plan)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
-from natxy.dut.base import TableNeed
 from natxy.errors import (
     DutError,
     EngineDiedError,
@@ -18,6 +17,7 @@ from natxy.errors import (
     TesterLimitError,
 )
 from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.scale import table_need
 from natxy.procedures.common.base import ProcedureResult, no_result
 from natxy.procedures.common.repetition import Repetition
 from natxy.results.analysis.ceilings import ceiling_fps
@@ -228,13 +228,11 @@ class ExperimentRun:
 
     def _check_table(self, setup: Setup, phase1_fps: float | None) -> None:
         """Raises PlanError when the gateway's table does not fit the experiment's connections."""
-        experiment = self.experiment
-        if experiment.connections is None:
-            return
-        longest_s = experiment.longest_trial_s(phase1_fps)
-        need = TableNeed(experiment.connections, experiment.left_endpoints, experiment.right_endpoints, longest_s)
-        with setup.gateway() as gateway:
-            gateway.check(need)
+        # A search for a table's capacity checks each number of connections itself.
+        need = table_need(self.experiment, phase1_fps) if self.experiment.connections else None
+        if need:
+            with setup.gateway() as gateway:
+                gateway.check(need)
 
 
 def _ending(error: BaseException) -> tuple[State, str]:

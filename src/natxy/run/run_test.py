@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from natxy import __version__
-from natxy.dut.base import TableNeed
 from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.engine.messages.results import Progress
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError
 from natxy.plan.experiment import Experiment
+from natxy.plan.gateways.base import TableNeed
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.plan.yaml.loading import load_plan

@@ -95,9 +95,15 @@ def describe_machine() -> dict[str, str]:
     }
 
 
-def _memory() -> str:
+def memory_bytes() -> int | None:
+    """Returns the size of this machine's memory; None if unknown."""
     kilobytes = _first(r"^MemTotal:\s*(\d+) kB$", Path("/proc/meminfo"))
-    return f"{int(kilobytes) / 2**20:.1f} GiB" if kilobytes else "unknown"
+    return 1024 * int(kilobytes) if kilobytes else None
+
+
+def _memory() -> str:
+    known = memory_bytes()
+    return f"{known / 2**30:.1f} GiB" if known else "unknown"
 
 
 def _first(pattern: str, file: Path) -> str | None:

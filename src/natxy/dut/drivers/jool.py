@@ -8,10 +8,11 @@ from abc import abstractmethod
 from ipaddress import IPv4Network
 from typing import Any, ClassVar, Final, TypeVar
 
-from natxy.dut.base import Capability, TableNeed
+from natxy.dut.base import Capability
 from natxy.dut.limits import check_lifetime, table_timeout_s
 from natxy.dut.linux.gateway import LinuxGateway
 from natxy.errors import DutError, PlanError
+from natxy.plan.gateways.base import FIRST_PORT, LAST_PORT, TableNeed
 from natxy.plan.gateways.jool import JoolConfig, JoolSiitConfig
 from natxy.plan.gateways.linux import KernelModel
 from natxy.plan.model.addresses import Translation
@@ -20,8 +21,6 @@ from natxy.plan.model.terms import TranslationKind
 _INSTANCE: Final = "natxy"
 # Jool needs a file in which it can seek.
 _FILE: Final = "/run/natxy-jool.json"
-_FIRST_PORT: Final = 1024
-_LAST_PORT: Final = 65535
 _MOST_BINDINGS: Final = 4096
 _MOST_REMOVALS: Final = 15
 # The size of the largest published table. The real number is unknown without a list: `jool stats` fails in 4.1.9.
@@ -94,14 +93,6 @@ class JoolGateway(JoolTranslator[JoolConfig]):
         }
 
     def check(self, need: TableNeed) -> None:
-        if self.translation.kind == TranslationKind.NAT64:
-            room = self.translation.pool.num_addresses * (_LAST_PORT - _FIRST_PORT + 1)
-            if need.endpoints > room:
-                raise PlanError(
-                    f"the pool {self.translation.pool} has {room} ports, but the left side's connections come from "
-                    f"{need.endpoints} addresses and ports, each of which needs its own: give the translation a larger "
-                    "pool, or reduce `connections`"
-                )
         check_lifetime(need, self.config.udp_timeout_s, entries="sessions", setting="udp_timeout_s")
 
     def clear(self) -> None:
@@ -125,7 +116,7 @@ class JoolGateway(JoolTranslator[JoolConfig]):
     def _pool4(self, translation: Translation) -> list[tuple[IPv4Network, str]]:
         if translation.kind == TranslationKind.NAT64:
             assert isinstance(translation.pool, IPv4Network)
-            return [(translation.pool, f"{_FIRST_PORT}-{_LAST_PORT}")]
+            return [(translation.pool, f"{FIRST_PORT}-{LAST_PORT}")]
         return [(mapping.ipv4, str(self.config.bib_port)) for mapping in translation.mappings]
 
     def _bindings(self, translation: Translation) -> list[dict[str, str]]:

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from natxy.dut import registry
-from natxy.dut.base import DutInterfaces, Gateway, TableNeed
+from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, PlanError
 from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.base import TableNeed
 from natxy.plan.gateways.jool import JoolConfig, JoolSiitConfig
 from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
 from natxy.plan.model.terms import TranslationKind
@@ -105,16 +106,9 @@ def test_without_a_translation() -> None:
         gateway(JoolConfig(), None).apply()
 
 
-@pytest.mark.parametrize(
-    ("need", "said"),
-    [
-        (TableNeed(100_000, 64_513, 2, 1), r"198\.19\.0\.1/32 has 64512 ports, .* from 64513 addresses and ports"),
-        (TableNeed(100_000, 64_512, 2, 300), "set the gateway's udp_timeout_s to at least 301"),
-    ],
-)
-def test_table_too_small_or_too_forgetful(need: TableNeed, said: str) -> None:
-    with pytest.raises(PlanError, match=said):
-        gateway(JoolConfig(), NAT64).check(need)
+def test_a_table_that_forgets_too_early() -> None:
+    with pytest.raises(PlanError, match="set the gateway's udp_timeout_s to at least 301"):
+        gateway(JoolConfig(), NAT64).check(TableNeed(100_000, 64_512, 2, 300))
     gateway(JoolConfig(), NAT64).check(TableNeed(100_000, 64_512, 2, 299))
 
 

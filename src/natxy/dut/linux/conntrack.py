@@ -11,10 +11,10 @@ from functools import cached_property
 from ipaddress import ip_address
 from typing import ClassVar
 
-from natxy.dut.base import TableNeed
 from natxy.dut.limits import check_lifetime, table_timeout_s
 from natxy.dut.transport.base import Transport
 from natxy.errors import DutError, PlanError
+from natxy.plan.gateways.base import TableNeed
 from natxy.plan.model.addresses import IPNetwork
 
 _PREFIX = "net.netfilter.nf_conntrack_"

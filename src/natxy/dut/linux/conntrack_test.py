@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from natxy.dut.base import TableNeed
 from natxy.dut.linux.conntrack import ConntrackTable
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, PlanError
+from natxy.plan.gateways.base import TableNeed
 from natxy.system.ledger import Ledger
 from natxy.system.machine_sysctls import MachineSysctls
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Final, TypeVar
 
-from natxy.dut.base import Capability, TableNeed
+from natxy.dut.base import Capability
 from natxy.dut.linux.conntrack import ConntrackTable
 from natxy.dut.linux.gateway import LinuxGateway
 from natxy.dut.transport.base import Transport
+from natxy.plan.gateways.base import TableNeed
 from natxy.plan.gateways.linux import ConntrackModel
 
 ConntrackT = TypeVar("ConntrackT", bound=ConntrackModel)

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a gateway runs on the testbed and can carry the experiment's connections."""
+"""Checks that a gateway runs on the testbed and suits the experiment."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from natxy.plan.checks.traffic import longest_trial_s
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Kernel
-from natxy.plan.model.units import format_duration
 from natxy.plan.testbeds import TestbedConfig
 
 
@@ -43,7 +41,6 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     yield from _check_only_port(experiment, location)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")
-    yield from _check_table(experiment, location)
 
 
 def _check_only_port(experiment: Experiment, location: Location) -> Iterator[Problem]:
@@ -54,24 +51,3 @@ def _check_only_port(experiment: Experiment, location: Location) -> Iterator[Pro
     if port is not None and not ports.min == ports.max == port:
         text = f"in a {kind}, {experiment.gateway.driver} translates one destination port, {port}; "
         yield Problem((*location, "ports", "destination"), text + f"set it to {port}")
-
-
-def _check_table(experiment: Experiment, location: Location) -> Iterator[Problem]:
-    if experiment.connections is None:
-        return
-    at = (*location, "gateway")
-    for field, size in experiment.gateway.table_sizes.items():
-        if size < experiment.connections:
-            yield Problem(
-                (*at, field),
-                f"the table of {size} entries is smaller than the {experiment.connections} connections; "
-                "raise it, or ask for fewer connections",
-            )
-    longest_s = longest_trial_s(experiment)
-    for field, timeout_s in experiment.gateway.lifetimes_s.items():
-        if longest_s is not None and timeout_s <= longest_s:
-            yield Problem(
-                (*at, field),
-                f"entries would end after {timeout_s} s, but the longest trial takes {format_duration(longest_s)}; "
-                "raise the timeout, ask for fewer connections or for higher rates",
-            )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks an experiment's frames, flows and connections, the duration of its trials, and its background traffic."""
+"""Checks an experiment's frames, flows and connections, and its background traffic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from natxy.plan.model.background import LONGEST_CYCLE, Background
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import SMALLEST_FRAME
-from natxy.plan.model.units import LONGEST_DURATION_S, format_duration, format_share
+from natxy.plan.model.units import format_share
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.written import Plan
 
@@ -30,18 +30,9 @@ def check_traffic(plan: Plan, experiment: Experiment, location: Location) -> Ite
     yield from _check_connections(experiment, location)
     yield from _check_flows(experiment, location)
     yield from _check_search(experiment, location)
-    yield from _check_duration(experiment, location)
     yield from _check_loss_tolerance(experiment, location)
     if experiment.background:
         yield from _check_background(plan, experiment, experiment.background, (*location, "background"))
-
-
-def longest_trial_s(experiment: Experiment) -> float | None:
-    """Returns the duration of the longest trial; None if it depends on a rate that has yet to be measured."""
-    phase1_fps = experiment.phase1_rate.rate if experiment.phase1_rate else None
-    if experiment.connections is not None and "phase1_rate" in experiment.procedure.takes and phase1_fps is None:
-        return None
-    return experiment.longest_trial_s(phase1_fps)
 
 
 def _check_frame(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
@@ -97,15 +88,6 @@ def _check_search(experiment: Experiment, location: Location) -> Iterator[Proble
             f"an error of {search.absolute_error:g} is wider than the whole search up to {search.max_rate:g}; lower it"
         )
         yield Problem((*location, "search", "error"), text)
-
-
-def _check_duration(experiment: Experiment, location: Location) -> Iterator[Problem]:
-    longest_s = longest_trial_s(experiment)
-    if longest_s is None or longest_s <= LONGEST_DURATION_S:
-        return
-    limit = format_duration(LONGEST_DURATION_S)
-    remedy = "raise the lowest rate or ask for fewer connections" if experiment.connections else "ask for a shorter one"
-    yield Problem(location, f"the longest trial would take {format_duration(longest_s)}, {limit} is the most; {remedy}")
 
 
 def _check_loss_tolerance(experiment: Experiment, location: Location) -> Iterator[Problem]:

@@ -3,10 +3,31 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.terms import Kernel, TranslationKind
+
+FIRST_PORT: Final = 1024
+LAST_PORT: Final = 65535
+"""The ports of a public address that NAT gives to connections whose own ports are 1024 or higher."""
+PORTS_PER_ADDRESS: Final = LAST_PORT - FIRST_PORT + 1
+
+
+@dataclass(frozen=True)
+class TableNeed:
+    """Holds the requirements of a plan on a connection tracking table.
+
+    `endpoints` counts the addresses and ports of the left side that connections come from, `remote_endpoints` those of
+    the right side that they go to. `longest_trial_s` is phase 1 + gap + phase 2.
+    """
+
+    connections: int
+    endpoints: int
+    remote_endpoints: int
+    longest_trial_s: float
 
 
 class GatewayModel(PlanModel):
@@ -32,6 +53,10 @@ class GatewayModel(PlanModel):
     """True if its driver accepts any number of cores, because the user's commands assign them."""
     module: ClassVar[str | None] = None
     """The kernel module that it needs and that a kernel may lack; None if there is none."""
+    usual_table_sizes: ClassVar[Mapping[str, int]] = {}
+    """The system's own greatest number of connections, which holds where the plan sets none, by the setting's name."""
+    usual_lifetimes_s: ClassVar[Mapping[str, int]] = {}
+    """The system's own lifetimes of connections in seconds, likewise."""
 
     @property
     def keeps_connections(self) -> bool | None:
@@ -43,11 +68,6 @@ class GatewayModel(PlanModel):
     def hides_left(self) -> bool:
         """True if it replaces the left side's addresses by its own; the left side is then private by default."""
         return False
-
-    @property
-    def clear_s(self) -> float:
-        """The approximate seconds that emptying the table takes; 0 if that is only a moment."""
-        return 0.0
 
     @property
     def translations(self) -> frozenset[TranslationKind | None]:
@@ -69,7 +89,27 @@ class GatewayModel(PlanModel):
         """The lifetimes of connections in seconds that the plan sets, by the name of the setting."""
         return {}
 
+    def clearing_s(self, connections: int) -> float:
+        """Returns about how many seconds emptying a table with this many connections takes; 0 if only a moment."""
+        del connections
+        return 0.0
+
+    def table_bytes(self, need: TableNeed) -> int | None:
+        """Returns about how much memory a table with these connections takes; None if unknown."""
+        del need
+        return None
+
+    def ports_needed(self, need: TableNeed, kind: TranslationKind | None) -> int | None:
+        """Returns how many ports of public addresses the connections take; None if it has no pool of ports."""
+        del need, kind
+        return None
+
     def only_port(self, kind: TranslationKind) -> int | None:
         """Returns the one destination port that it translates in a translation of this kind; None for any port."""
         del kind
         return None
+
+
+def ports_per_destination(need: TableNeed) -> int:
+    """Returns the ports that connections take where those to different destinations can share a port."""
+    return min(need.endpoints, -(-need.connections // need.remote_endpoints))

@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from natxy.plan.gateways.base import TableNeed
 from natxy.plan.gateways.linux import KernelModel
 from natxy.plan.model.terms import TranslationKind
+
+# Summed up from Jool's source: tabled_session, and tabled_bib for each address and port on the left.
+_SESSION_BYTES: Final = 112
+_BINDING_BYTES: Final = 96
+# The slowest published rate, for 100 million connections (draft-lencse-v6ops-transition-scalability-03, Figure 10).
+_DELETED_PER_S: Final = 2.78e6
 
 
 class JoolConfig(KernelModel):
@@ -22,6 +29,20 @@ class JoolConfig(KernelModel):
     """Lifetime of a UDP session (RFC 6146 §4)."""
     bib_port: Annotated[int, Field(ge=1, le=65535)] = 5000
     """Port of the responders in a nat46, UDP and TCP."""
+
+    @property
+    def lifetimes_s(self) -> dict[str, int]:
+        return {"udp_timeout_s": self.udp_timeout_s}
+
+    def clearing_s(self, connections: int) -> float:
+        return connections / _DELETED_PER_S
+
+    def table_bytes(self, need: TableNeed) -> int | None:
+        return _SESSION_BYTES * need.connections + _BINDING_BYTES * need.endpoints
+
+    def ports_needed(self, need: TableNeed, kind: TranslationKind | None) -> int | None:
+        # RFC 6146 §3.5.1.1: an address and port on the left has the same port for all destinations.
+        return need.endpoints if kind == TranslationKind.NAT64 else None
 
     def only_port(self, kind: TranslationKind) -> int | None:
         return self.bib_port if kind == TranslationKind.NAT46 else None

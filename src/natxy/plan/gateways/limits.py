@@ -47,5 +47,5 @@ class LimitsModel(GatewayModel):
     """Time to empty a table without connections."""
 
     def clearing_s(self, connections: int) -> float:
-        """Returns the time in seconds that emptying a table with this many connections takes."""
+        """Returns the seconds that emptying a table with this many connections takes."""
         return self.clear_time + (connections / self.tear_down_rate if self.tear_down_rate else 0.0)

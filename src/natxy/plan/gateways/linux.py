@@ -3,14 +3,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.gateways.base import GatewayModel, TableNeed, ports_per_destination
 from natxy.plan.model.table_size import TableSize
-from natxy.plan.model.terms import Kernel
+from natxy.plan.model.terms import Kernel, TranslationKind
+
+# With 400 million connections the DUT of draft-lencse-v6ops-transition-scalability-03 (§2.4) took "below 150GB".
+_ENTRY_BYTES: Final = 365
+_BUCKET_BYTES: Final = 8
+# The slowest published rates (the same, Figure 5).
+_DELETED_PER_S: Final = 345_000
+_EMPTY_BUCKETS_PER_S: Final = 8e6
+# nf_ct_alloc_hashtable: whole pages of buckets, UINT_MAX bytes together; since 2025 INT_MAX, half as many.
+_MOST_BUCKETS: Final = 2**29 - 512
 
 
 class KernelModel(GatewayModel):
@@ -34,6 +44,7 @@ class ConntrackModel(GatewayModel):
     keeps_conntrack: ClassVar[bool] = True
     keeps_connections: ClassVar = True
     hides_left: ClassVar = True
+    usual_lifetimes_s: ClassVar[Mapping[str, int]] = {"udp_timeout_s": 30, "udp_stream_timeout_s": 120}
 
     conntrack_max: TableSize | None = None
     """Size of the table, nf_conntrack_max; unchanged when not given."""
@@ -44,6 +55,16 @@ class ConntrackModel(GatewayModel):
     udp_stream_timeout_s: Annotated[int, Field(ge=1)] | None = None
     """Lifetime of a connection that had a reply, nf_conntrack_udp_timeout_stream."""
 
+    @field_validator("hash_size")
+    @classmethod
+    def _buckets(cls, given: int | None) -> int | None:
+        if given is not None and given > _MOST_BUCKETS:
+            raise ValueError(
+                f"the kernel allows at most {_MOST_BUCKETS:,} buckets, and since 2025 half as many, not {given:,}; "
+                "lower it"
+            )
+        return given
+
     @property
     def table_sizes(self) -> dict[str, int]:
         return {} if self.conntrack_max is None else {"conntrack_max": self.conntrack_max}
@@ -52,6 +73,15 @@ class ConntrackModel(GatewayModel):
     def lifetimes_s(self) -> dict[str, int]:
         lifetimes_s = {"udp_timeout_s": self.udp_timeout_s, "udp_stream_timeout_s": self.udp_stream_timeout_s}
         return {name: lifetime_s for name, lifetime_s in lifetimes_s.items() if lifetime_s is not None}
+
+    def clearing_s(self, connections: int) -> float:
+        return connections / _DELETED_PER_S + (self.hash_size or 0) / _EMPTY_BUCKETS_PER_S
+
+    def table_bytes(self, need: TableNeed) -> int | None:
+        return _ENTRY_BYTES * need.connections + _BUCKET_BYTES * (self.hash_size or 0)
+
+    def ports_needed(self, need: TableNeed, kind: TranslationKind | None) -> int | None:
+        return ports_per_destination(need)
 
 
 class LinuxForwardConfig(KernelModel):

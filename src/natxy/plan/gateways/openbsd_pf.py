@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.gateways.base import GatewayModel, TableNeed, ports_per_destination
 from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.model.units import Count, Duration
@@ -19,6 +20,8 @@ Mac = Annotated[
 
 # A server spends most of this in its firmware.
 _REBOOT_S: Final = 120.0
+# Summed up from the source of OpenBSD 7.3: pf_state, two pf_state_key and two pf_state_item, in their memory pools.
+_STATE_BYTES: Final = 700
 
 
 class PfClear(StrEnum):
@@ -39,13 +42,16 @@ class OpenbsdPfConfig(GatewayModel):
     """PF on OpenBSD, over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, or plain forwarding with PF off."""
 
     on_other_machine: ClassVar[bool] = True
+    usual_table_sizes: ClassVar[Mapping[str, int]] = {"states": 100_000}
+    usual_lifetimes_s: ClassVar[Mapping[str, int]] = {"udp_timeout_s": 30}
     driver: Literal["openbsd-pf"] = "openbsd-pf"
     enabled: bool = True
     """False for plain forwarding, with PF disabled."""
     states: Count | None = None
     """Limit of the state table, `set limit states`; PF's default when not given."""
     udp_timeout_s: Annotated[int, Field(ge=1)] | None = None
-    """Lifetime of a state: udp.first, udp.single and udp.multiple; PF's defaults when not given."""
+    """Lifetime of a state: udp.first, udp.single and udp.multiple, however full the table is; PF's defaults when not
+    given."""
     clear: PfClear = PfClear.FLUSH
     reboot_timeout: Duration = 300.0
     """Longest time until the DUT answers again."""
@@ -61,8 +67,21 @@ class OpenbsdPfConfig(GatewayModel):
         return self.enabled
 
     @property
-    def clear_s(self) -> float:
+    def table_sizes(self) -> dict[str, int]:
+        return {} if self.states is None else {"states": self.states}
+
+    @property
+    def lifetimes_s(self) -> dict[str, int]:
+        return {} if self.udp_timeout_s is None else {"udp_timeout_s": self.udp_timeout_s}
+
+    def clearing_s(self, connections: int) -> float:
         return _REBOOT_S if self.clear == PfClear.REBOOT else 0.0
+
+    def table_bytes(self, need: TableNeed) -> int | None:
+        return _STATE_BYTES * need.connections
+
+    def ports_needed(self, need: TableNeed, kind: TranslationKind | None) -> int | None:
+        return ports_per_destination(need) if self.enabled else None
 
     @property
     def translations(self) -> frozenset[TranslationKind | None]:

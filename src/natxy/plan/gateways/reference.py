@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from natxy.plan.gateways.base import TableNeed, ports_per_destination
 from natxy.plan.gateways.limits import LimitsModel, Ratio
 from natxy.plan.model.base import PlanModel, Shorthand
 from natxy.plan.model.terms import TranslationKind
@@ -139,6 +140,9 @@ class ReferenceConfig(LimitsModel):
     @property
     def keeps_connections(self) -> bool | None:
         return self.mode == ReferenceMode.NAT
+
+    def ports_needed(self, need: TableNeed, kind: TranslationKind | None) -> int | None:
+        return ports_per_destination(need) if self.keeps_connections else None
 
     @property
     def hides_left(self) -> bool:

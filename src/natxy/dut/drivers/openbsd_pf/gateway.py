@@ -8,11 +8,12 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from natxy.dut.base import Capability, DutDescription, Gateway, TableNeed
+from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.dut.drivers.openbsd_pf.links import OpenbsdLinks
-from natxy.dut.drivers.openbsd_pf.rules import FIRST_PORT, LAST_PORT, pf_rules
+from natxy.dut.drivers.openbsd_pf.rules import pf_rules
 from natxy.dut.limits import check_lifetime, table_timeout_s
 from natxy.errors import DutError, PlanError
+from natxy.plan.gateways.base import TableNeed
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig, PfClear
 
 _FORWARDING: Final = ("net.inet.ip.forwarding", "net.inet6.ip6.forwarding")
@@ -87,16 +88,6 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
             raise PlanError(
                 f"PF holds at most {limit} states, but the plan needs {need.connections} connections: set the "
                 f"gateway's states to at least {need.connections}, or reduce `connections`"
-            )
-        translation = self.addresses.translation
-        own = translation.pool.num_addresses if translation else 1
-        room = own * (LAST_PORT - FIRST_PORT + 1) * need.remote_endpoints
-        if room < need.connections:
-            raise PlanError(
-                f"PF distinguishes at most {room} connections, each by a port from {FIRST_PORT} to {LAST_PORT} of "
-                f"its {own} own addresses and by one of {need.remote_endpoints} right addresses and ports, but the "
-                f"plan needs {need.connections}: give the plan more `right_hosts` or destination ports, or the "
-                "translation a larger pool"
             )
         for name, timeout_s in self._udp_timeouts_s().items():
             check_lifetime(need, timeout_s, entries="states", timeout=name, setting="udp_timeout_s")

@@ -7,12 +7,11 @@ from typing import Final
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.limits import mapped_hosts
+from natxy.plan.gateways.base import FIRST_PORT, LAST_PORT
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import TranslationKind
 
-FIRST_PORT: Final = 1024
-LAST_PORT: Final = 65535
 # Per destination address and port. Without a range PF uses 50001 to 65535 alone.
 _PORTS: Final = f"port {FIRST_PORT}:{LAST_PORT}"
 
@@ -25,6 +24,8 @@ def pf_rules(config: OpenbsdPfConfig, interfaces: DutInterfaces, addresses: Addr
     if config.udp_timeout_s is not None:
         timeout_s = config.udp_timeout_s
         lines.append(f"set timeout {{ udp.first {timeout_s}, udp.single {timeout_s}, udp.multiple {timeout_s} }}")
+        # By default, PF shortens all lifetimes when the table is more than 60 % full: to half of them at 90 %.
+        lines.append("set timeout { adaptive.start 0, adaptive.end 0 }")
     lines.append("pass no state")
     translation = addresses.translation
     if translation is None:

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the table of `natxy check --at-scale`: what each experiment needs at its full size and at its lowest rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.model.units import format_duration
+from natxy.plan.scale import ports, slowest_phase1_fps, state_table_bytes, table_need
+from natxy.report.tables.table import Column, Table
+from natxy.run.estimate import slowest_s
+
+_NONE: Final = "–"
+_COLUMNS: Final = (
+    "Connections", "live up to", "expire after", "Ports at once", "of", "Table", "DUT memory", "Tester memory",
+    "At most",
+)  # fmt: skip
+_NOTE: Final = (
+    "Connections live from the first frame of phase 1 to the last frame of the trial. That time, and the longest time "
+    "of all repetitions in the last column, are those at the lowest rates of the searches. ~: the system's own value, "
+    "which the plan does not set. Memory: about what the connections take in the tables."
+)
+
+
+def at_scale(plan: ResolvedPlan) -> Table:
+    """Returns a table with a row for each experiment."""
+    others = {experiment.name: experiment for experiment in plan.experiments}
+    head = (Column("Experiment"), *(Column(title, numeric=True) for title in _COLUMNS))
+    rows = tuple((experiment.name, *_cells(plan, experiment, others)) for experiment in plan.experiments)
+    most_s = sum(slowest_s(plan, experiment) for experiment in plan.experiments)
+    return Table("At full size", head, rows, note=f"{_NOTE} All together: at most {format_duration(most_s)}.")
+
+
+def _cells(plan: ResolvedPlan, experiment: Experiment, others: Mapping[str, Experiment]) -> Iterator[str]:
+    gateway, phase1_fps = experiment.gateway, slowest_phase1_fps(experiment, others)
+    need = table_need(experiment, phase1_fps)
+    if need is None:
+        yield from [_NONE] * (len(_COLUMNS) - 1)
+    else:
+        yield f"{need.connections:,}"
+        yield format_duration(need.longest_trial_s)
+        lifetime_s = _least(gateway.lifetimes_s, gateway.usual_lifetimes_s)
+        yield _NONE if lifetime_s is None else f"{lifetime_s[0]}{lifetime_s[1]:,} s"
+        yield from (f"{count:,}" for count in found) if (found := ports(experiment, need)) else [_NONE] * 2
+        size = _least(gateway.table_sizes, gateway.usual_table_sizes)
+        yield _NONE if size is None else f"{size[0]}{size[1]:,}"
+        memory = gateway.table_bytes(need)
+        yield _NONE if memory is None else _bytes(memory)
+        yield _bytes(state_table_bytes(experiment, need))
+    yield format_duration(slowest_s(plan, experiment))
+
+
+def _least(planned: Mapping[str, int], usual: Mapping[str, int]) -> tuple[str, int] | None:
+    """Returns the least of the values in force, after a mark if that is the system's own; None if there are none."""
+    own = {name: value for name, value in usual.items() if name not in planned}
+    marked = [*((value, "") for value in planned.values()), *((value, "~") for value in own.values())]
+    return min(((mark, value) for value, mark in marked), key=lambda each: each[1], default=None)
+
+
+def _bytes(count: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count / 1e3:.3g} kB"

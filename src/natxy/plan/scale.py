@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes what the connections of an experiment need of its gateway, at the lowest rates that the plan allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.gateways.base import PORTS_PER_ADDRESS, TableNeed
+from natxy.plan.model.terms import Family
+from natxy.plan.model.units import format_duration
+
+# The size of an entry in engine/state/state_table.hpp.
+_STATE_BYTES: Final = {Family.IPV4: 16, Family.IPV6: 40}
+
+
+def slowest_phase1_fps(experiment: Experiment, others: Mapping[str, Experiment]) -> float | None:
+    """Returns the rate of phase 1, at its lowest if it is a share of what one of `others` measures.
+
+    None if there is no phase 1, or that experiment is missing.
+    """
+    rate = experiment.phase1_rate
+    if rate is None:
+        return None
+    source = others.get(rate.experiment or "")
+    return rate.given_by(source.search.min_rate if source and source.search else None)
+
+
+def table_need(experiment: Experiment, phase1_fps: float | None) -> TableNeed | None:
+    """Returns what the experiment needs of the gateway's table if phase 1 has this rate; None without connections.
+
+    A search for a table's capacity needs it for as many connections as it may try.
+    """
+    connections = experiment.connections or _most_tried(experiment)
+    if connections is None:
+        return None
+    sized = experiment.model_copy(update={"connections": connections})
+    return TableNeed(connections, sized.left_endpoints, sized.right_endpoints, sized.longest_trial_s(phase1_fps))
+
+
+def _most_tried(experiment: Experiment) -> int | None:
+    """Returns the most connections that a search for the table's capacity tries; None for other procedures."""
+    most = experiment.procedure.most_connections
+    # Doubling ends with a number that the table cannot hold.
+    return most and min([most, *(2 * size for size in experiment.gateway.table_sizes.values())])
+
+
+def ports(experiment: Experiment, need: TableNeed) -> tuple[int, int] | None:
+    """Returns the ports of public addresses that connections need at once, and those that there are.
+
+    None if the gateway has no pool of ports.
+    """
+    translation = experiment.translation
+    needed = experiment.gateway.ports_needed(need, translation.kind if translation else None)
+    if needed is None:
+        return None
+    return needed, PORTS_PER_ADDRESS * (translation.pool.num_addresses if translation else 1)
+
+
+def state_table_bytes(experiment: Experiment, need: TableNeed) -> int:
+    """Returns the size of the tester's own state table."""
+    return _STATE_BYTES[experiment.families[1]] * need.connections
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Names a setting that is too small for an experiment's connections. `planned` is False for a value that the plan
+    leaves to the DUT, which may have another one."""
+
+    setting: tuple[str, ...]
+    planned: bool
+    text: str
+
+
+def shortfalls(experiment: Experiment, need: TableNeed) -> Iterator[Shortfall]:
+    """Yields what is too small: tables, lifetimes, and the ports of public addresses."""
+    gateway = experiment.gateway
+    # The table's size is what a search for its capacity finds.
+    sizes = gateway.table_sizes if experiment.connections else {}
+    for field, size in sizes.items():
+        if size < need.connections:
+            text = f"the table of {size} entries is smaller than the {need.connections} connections; "
+            yield Shortfall(("gateway", field), True, f"{text}raise it, or ask for fewer connections")
+    for field, size in gateway.usual_table_sizes.items() if experiment.connections else ():
+        if field not in sizes and size < need.connections:
+            text = (
+                f"{gateway.driver} has {size:,} entries unless the DUT was set up otherwise; set {field} to at least "
+            )
+            yield Shortfall(("gateway", field), False, f"{text}{need.connections}")
+    yield from _short_lives(experiment, need)
+    if (found := ports(experiment, need)) and found[0] > found[1]:
+        yield _too_few_ports(experiment, *found)
+
+
+def left_to_the_dut(plan: ResolvedPlan) -> dict[str, list[str]]:
+    """Returns the names of the experiments for which a setting may be too small that the plan leaves to the DUT, by
+    the sentence that says which."""
+    others = {experiment.name: experiment for experiment in plan.experiments}
+    found: dict[str, list[str]] = {}
+    for experiment in plan.experiments:
+        if need := table_need(experiment, slowest_phase1_fps(experiment, others)):
+            for short in shortfalls(experiment, need):
+                found.setdefault(short.text, []).append(experiment.name)
+    return found
+
+
+def _short_lives(experiment: Experiment, need: TableNeed) -> Iterator[Shortfall]:
+    gateway, longest_s = experiment.gateway, need.longest_trial_s
+    longest, enough = format_duration(longest_s), int(longest_s) + 1
+    for field, timeout_s in gateway.lifetimes_s.items():
+        if timeout_s <= longest_s:
+            yield Shortfall(
+                ("gateway", field),
+                True,
+                f"entries would end after {timeout_s} s, but the longest trial takes {longest}; set it to at least "
+                f"{enough}, ask for fewer connections, or raise the lowest rate at which they are made",
+            )
+    for field, timeout_s in gateway.usual_lifetimes_s.items():
+        if field not in gateway.lifetimes_s and timeout_s <= longest_s:
+            text = f"connections live {timeout_s} s unless the DUT was set up otherwise, but the longest trial takes "
+            yield Shortfall(("gateway", field), False, f"{text}{longest}; set {field} to at least {enough}")
+
+
+def _too_few_ports(experiment: Experiment, needed: int, room: int) -> Shortfall:
+    addresses = -(-needed // PORTS_PER_ADDRESS)
+    if experiment.translation is None:
+        text = f"they need {needed} ports of the gateway's address at once, which has {room}; give more destination "
+        return Shortfall(("connections",), True, f"{text}ports or `right_hosts`, or ask for fewer connections")
+    return Shortfall(
+        ("translation", "pool"),
+        True,
+        f"the pool {experiment.translation.pool} has {room} ports, but the connections need {needed} at once; give it "
+        f"at least {addresses} addresses, or ask for fewer source ports and left hosts",
+    )
