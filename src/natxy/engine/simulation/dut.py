@@ -109,8 +109,15 @@ class SimulatedDut:
 
     def connect(self, connections: int, rate_fps: float) -> tuple[int, int]:
         """Offers new connections. Returns how many of their frames pass, and how many connections are kept."""
-        share = min(1.0, self._all_cores(self.config.connection_rate_fps) / rate_fps) * self.forwarded(rate_fps)
+        limit_fps = self.config.connection_rate_fps / (1 + self.config.connection_cost * (connections - 1))
+        share = min(1.0, self._all_cores(limit_fps) / rate_fps) * self.forwarded(rate_fps)
         return self.table.offer(int(connections * share))
+
+    def validated(self, rate_fps: float) -> float:
+        """Returns the share of a validation's replies that are forwarded at `rate_fps`."""
+        limit_fps = self.config.validation_fps
+        most = 1.0 if limit_fps is None else min(1.0, self._all_cores(limit_fps) / rate_fps)
+        return min(most, self.forwarded(rate_fps))
 
     def restart(self) -> None:
         """Restarts the gateway at the present time of the running trial."""

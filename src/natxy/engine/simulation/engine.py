@@ -100,7 +100,7 @@ class SimulatedEngine:
         )
         self._dut.begin_trial(request.seed, [stream])
         heard = 1 - self._unheard(stream) / stream.frames
-        share = self._dut.forwarded(request.rate_fps)
+        share = self._dut.validated(request.rate_fps)
         received = _arrived(int(established.made * share * heard), self._dut.config.reverse_loss_ratio)
         self._dut.table.reply(received)
         return self._result([(stream, received)], request, on_progress)

@@ -64,6 +64,22 @@ def test_connections_are_limited_by_rate_and_table(rate_fps: float, capacity: in
     assert validated.streams[0].lost == 1000 - made
 
 
+@pytest.mark.parametrize(("cost", "made"), [(0.0, 1000), (1 / 999, 500), (3 / 999, 250)])
+def test_more_connections_may_cost_more(cost: float, made: int) -> None:
+    result = engine_for(connection_cost=cost, table_capacity=2000).establish(
+        EstablishRequest(stream=stream(500), seed=1)
+    )
+    assert result.established == pytest.approx(made, abs=1)
+
+
+@pytest.mark.parametrize(("rate_fps", "lost"), [(400, 0), (800, 500), (2000, 800)])
+def test_a_validation_may_have_a_limit_of_its_own(rate_fps: float, lost: int) -> None:
+    engine = engine_for(validation_fps=400, table_capacity=2000)
+    engine.establish(EstablishRequest(stream=stream(500), seed=1))
+    result = engine.validate(ValidateRequest(frame=FRAME, rate_fps=rate_fps, seed=1))
+    assert result.streams[0].lost == lost
+
+
 def test_replies_need_a_phase_1() -> None:
     request = TrialRequest(streams=[stream(10, Side.RIGHT, StreamKind.REPLIES)], seed=1)
     with pytest.raises(NatxyError, match="before a phase 1"):

@@ -58,6 +58,10 @@ class SimulatedConfig(LimitsModel):
     after_restart: AfterRestart = AfterRestart.FORWARD
     connection_rate_fps: AbsoluteRate = 200_000.0
     """Most connections set up per second."""
+    connection_cost: Annotated[float, Field(ge=0)] = 0.0
+    """Cost of every connection after the first, as a share of the time to set one up."""
+    validation_fps: AbsoluteRate | None = None
+    """Most replies of a validation forwarded per second, where that is less than `forwarding_fps`."""
     core_efficiency: Ratio = 1.0
     """Gain of each core after the first, as a share of the two rates."""
     tear_down_rate: AbsoluteRate = 1_000_000.0
