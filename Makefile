@@ -24,7 +24,7 @@ SANITIZED := --buildtype=debugoptimized
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-dev packages-jool engine engine-tests jool demo test test-long \
-	lint lint-python lint-engine format sanitize tsan fuzz mutants soak bench profile docs clean
+	lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -93,6 +93,10 @@ fuzz: setup-dev ## mutate plans for FUZZ_SECONDS (60), then run every libFuzzer 
 		meson setup build/engine-fuzz engine $(SANITIZED) -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
 	@tools/build.sh "building the fuzz targets" build/engine-fuzz
 	@tools/fuzz.sh $(FUZZ_SECONDS)
+
+kills: setup-dev jool ## end natxy at every change that it makes outside a run's folder, for an hour: is everything given back?
+	@ninja -C build/engine --quiet task_bench
+	@tools/test.sh kills
 
 mutants: setup-dev engine-tests ## change the sources in SAMPLE (300, or all) places, one by one: do the tests notice?
 	@status=0; \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests: `tools/test.sh short` those of a few seconds, `tools/test.sh long` the others. Ends with their counts.
+# Runs the tests: `tools/test.sh short` those of a few seconds, `tools/test.sh long` those of minutes, and
+# `tools/test.sh kills` those that end natxy at every change it makes. Ends with their counts.
 # JUnit files stay in build/tests.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -29,13 +30,13 @@ short_tests() {
 	expect parallel
 	# Trials run one at a time and mostly wait for frames. The other tests use the rest of the cores' time.
 	nice -n 10 .venv/bin/pytest --quiet --junit-xml="$results/parallel.xml" --numprocesses="$(nproc)" --dist=worksteal \
-		-m "not serial and not long" > "$results/parallel.log" 2>&1 &
+		-m "not serial and not long and not kills" > "$results/parallel.log" 2>&1 &
 	parallel=$!
 	trap 'kill "$parallel" 2> /dev/null' EXIT
 	echo "== GoogleTest"
 	run_googletest
 	echo "== pytest: tests with a lab or real frames"
-	.venv/bin/pytest --quiet --junit-xml="$results/serial.xml" -m "serial and not long" || failed+=("pytest, serial tests")
+	.venv/bin/pytest --quiet --junit-xml="$results/serial.xml" -m "serial and not long and not kills" || failed+=("pytest, serial tests")
 	echo "== pytest: all others"
 	wait "$parallel" || failed+=("pytest, parallel tests")
 	trap - EXIT
@@ -44,13 +45,18 @@ short_tests() {
 
 long_tests() {
 	expect long
-	.venv/bin/pytest --quiet --junit-xml="$results/long.xml" -m long || failed+=("pytest, long tests")
+	.venv/bin/pytest --quiet --junit-xml="$results/long.xml" -m "long and not kills" || failed+=("pytest, long tests")
+}
+
+kills_tests() {
+	expect kills
+	.venv/bin/pytest --quiet --junit-xml="$results/kills.xml" -m kills || failed+=("pytest, kills")
 }
 
 case ${1-} in
-short | long) "$1_tests" ;;
+short | long | kills) "$1_tests" ;;
 *)
-	echo "usage: $0 short|long" >&2
+	echo "usage: $0 short|long|kills" >&2
 	exit 2
 	;;
 esac

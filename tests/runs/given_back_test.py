@@ -28,8 +28,8 @@ pytestmark = needs.LAB
 TESTER, DUT = (f"gb-{os.getpid()}-{name}" for name in ("tester", "dut"))
 MANAGEMENT: Final = "192.0.2.1"
 OTHERS_S: Final = 20
-# The short test kills while the testbed is built and, where it is a small one, while it is removed; the long ones at
-# every write.
+# `make test` and `make test-long` kill while the testbed is built and, where it is a small one, while it is removed;
+# `make kills` at every write.
 FEW: Final = (5, 8)
 
 PLAN: Final = """
@@ -230,7 +230,7 @@ def test_some_kills_give_everything_back(bed: Bed) -> None:
         assert given_back(bed) == [], f"after write {number}"
 
 
-@pytest.mark.long
+@pytest.mark.kills
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_every_kill_gives_everything_back(bed: Bed, moment: str, capsys: pytest.CaptureFixture[str]) -> None:
     kills, stayed = 0, []
@@ -242,14 +242,14 @@ def test_every_kill_gives_everything_back(bed: Bed, moment: str, capsys: pytest.
     assert stayed == []
 
 
-@pytest.mark.long
+@pytest.mark.kills
 def test_a_run_that_ends_gives_everything_back(bed: Bed) -> None:
     assert not bed.run()
     assert bed.left() == []
     assert Ledger().entries() == []
 
 
-@pytest.mark.long
+@pytest.mark.kills
 def test_a_run_that_is_asked_to_end_gives_everything_back_itself(bed: Bed) -> None:
     number = 1
     while bed.run(ASKED, number):
@@ -257,7 +257,7 @@ def test_a_run_that_is_asked_to_end_gives_everything_back_itself(bed: Bed) -> No
         number += 1
 
 
-@pytest.mark.long
+@pytest.mark.kills
 def test_the_next_run_gives_back_what_a_killed_one_left(bed: Bed) -> None:
     number = 1
     while bed.run("soon", number):
