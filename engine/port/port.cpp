@@ -90,13 +90,17 @@ std::atomic<unsigned> alarms_served = 0;
 
 void serve_alarm(void*) { ++alarms_served; }
 
-/// Waits until DPDK's interrupt thread has handled all events that are pending now.
+/// Waits until DPDK's interrupt thread has handled all events that are pending now, or for a second: it may be stuck.
 void settle_interrupts() {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   // The thread may serve a first alarm together with these events and before them, but not a second one.
   for (int alarm = 0; alarm < 2; ++alarm) {
     const unsigned before = alarms_served;
     if (rte_eal_alarm_set(1, serve_alarm, nullptr) != 0) return;
-    while (alarms_served == before) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    while (alarms_served == before) {
+      if (std::chrono::steady_clock::now() > deadline) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
   }
 }
 
