@@ -4,7 +4,7 @@
 The engine's two ports are the ends of a veth pair, without a gateway in between; this needs root. A cycle is one trial
 of each kind, and between cycles the ports are opened anew, as evenly as the number of reopenings allows. After each
 cycle a sample goes to FOLDER/samples.csv: memory, file descriptors, threads and clocks. Ctrl-C ends the soak early. The
-exit code is 1 if anything drifts beyond its bound, or if more than 1 in 100 trials did not pass.
+exit code is 1 unless everything is shown to stay within its bound, or if more than 1 in 100 trials did not pass.
 """
 
 from __future__ import annotations

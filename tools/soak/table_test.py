@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -48,11 +49,15 @@ def test_the_table_leaves_out_the_warm_up(tmp_path: Path) -> None:
     assert "360.00 (360.00 to 360.00) | ±18,000 |" in raw
 
 
-def test_what_drifts_or_fails_does_not_hold(tmp_path: Path) -> None:
+def test_what_drifts_or_fails_or_is_undecided_does_not_hold(tmp_path: Path) -> None:
     good = soak(tmp_path)
     assert good.holds
     leaking = [{**each, "descriptors": each["reopenings"]} for each in good.samples]
     assert not replace(good, samples=leaking).holds
+    chance = Random(1)
+    wandering = [{**each, "resident_kib": each["resident_kib"] + chance.uniform(-2e4, 2e4)} for each in good.samples]
+    assert "undecided" in [*replace(good, samples=wandering).rows()][4]
+    assert not replace(good, samples=wandering).holds
     for not_passed, holds in ((13, True), (14, False)):
         last = {**good.samples[-1], "not_passed": not_passed}
         assert replace(good, samples=[*good.samples[:-1], last]).holds == holds
