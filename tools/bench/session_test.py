@@ -10,8 +10,10 @@ import pytest
 
 from tests.support.processes import runs
 
+# Under nohup, programs inherit that SIGHUP is ignored.
 SCRIPT = """
-import subprocess, sys
+import signal, subprocess, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from pathlib import Path
 from natxy.system import ledger
 from natxy.system.machine_sysctls import MachineSysctls
@@ -43,7 +45,10 @@ def test_a_signal_ends_it_and_the_machine_is_as_before(tmp_path: Path, number: s
         assert Path(temporary).is_dir()
         assert pages.read_text() == "512"
         process.send_signal(number)
-        assert process.wait(60) == 130
+        try:
+            assert process.wait(60) == 130
+        finally:
+            process.kill()
     assert pages.read_text() == "7"
     assert not Path(temporary).exists()
     assert not runs(int(pid))
