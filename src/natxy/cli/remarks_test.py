@@ -80,7 +80,7 @@ def told(procedure: ResolvedPlan, folder: Path) -> tuple[int, RunRecord, list[st
     """Returns the exit code, the run, and the texts of the log, the live view, the terminal's tables and the page."""
     log, live, end = io.StringIO(), io.StringIO(), io.StringIO()
     run_plan(procedure, folder / "log", PlainWatch(procedure, Console(file=log)))
-    with LiveWatch(procedure, Console(file=live, force_terminal=True, color_system=None)) as watch:
+    with LiveWatch(procedure, Console(file=live, width=1000, force_terminal=True, color_system=None)) as watch:
         code = run_plan(procedure, folder / "run", watch)
     reader = RunReader(folder / "run")
     Console(file=end, width=1000).print(terminal.render(reader))

@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic_core import ErrorDetails
 
-from natxy.untrusted.validation import expectation
+from natxy.untrusted.validation import expectation, got
 
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**64), WithJsonSchema({"type": "integer"})]
 """A whole number of 64 bits, with or without a sign."""
@@ -76,9 +77,15 @@ def from_text(adapter: TypeAdapter[Any], text: Any, place: str) -> Any:
 def problems(error: ValidationError, place: str) -> str:
     """Returns the fields that are wrong, and what was expected of them."""
     every = error.errors(include_url=False, include_input=False)
-    shown = [f"{_where(place, each['loc'])}: {expectation(each)[:_LONGEST]}" for each in every[:_MOST_SHOWN]]
+    shown = [f"{_where(place, each['loc'])}: {_expected(each)}" for each in every[:_MOST_SHOWN]]
     more = [f"and {len(every) - _MOST_SHOWN} more"] if len(every) > _MOST_SHOWN else []
     return "; ".join(shown + more)
+
+
+def _expected(error: ErrorDetails) -> str:
+    # Which model a value is of is a short text; other values may be long.
+    tag = error.get("ctx", {}).get("tag")
+    return expectation(error)[:_LONGEST] + ("" if tag is None else got(tag))
 
 
 def _where(place: str, path: Iterable[int | str]) -> str:
