@@ -3,7 +3,7 @@
 
 It uses the loss of a trial to choose the next rate, and can narrow the bracket by short trials before long ones decide.
 It begins at the highest rate; if the tester cannot send that, at a lower one that the gateway fails, or at the highest
-that the tester sends.
+that the tester sends. If the tester cannot send one of the longer trials either, it begins again below that rate.
 """
 
 from __future__ import annotations
@@ -73,17 +73,23 @@ class MlrSearch:
         none.
         """
         measurer = _Measurer(self, measure)
-        limits: list[float] = []
-        highest, more = self._highest_load(measurer, limits, 0.0)
-        found = self._below(measurer, highest)
-        while found.upper_bound is None and more and highest < self.max_rate:
-            # The rate that the search began at failed only once: it passes, as more trials have shown. What passed must
-            # pass again, so that an accident here does not leave a wide bracket.
-            before = highest
-            highest, more = self._highest_load(measurer, limits, before)
-            if highest > before:
+        highest, more = self._highest_load(measurer, 0.0)
+        while True:
+            try:
                 found = self._below(measurer, highest)
-        return replace(found, steps=measurer.steps, unsent_rate=min(limits, default=None))
+            except TesterLimitReached as limit:
+                if not limit.at_rate:
+                    raise
+                highest, more = self._highest_load(measurer, measurer.passed_below(limit))
+                continue
+            before = highest
+            if found.upper_bound is None and more and highest < self.max_rate:
+                # The rate that the search began at failed only once: it passes, as more trials have shown. What passed
+                # must pass again, so that an accident here does not leave a wide bracket.
+                highest, more = self._highest_load(measurer, before)
+            if highest == before:
+                unsent = measurer.limits[-1].rate if measurer.limits else None
+                return replace(found, steps=measurer.steps, unsent_rate=unsent)
 
     def _below(self, measurer: _Measurer, highest: float) -> SearchResult:
         """Lets the library search from the lowest rate to `highest`; `steps` of its result is 0."""
@@ -121,20 +127,20 @@ class MlrSearch:
         """The tolerated loss, slightly raised: a trial that loses exactly that much passes despite rounding."""
         return self.loss_ratio * (1 + 1e-12)
 
-    def _highest_load(self, measurer: _Measurer, limits: list[float], passed: float) -> tuple[float, bool]:
+    def _highest_load(self, measurer: _Measurer, passed: float) -> tuple[float, bool]:
         """Returns the highest rate, or, if the tester cannot send it, a lower one that the gateway fails.
 
         The rate is above `passed`. If the gateway passes all that the tester sends, returns the highest rate that
-        passed, and False: there is no higher one. `limits` has the rates that the tester cannot send, the lowest last,
-        and is added to. Raises TesterLimitReached if none passed.
+        passed, and False: there is no higher one. Raises TesterLimitReached if none passed.
         """
+        limits = measurer.limits
         while True:
-            highest = limits[-1] if limits else self._start_above(passed)
+            highest = limits[-1].rate if limits else self._start_above(passed)
             load = (passed + highest) / 2 if limits else highest
             if limits and (load <= self.min_rate or highest - passed <= self.relative_error * highest):
                 try:
                     # The gateway passes all that the tester sends, or the tester was disturbed: this decides.
-                    measurer.first(self._durations.initial, highest)
+                    measurer.once_more(limits[-1])
                 except TesterLimitReached:
                     if not passed:
                         raise
@@ -142,11 +148,11 @@ class MlrSearch:
                 limits.pop()
                 return highest, True
             try:
-                outcome = measurer.first(self._durations.initial, load, most_invalid=None if passed else _HASTE)
+                outcome = measurer.first(load, most_invalid=None if passed else _HASTE)
             except TesterLimitReached as limit:
                 if not limit.at_rate:
                     raise
-                limits.append(load)
+                limits.append(limit)
             else:
                 if not limits or outcome == Outcome.FAIL:
                     return load, True
@@ -159,11 +165,12 @@ class MlrSearch:
         return self.max_rate
 
     @property
-    def _durations(self) -> TrialDurations:
+    def lengths(self) -> TrialDurations:
+        """The lengths of trials as the library sees them."""
         return self.durations or TrialDurations(_NOMINAL_TRIAL_S, _NOMINAL_TRIAL_S, self.trials * _NOMINAL_TRIAL_S)
 
     def _goal(self) -> SearchGoal:
-        durations = self._durations
+        durations = self.lengths
         return SearchGoal(
             loss_ratio=self.goal_loss_ratio,
             # Slightly raised, because the library adds up durations, which are not exact.
@@ -180,32 +187,57 @@ class MlrSearch:
 
 
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]
-    """Passes the library's trials on to the caller's function."""
+    """Passes the library's trials on to the caller's function, and keeps what the tester sent and could not send.
+
+    `limits` are the rates that the tester cannot send, the lowest last.
+    """
 
     def __init__(self, search: MlrSearch, measure: Callable[[Attempt], Sample]) -> None:
         self.steps = 0
+        self.limits: list[TesterLimitReached] = []
         self._search = search
         self._measure = measure
-        self._first: MeasurementResult | None = None
+        # The length of trials that find the highest rate: a tester may send short trials at rates too high for longer.
+        self._first_s = search.lengths.initial
+        self._last_s = 0.0
+        # The longest trial that passed at each rate.
+        self._passed_s: dict[float, float] = {}
+        self._first: dict[tuple[float, float], MeasurementResult] = {}
+        self._retried: set[float] = set()
 
-    def first(self, intended_duration: float, intended_load: float, most_invalid: int | None = None) -> Outcome:
-        """Measures before the library does, and keeps the result for its first trial.
+    def first(self, intended_load: float, most_invalid: int | None = None) -> Outcome:
+        """Measures before the library does, and keeps the result for its first such trial.
 
         TesterLimitReached already after `most_invalid` invalid attempts.
         """
-        sample = self._sample(intended_duration, intended_load, most_invalid)
-        self._first = self._result(sample, intended_duration, intended_load)
+        sample = self._sample(self._first_s, intended_load, most_invalid)
+        self._first[self._first_s, intended_load] = self._result(sample, self._first_s, intended_load)
         return sample.outcome
 
+    def once_more(self, limit: TesterLimitReached) -> None:
+        """Measures as `first` does at a rate that the tester could not send; raises `limit` if it did so before."""
+        if limit.rate in self._retried:
+            raise limit
+        self._retried.add(limit.rate)
+        self.first(limit.rate)
+
+    def passed_below(self, limit: TesterLimitReached) -> float:
+        """Adds a limit that the library met, and returns the highest rate below it that passed in a trial as long; 0 if
+        none did. `first` measures as long from now on."""
+        self.limits.append(limit)
+        self._first_s = max(self._first_s, self._last_s)
+        passed = (load for load, longest_s in self._passed_s.items() if longest_s >= self._first_s)
+        return max((load for load in passed if load < limit.rate), default=0.0)
+
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
-        first, self._first = self._first, None
-        if first and (first.intended_duration, first.intended_load) == (intended_duration, intended_load):
+        if first := self._first.pop((intended_duration, intended_load), None):
             return first
         return self._result(self._sample(intended_duration, intended_load), intended_duration, intended_load)
 
     def _sample(self, duration_s: float, load: float, most_invalid: int | None = None) -> Sample:
         """Returns the decisive sample; TesterLimitReached or NeverPrepared when there is none."""
         self.steps += 1
+        self._last_s = duration_s
         samples: list[Sample] = []
 
         def once(attempt: Attempt) -> Outcome:
@@ -219,6 +251,8 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         outcome = try_rate(once, attempt, self._search.max_invalid)
         # A disturbed failure decides if nothing else does, and need not be the last attempt.
         decisive = next(sample for sample in reversed(samples) if sample.outcome in (outcome, Outcome.DISTURBED))
+        if outcome == Outcome.PASS:
+            self._passed_s[load] = max(duration_s, self._passed_s.get(load, 0.0))
         return replace(decisive, outcome=outcome)
 
     def _result(self, sample: Sample, duration_s: float, load: float) -> MeasurementResult:

@@ -162,6 +162,78 @@ def test_the_highest_rate_may_be_more_than_the_tester_sends(truth: float, tester
         assert tester_limit < found.unsent_rate <= found.rate * (1 + 1.1 * ERROR)
 
 
+@settings(deadline=None)
+@given(
+    truth=st.floats(min_value=1.1e3, max_value=2e6),
+    short=st.floats(min_value=4e3, max_value=2e6),
+    share=st.floats(min_value=0.5, max_value=1),
+)
+def test_the_tester_may_send_only_short_trials_at_high_rates(truth: float, short: float, share: float) -> None:
+    dut, limits = Dut(truth), {0.1: short, 0.25: share * short}
+
+    def limited(attempt: Attempt) -> Sample:
+        assert attempt.duration_s
+        return dut(attempt) if attempt.rate <= limits[attempt.duration_s] else Sample(Outcome.INVALID, 10, 10)
+
+    found = search_with(TrialDurations(0.1, 0.25, 0.25)).run(limited)
+    most = min(limits[0.25], 1e6)
+    assert found.rate == pytest.approx(min(truth, most), rel=1.01 * ERROR)
+    assert found.rate <= min(truth, most)
+    if truth > most:
+        assert found.upper_bound is None or found.upper_bound > truth
+        assert most == 1e6 or (found.unsent_rate and most < found.unsent_rate <= found.rate * (1 + 1.1 * ERROR))
+    elif truth < most * (1 - ERROR):
+        assert found.upper_bound is not None
+        assert truth < found.upper_bound <= found.rate * (1 + 1.1 * ERROR)
+    assert [attempt.step for attempt in dut.tried] == sorted({attempt.step for attempt in dut.tried})
+
+
+def test_what_passed_below_the_limit_of_a_longer_trial_is_kept() -> None:
+    tried: list[Attempt] = []
+
+    def sent(attempt: Attempt) -> Sample:
+        tried.append(attempt)
+        limit = 1000 if attempt.duration_s == 0.1 else 800
+        return Sample(Outcome.PASS if attempt.rate <= limit else Outcome.INVALID, 1000, 0)
+
+    found = MlrSearch(100, 1000, ERROR, TrialDurations(0.1, 0.25, 0.25)).run(sent)
+    assert 800 * (1 - ERROR) <= found.rate <= 800
+    assert found.unsent_rate
+    assert 800 < found.unsent_rate <= found.rate * (1 + 1.1 * ERROR)
+    # Those that pass are not tried again, neither to find the highest nor by the library.
+    long = [attempt.rate for attempt in tried if attempt.duration_s == 0.25 and attempt.rate <= 800]
+    assert len(long) == len({*long})
+
+
+@pytest.mark.parametrize("truth", [123_456, 2e6])
+def test_an_accident_in_a_longer_trial_changes_nothing(truth: float) -> None:
+    dut = Dut(truth)
+    spoilt: list[float] = []
+
+    def once(attempt: Attempt) -> Sample:
+        if attempt.duration_s == 60 and (not spoilt or (spoilt == [attempt.rate] * len(spoilt) and len(spoilt) < 3)):
+            spoilt.append(attempt.rate)
+            return Sample(Outcome.INVALID, 10, 10)
+        return dut(attempt)
+
+    found = search_with(FAST).run(once)
+    assert found.rate == pytest.approx(min(truth, 1e6), rel=1.01 * ERROR)
+    assert (found.upper_bound is None) == (truth > 1e6)
+    assert len(spoilt) == 3
+
+
+def test_a_tester_that_sends_no_rate_twice_is_no_result() -> None:
+    sent: set[float] = set()
+
+    def once_each(attempt: Attempt) -> Sample:
+        outcome = Outcome.INVALID if attempt.rate in sent else Outcome.PASS
+        sent.add(attempt.rate)
+        return Sample(outcome, 1000, 0)
+
+    with pytest.raises(TesterLimitReached):
+        MlrSearch(1e3, 1e6, ERROR, trials=2).run(once_each)
+
+
 def test_a_preparation_that_the_tester_cannot_send_ends_the_search() -> None:
     tried: list[Attempt] = []
 
