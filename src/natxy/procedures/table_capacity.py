@@ -20,12 +20,12 @@ from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.searches import binary_search
-from natxy.procedures.common.steps import valid_step
+from natxy.procedures.common.steps import unsent_remark, valid_step
 from natxy.procedures.connection_rate import establish_and_validate, validated_s
 from natxy.results.curves import Axis, Curve
 from natxy.search.capacity import CapacityResult, CapacitySearch
 from natxy.search.keeper import Establish, Kept
-from natxy.search.outcome import Attempt, NeverPrepared, Outcome, TesterLimitReached
+from natxy.search.outcome import Attempt, NeverPrepared, Outcome, SearchResult, TesterLimitReached
 
 # A rate lower by this factor shows whether a table is full or only slow.
 SLOWER: Final = 4
@@ -53,7 +53,7 @@ class TableCapacity(Procedure[TableCapacityConfig]):
             config.max_connections, config.beta, config.gamma, config.error, rates.narrow, count=bool(config.shortcut)
         )
         found = search.run(initial, first.rate, establish)
-        remark = _remark(repetition, found, establish)
+        remark = "; ".join(filter(None, (_remark(repetition, found, establish), _rate_remark(first))))
         # The last step may have left the gateway broken, and more experiments may follow.
         _recover(repetition)
         points = tuple((float(connections), rate) for connections, rate in sorted(found.rates.items()))
@@ -129,6 +129,12 @@ def _remark(repetition: Repetition, found: CapacityResult, establish: Establish)
         f"{format_quantity(slower, Unit.CPS)}, but not at {format_quantity(asked, Unit.CPS)}, the rate that "
         "RFC 9693 asks for by gamma"
     )
+
+
+def _rate_remark(first: SearchResult) -> str:
+    """Returns whether the tester limited R0, on which all other rates depend; nothing if it did not."""
+    unsent = unsent_remark(first, Unit.CPS)
+    return unsent and f"R0{' is at least this' if first.upper_bound is None else ''}: {unsent}"
 
 
 def _step(repetition: Repetition, attempt: Attempt, connections: int) -> TrialResult:

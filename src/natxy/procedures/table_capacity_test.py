@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+import re
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,20 @@ def test_a_slow_gateway_is_told_from_a_full_table(monkeypatch: pytest.MonkeyPatc
     slow, _ = measure({}, {})
     assert slow.figures["capacity"] == 5000
     assert slow.remark.startswith("the table is not full: 5,001 connections are kept at 19.")
+
+
+@pytest.mark.parametrize(
+    ("dut_cps", "said"),
+    [
+        (1e6, r"^R0 is at least this: the tester could not send 6\d\.\d+ kcps$"),
+        (1e4, r"^R0: the tester could not send 100\.1 kcps, and the search went on below$"),
+    ],
+)
+def test_a_rate_that_the_tester_cannot_send_is_remarked(dut_cps: float, said: str) -> None:
+    found, _ = measure({}, {"table_capacity": 70_000, "connection_rate_fps": dut_cps}, tester_limit=66_000)
+    assert found.figures["capacity"] == 70_000
+    assert found.figures["r0"] == pytest.approx(min(dut_cps, 66_000), rel=0.06)
+    assert re.search(said, found.remark), found.remark
 
 
 @pytest.mark.parametrize("error", [TesterLimitReached(1e4, 3, 3), NeverPrepared(1e4, 3, 3), DutError("no answer")])

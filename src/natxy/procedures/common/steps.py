@@ -124,16 +124,23 @@ def _is_line_rate(experiment: Experiment, rate: float) -> bool:
     return math.isclose(rate, maximum_fps) and experiment.gateway.is_gateway
 
 
+def unsent_remark(result: SearchResult, unit: Unit) -> str:
+    """Returns which rate the tester could not send; nothing if it sent every rate."""
+    if result.unsent_rate is None:
+        return ""
+    unsent = f"the tester could not send {_rate(result.unsent_rate, unit)}"
+    return unsent if result.upper_bound is None else f"{unsent}, and the search went on below"
+
+
 def _remark(result: SearchResult, last_reason: str, unit: Unit) -> str:
-    unsent = "" if result.unsent_rate is None else f"the tester could not send {_rate(result.unsent_rate, unit)}"
+    unsent = unsent_remark(result, unit)
     if result.lower_bound is None:
         return f"no rate passed, not even the search's lowest: {last_reason}"
     if result.upper_bound is None:
         return "at least this: " + (unsent or "the search's highest rate passed")
-    below = f"{unsent}, and the search went on below" if unsent else ""
     if result.conditional_rate is not None and result.conditional_rate != result.rate:
-        return "; ".join(filter(None, (f"conditional throughput {result.conditional_rate:.6g} per second", below)))
-    return below
+        return "; ".join(filter(None, (f"conditional throughput {result.conditional_rate:.6g} per second", unsent)))
+    return unsent
 
 
 def _rate(rate: float, unit: Unit) -> str:
