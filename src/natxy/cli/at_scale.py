@@ -15,12 +15,13 @@ from natxy.run.estimate import slowest_s
 _NONE: Final = "–"
 _COLUMNS: Final = (
     "Connections", "live up to", "expire after", "Ports at once", "of", "Table", "DUT memory", "Tester memory",
-    "At most",
+    "Takes about",
 )  # fmt: skip
 _NOTE: Final = (
-    "Connections live from the first frame of phase 1 to the last frame of the trial. That time, and the longest time "
-    "of all repetitions in the last column, are those at the lowest rates of the searches. ~: the system's own value, "
-    "which the plan does not set. Memory: about what the connections take in the tables."
+    "Connections live from the first frame of phase 1 to the last frame of the trial. That time, and about how long "
+    "all repetitions take, are those at the lowest rates of the searches, without steps that are tried again. A "
+    "search for a table's capacity is taken to find a middle one. ~: the system's own value, which the plan does not "
+    "set. Memory: about what the connections take in the tables."
 )
 
 
@@ -29,8 +30,8 @@ def at_scale(plan: ResolvedPlan) -> Table:
     others = {experiment.name: experiment for experiment in plan.experiments}
     head = (Column("Experiment"), *(Column(title, numeric=True) for title in _COLUMNS))
     rows = tuple((experiment.name, *_cells(plan, experiment, others)) for experiment in plan.experiments)
-    most_s = sum(slowest_s(plan, experiment) for experiment in plan.experiments)
-    return Table("At full size", head, rows, note=f"{_NOTE} All together: at most {format_duration(most_s)}.")
+    all_s = sum(slowest_s(plan, experiment) for experiment in plan.experiments)
+    return Table("At full size", head, rows, note=f"{_NOTE} All together: about {format_duration(all_s)}.")
 
 
 def _cells(plan: ResolvedPlan, experiment: Experiment, others: Mapping[str, Experiment]) -> Iterator[str]:

@@ -20,22 +20,24 @@ PAPER = Path(__file__).parents[3] / "plans" / "paper"
     [
         (
             "jool-connections", "throughput/connections=1600M",
-            ("1,600,000,000", "8 h 54 min", "36,000 s", "40,000", "64,512", "–", "179 GB", "25.6 GB"),
+            ("1,600,000,000", "8 h 54 min", "36,000 s", "40,000", "64,512", "–", "179 GB", "25.6 GB", "1450 h 57 min"),
         ),
         (
             "iptables-connections", "rate/connections=800M",
-            ("800,000,000", "26 min 42 s", "7,200 s", "40,000", "64,512", "1,073,741,824", "294 GB", "12.8 GB"),
+            ("800,000,000", "26 min 42 s", "7,200 s", "40,000", "64,512", "1,073,741,824", "294 GB", "12.8 GB",
+             # 10 repetitions of 14 steps, each with 1602 s of trial, 2352 s to empty the table, and 5 s to rest.
+             "153 h 58 min"),
         ),
         (
             "pf-nat64-enumeration", "throughput/source=10000-49999",
-            ("4,000,000", "14 min 26 s", "900 s", "40,000", "64,512", "4,400,000", "2.8 GB", "64 MB"),
+            ("4,000,000", "14 min 26 s", "900 s", "40,000", "64,512", "4,400,000", "2.8 GB", "64 MB", "66 h 04 min"),
         ),
     ],
 )  # fmt: skip
 def test_what_the_largest_plans_need(stem: str, name: str, cells: tuple[str, ...]) -> None:
     table = at_scale(load_plan(PAPER / f"{stem}.yaml"))
     rows = {first: rest for first, *rest in table.rows}
-    assert rows.get(name, [*rows])[:8] == [*cells]
+    assert rows.get(name) == [*cells]
 
 
 def test_the_table_is_printed_on_request() -> None:

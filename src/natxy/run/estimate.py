@@ -21,7 +21,10 @@ def estimate_s(plan: ResolvedPlan, repetitions: Mapping[str, int] | None = None)
 
 
 def slowest_s(plan: ResolvedPlan, experiment: Experiment) -> float:
-    """Returns the seconds for all repetitions if every step took as long as one at the lowest rate of the search."""
+    """Returns about the seconds for all repetitions if every step took as long as one at the lowest rate of the search.
+
+    This is no upper bound: a search may take more steps than expected, and steps may be tried again, after a rest.
+    """
     lowest = plan.model_copy(update={"experiments": [_at_lowest_rate(each) for each in plan.experiments]})
     return experiment.repeat.at_most * _repetition_s(lowest, _at_lowest_rate(experiment), expected_steps(experiment))
 
