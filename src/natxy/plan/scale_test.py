@@ -12,6 +12,7 @@ from natxy.plan.gateways.base import TableNeed, ports_per_destination
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.scale import left_to_the_dut, ports, slowest_phase1_fps, state_table_bytes, table_need
+from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.written import Plan
 
 HARDWARE = {
@@ -153,6 +154,7 @@ def test_the_memory_of_the_largest_published_tables() -> None:
 def test_what_the_plan_leaves_to_the_dut() -> None:
     found = left_to_the_dut(resolve(plan_of(RATE | {"gateway": "nftables"})))
     assert [*found] == [
+        "nftables has 262,144 entries unless the DUT was set up otherwise; set conntrack_max to at least 4000000",
         "connections live 30 s unless the DUT was set up otherwise, but the longest trial takes 6 min 42 s; set "
         "udp_timeout_s to at least 403",
         "connections live 120 s unless the DUT was set up otherwise, but the longest trial takes 6 min 42 s; set "
@@ -163,6 +165,19 @@ def test_what_the_plan_leaves_to_the_dut() -> None:
     assert [*small] == [
         "openbsd-pf has 100,000 entries unless the DUT was set up otherwise; set states to at least 4000000"
     ]
+
+
+@pytest.mark.parametrize("driver", ["nftables", "iptables"])
+@pytest.mark.parametrize(("connections", "named"), [(262_144, False), (262_145, True)])
+def test_the_usual_size_of_netfilters_table(driver: str, connections: int, named: bool) -> None:
+    gateway = {"driver": driver, "udp_timeout_s": 900, "udp_stream_timeout_s": 900}
+    plan = resolve(plan_of(RATE | {"gateway": gateway, "connections": connections}))
+    said = (
+        f"{driver} has 262,144 entries unless the DUT was set up otherwise; set conntrack_max to at least {connections}"
+    )
+    assert left_to_the_dut(plan) == ({said: ["rate"]} if named else {})
+    # It can be read on this machine.
+    assert left_to_the_dut(plan.model_copy(update={"testbed": LabConfig()})) == {}
 
 
 def test_buckets_that_no_kernel_allocates() -> None:

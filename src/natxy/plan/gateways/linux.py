@@ -21,6 +21,8 @@ _DELETED_PER_S: Final = 345_000
 _EMPTY_BUCKETS_PER_S: Final = 8e6
 # nf_ct_alloc_hashtable: whole pages of buckets, UINT_MAX bytes together; since 2025 INT_MAX, half as many.
 _MOST_BUCKETS: Final = 2**29 - 512
+# nf_conntrack_init_start on machines with more than 4 GB. Smaller ones have fewer, mostly 65,536.
+_USUAL_ENTRIES: Final = 262_144
 
 
 class KernelModel(GatewayModel):
@@ -44,6 +46,7 @@ class ConntrackModel(GatewayModel):
     keeps_conntrack: ClassVar[bool] = True
     keeps_connections: ClassVar = True
     hides_left: ClassVar = True
+    usual_table_sizes: ClassVar[Mapping[str, int]] = {"conntrack_max": _USUAL_ENTRIES}
     usual_lifetimes_s: ClassVar[Mapping[str, int]] = {"udp_timeout_s": 30, "udp_stream_timeout_s": 120}
 
     conntrack_max: TableSize | None = None
