@@ -13,6 +13,7 @@ from natxy.report.tables.table import Column, Table
 from natxy.run.estimate import slowest_s
 
 _NONE: Final = "–"
+_UNKNOWN: Final = "unknown"
 _COLUMNS: Final = (
     "Connections", "live up to", "expire after", "Ports at once", "of", "Table", "DUT memory", "Tester memory",
     "Takes about",
@@ -40,15 +41,16 @@ def _cells(plan: ResolvedPlan, experiment: Experiment, others: Mapping[str, Expe
     if need is None:
         yield from [_NONE] * (len(_COLUMNS) - 1)
     else:
+        missing = _NONE if gateway.tables_are_known else _UNKNOWN
         yield f"{need.connections:,}"
         yield format_duration(need.longest_trial_s)
         lifetime_s = _least(gateway.lifetimes_s, gateway.usual_lifetimes_s)
-        yield _NONE if lifetime_s is None else f"{lifetime_s[0]}{lifetime_s[1]:,} s"
-        yield from (f"{count:,}" for count in found) if (found := ports(experiment, need)) else [_NONE] * 2
+        yield missing if lifetime_s is None else f"{lifetime_s[0]}{lifetime_s[1]:,} s"
+        yield from (f"{count:,}" for count in found) if (found := ports(experiment, need)) else [missing] * 2
         size = _least(gateway.table_sizes, gateway.usual_table_sizes)
-        yield _NONE if size is None else f"{size[0]}{size[1]:,}"
+        yield missing if size is None else f"{size[0]}{size[1]:,}"
         memory = gateway.table_bytes(need)
-        yield _NONE if memory is None else _bytes(memory)
+        yield missing if memory is None else _bytes(memory)
         yield _bytes(state_table_bytes(experiment, need))
     yield format_duration(slowest_s(plan, experiment))
 

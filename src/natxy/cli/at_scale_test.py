@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from natxy.cli import app
 from natxy.cli.at_scale import at_scale
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
 from natxy.plan.yaml.loading import load_plan
 
 PAPER = Path(__file__).parents[3] / "plans" / "paper"
@@ -38,6 +40,16 @@ def test_what_the_largest_plans_need(stem: str, name: str, cells: tuple[str, ...
     table = at_scale(load_plan(PAPER / f"{stem}.yaml"))
     rows = {first: rest for first, *rest in table.rows}
     assert rows.get(name) == [*cells]
+
+
+def test_what_the_gateway_of_a_users_commands_needs_is_unknown() -> None:
+    gateway = {"driver": "command", "stateful": True, "masquerades": True, "clear": [["true"]]}
+    rate = {"name": "rate", "procedure": "connection-rate", "connections": "5k", "search": {"max_rate": "100k"}}
+    plan = resolve(Plan.model_validate({"name": "p", "experiments": [rate | {"gateway": gateway}]}))
+    cells = dict(zip((each.title for each in at_scale(plan).columns), at_scale(plan).rows[0], strict=True))
+    unknown = {"expire after", "Ports at once", "of", "Table", "DUT memory"}
+    assert {title for title, cell in cells.items() if cell == "unknown"} == unknown
+    assert cells["Tester memory"] == "80 kB"
 
 
 def test_the_table_is_printed_on_request() -> None:

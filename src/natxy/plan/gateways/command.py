@@ -24,6 +24,7 @@ class CommandConfig(GatewayModel):
     """
 
     steers_own_cores: ClassVar[bool] = True
+    tables_are_known: ClassVar[bool] = False
     translations: ClassVar = frozenset({None, *TranslationKind})
     driver: Literal["command"] = "command"
     stateful: bool = False
