@@ -15,7 +15,7 @@ from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.scale import state_table_bytes, table_need
-from natxy.system.machine import memory_bytes
+from natxy.system.machine import available_bytes
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.lab_kernels import why_not
 
@@ -69,23 +69,26 @@ def small_tables(plan: ResolvedPlan) -> dict[str, list[str]]:
 
 
 def small_memory(plan: ResolvedPlan) -> dict[str, list[str]]:
-    """Returns the names of the experiments whose tables are larger than this machine's memory, by the reason.
+    """Returns the names of the experiments whose tables are larger than this machine's available memory, by the reason.
 
     The tester's own table is here, and that of a gateway on this machine.
     """
     small: dict[str, list[str]] = {}
-    own = None if plan.testbed.in_virtual_time else memory_bytes()
-    for experiment in plan.experiments if own else ():
+    available = available_bytes()
+    if plan.testbed.in_virtual_time or available is None:
+        return small
+    for experiment in plan.experiments:
         # The sizes do not depend on a rate.
         if (need := table_need(experiment, None)) is None:
             continue
         local = experiment.gateway.table_bytes(need) if plan.testbed.gateway_is_local else None
         taken = state_table_bytes(experiment, need) + (local or 0)
-        if own and taken > own:
+        if taken > available:
             text = (
-                f"its connections take about {taken / 1e9:.3g} GB in tables on this machine, which has {own / 1e9:.3g} "
+                f"its connections take about {taken / 1e9:.3g} GB in tables on this machine, where "
+                f"{available / 1e9:.3g} GB are available: ask for fewer `connections`"
             )
-            small.setdefault(f"{text}GB: ask for fewer `connections`", []).append(experiment.name)
+            small.setdefault(text, []).append(experiment.name)
     return small
 
 

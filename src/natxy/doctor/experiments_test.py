@@ -153,10 +153,10 @@ def test_a_kernel_that_tracks_nothing_yet_says_nothing(monkeypatch: pytest.Monke
         (FAR, 16_000 * 5 - 1, "8e-05 GB"),
     ],
 )
-def test_tables_larger_than_the_memory_of_this_machine(
+def test_tables_larger_than_the_available_memory(
     monkeypatch: pytest.MonkeyPatch, testbed: dict[str, Any], has_bytes: int, taken: str | None
 ) -> None:
-    monkeypatch.setattr(experiments, "memory_bytes", lambda: has_bytes)
+    monkeypatch.setattr(experiments, "available_bytes", lambda: has_bytes)
     own = {"name": "rate", "procedure": "connection-rate", "connections": "5k", "search": {"max_rate": "100k"}}
     plan = {"name": "p", "testbed": testbed, "experiments": [own | {"gateway": "nftables"}]}
     found = small_memory(resolve(Plan.model_validate(plan)))

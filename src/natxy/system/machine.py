@@ -95,14 +95,18 @@ def describe_machine() -> dict[str, str]:
     }
 
 
-def memory_bytes() -> int | None:
-    """Returns the size of this machine's memory; None if unknown."""
-    kilobytes = _first(r"^MemTotal:\s*(\d+) kB$", Path("/proc/meminfo"))
+def available_bytes() -> int | None:
+    """Returns how much of this machine's memory programs can still take; None if unknown."""
+    return _memory_bytes("MemAvailable")
+
+
+def _memory_bytes(field: str) -> int | None:
+    kilobytes = _first(rf"^{field}:\s*(\d+) kB$", Path("/proc/meminfo"))
     return 1024 * int(kilobytes) if kilobytes else None
 
 
 def _memory() -> str:
-    known = memory_bytes()
+    known = _memory_bytes("MemTotal")
     return f"{known / 2**30:.1f} GiB" if known else "unknown"
 
 

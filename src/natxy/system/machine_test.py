@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from natxy.system.machine import LoadOfRun, MachineLoad
+import os
+
+from natxy.system.machine import LoadOfRun, MachineLoad, available_bytes
 
 
 def moment(minute: float, ticks: int, stolen: int | None) -> MachineLoad:
@@ -26,3 +28,9 @@ def test_unknown_steal_time_is_not_zero() -> None:
 
 def test_this_machine_has_a_load() -> None:
     assert MachineLoad.now().all_ticks > 0
+
+
+def test_available_memory_is_less_than_all_of_it() -> None:
+    available = available_bytes()
+    assert available
+    assert 0 < available < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
