@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carries out every plan of plans/paper in virtual time, at its full size, through gateways with the published limits.
 
-The report's tables must then show the published values, so that plans, procedures, reports and published tables prove
-each other. Only testbed and gateways are replaced. The three repetitions have gateways with the published median,
-minimum and maximum.
+The report's tables must then show the published values, so that plans, searches, procedures, reports and published
+tables prove each other. Where they were published, the gateways of three repetitions have the median, the minimum and
+the maximum.
+
+Testbed and gateways are replaced, and with them go the settings of drivers. A simulated gateway has no lifetimes, its
+table holds exactly the experiment's connections, and its rates are published ones, whatever its cores. So these tests
+do not show that the planned lifetimes and tables suffice, which `natxy check` computes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from natxy.plan.experiment import Experiment
+from natxy.dut.registry import GATEWAYS
+from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.plan.yaml.loading import load_plan
@@ -44,7 +50,13 @@ LABELS: Final = ("Median", "Minimum", "Maximum")
 WITHIN: Final = 1.2e-3
 RATIO_WITHIN: Final = 6e-3
 
+# The first columns of published tables that name the value of a swept field.
+SWEPT: Final = {"CPU cores": "cores", "Connections": "connections"}
+
 Limits = dict[str, float]
+# The value of a swept field, or the number of a cell in its sweep.
+Cell = tuple[str, int | None]
+Cells = Mapping[Cell, Sequence[Limits]]
 
 
 @dataclass(frozen=True)
@@ -65,7 +77,7 @@ class Shown:
 class Paper:
     """Holds the limits of each experiment's or sweep's gateways, for each cell and repetition, and what is shown."""
 
-    limits: Mapping[str, Sequence[Sequence[Limits]]]
+    limits: Mapping[str, Cells]
     shown: Sequence[Shown]
 
 
@@ -82,14 +94,25 @@ def of_repetitions(table: str, quantity: str) -> list[list[float]]:
     return [list(row) for row in zip(*known, strict=True)]
 
 
-def gateways(**limits: list[list[float]]) -> list[list[Limits]]:
-    """Returns the limits of gateways from those of each cell and repetition; nothing else limits the gateways."""
+def gateways(table: str, **limits: list[list[float]]) -> Cells:
+    """Returns the limits of gateways from those of each row and repetition; nothing else limits the gateways.
+
+    They are those of the cell with the value in the row's first column, or of the cells in the order of the rows.
+    """
     count = len(next(iter(limits.values())))
     whole = {"connection_rate_fps": [[ANY] * 3] * count, "forwarding_fps": [[ANY] * 3] * count} | limits
-    return [
+    rows = (
         [dict(zip(whole, values, strict=True)) for values in zip(*cells, strict=True)]
         for cells in zip(*whole.values(), strict=True)
-    ]
+    )
+    title = published_table(table).columns[0]
+    if title not in SWEPT:
+        return by_number(*rows)
+    return {(SWEPT[title], int(value)): row for value, row in zip(column(table, title), rows, strict=True)}
+
+
+def by_number(*cells: Sequence[Limits]) -> Cells:
+    return {("number", number): cell for number, cell in enumerate(cells)}
 
 
 def statistics(experiment: str, table: str, quantity: str, times: int = 1) -> list[Shown]:
@@ -104,8 +127,8 @@ def against(table: str) -> Paper:
     cps, fps = of_repetitions(table, "cps {}"), of_repetitions(table, "fps {}")
     return Paper(
         {
-            "rate": gateways(connection_rate_fps=cps),
-            "throughput": gateways(connection_rate_fps=cps, forwarding_fps=fps),
+            "rate": gateways(table, connection_rate_fps=cps),
+            "throughput": gateways(table, connection_rate_fps=cps, forwarding_fps=fps),
         },
         [
             *statistics("rate", table, "cps {}"),
@@ -121,7 +144,7 @@ def against_cores(table: str, forwarding: list[list[float]], *more: Shown) -> Pa
         Shown(experiment, "Relative scale-up", table, f"{rate} relative scale-up", RATIO_WITHIN)
         for experiment, rate in (("rate", "cps"), ("throughput", "fps"))
     ]
-    limits = {**found.limits, "forwarding": gateways(forwarding_fps=forwarding)}
+    limits = {**found.limits, "forwarding": gateways(table, forwarding_fps=forwarding)}
     return Paper(limits, [*found.shown, *relative, *more])
 
 
@@ -159,7 +182,7 @@ def tear_down(table: str) -> Paper:
         Shown("tear-down", "Difference of the two, s, median", table, "Net s", 5e-3),
         Shown("tear-down", "Median", table, "Tear-down cps", 5e-3),
     ]
-    return Paper({"tear-down": gateways(tear_down_rate=per_s, clear_time=empty_s)}, [*times, *computed])
+    return Paper({"tear-down": gateways(table, tear_down_rate=per_s, clear_time=empty_s)}, [*times, *computed])
 
 
 def enumeration(driver: str) -> Paper:
@@ -179,8 +202,8 @@ def enumeration(driver: str) -> Paper:
         shown.pop()
     both = [[2 * each for each in cell] for cell in fps]
     limits = {
-        "rate": gateways(connection_rate_fps=cps),
-        "throughput": gateways(connection_rate_fps=cps, forwarding_fps=both),
+        "rate": gateways(rate, connection_rate_fps=cps),
+        "throughput": gateways(throughput, connection_rate_fps=cps, forwarding_fps=both),
     }
     return Paper(limits, shown)
 
@@ -191,13 +214,13 @@ def addresses_and_ports(table: str) -> Paper:
     rows = [Shown("forwarding", label, table, title) for label, title in zip(LABELS, columns, strict=True)]
     dispersion = Shown("forwarding", "Dispersion (max − min) / median", table, "Dispersion, %", points=0.25)
     both = [[2 * each for each in cell] for cell in cells]
-    return Paper({"forwarding": gateways(forwarding_fps=both)}, [*rows, dispersion])
+    return Paper({"forwarding": gateways(table, forwarding_fps=both)}, [*rows, dispersion])
 
 
 def stateless() -> Paper:
     table, title = "stateless-nat64-frame-rate", "Frames/s"
     both = [[2 * fps] * 3 for fps in column(table, title)]
-    return Paper({"siit": gateways(forwarding_fps=both)}, [Shown("siit", "Median", table, title)])
+    return Paper({"siit": gateways(table, forwarding_fps=both)}, [Shown("siit", "Median", table, title)])
 
 
 PAPERS: Final = {
@@ -229,22 +252,43 @@ class Turns(RunListener):
         vars(experiment.gateway).update(self._limits[experiment.name][number - 1])
 
 
-def carried_out(stem: str, limits: Mapping[str, Sequence[Sequence[Limits]]], folder: Path) -> RunRecord:
+def carried_out(stem: str, limits: Mapping[str, Cells], folder: Path) -> RunRecord:
     """Carries out a plan through gateways with these limits; every experiment must end with a result."""
-    plan = load_plan(FOLDER / f"{stem}.yaml", repeat=len(next(iter(limits.values()))[0]))
-    left = {name: [*cells] for name, cells in limits.items()}
-    turns = {each.name: left[each.sweep or each.name].pop(0) for each in plan.experiments}
-    assert not any(left.values())
-    simulated = [each.model_copy(update={"gateway": model(each, turns[each.name][0])}) for each in plan.experiments]
+    (repetitions,) = {len(turns) for cells in limits.values() for turns in cells.values()}
+    plan = load_plan(FOLDER / f"{stem}.yaml", repeat=repetitions)
+    turns = turns_of(plan, limits)
+    simulated = [each.model_copy(update={"gateway": model(each)}) for each in plan.experiments]
     run_plan(plan.model_copy(update={"testbed": TESTBED, "experiments": simulated}), folder, Turns(turns))
     run = RunReader(folder).run
     assert [experiment.state for experiment in run.experiments] == [State.DONE] * len(simulated)
     return run
 
 
-def model(experiment: Experiment, limits: Limits) -> SimulatedConfig:
+def turns_of(plan: ResolvedPlan, limits: Mapping[str, Cells]) -> dict[str, Sequence[Limits]]:
+    """Returns the limits of each experiment in each repetition; each limits exactly one experiment."""
+    turns: dict[str, Sequence[Limits]] = {}
+    for name, group in groupby(plan.experiments, lambda each: each.sweep or each.name):
+        cells = dict(limits[name])
+        for number, each in enumerate(group):
+            known: list[Cell] = [("cores", each.cores), ("connections", each.connections), ("number", number)]
+            (cell,) = (cell for cell in known if cell in cells)
+            turns[each.name] = cells.pop(cell)
+        assert not cells
+    return turns
+
+
+def model(experiment: Experiment) -> SimulatedConfig:
+    """Returns a gateway without limits; those of a repetition are set when it begins.
+
+    The time of a restart, which does not matter here, is that of its driver, so that the report has a row for each.
+    """
     size = {"table_capacity": experiment.connections} if experiment.connections else {}
-    return SimulatedConfig.model_validate({"core_efficiency": 0.0} | size | limits)
+    fixed = {"core_efficiency": 0.0, "restart_time": mark(experiment.gateway.driver)}
+    return SimulatedConfig.model_validate(fixed | size)
+
+
+def mark(driver: str) -> float:
+    return float([*GATEWAYS].index(driver))
 
 
 def row(run: RunRecord, experiment: str, label: str) -> list[float]:
@@ -287,7 +331,7 @@ def test_alpha(tmp_path: Path) -> None:
     """One gateway has to give the whole table: it limits new connections, and the replies of the validation to the mean
     of 0.8 and 0.6 times the rates that were found with these α."""
     one = {"connection_rate_fps": 479_000.0, "validation_fps": 258_261.0, "forwarding_fps": ANY}
-    run = carried_out(ALPHA, {"rate": [[one]], "validated-rate": [[one]] * 4}, tmp_path / "run")
+    run = carried_out(ALPHA, {"rate": by_number([one]), "validated-rate": by_number(*[[one]] * 4)}, tmp_path / "run")
     *validated, unvalidated = column("jool-alpha", "cps median")
     assert row(run, "validated-rate", "Median") == pytest.approx(validated, rel=2.5e-3)
     plain = {title: cells for title, *cells in plain_form(run)[0].rows}
@@ -300,7 +344,7 @@ def test_capacity(statistic: int, tmp_path: Path) -> None:
     c0, r0, cs, rs, ct, most = [float(cell) for cell in published_table(CAPACITY).rows[statistic][1:]]
     cost = (r0 - rs) / (rs * (cs - 1) - r0 * (c0 - 1))
     limits = {"connection_cost": cost, "connection_rate_fps": r0 * (1 + cost * (c0 - 1)), "forwarding_fps": ANY}
-    run = carried_out(CAPACITY, {"capacity": [[limits | {"table_capacity": int(most)}]]}, tmp_path / "run")
+    run = carried_out(CAPACITY, {"capacity": by_number([limits | {"table_capacity": int(most)}])}, tmp_path / "run")
     table = capacity_table(run.experiments[0])
     assert table
     shown = dict(zip((each.title for each in table.columns[1:]), map(number, table.rows[0][1:]), strict=True))
@@ -310,25 +354,29 @@ def test_capacity(statistic: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("machine", ["apu", "ryzen"])
 def test_goodput(machine: str, tmp_path: Path) -> None:
+    """The published NAT64 keeps no connections: it is the plan's SIIT, and nothing was published for its NAT64."""
     published = published_table(f"tcp-goodput-{machine}")
-    mbps = {
-        (row[0], title): cell
-        for row in published.rows
-        for title, cell in zip(published.columns, row, strict=True)
-        if isinstance(cell, int)
+    tayga, jool = (dict(zip(published.columns, row, strict=True)) for row in published.rows[:2])
+    # By experiment, in the order of its gateways.
+    mbps: dict[str, dict[str, Any]] = {
+        "ipv4": {"linux-forward": tayga["IPv4, Mbit/s"]},
+        "ipv6": {"linux-forward": tayga["IPv6, Mbit/s"]},
+        "siit": {"tayga": tayga["NAT64, Mbit/s"], "jool-siit": jool["NAT64, Mbit/s"]},
+        "nat46": {"tayga": tayga["NAT46, Mbit/s"], "jool-siit": jool["NAT46, Mbit/s"]},
+        "nat64": {"tayga-netfilter": 1, "jool": 2},
     }
-    wanted = {
-        "ipv4": [mbps["Tayga", "IPv4, Mbit/s"]],
-        "ipv6": [mbps["Tayga", "IPv6, Mbit/s"]],
-        "siit": [mbps[gateway, "NAT64, Mbit/s"] for gateway in ("Tayga", "Jool")],
-        "nat46": [mbps[gateway, "NAT46, Mbit/s"] for gateway in ("Tayga", "Jool")],
-        # Not published: the NAT64 of the table keeps no connections.
-        "nat64": [1, 2],
-    }
+    frames_per_megabit = 1e6 * FRAMES_PER_SEGMENT / (8 * SEGMENT_BYTES)
     limits = {
-        name: [[{"forwarding_fps": 1e6 * each * FRAMES_PER_SEGMENT / (8 * SEGMENT_BYTES)}] for each in cells]
-        for name, cells in wanted.items()
+        name: by_number(*([{"forwarding_fps": each * frames_per_megabit}] for each in cells.values()))
+        for name, cells in mbps.items()
     }
-    run = carried_out(TCP, limits, tmp_path / "run")
-    shown = {cell for cells in goodput_tables(run)[0].rows for cell in cells[1:]}
-    assert {f"{each:,.1f}" for cells in wanted.values() for each in cells} <= shown
+    table = goodput_tables(carried_out(TCP, limits, tmp_path / "run"))[0]
+    titles = {"ipv4": "IPv4", "ipv6": "IPv6", "siit": "SIIT", "nat46": "NAT46", "nat64": "NAT64"}
+    assert [each.title for each in table.columns] == ["Gateway", *titles.values()]
+    shown = {name: cells for name, *cells in table.rows}
+    assert shown == {
+        f"simulated, restart_time={mark(driver)}": [
+            f"{mbps[name][driver]:,.1f}" if driver in mbps[name] else wording.ABSENT for name in titles
+        ]
+        for driver in ("linux-forward", "tayga", "jool-siit", "tayga-netfilter", "jool")
+    }
