@@ -12,6 +12,7 @@ from typing import Final
 from natxy.cleanup.gateways import remove_recorded
 from natxy.cleanup.namespaces import links_in, remove_namespace
 from natxy.cleanup.places import Places
+from natxy.dut.transport.undone import undo
 from natxy.errors import DutError, NatxyError
 from natxy.plan.testbeds.machines import SshTarget
 from natxy.system.autogroup import find_autogroup
@@ -83,7 +84,7 @@ class _Cleaner:
                     alive = {other.process().pid for other in self.ledger.entries() if other.is_owned()}
                     end_programs_of(entry.process(), alive)
                 case Kind.PRIORITY:
-                    self.ledger.release(entry, lambda: _restore_priority(entry))
+                    self.ledger.release(entry, _restore_priority)
                 case Kind.SETTING:
                     self._restore(entry)
         self.ledger.remove(entry)
@@ -96,15 +97,8 @@ class _Cleaner:
         return entry.kind == Kind.SETTING and self.places.was_booted_since(entry.place)
 
     def _restore(self, entry: Entry) -> None:
-        transport = self.places.reach(entry.place)
-        if transport is None:
-            return
-
-        def restore() -> None:
-            for command in entry.undo:
-                transport.run(command)
-
-        self.ledger.release(entry, restore)
+        if transport := self.places.reach(entry.place):
+            self.ledger.release(entry, lambda stored: undo(stored, transport))
 
     def _remove_gateway(self, entry: Entry) -> None:
         for other in self.ledger.entries():

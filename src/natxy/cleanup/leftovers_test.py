@@ -14,6 +14,7 @@ from natxy.cleanup.gateways import recorded_gateway
 from natxy.cleanup.leftovers import Returned, described, give_back
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.command import CommandGateway
+from natxy.dut.transport.base import LONGEST_S
 from natxy.dut.transport.local import LocalTransport, NetnsTransport, run_program
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
@@ -79,7 +80,7 @@ def test_a_setting_that_a_live_process_needs_too_stays_until_that_has_ended(file
     assert len([*give_back()]) == 1
     assert file.read_text() == "new"
     assert Ledger().entries() == [mine]
-    Ledger().release(mine, lambda: file.write_text(mine.original or ""))
+    Ledger().release(mine, lambda _: file.write_text(mine.original or ""))
     assert file.read_text() == "old"
 
 
@@ -98,6 +99,22 @@ def test_one_that_cannot_be_restored_is_kept_and_the_others_are_given_back(file:
     assert [(returned.entry, returned.problem is None) for returned in give_back()] == [(stuck, False), (first, True)]
     assert file.read_text() == "old"
     assert Ledger().entries() == [stuck]
+
+
+def test_a_command_that_fails_does_not_keep_the_others_from_running(file: Path) -> None:
+    undo = (("false",), ("rm", str(file)))
+    stuck = Ledger(owner=DEAD).add(Kind.SETTING, "stuck", before=str, undo=lambda _: undo)
+    assert ["`false` failed" in (returned.problem or "") for returned in give_back()] == [True]
+    assert not file.exists()
+    assert Ledger().entries() == [stuck]
+
+
+def test_a_restored_setting_has_as_much_time_as_a_released_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+    monkeypatch.setattr(LocalTransport, "run", lambda *_, timeout_s, **__: given.append(timeout_s))
+    left_file(file)
+    assert [returned.problem for returned in give_back()] == [None]
+    assert given == [LONGEST_S]
 
 
 def test_a_boot_has_undone_everything_but_folders(file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

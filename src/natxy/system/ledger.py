@@ -192,19 +192,29 @@ class Ledger:
         with self._locked() as entries:
             self._store(_without(entry, entries))
 
-    def release(self, entry: Entry, undo: Callable[[], object]) -> None:
+    def release(self, entry: Entry, undo: Callable[[Entry], object]) -> None:
         """Undoes a change and removes its entry, or only removes the entry while another one is of the same thing.
 
-        Does nothing when the entry is not there. When `undo` raises, the entry stays. No other process can change the
-        ledger meanwhile.
+        The other one takes over the commands. `undo` gets the entry with those that it took over itself; when it
+        raises, the entry stays. Does nothing when the entry is not there. No other process can change the ledger
+        meanwhile.
         """
         with self._locked() as entries:
-            others = _without(entry, entries)
-            if len(others) == len(entries):
+            same = [index for index, other in enumerate(entries) if other.is_of_same_thing(entry)]
+            own = next((index for index in same if entries[index].is_same(entry)), None)
+            if own is None:
                 return
-            if not any(other.is_of_same_thing(entry) for other in others):
-                undo()
-            self._store(others)
+            older = [index for index in same if index < own]
+            newer = [index for index in same if index > own]
+            if older or newer:
+                # The nearest, so that the commands stay in order.
+                heir = older[-1] if older else newer[0]
+                commands = _latest_first(entries[min(own, heir)], entries[max(own, heir)])
+                entries[heir] = entries[heir].model_copy(update={"undo": commands})
+            else:
+                undo(entries[own])
+            del entries[own]
+            self._store(entries)
 
     @property
     def _me(self) -> Owner:
@@ -246,6 +256,11 @@ class Ledger:
             f"{self._file} cannot be written ({error.strerror}); natxy records there what it has to give back. Make "
             "the folder writable"
         )
+
+
+def _latest_first(earlier: Entry, later: Entry) -> tuple[tuple[str, ...], ...]:
+    """Returns the commands that undo both changes."""
+    return (*(command for command in later.undo if command not in earlier.undo), *earlier.undo)
 
 
 def _without(entry: Entry, entries: list[Entry]) -> list[Entry]:

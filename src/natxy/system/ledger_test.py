@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 import stat
 import tempfile
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -40,7 +39,7 @@ def test_an_entry_is_stored_before_its_change_and_goes_after_its_undoing(tmp_pat
     assert ledger.entries() == [entry]
     assert (entry.original, entry.value, entry.undo) == ("100", "500", (("set", "100"),))
     undone: list[bool] = []
-    ledger.release(entry, lambda: undone.append(ledger.entries() == [entry]))
+    ledger.release(entry, lambda _: undone.append(ledger.entries() == [entry]))
     assert undone == [True]
     assert not (tmp_path / FILE).exists()
 
@@ -54,7 +53,7 @@ def test_only_its_user_may_read_it(tmp_path: Path) -> None:
 def test_what_could_not_be_undone_stays(tmp_path: Path) -> None:
     entry = changed(tmp_path, ME)
 
-    def refuse() -> None:
+    def refuse(_: Entry) -> None:
         raise DutError("refused")
 
     with pytest.raises(DutError, match="refused"):
@@ -89,10 +88,23 @@ def test_a_boot_made_an_earlier_original_void(tmp_path: Path, monkeypatch: pytes
 def test_the_last_of_two_processes_undoes_a_change(tmp_path: Path) -> None:
     mine, others = changed(tmp_path, ME), changed(tmp_path, LIVE)
     undone: list[str] = []
-    Ledger(tmp_path).release(mine, lambda: undone.append("mine"))
+    Ledger(tmp_path).release(mine, lambda _: undone.append("mine"))
     assert undone == []
-    Ledger(tmp_path).release(others, lambda: undone.append("others"))
+    Ledger(tmp_path).release(others, lambda _: undone.append("others"))
     assert undone == ["others"]
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_the_last_one_undoes_what_the_others_did_the_latest_change_first(tmp_path: Path, first: int) -> None:
+    entries = [
+        Ledger(tmp_path, owner).add(Kind.SETTING, WHAT, before=lambda: "100", undo=lambda _, undo=undo: undo)  # type: ignore[misc]
+        for owner, undo in ((ME, (("a",), ("shared",))), (LIVE, (("b",), ("shared",))), (DEAD, (("c",),)))
+    ]
+    undone: list[Entry] = []
+    for entry in entries[first:] + entries[:first]:
+        Ledger(tmp_path).release(entry, undone.append)
+    (last,) = undone
+    assert [command for (command,) in last.undo] == ["c", "b", "a", "shared"]
 
 
 def test_two_runs_cannot_need_different_values(tmp_path: Path, alive: None) -> None:
@@ -157,7 +169,7 @@ def test_whatever_the_order_the_last_release_undoes(steps: list[tuple[Owner, boo
                 held.add(owner)
             else:
                 for entry in (entry for entry in Ledger(path).entries() if entry.process() == owner):
-                    Ledger(path).release(entry, partial(setting.write_text, entry.original or ""))
+                    Ledger(path).release(entry, lambda stored: setting.write_text(stored.original or ""))
                 held.discard(owner)
             assert setting.read_text() == ("500" if held else "100")
             assert {entry.process() for entry in Ledger(path).entries()} == held

@@ -60,7 +60,7 @@ class MachineSysctls:
     def release(self, name: str) -> None:
         """Restores the original value of `name` when no other owner needs its own."""
         if entry := self._held.get(name):
-            self._ledger.release(entry, lambda: self._write(name, entry.original or ""))
+            self._ledger.release(entry, lambda _: self._write(name, entry.original or ""))
             del self._held[name]
 
     def release_all(self) -> None:

@@ -65,7 +65,7 @@ class Niceness:
     def end(self) -> None:
         self._leave()
         if self._session:
-            self._ledger.release(self._entry, lambda: None)
+            self._ledger.release(self._entry, lambda _: None)
 
     def _enter(self) -> None:
         self._set(self._niceness, self._niceness, self._free_cores)

@@ -12,6 +12,8 @@ from typing import Final, Protocol, runtime_checkable
 from natxy.errors import DutError
 from natxy.system.ledger import Place
 
+# The time-out of a change, and of its undoing. To resize a table of a billion entries is to move them all.
+LONGEST_S: Final = 3600.0
 # Characters of an output in an error that need not have the whole.
 _QUOTED: Final = 100
 

@@ -48,13 +48,16 @@ class HotPlug:
                 self._switch(core, "1" if core in wanted else "0")
 
     def give_back(self) -> None:
-        """Restores the cores that were in service before the first `use`. No error when none was taken out."""
-        if self._before:
-            self.use(self._before)
-            self._before = ()
+        """Restores the cores that were in service before the first `use`, when no other natxy has taken some out.
+
+        No error when none was taken out.
+        """
         if self._entry:
-            self._ledger.remove(self._entry)
+            self._ledger.release(self._entry, lambda _: self.use(self._before))
             self._entry = None
+        elif self._before:
+            self.use(self._before)
+        self._before = ()
 
     def _recorded(self, present: tuple[int, ...]) -> tuple[int, ...]:
         """Returns the cores that were in service before any natxy took one out."""

@@ -12,6 +12,7 @@ from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError
 from natxy.system.ledger import Ledger
 from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.process_owner import Owner
 
 
 class StandIn:
@@ -19,7 +20,8 @@ class StandIn:
 
     def __init__(self, folder: Path, cores: int) -> None:
         self.sysfs = folder / "cpu"
-        self.ledger = Ledger(folder / "ledger")
+        self.folder = folder / "ledger"
+        self.ledger = Ledger(self.folder)
         for core in range(cores):
             (self.sysfs / f"cpu{core}").mkdir(parents=True)
             if core:
@@ -34,7 +36,7 @@ class StandIn:
     def switch(self, core: int) -> str:
         return (self.sysfs / f"cpu{core}" / "online").read_text().strip()
 
-    def plug(self) -> HotPlug:
+    def plug(self, owner: Owner | None = None) -> HotPlug:
         outer = self
 
         class Transport(LocalTransport):
@@ -45,7 +47,7 @@ class StandIn:
                 outer.refresh()
                 return done
 
-        return HotPlug(Transport(MachineSysctls()), str(self.sysfs), self.ledger)
+        return HotPlug(Transport(MachineSysctls()), str(self.sysfs), Ledger(self.folder, owner))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +87,19 @@ def test_cores_that_a_killed_run_took_are_not_taken_for_absent_ones(tmp_path: Pa
     plug.use([0, 1])
     plug.give_back()
     assert plug.cores() == (0, 1, 2, 3)
+
+
+def test_cores_that_a_live_run_took_stay_out_until_it_has_ended(tmp_path: Path) -> None:
+    machine = StandIn(tmp_path, 4)
+    mine, others = machine.plug(), machine.plug(Owner(Owner.current().pid + 1, 1))
+    mine.use([0, 1])
+    others.use([0, 1, 2])
+    others.use([0, 1])
+    mine.give_back()
+    assert mine.cores() == (0, 1)
+    others.give_back()
+    assert mine.cores() == (0, 1, 2, 3)
+    assert machine.ledger.entries() == []
 
 
 def test_a_core_that_was_out_of_service_before_stays_so(tmp_path: Path) -> None:

@@ -4,14 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
-from natxy.dut.transport.base import Transport
+from natxy.dut.transport.base import LONGEST_S, Transport
 from natxy.system.ledger import Entry, Kind, Ledger, Place
 from natxy.system.machine_sysctls import sysctl_entry, sysctl_undo
-
-# To resize a table of a billion entries is to move them all.
-_LONGEST_S: Final = 3600.0
 
 
 class OwnSysctls:
@@ -34,7 +30,8 @@ class OwnSysctls:
         known = self._entries.get(name)
         if place and known and known.place != place:
             # The DUT has been booted since, which restored the value.
-            self._forget(name)
+            del self._before[name]
+            self._ledger.remove(self._entries.pop(name))
         if name not in self._before:
             self._before[name] = self._read(name)
         if place:
@@ -42,10 +39,15 @@ class OwnSysctls:
         self._write(name, value)
 
     def release(self, name: str) -> None:
-        """Restores the original value of a sysctl that is held."""
-        if name in self._before:
+        """Restores the original value of a sysctl that is held, when no other natxy holds it."""
+        if name not in self._before:
+            return
+        if entry := self._entries.get(name):
+            self._ledger.release(entry, lambda _: self._write(name, self._before[name]))
+            del self._entries[name]
+        else:
             self._write(name, self._before[name])
-            self._forget(name)
+        del self._before[name]
 
     def _record(self, name: str, value: str, place: Place) -> None:
         entry = self._ledger.add(
@@ -60,13 +62,8 @@ class OwnSysctls:
         # A killed run may have changed it before.
         self._before[name] = entry.original or ""
 
-    def _forget(self, name: str) -> None:
-        del self._before[name]
-        if entry := self._entries.pop(name, None):
-            self._ledger.remove(entry)
-
     def _read(self, name: str) -> str:
         return " ".join(self._transport.run(["sysctl", "-n", name]).stdout.split())
 
     def _write(self, name: str, value: str) -> None:
-        self._transport.run(["sysctl", "-qw", f"{name}={value}"], timeout_s=_LONGEST_S)
+        self._transport.run(["sysctl", "-qw", f"{name}={value}"], timeout_s=LONGEST_S)
