@@ -19,8 +19,11 @@ def sysctl_entry(name: str) -> str:
 
 
 def sysctl_undo(name: str, original: str) -> tuple[tuple[str, ...], ...]:
-    """Returns the command that restores a sysctl on any system, if it still exists: an interface's go with that."""
-    return (("sh", "-c", 'sysctl -n "$1" >/dev/null 2>&1 || exit 0; sysctl -qw "$1=$2"', "sh", name, original),)
+    """Returns the command that restores a sysctl on any system; on Linux if it still exists: an interface's go with
+    that."""
+    file = f"/proc/sys/{name.replace('.', '/')}"
+    script = '[ -d /proc/sys ] && [ ! -e "$1" ] || sysctl -qw "$2=$3"'
+    return (("sh", "-c", script, "sh", file, name, original),)
 
 
 class MachineSysctls:

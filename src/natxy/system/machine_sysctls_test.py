@@ -69,16 +69,26 @@ def test_the_entry_says_how_to_restore_it_and_in_which_network_namespace(machine
     assert (first.place, second.place) == (own_network(), here())
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_the_command_restores_a_sysctl_that_still_exists(tmp_path: Path, there: bool) -> None:
-    (tmp_path / "sysctl").write_text(
-        f'#!/bin/sh\necho "call $*" >> {tmp_path}/log\n[ $1 != -n ] || {str(there).lower()}\n'
-    )
+@pytest.mark.parametrize(
+    ("name", "code", "called", "ends"),
+    [
+        ("net.ipv4.tcp_rmem", 0, True, 0),
+        ("net.ipv4.conf.natxy-gone.forwarding", 0, False, 0),
+        # That it cannot be restored is an error.
+        ("net.ipv4.tcp_rmem", 9, True, 9),
+    ],
+)
+def test_the_command_restores_a_sysctl_that_still_exists(
+    tmp_path: Path, name: str, code: int, called: bool, ends: int
+) -> None:
+    (tmp_path / "sysctl").write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/log\nexit {code}\n')
     (tmp_path / "sysctl").chmod(0o755)
-    (command,) = sysctl_undo("net.ipv4.tcp_rmem", "1 2 3")
-    subprocess.run(command, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=True)
-    written = ["call -qw net.ipv4.tcp_rmem=1 2 3"] if there else []
-    assert (tmp_path / "log").read_text().splitlines() == ["call -n net.ipv4.tcp_rmem", *written]
+    (command,) = sysctl_undo(name, "1 2 3")
+    done = subprocess.run(command, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=False)
+    assert done.returncode == ends
+    assert (tmp_path / "log").exists() == called
+    if called:
+        assert (tmp_path / "log").read_text() == f"-qw {name}=1 2 3\n"
 
 
 def test_two_owners_share_a_value(machine: Machine, other_live_owner: Owner) -> None:

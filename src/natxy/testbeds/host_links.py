@@ -55,9 +55,12 @@ def linked_host(
     own = [each for each in addresses if each not in there]
     before = transport.run(["cat", f"/sys/class/net/{interface}/mtu"]).stdout.strip()
     undo = (
-        _if_there("ip", version, "route", "del", "default", "dev", interface, "table", TABLE),
-        *(_if_there("ip", "address", "del", str(each), "dev", interface) for each in own),
-        *(_if_there("ip", version, "rule", "del", "from", str(each.ip), "lookup", TABLE) for each in addresses),
+        _deletion(f"ip {version} route show", f"ip {version} route del", f"default dev {interface} table {TABLE}"),
+        *(_deletion(f"ip address show to {each.ip}", f"ip address del {each}", f"dev {interface}") for each in own),
+        *(
+            _deletion(f"ip {version} rule show", f"ip {version} rule del", f"from {each.ip} lookup {TABLE}")
+            for each in addresses
+        ),
         ("ip", "link", "set", interface, "mtu", before),
     )
     with undone(transport, f"the addresses, rules and MTU of {interface}", f"MTU {before}", *undo):
@@ -71,9 +74,10 @@ def linked_host(
         yield
 
 
-def _if_there(*command: str) -> tuple[str, ...]:
-    """Returns a command that succeeds also when there is nothing to delete."""
-    return ("sh", "-c", '"$@" 2>/dev/null || :', "sh", *command)
+def _deletion(show: str, delete: str, what: str) -> tuple[str, ...]:
+    """Returns a command that deletes `what` if there is such a thing to show."""
+    # An interface or a table that is gone is an error of `ip show`.
+    return ("sh", "-c", f'[ -z "$({show} {what} 2>/dev/null)" ] || {delete} {what}')
 
 
 @contextmanager
