@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from natxy.cleanup.leftovers import described, give_back
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.linux import LinuxForwardGateway, NftablesGateway
+from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.hotplug import HotPlug
 from natxy.dut.transport.ssh import SshTransport
 from natxy.errors import DutError, PlanError
@@ -21,7 +23,7 @@ from natxy.plan.gateways.linux import LinuxForwardConfig, NftablesConfig
 from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.testbeds.machines import DutLocation, SshTarget
 from natxy.system.ledger import Ledger
-from natxy.system.process_owner import Owner
+from natxy.system.process_owner import Owner, boot_id
 from natxy.testbeds.cabled import CabledTestbed
 from tests.support import needs
 from tests.support.lab_frames import IPV4
@@ -51,6 +53,26 @@ def test_output_that_is_not_text_is_replaced(sshd: Sshd) -> None:
     with SshTransport(sshd.target) as transport:
         done = transport.run(["sh", "-c", r"printf 'a\377b'; printf '\303' >&2"])
         assert (done.stdout, done.stderr) == ("a\ufffdb", "\ufffd")
+
+
+def test_a_machine_is_one_place_whatever_its_target(sshd: Sshd) -> None:
+    targets = [sshd.target, sshd.target.model_copy(update={"connect_timeout": 9.0})]
+    places = []
+    for target in targets:
+        with SshTransport(target) as transport:
+            places.append(transport.place())
+    assert places[0] != places[1]
+    assert places[0].is_same(places[1])
+    assert places[0].boot_id == boot_id()
+    assert f"net:[{places[0].namespace}]" == os.readlink("/proc/self/ns/net")
+
+
+def test_a_machine_without_namespaces_is_a_place(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    boottime = "Mon Nov 23 10:00:00 2026\n"
+    monkeypatch.setattr(SshTransport, "run", lambda *_: CompletedCommand((), 0, boottime, ""))
+    with SshTransport(sshd.target) as transport:
+        place = transport.place()
+    assert (place.boot_id, place.namespace) == (boottime.strip(), None)
 
 
 def test_all_commands_share_a_connection(sshd: Sshd) -> None:

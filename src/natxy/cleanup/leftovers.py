@@ -102,7 +102,8 @@ class _Cleaner:
 
     def _remove_gateway(self, entry: Entry) -> None:
         for other in self.ledger.entries():
-            there = (other.place.ssh, other.place.namespace) == (entry.place.ssh, entry.place.namespace)
+            # A machine behind ssh may have been booted since.
+            there = other.place.is_same(entry.place) or (entry.place.ssh and other.place.ssh == entry.place.ssh)
             if there and other.kind == Kind.GATEWAY and other.is_owned():
                 raise DutError(f"process {other.process().pid} measures {other.what} there: wait until it has ended")
         if transport := self.places.reach(entry.place):

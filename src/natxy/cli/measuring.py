@@ -72,7 +72,7 @@ def _is_of(plan: ResolvedPlan, place: Place) -> bool:
     location = plan.testbed.dut_location
     targets = [host.ssh for host in plan.testbed.remote_hosts.values()]
     targets += [location.ssh] if location and location.ssh else []
-    return str(SshTarget.model_validate_json(place.ssh)) in map(str, targets)
+    return SshTarget.model_validate_json(place.ssh) in [target.from_anywhere() for target in targets]
 
 
 def check_machine(plan: ResolvedPlan) -> None:

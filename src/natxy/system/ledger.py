@@ -46,13 +46,20 @@ class Kind(StrEnum):
 
 class Place(BaseModel):
     """Describes where a change is: on the machine that booted as `boot_id`, there in a network namespace if it depends
-    on one (`namespace`, its cookie). `ssh` reaches a machine other than natxy's own; it is the target as JSON."""
+    on one (`namespace`, its cookie; behind ssh its inode). `ssh` reaches a machine other than natxy's own; it is the
+    target as JSON."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     boot_id: str
     namespace: int | None = None
     ssh: str | None = None
+
+    def is_same(self, other: Place) -> bool:
+        """Returns True for one place, also by another target of ssh if the namespace there is known."""
+        return (self.boot_id, self.namespace) == (other.boot_id, other.namespace) and (
+            self.namespace is not None or self.ssh == other.ssh
+        )
 
 
 def here(*, namespace: int | None = None) -> Place:
@@ -92,7 +99,7 @@ class Entry(BaseModel):
         return self.boot_id == boot_id() and self.process().is_alive()
 
     def is_of_same_thing(self, other: Entry) -> bool:
-        return (self.kind, self.what, self.place) == (other.kind, other.what, other.place)
+        return (self.kind, self.what) == (other.kind, other.what) and self.place.is_same(other.place)
 
     def is_same(self, other: Entry) -> bool:
         """Returns True for entries of the same thing by the same process, which has only one at a time."""

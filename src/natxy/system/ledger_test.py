@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from natxy.errors import DutError
 from natxy.system import ledger as module
-from natxy.system.ledger import FILE, Entry, Kind, Ledger, here
+from natxy.system.ledger import FILE, Entry, Kind, Ledger, Place, here
 from natxy.system.process_owner import Owner
 
 ME = Owner.current()
@@ -120,6 +120,33 @@ def test_changes_at_different_places_are_different(tmp_path: Path) -> None:
     for namespace in (1, 2):
         Ledger(tmp_path).add(Kind.SETTING, WHAT, here(namespace=namespace), before=lambda: "100")
     assert len(Ledger(tmp_path).entries()) == 2
+
+
+@pytest.mark.parametrize(
+    ("boot_id", "namespace", "ssh", "same"),
+    [
+        ("boot", 1, "b", True),
+        ("boot", 1, None, True),
+        ("boot", 2, "a", False),
+        ("another", 1, "a", False),
+        ("boot", None, "a", False),
+    ],
+)
+def test_a_place_is_one_whatever_reaches_it(boot_id: str, namespace: int | None, ssh: str | None, same: bool) -> None:
+    place, other = Place(boot_id="boot", namespace=1, ssh="a"), Place(boot_id=boot_id, namespace=namespace, ssh=ssh)
+    assert place.is_same(other) == other.is_same(place) == same
+
+
+def test_machines_without_namespaces_differ_by_their_target() -> None:
+    one, other = (Place(boot_id="boot", ssh=ssh) for ssh in ("a", "b"))
+    assert one.is_same(one)
+    assert not one.is_same(other)
+
+
+def test_two_spellings_of_a_machine_have_one_original(tmp_path: Path, alive: None) -> None:
+    places = [Place(boot_id="boot", namespace=1, ssh=f'{{"host": "{host}"}}') for host in ("gw", "gw.example")]
+    Ledger(tmp_path, LIVE).add(Kind.SETTING, WHAT, places[0], value="500", before=lambda: "100")
+    assert Ledger(tmp_path).add(Kind.SETTING, WHAT, places[1], value="500", before=lambda: "500").original == "100"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"kind": "folder"}]', '[{"kind": "soup"}]', "\0", "[" * 100_000])

@@ -7,6 +7,7 @@ the other without the DUT.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
@@ -53,10 +54,11 @@ def linked_host(
     words = transport.run(["ip", "-brief", "address", "show", "dev", interface]).stdout.split()[2:]
     there = {ip_interface(word) for word in words if "/" in word}
     own = [each for each in addresses if each not in there]
+    quoted = shlex.quote(interface)
     before = transport.run(["cat", f"/sys/class/net/{interface}/mtu"]).stdout.strip()
     undo = (
-        _deletion(f"ip {version} route show", f"ip {version} route del", f"default dev {interface} table {TABLE}"),
-        *(_deletion(f"ip address show to {each.ip}", f"ip address del {each}", f"dev {interface}") for each in own),
+        _deletion(f"ip {version} route show", f"ip {version} route del", f"default dev {quoted} table {TABLE}"),
+        *(_deletion(f"ip address show to {each.ip}", f"ip address del {each}", f"dev {quoted}") for each in own),
         *(
             _deletion(f"ip {version} rule show", f"ip {version} rule del", f"from {each.ip} lookup {TABLE}")
             for each in addresses

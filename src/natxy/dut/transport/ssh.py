@@ -30,8 +30,14 @@ _SESSION: Final = "natxy-session"
 _STARTED: Final = ("sh", "-c", f'echo {_SESSION} $$ >&2; exec "$@"', "sh")
 _SESSION_LINE: Final = re.compile(rf"^{_SESSION} (\d+)\n", re.MULTILINE)
 _END_S: Final = 10
-# On Linux, and on a BSD.
-_BOOT: Final = ["sh", "-c", "cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime"]
+# The boot, on Linux and on a BSD, and Linux's network namespace, `net:[4026531840]`.
+_PLACE: Final = [
+    "sh",
+    "-c",
+    "{ cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime; } "
+    "&& { readlink /proc/self/ns/net 2>/dev/null || :; }",
+]
+_NAMESPACE: Final = re.compile(r"\s*net:\[(\d+)\]\s*$")
 
 
 class SshTransport:
@@ -80,10 +86,17 @@ class SshTransport:
         return f"ssh {self._target}"
 
     def place(self) -> Place:
-        """Returns the machine and its present boot; a command asks for it. Raises DutError as `run` does."""
-        config = self._target.config and self._target.config.absolute()
-        target = self._target.model_copy(update={"config": config})
-        return Place(boot_id=self.run(_BOOT).stdout.strip(), ssh=target.model_dump_json(exclude_defaults=True))
+        """Returns the machine with its present boot, and the network namespace of the commands there.
+
+        A command asks for both. Raises DutError as `run` does.
+        """
+        answer = self.run(_PLACE).stdout
+        namespace = _NAMESPACE.search(answer)
+        return Place(
+            boot_id=_NAMESPACE.sub("", answer).strip(),
+            namespace=int(namespace[1]) if namespace else None,
+            ssh=self._target.from_anywhere().model_dump_json(exclude_defaults=True),
+        )
 
     async def _run(self, argv: Sequence[str], input: str | None, timeout_s: float) -> CompletedCommand:
         connection = await self._connected()

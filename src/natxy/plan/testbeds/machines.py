@@ -40,6 +40,10 @@ class SshTarget(PlanModel):
         user, _, host = given.rpartition("@")
         return {"host": host, "user": user or None}
 
+    def from_anywhere(self) -> SshTarget:
+        """Returns the target as it is written from any working folder."""
+        return self.model_copy(update={"config": self.config and self.config.absolute()})
+
     def __str__(self) -> str:
         return f"{self.user}@{self.host}" if self.user else self.host
 
