@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from natxy.cleanup.gateways import remove_recorded
-from natxy.cleanup.namespaces import links_in, remove_namespace
+from natxy.cleanup.namespaces import links_in, links_of_any, remove_namespace
 from natxy.cleanup.places import Places
 from natxy.dut.transport.undone import undo
 from natxy.errors import DutError, NatxyError
@@ -112,7 +112,7 @@ class _Cleaner:
 
 def _remove_namespace(name: str) -> None:
     """Removes a namespace; one of a host only when no interface is left in it, which may be the machine's."""
-    if name.endswith("-host") and (links := [link for link in links_in(name) if link != "lo"]):
+    if name.endswith("-host") and (links := [link for link in links_in(name) if link not in links_of_any()]):
         out = f"ip -n {name} link set {links[0]} netns 1"
         raise DutError(f"the interface {links[0]} is still in it; move it out by `{out}`")
     remove_namespace(name)

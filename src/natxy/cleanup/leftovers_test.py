@@ -12,9 +12,10 @@ import pytest
 
 from natxy.cleanup.gateways import recorded_gateway
 from natxy.cleanup.leftovers import Returned, described, give_back
+from natxy.cleanup.namespaces import links_of_any
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.command import CommandGateway
-from natxy.dut.transport.base import LONGEST_S
+from natxy.dut.transport.base import LONGEST_S, CompletedCommand
 from natxy.dut.transport.local import LocalTransport, NetnsTransport, run_program
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
@@ -234,6 +235,27 @@ class TestNamespaces:
             assert [returned.problem for returned in give_back()] == [None]
         finally:
             run_program(["ip", "netns", "del", name], check=False)
+
+    def test_links_that_every_namespace_has_are_not_the_machines(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        name = f"natxy-{DEAD}-left-host"
+        Ledger(owner=DEAD).add(Kind.NAMESPACE, name)
+        run_program(["ip", "netns", "add", name])
+        try:
+            # This kernel may have no module of tunnels.
+            run_program(["ip", "-n", name, "link", "add", "sit0", "type", "veth", "peer", "name", "tunl0"])
+            fresh = "lo  UNKNOWN  00:00:00:00:00:00 <LOOPBACK>\nsit0@NONE  DOWN  0.0.0.0 <NOARP>\ntunl0@NONE  DOWN\n"
+
+            def with_tunnels(argv: list[str], *, check: bool = True) -> CompletedCommand:
+                return CompletedCommand((), 0, fresh, "") if argv[0] == "unshare" else run_program(argv, check=check)
+
+            monkeypatch.setattr("natxy.cleanup.namespaces.run_program", with_tunnels)
+            assert [returned.problem for returned in give_back()] == [None]
+            assert name not in run_program(["ip", "netns", "list"]).stdout
+        finally:
+            run_program(["ip", "netns", "del", name], check=False)
+
+    def test_every_namespace_has_the_loopback(self) -> None:
+        assert "lo" in links_of_any()
 
     @pytest.mark.parametrize("half_made", [False, True])
     def test_one_that_was_not_made_is_no_problem(self, name: str, half_made: bool) -> None:

@@ -35,6 +35,16 @@ def links_in(namespace: str, *selection: str) -> list[str]:
         return []
     # A killed `ip netns add` may have made only the file.
     shown = run_program(["ip", "-n", namespace, "-brief", "link", "show", *selection], check=False).stdout
+    return _names(shown)
+
+
+def links_of_any() -> list[str]:
+    """Returns the names of the links that the kernel makes in every namespace and that cannot leave it: `lo`, and one
+    for each kind of tunnel whose module is loaded, e.g. `sit0`."""
+    return _names(run_program(["unshare", "--net", "ip", "-brief", "link", "show"]).stdout)
+
+
+def _names(shown: str) -> list[str]:
     return [line.split()[0].split("@")[0] for line in shown.splitlines()]
 
 
