@@ -63,9 +63,9 @@ class Niceness:
             self._enter()
 
     def end(self) -> None:
-        self._leave()
-        if self._session:
-            self._ledger.release(self._entry, lambda _: None)
+        self._set_own(self._original, self._cores)
+        if session := self._session:
+            self._ledger.release(self._entry, lambda _: session.set(self._sessions_original))
 
     def _enter(self) -> None:
         self._set(self._niceness, self._niceness, self._free_cores)
@@ -78,11 +78,14 @@ class Niceness:
         self._set(self._original, self._sessions_original, self._cores)
 
     def _set(self, niceness: int, sessions: int, cores: Collection[int]) -> None:
+        self._set_own(niceness, cores)
+        if self._session:
+            self._session.set(sessions)
+
+    def _set_own(self, niceness: int, cores: Collection[int]) -> None:
         if not self._active:
             return
         # Users other than root may lower the priority but not raise it again.
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, niceness)
-        if self._session:
-            self._session.set(sessions)
         os.sched_setaffinity(0, cores)

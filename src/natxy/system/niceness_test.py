@@ -96,6 +96,23 @@ def test_the_session_has_an_entry_with_the_value_from_before(tmp_path: Path) -> 
         own.end()
 
 
+@root
+@grouped
+def test_the_session_keeps_its_nice_value_while_another_run_is_in_it(tmp_path: Path) -> None:
+    group = own_autogroup()
+    assert group is not None
+    own = Niceness(ledger=Ledger(tmp_path))
+    others_ledger = Ledger(tmp_path, Owner(os.getpid() + 1, 1))
+    others = others_ledger.add(Kind.PRIORITY, group.name, before=str)
+    own.end()
+    found = own_autogroup()
+    assert found is not None
+    try:
+        assert (others.original, found.niceness) == (str(group.niceness), 19)
+    finally:
+        group.set(group.niceness)
+
+
 def test_an_inactive_one_changes_and_records_nothing(tmp_path: Path) -> None:
     before = niceness()
     own = Niceness(active=False, ledger=Ledger(tmp_path))
