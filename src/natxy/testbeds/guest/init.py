@@ -14,6 +14,7 @@ import signal
 import subprocess
 import tty
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -49,9 +50,31 @@ def _answer(argv: list[str], input: str | None, timeout_s: float) -> dict[str, o
         try:
             stdout, stderr = process.communicate(input, timeout_s)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            _end_session(process.pid)
             return {"error": "timeout"}
     return {"returncode": process.returncode, "stdout": stdout, "stderr": stderr}
+
+
+def _end_session(leader: int) -> None:
+    """Kills every process of the session that `leader` began, process groups of its own included."""
+    killed: set[int] = set()
+    # A process may have started another one before it was killed.
+    while found := {pid for pid in _processes() if _is_in(leader, pid)} - killed:
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        killed |= found
+
+
+def _processes() -> list[int]:
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdecimal()]
+
+
+def _is_in(leader: int, pid: int) -> bool:
+    try:
+        return os.getsid(pid) == leader
+    except ProcessLookupError:
+        return False
 
 
 def main() -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +17,7 @@ from natxy.errors import DutError
 from natxy.testbeds.guest import serial_line as guest_line
 from natxy.testbeds.guest.init import serve
 from natxy.testbeds.guest.serial_line import GuestLine, LineBrokenError
+from tests.support.processes import runs
 
 
 @pytest.fixture
@@ -68,6 +72,20 @@ def test_missing_program_and_one_without_an_end(line: GuestLine) -> None:
     with pytest.raises(DutError, match=r"`sleep 10` was stopped after 0\.1 s"):
         line.run(["sleep", "10"], None, 0.1)
     assert line.run(["echo", "next"], None, 5).stdout == "next\n"
+
+
+def test_a_time_out_ends_every_process_group_of_a_session(line: GuestLine, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    script = (
+        "import pathlib, subprocess; sleeps = subprocess.Popen(['sleep', '600'], process_group=0); "
+        f"pathlib.Path({str(child)!r}).write_text(str(sleeps.pid)); sleeps.wait()"
+    )
+    with pytest.raises(DutError, match=r"was stopped after 1 s"):
+        line.run([sys.executable, "-c", script], None, 1)
+    deadline = time.monotonic() + 10
+    while runs(int(child.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not runs(int(child.read_text()))
 
 
 def test_a_silent_guest_is_not_listened_to_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
