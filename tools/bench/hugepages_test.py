@@ -35,7 +35,8 @@ def test_they_are_as_before_when_the_work_was_stopped(tmp_path: Path) -> None:
     assert pages(tmp_path) == 7
 
 
-def test_the_work_is_done_where_there_can_be_none(tmp_path: Path) -> None:
+def test_the_work_is_done_where_there_can_be_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with reserved(machine(tmp_path, None)):
         pass
     assert not (tmp_path / "vm" / "nr_hugepages").exists()
+    assert capsys.readouterr().err.startswith("make bench: on pages of 4 KiB: sysctl vm.nr_hugepages cannot be read (")
