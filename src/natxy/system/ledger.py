@@ -186,7 +186,12 @@ class Ledger:
             original = same[0].original if same else before() if before else None
             commands = undo(original) if undo and original is not None else ()
             entry = entry.model_copy(update={"original": original, "undo": commands})
-            self._store([*_without(entry, entries), entry])
+            try:
+                self._store([*_without(entry, entries), entry])
+            except KeyboardInterrupt:
+                # Its caller will not make the change.
+                self._store(entries)
+                raise
         return entry
 
     def check_writable(self) -> None:

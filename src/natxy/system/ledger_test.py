@@ -44,6 +44,23 @@ def test_an_entry_is_stored_before_its_change_and_goes_after_its_undoing(tmp_pat
     assert not (tmp_path / FILE).exists()
 
 
+def test_an_interrupt_after_an_entry_was_stored_removes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    earlier = changed(tmp_path, ME, value="400")
+    store, calls = Ledger._store, 0
+
+    def interrupted(self: Ledger, entries: list[Entry]) -> None:
+        nonlocal calls
+        store(self, entries)
+        calls += 1
+        if calls == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "_store", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        changed(tmp_path, ME)
+    assert Ledger(tmp_path).entries() == [earlier]
+
+
 def test_only_its_user_may_read_it(tmp_path: Path) -> None:
     folder = tmp_path / "ledger"
     changed(folder, ME)
