@@ -20,6 +20,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from enum import Enum, auto
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -33,6 +34,24 @@ from tests.support.command import HANG_S
 MOMENTS: Final = ("before", "after", "soon")
 ASKED: Final = "asked"
 _SOON_S: Final = 0.03
+# Has a byte for each write.
+_WRITES: Final = "writes"
+
+
+class Ending(Enum):
+    WELL = auto()
+    ENDED = auto()
+    """At the write, by the signal."""
+    TOO_SLOW = auto()
+    """In order, but early, because the machine is busy."""
+
+
+_ENDINGS: Final = {
+    0: Ending.WELL,
+    TesterLimitError.exit_code: Ending.TOO_SLOW,
+    INTERRUPTED: Ending.ENDED,
+    -signal.SIGKILL: Ending.ENDED,
+}
 
 
 class Killing:
@@ -40,6 +59,7 @@ class Killing:
 
     def __init__(self, folder: Path, inside: Sequence[str] = ()) -> None:
         self._output = folder / "output"
+        self._writes = folder / _WRITES
         # Each run is a fork of one process, because to import natxy takes longer than most runs until they are killed.
         self._process = subprocess.Popen(
             [*inside, sys.executable, "-m", "tests.support.killing", folder],
@@ -56,28 +76,31 @@ class Killing:
     ) -> None:
         self._process.__exit__(kind, error, trace)
 
-    def run(self, arguments: Sequence[str | Path], moment: str = "", number: int = 0) -> bool:
-        """Returns True when natxy was ended at the write, False when it ended well before.
-
-        Raises AssertionError, with what it printed, when it ended badly.
-        """
+    def run(self, arguments: Sequence[str | Path], moment: str = "", number: int = 0) -> Ending:
+        """Returns how natxy ended. Raises AssertionError, with what it printed, when it ended badly."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(json.dumps([moment, number, list(map(str, arguments))]), file=self._process.stdin, flush=True)
         answered, _, _ = select.select([self._process.stdout], [], [], HANG_S)
         assert answered, f"{arguments} did not end: {self._output.read_text()}"
         code = int(self._process.stdout.readline())
-        # A tester that is too slow on a busy machine has ended in order too.
-        assert code in (0, TesterLimitError.exit_code, INTERRUPTED, -signal.SIGKILL), self._output.read_text()
-        return code in (INTERRUPTED, -signal.SIGKILL)
+        assert code in _ENDINGS, self._output.read_text()
+        return _ENDINGS[code]
+
+    def writes(self) -> int:
+        """Returns how often the last natxy has written, or begun to write, to the ledger."""
+        return self._writes.stat().st_size
 
 
-def _end_at(moment: str, number: int) -> None:
+def _end_at(moment: str, number: int, writes: Path) -> None:
     count, store = 0, Ledger._store
+    writes.write_bytes(b"")
 
     def counted(self: Ledger, entries: list[Entry]) -> None:
         nonlocal count
         count += 1
+        with writes.open("ab") as each:
+            each.write(b".")
         if count != number:
             store(self, entries)
             return
@@ -123,7 +146,7 @@ def main() -> None:
         with (folder / "output").open("w") as output, open(os.devnull) as nothing:
             for descriptor, file in enumerate((nothing, output, output)):
                 os.dup2(file.fileno(), descriptor)
-        _end_at(moment, number)
+        _end_at(moment, number, folder / _WRITES)
         if arguments == ["bench"]:
             _bench(folder)
         else:
