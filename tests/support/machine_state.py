@@ -15,11 +15,12 @@ from typing import Any, Final
 from natxy.system.autogroup import own_autogroup
 from natxy.system.process_owner import Owner
 
-# What the kernel itself changes: counters, and the timers of interfaces.
-_VARIES: Final = re.compile(r"nf_conntrack_count|\.random|stat_refresh")
+# What the kernel itself changes: counters, the timers of interfaces, and limits that it adapts to the load.
+_VARIES: Final = re.compile(
+    r"nf_conntrack_count|\.random|stat_refresh|ns_last_pid|pty\.nr|tainted|perf_event_max_sample_rate|min_free_kbytes"
+)
 # Routes of links that have just come up.
 _OF_THE_KERNEL: Final = re.compile(r"fe80:|ff00:|linkdown")
-_PROGRAMS: Final = ("natxy-engine", "natxy-reference", "linux.uml", "tayga", "iperf3", "dpdk-testpmd", "task_bench")
 _NAMESPACE: Final = re.compile(r"natxy-(\d+-\d+)-\S+")
 _OWNER: Final = re.compile(r"(?<=-)\d+-\d+")
 # The files of gateways have no owner in their names.
@@ -38,7 +39,8 @@ def machine_state(namespaces: Sequence[str] = ()) -> dict[str, Any]:
         "nice value": os.getpriority(os.PRIO_PROCESS, 0),
         "nice value of the session": group.niceness if (group := own_autogroup()) else None,
         "cores": sorted(os.sched_getaffinity(0)),
-        "huge pages": Path("/proc/sys/vm/nr_hugepages").read_text(),
+        "cores in service": Path("/sys/devices/system/cpu/online").read_text(),
+        "sysctls": _sysctls("kernel|vm"),
         "network": _network(()),
     }
     return own | {name: _network(("ip", "netns", "exec", name)) for name in namespaces}
@@ -79,7 +81,7 @@ def _programs() -> Iterable[str]:
         except OSError:
             continue
         owner = re.search(rb"NATXY_OWNER=(\d+-\d+)", environment)
-        if owner and not Owner.parse(owner[1].decode()).is_alive() and any(name in command for name in _PROGRAMS):
+        if owner and not Owner.parse(owner[1].decode()).is_alive():
             yield command
 
 
@@ -97,14 +99,9 @@ def _network(inside: tuple[str, ...]) -> dict[str, Any]:
         }
         for link in listed
     }
-    sysctls = dict(
-        line.partition(" = ")[::2]
-        for line in _printed(*inside, "sysctl", "-a", "-r", "^net[.]").splitlines()
-        if not _VARIES.search(line)
-    )
     return {
         "links": links,
-        "sysctls": sysctls,
+        "sysctls": _sysctls("net", inside),
         "steering": _printed(*inside, "sh", "-c", "grep . /sys/class/net/*/queues/rx-*/rps_cpus"),
         "rules": [_printed(*inside, "ip", version, "rule") for version in ("-4", "-6")],
         "routes": [
@@ -120,6 +117,15 @@ def _network(inside: tuple[str, ...]) -> dict[str, Any]:
             for line in _printed(*inside, f"{program}-legacy-save").splitlines()
             if line.startswith("-A")
         ],
+    }
+
+
+def _sysctls(topics: str, inside: tuple[str, ...] = ()) -> dict[str, str]:
+    return {
+        name: value
+        for line in _printed(*inside, "sysctl", "-a", "-r", f"^({topics})[.]").splitlines()
+        for name, _, value in [line.partition(" = ")]
+        if not _VARIES.search(name)
     }
 
 
