@@ -172,8 +172,8 @@ def test_a_nat_would_translate_native_ipv6_beside_it_too() -> None:
     ],
 )
 def test_addresses(accepted: Fields, refused: Fields, field: str, message: str) -> None:
-    own = [FORWARDING | {"addresses": addresses} for addresses in (accepted, refused)]
-    assert_limit(*own, f"addresses.{field}", message)
+    own, other = (FORWARDING | {"addresses": addresses} for addresses in (accepted, refused))
+    assert_limit(own, other, f"addresses.{field}", message)
 
 
 def test_networks_are_for_gateways_that_keep_the_family() -> None:
