@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -140,3 +141,62 @@ def test_large_groups_have_nearly_the_exact_ranks() -> None:
         shift = shift_interval([*random.standard_normal(count)], [*random.standard_normal(count)])
         assert shift is not None
         assert shift.high - shift.low == pytest.approx(2 * 1.96 * (2 / count) ** 0.5, rel=0.25)
+
+
+@pytest.mark.parametrize("count", [6, 7, 10, 25, 50])
+def test_an_interval_has_the_medians_that_the_exact_test_of_signed_ranks_accepts(count: int) -> None:
+    values = numpy.random.default_rng(count).standard_normal(count)
+    interval = median_interval([*values])
+    assert interval is not None
+    for end, inside in ((interval.low, 1e-9), (interval.high, -1e-9)):
+        assert scipy.stats.wilcoxon(values - end - inside, method="exact").pvalue > 0.05
+        assert scipy.stats.wilcoxon(values - end + inside, method="exact").pvalue <= 0.05
+
+
+@pytest.mark.parametrize(("fewer", "more"), [(3, 5), (4, 4), (5, 5), (7, 12), (20, 50)])
+def test_an_interval_has_the_shifts_that_the_exact_test_of_mann_and_whitney_accepts(fewer: int, more: int) -> None:
+    random = numpy.random.default_rng(fewer)
+    first, other = random.standard_normal(fewer), random.standard_normal(more)
+    interval = shift_interval([*first], [*other])
+    assert interval is not None
+    for end, inside in ((interval.low, 1e-9), (interval.high, -1e-9)):
+        assert scipy.stats.mannwhitneyu(other - end - inside, first, method="exact").pvalue > 0.05
+        assert scipy.stats.mannwhitneyu(other - end + inside, first, method="exact").pvalue <= 0.05
+
+
+@pytest.mark.parametrize("count", [51, 1000])
+def test_ranks_of_many_values_are_those_of_the_normal_distribution(count: int) -> None:
+    random = numpy.random.default_rng(count)
+    first, other = random.standard_normal(count), random.standard_normal(51)
+    interval, shift = median_interval([*first]), shift_interval([*first], [*other])
+    assert interval is not None
+    assert shift is not None
+    walsh = numpy.sort([(a + b) / 2 for i, a in enumerate(first) for b in first[i:]])
+    below = int(numpy.searchsorted(walsh, interval.low))
+    assert below == int(numpy.searchsorted(-walsh[::-1], -interval.high))
+    # Tables give the rank to the nearest; one rank more to be safe is allowed.
+    pairs = count * (count + 1) / 2
+    assert below == pytest.approx(pairs / 2 - 1.96 * (pairs * (2 * count + 1) / 12) ** 0.5, abs=2)
+    differences = numpy.sort(numpy.subtract.outer(other, first).ravel())
+    below = int(numpy.searchsorted(differences, shift.low))
+    pairs = count * 51
+    assert below == pytest.approx(pairs / 2 - 1.96 * (pairs * (count + 51 + 1) / 12) ** 0.5, abs=2)
+
+
+@pytest.mark.parametrize("count", [3, 5, 1001])
+def test_values_too_few_or_too_many_for_ranks_have_students_interval(count: int) -> None:
+    values = numpy.random.default_rng(count).standard_normal(count)
+    interval = median_interval([*values])
+    assert interval is not None
+    ends = scipy.stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    assert (interval.low, interval.high) == pytest.approx((ends.low, ends.high))
+
+
+@pytest.mark.parametrize(("count", "more"), [(2, 3), (3, 4), (3, 1001)])
+def test_groups_too_few_or_too_many_for_ranks_have_welchs_interval(count: int, more: int) -> None:
+    random = numpy.random.default_rng(count)
+    first, other = random.standard_normal(count), 3 + 2 * random.standard_normal(more)
+    interval = shift_interval([*first], [*other])
+    assert interval is not None
+    ends = scipy.stats.ttest_ind(other, first, equal_var=False).confidence_interval(0.95)
+    assert (interval.low, interval.high) == pytest.approx((ends.low, ends.high))
