@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from natxy.plan.resolve import resolve
 from natxy.plan.resolve_test import FORWARDING, PHASE2, RATE, plan_of
 from natxy.procedures.deviations import deviations
@@ -82,3 +86,134 @@ def test_a_threshold_that_goes_with_its_baseline_is_reported() -> None:
     judged = PHASE2 | {"expect": {"ratio_at_least": "60%"}}
     plan = resolve(plan_of(FORWARDING, RATE, judged), only=["phase2"])
     assert deviations(plan)[-1].startswith("phase2: `ratio_at_least` is not judged")
+
+
+SIMULATED: dict[str, Any] = {"testbed": {"kind": "simulated"}}
+
+
+def simulated(*experiments: dict[str, Any], **top: Any) -> list[str]:
+    """Returns the deviations of experiments on the simulated testbed, which has none itself."""
+    own = [experiment | {"gateway": "simulated"} for experiment in experiments]
+    return deviations(resolve(plan_of(*own, **SIMULATED, **top)))
+
+
+@pytest.mark.parametrize(
+    ("timing", "sentence"),
+    [
+        ({"trial": "60s"}, ""),
+        ({"trial": "59s"}, "The traffic of a trial lasts 59 s; RFC 2544 §24 asks for at least 60 s."),
+        ({"drain": "2s"}, ""),
+        ({"drain": "1.9s"}, "The wait for residual frames is 1.9 s; RFC 2544 §23 asks for 2 s."),
+        ({"settle": "4s"}, "The rest between trials is 4 s; RFC 2544 §23 asks for at least 5 s."),
+        (
+            {"learning_pause": "1s"},
+            "The pause between learning (or phase 1) and the traffic is 1 s; RFC 2544 §23 asks for 2 s.",
+        ),
+        ({"overrun_floor": 0}, ""),
+        (
+            {"overrun_floor": "1ms"},
+            "A trial whose last frame is up to 1 ms late counts as valid, even if that is more than 0.001 % of its "
+            "duration.",
+        ),
+        ({"max_pause": "1ms"}, ""),
+        (
+            {"max_pause": "1.1ms"},
+            "Loss counts against the gateway although bursts after pauses of the tester's core of up to 1.1 ms could "
+            "explain it.",
+        ),
+        (
+            {"max_backlog": "5%"},
+            "A trial of a search for a rate fails if its last frame is delayed by more than 5 % of its traffic's "
+            "length (at least 5 ms), because the gateway's queue would hide loss from a short trial; RFC 2544 §26.1 "
+            "has no such rule.",
+        ),
+    ],
+)
+def test_times_that_are_not_the_rfcs_are_deviations(timing: dict[str, Any], sentence: str) -> None:
+    assert simulated(FORWARDING, timing=timing) == ([sentence] if sentence else [])
+
+
+def test_trials_as_long_as_their_connections_have_no_length_to_deviate_in() -> None:
+    rate = RATE | {"connections": "60M", "search": {"max_rate": "1M"}}
+    assert simulated(rate, timing={"trial": "1s"}) == [
+        "Connections are UDP; results need not carry over to TCP (RFC 9693)."
+    ]
+
+
+GOAL = "(MLRsearch's goal exceed ratio); RFC 2544 §26.1 allows no loss."
+
+
+@pytest.mark.parametrize(
+    ("experiment", "goal", "expected"),
+    [
+        (FORWARDING, "strict", []),
+        (FORWARDING, {"initial_trial": "60s", "final_trial": "60s", "trials": 2}, []),
+        (
+            FORWARDING,
+            {"initial_trial": "59s", "final_trial": "59s", "trials": 2},
+            ["The trials that decide on a rate last 59 s; RFC 2544 §24 asks for at least 60 s."],
+        ),
+        (
+            FORWARDING,
+            {"exceed_ratio": 0.25},
+            [f"A rate passes although trials with up to 25 % of its trial time lose frames {GOAL}"],
+        ),
+        (
+            RATE | {"connections": "60M"},
+            "robust",
+            [
+                f"A rate passes although up to 50 % of its 5 trials lose frames {GOAL}",
+                "Connections are UDP; results need not carry over to TCP (RFC 9693).",
+            ],
+        ),
+    ],
+)
+def test_a_goal_that_tolerates_what_the_rfcs_do_not(experiment: dict[str, Any], goal: Any, expected: list[str]) -> None:
+    search = {"kind": "mlrsearch", "max_rate": "1M", "goal": goal}
+    assert simulated(experiment | {"search": search}) == expected
+
+
+def test_a_tolerated_loss_names_its_experiment() -> None:
+    own = FORWARDING | {"title": "Mine", "loss_tolerance": "0.01%"}
+    assert simulated(own) == [
+        "Mine is not a throughput as the RFCs define it: trials pass with up to 0.01 % of their frames lost; RFC 2544 "
+        "§26.1 and RFC 9693 §4.5 allow none."
+    ]
+
+
+@pytest.mark.parametrize("field", ["source_address", "destination_address", "source_port", "destination_port"])
+def test_only_fields_that_vary_can_count(field: str) -> None:
+    many = FORWARDING | {"addresses": "multiple", "orders": {field: "increasing"}}
+    words = field.replace("address", "addresses").replace("port", "ports").replace("_", " ")
+    assert simulated(many) == [f"forwarding: {words} are in counting order; RFC 4814 §4 asks for pseudorandom order."]
+    one = FORWARDING | {"ports": {"source": 7, "destination": 8}, "orders": {field: "increasing"}}
+    assert simulated(one) == []
+
+
+def test_a_loop_measures_the_tester() -> None:
+    wire = FORWARDING | {"gateway": "wire"}
+    sentences = deviations(resolve(plan_of(wire, testbed={"kind": "loop"}, timing="lab")))
+    assert sentences == ["There is no gateway: what is measured is the tester itself."]
+
+
+def test_a_sentence_is_there_once_and_a_sweep_has_its_shortest_trials() -> None:
+    cells = [
+        RATE
+        | {"name": f"rate/connections={count}", "sweep": "rate", "cell": {"connections": count}, "connections": count}
+        for count in (300_000, 200_000, 400_000)
+    ]
+    short = [sentence for sentence in simulated(*cells) if "lasts as long as" in sentence]
+    assert short == [
+        "A connection rate trial lasts as long as its connections take: 200,000 at the search's highest rate, 1 Mcps, "
+        "are 200 ms; RFC 2544 §24 asks for at least 60 s of traffic."
+    ]
+
+
+def test_another_number_of_networks_than_256_is_a_deviation() -> None:
+    def few(networks: int) -> bool:
+        second = FORWARDING | {"name": "second", "addresses": {"networks": networks}}
+        return any("fewer than 256 destination networks" in each for each in deviations(resolve(plan_of(second))))
+
+    assert few(128)
+    assert not few(256)
+    assert not few(512)
