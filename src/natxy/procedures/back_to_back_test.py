@@ -65,6 +65,14 @@ def test_the_longest_burst_tried_is_at_least_the_result() -> None:
     assert run.experiments[0].values == [100]
 
 
+def test_bursts_with_background_are_whole_turns() -> None:
+    plan = back_to_back(100_000, maximum_rate="200k", longest_burst=105) | {"background": "10%"}
+    run = measure(plan, buffer_frames=10**6)
+    assert run.experiments[0].values == [100]
+    shorter = plan | {"procedure": plan["procedure"] | {"longest_burst": 9}}
+    assert measure(shorter, buffer_frames=10**6).experiments[0].values == [10]
+
+
 def test_the_maximum_is_given_or_that_of_the_line_rate() -> None:
     with pytest.raises(PlanProblems, match="missing; back-to-back needs the highest rate"):
         resolve(plan_of(back_to_back(10_000)))

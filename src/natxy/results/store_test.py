@@ -340,7 +340,8 @@ def test_samples_become_a_capture(tmp_path: Path) -> None:
     writer.add([SAMPLE, SAMPLE])
     writer.close()
     data = (tmp_path / "foreign.pcap").read_bytes()
-    assert struct.unpack_from("<IHH", data) == (0xA1B23C4D, 2, 4)
+    # The format's version is 2.4. Times are in UTC, and 1 is Ethernet.
+    assert struct.unpack_from("<IHHiIII", data) == (0xA1B23C4D, 2, 4, 0, 0, 65535, 1)
     assert struct.unpack_from("<IIII", data, 24) == (1_700_000_000, 123_456_789, 5, 5)
     assert data[40:45] == bytes(range(5))
     assert len(data) == 24 + 2 * (16 + 5)

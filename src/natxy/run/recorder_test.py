@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -13,11 +15,14 @@ from natxy.errors import DutError
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.pcap import PcapWriter
-from natxy.results.store import RunStore
+from natxy.results.planned import planned_experiment
+from natxy.results.reader import RunReader
+from natxy.results.store import RunStore, timestamp
 from natxy.results.trials import Purpose, TrialKind
 from natxy.run.events import RunListener
 from natxy.run.recorder import TrialRecorder
-from natxy.search.outcome import Attempt
+from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
+from tests.support.sample_runs import SampleRun, result, settings
 
 
 @pytest.mark.parametrize(
@@ -28,13 +33,89 @@ def test_a_gateway_must_forward_at_the_lowest_rate(tmp_path: Path, received: dic
         recorder = TrialRecorder(1, store, foreign, RunListener())
     for number, (rate, frames) in enumerate(received.items(), 1):
         stream = SimpleNamespace(sent=10, received=frames, corrupt=0, misrouted=0)
-        result = cast(TrialResult, SimpleNamespace(verdict=Verdict.FAIL, streams=[stream]))
+        told = cast(TrialResult, SimpleNamespace(verdict=Verdict.FAIL, streams=[stream]))
         attempt = Attempt(number, 1, rate)
         recorder.attempt_started(attempt)
-        recorder.replayed(FinishedTrial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, "", result))
+        recorder.replayed(FinishedTrial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, "", told))
     none_passed = ProcedureResult({}, lower_bound=None, upper_bound=100)
     if forwards:
         recorder.check_forwarding(none_passed)
         return
     with pytest.raises(DutError, match="none of 10 frames came through in traffic at 100 fps per direction"):
         recorder.check_forwarding(none_passed)
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Iterator[TrialRecorder]:
+    run = SampleRun(tmp_path)
+    row = run.store.start_repetition(run.declare("x", title="X"), 1)
+    with closing(run.store), closing(PcapWriter(tmp_path / "foreign.pcap")) as foreign:
+        yield TrialRecorder(row, run.store, foreign, RunListener())
+
+
+def finished(verdict: Verdict, *, purpose: Purpose = Purpose.MEASURE, lost: bool = False) -> FinishedTrial:
+    kind = TrialKind.TRAFFIC if purpose == Purpose.MEASURE else TrialKind.PHASE1
+    found = result(100e3, verdict)
+    if lost:
+        found = found.model_copy(
+            update={"streams": [each.model_copy(update={"received": 0}) for each in found.streams]}
+        )
+    return FinishedTrial(Attempt(1, 1, 100e3), kind, purpose, 100e3, timestamp(), found)
+
+
+@pytest.mark.parametrize(("invalid", "words"), [(3, "3 attempts, all invalid"), (2, "3 attempts, 2 invalid")])
+def test_the_testers_limit_is_explained_by_the_last_invalid_trial(
+    recorder: TrialRecorder, invalid: int, words: str
+) -> None:
+    recorder.finished(finished(Verdict.INVALID))
+    recorder.finished(finished(Verdict.FAIL, purpose=Purpose.PREPARE))
+    assert recorder.limit_reason(TesterLimitReached(100e3, 3, invalid)) == (
+        f"tester limit reached in traffic at 100 kfps per direction: {words}; the last: the last frame left 1.3 ms "
+        "late, 1 ms is allowed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("attempts", "unprepared", "words"),
+    [(3, 3, "failed in 3 of 3 attempts: lower"), (3, 2, "failed in 2 of 3 attempts, the others were invalid: lower")],
+)
+def test_a_phase_1_that_always_failed_is_a_result_without_figures(
+    recorder: TrialRecorder, attempts: int, unprepared: int, words: str
+) -> None:
+    experiment = planned_experiment(settings())
+    recorder.finished(finished(Verdict.FAIL, purpose=Purpose.PREPARE))
+    recorder.finished(finished(Verdict.FAIL, lost=True))
+    none = recorder.without_connections(NeverPrepared(100e3, attempts, unprepared), experiment)
+    assert none.figures == {"rate": None}
+    assert none.remark.startswith(f"phase 1 at 100 kcps {words} `phase1_rate`")
+    recorder.finished(finished(Verdict.FAIL, purpose=Purpose.PREPARE, lost=True))
+    with pytest.raises(DutError, match="the gateway forwards nothing: none of 450,000 frames came through in phase 1"):
+        recorder.without_connections(NeverPrepared(100e3, attempts, unprepared), experiment)
+
+
+def test_a_trial_is_stored_before_it_counts(recorder: TrialRecorder, tmp_path: Path) -> None:
+    recorder.attempt_started(Attempt(1, 1, 100e3))
+    recorder.finished(finished(Verdict.FAIL, lost=True))
+    [trial] = RunReader(tmp_path).run.all_trials
+    assert (trial.trial.number, trial.trial.attempt, trial.trial.rate_fps) == (1, 1, 100e3)
+    with pytest.raises(DutError, match="none of 450,000 frames"):
+        recorder.check_forwarding(ProcedureResult({}, lower_bound=None, upper_bound=100e3))
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(None, None), (1.0, None), (1.0, 2.0)])
+def test_a_search_that_passed_or_none_at_all_needs_no_check(
+    recorder: TrialRecorder, lower: float | None, upper: float | None
+) -> None:
+    recorder.attempt_started(Attempt(1, 1, 100e3))
+    recorder.finished(finished(Verdict.FAIL, lost=True))
+    recorder.check_forwarding(ProcedureResult({}, lower_bound=lower, upper_bound=upper))
+
+
+@pytest.mark.parametrize("counter", ["received", "corrupt", "misrouted"])
+def test_a_frame_that_arrived_in_any_way_was_forwarded(recorder: TrialRecorder, counter: str) -> None:
+    trial = finished(Verdict.FAIL, lost=True)
+    [stream] = trial.result.streams
+    arrived = trial.result.model_copy(update={"streams": [stream.model_copy(update={counter: 1})]})
+    recorder.attempt_started(trial.attempt)
+    recorder.finished(replace(trial, result=arrived))
+    recorder.check_forwarding(ProcedureResult({}, lower_bound=None, upper_bound=100e3))

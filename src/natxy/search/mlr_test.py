@@ -339,3 +339,29 @@ def test_an_exceed_ratio_forgives_some_trials() -> None:
 
     search = MlrSearch(1e3, 1e6, ERROR, TrialDurations(1, 1, 21), exceed_ratio=0.5)
     assert search.run(one_of_ten_lossy).rate == pytest.approx(123_456, rel=2 * ERROR)
+
+
+@pytest.mark.parametrize("lowest_disturbed", [1e6, 5e5, 2.5e5])
+def test_a_tester_that_is_disturbed_for_a_while_searches_up_to_the_highest_rate_after_all(
+    lowest_disturbed: float,
+) -> None:
+    tried: dict[float, int] = {}
+
+    def at_first_disturbed(attempt: Attempt) -> Sample:
+        tried[attempt.rate] = tried.get(attempt.rate, 0) + 1
+        disturbed = attempt.rate in (1e6, 5e5, 2.5e5) and attempt.rate >= lowest_disturbed and tried[attempt.rate] <= 2
+        return Sample(Outcome.INVALID if disturbed else Outcome.PASS, 10_000, 0)
+
+    found = search_with(STRICT).run(at_first_disturbed)
+    assert (found.rate, found.upper_bound) == (1e6, None)
+
+
+@pytest.mark.parametrize(
+    ("durations", "trials"), [(STRICT, 1), (FAST, 1), (None, 1), (None, 5), (TrialDurations(6, 12, 60), 1)]
+)
+def test_a_search_has_about_as_many_steps_as_expected(durations: TrialDurations | None, trials: int) -> None:
+    for error in (1e-3, ERROR, 0.1):
+        search = MlrSearch(1e3, 1e6, error, durations, trials)
+        for truth in (5e3, 123_456, 9e5):
+            steps = search.run(Dut(truth, livelock=True)).steps
+            assert steps / 2.6 <= search.expected_steps() <= 2.6 * steps
