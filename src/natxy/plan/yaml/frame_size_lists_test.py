@@ -24,6 +24,13 @@ def sizes(folder: Path, own: str = "", top: str = "") -> list[int]:
     return [experiment.frame_size for experiment in load_plan(path).experiments]
 
 
+def test_the_lists_are_the_standards() -> None:
+    # RFC 2544 §9.1, and RFC 8219 §5.1.1 with its sizes for jumbo frames.
+    ethernet = [64, 128, 256, 512, 1024, 1280, 1518]
+    assert [*FRAME_SIZE_LISTS["rfc2544"]] == ethernet
+    assert [*FRAME_SIZE_LISTS["rfc8219"]] == sorted([*ethernet, 768, 1522, 2048, 4096, 8192, 9216])
+
+
 @pytest.mark.parametrize("name", list(FRAME_SIZE_LISTS))
 def test_a_list_is_a_sweep(tmp_path: Path, name: str) -> None:
     assert sizes(tmp_path, f"frame_size: {name}") == list(FRAME_SIZE_LISTS[name])

@@ -321,3 +321,8 @@ def test_only_takes_a_sweep_or_one_of_its_cells(tmp_path: Path) -> None:
     assert names(load_plan(file, only=["phase2/connections=40k"])) == ["rate/connections=40k", "phase2/connections=40k"]
     with pytest.raises(PlanError, match=r"no experiment 'none'; it has rate, phase2$"):
         load_plan(file, only=["none"])
+
+
+def test_a_single_row_sweeps_nothing(tmp_path: Path) -> None:
+    [experiment] = load(tmp_path, swept(*FORWARDING, "  sweep: [{ttl: 7}]")).experiments
+    assert (experiment.name, experiment.ttl, experiment.sweep, experiment.cell) == ("forwarding", 7, None, {})
