@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
 import pytest
@@ -29,6 +29,9 @@ from natxy.plan.written import AddressesPlan
         ({"first": "10.0.0.2", "last": "10.31.0.2", "low_bit": 16}, "10.0.0.2", "10.31.0.2", 32),
         (["10.0.0.9", "198.19.0.7", "198.19.0.2"], "10.0.0.9", "198.19.0.2", 3),
         (["198.19.0.0/24", "10.7.0.0/24"], "198.19.0.1", "10.7.0.254", 508),
+        ("198.18.0.4/30", "198.18.0.5", "198.18.0.6", 2),
+        ("0.0.0.0/0", "0.0.0.1", "255.255.255.254", 2**32 - 2),
+        ({"first": "2001:2::", "last": "2001:2::ffff:ffff"}, "2001:2::", "2001:2::ffff:ffff", 2**32),
     ],
 )
 def test_what_a_plan_may_write(written: object, first: str, last: str, size: int) -> None:
@@ -37,6 +40,9 @@ def test_what_a_plan_may_write(written: object, first: str, last: str, size: int
     assert AddressRanges.model_validate(hosts.model_dump(mode="json")) == hosts
     assert hosts.first in hosts
     assert hosts.first_alone.size == 1
+
+
+WIDE = {"first": "2001:2::", "last": "2001:2::ffff:ffff"}
 
 
 @pytest.mark.parametrize(
@@ -49,6 +55,23 @@ def test_what_a_plan_may_write(written: object, first: str, last: str, size: int
         (["10.0.0.0/24", "10.0.0.0/25"], "must have the same values in the same bits, as prefixes of one length"),
         (["10.0.0.1", "2001:2::2"], "must be of the same family"),
         ([f"10.{i}.0.0/16" for i in range(3)] + ["10.0.0.0/16"], "is in the list twice"),
+        ("2001:2:0:1::/95", "more than 2^32 addresses"),
+        ({"first": "10.0.0.9", "last": "10.0.0.2"}, r"first \(10.0.0.9\) must not be above last \(10.0.0.2\)"),
+        ({"first": "10.0.0.2", "last": "2001:2::2"}, "first and last must be of the same family"),
+        ({"first": "10.0.0.2", "last": "10.0.1.3", "low_bit": 8}, "only in the 32 bits from bit 8 upwards"),
+        ({"first": "2001:2::", "last": "2001:2::1:0:0"}, "only in the 32 bits from bit 0 upwards"),
+        (
+            [WIDE, WIDE | {"first": "2001:3::", "last": "2001:3::ffff:ffff"}],
+            "at most 2.32 addresses, got 8,589,934,592",
+        ),
+        (
+            [
+                {"first": "10.0.0.0", "last": "10.0.0.1"},
+                {"first": "10.0.1.0", "last": "10.0.1.2", "low_bit": 1},
+            ],
+            "must have the same values in the same bits",
+        ),
+        ("10.0.0.300", "expected an address, a prefix such as"),
     ],
 )
 def test_what_it_may_not(written: object, complaint: str) -> None:
@@ -67,6 +90,17 @@ def test_what_it_may_not(written: object, complaint: str) -> None:
 def test_a_range_is_named_by_its_ends(written: object, text: str) -> None:
     [own] = AddressRanges.model_validate(written).ranges
     assert str(own) == text
+
+
+def test_a_range_has_all_between_its_ends_and_lies_within_one_network() -> None:
+    hosts = AddressRanges.model_validate({"first": "10.0.0.2", "last": "10.0.0.9"})
+    members = [number for number in range(12) if ip_address(f"10.0.0.{number}") in hosts]
+    assert members == [*range(2, 10)]
+    [own] = hosts.ranges
+    assert own.within([ip_network("10.0.0.0/28")])
+    assert not own.within([ip_network("10.0.0.0/29")])
+    assert not own.within([ip_network("10.0.0.0/29"), ip_network("10.0.0.8/29")])
+    assert not own.within([])
 
 
 @given(st.data())
