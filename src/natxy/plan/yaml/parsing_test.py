@@ -11,10 +11,12 @@ from typing import Final
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ruamel.yaml.error import YAMLError
 
 from natxy.errors import PlanError
 from natxy.plan.written import ExperimentPlan, Plan
 from natxy.plan.yaml.loading import load_plan
+from natxy.plan.yaml.parsing import DEEPEST, LONGEST_NUMBER, parse
 from tests.support.nasty_plans import EXPERIMENT, TENFOLD, VALUES, with_fields
 
 
@@ -81,3 +83,37 @@ def test_any_value_in_any_field_is_taken_or_explained(head: dict[str, str], fiel
     text = "\n".join([TENFOLD.splitlines()[0], *(f"{name}: {value}" for name, value in whole.items())])
     with suppress(PlanError):
         load(text)
+
+
+def nested(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+@pytest.mark.parametrize(
+    ("accepted", "refused"),
+    [
+        (nested(DEEPEST), nested(DEEPEST + 1)),
+        ("[" + nested(DEEPEST - 2) + ", [x]]", "[x, " + nested(DEEPEST) + "]"),
+        (f"[&a {nested(30)}, {'[' * 19}*a{']' * 19}]", f"[&a {nested(30)}, {'[' * 20}*a{']' * 20}]"),
+        ("9" * LONGEST_NUMBER, "9" * (LONGEST_NUMBER + 1)),
+        ("0." + "9" * (LONGEST_NUMBER - 2), "0." + "9" * (LONGEST_NUMBER - 1)),
+        ("x" * (LONGEST_NUMBER + 1), f"x{'9' * (LONGEST_NUMBER + 1)}"),
+        ("x\ud7ff\ue000", '"\\ud800"'),
+        ("x", '"\\udfff"'),
+    ],
+)
+def test_the_last_document_that_is_read_and_the_first_that_is_not(accepted: str, refused: str) -> None:
+    parse(accepted)
+    with pytest.raises(YAMLError):
+        parse(refused)
+
+
+def test_aliases_may_make_a_million_values() -> None:
+    thousand = ", ".join(["x"] * 999)
+
+    def with_aliases(count: int) -> str:
+        return f"[&a [{thousand}], [{', '.join(['*a'] * count)}]]"
+
+    assert len(parse(with_aliases(990))[1]) == 990
+    with pytest.raises(YAMLError, match="its aliases make more than 1,000,000 values"):
+        parse(with_aliases(1000))
