@@ -2,14 +2,18 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from natxy.results.analysis.ceilings import ceiling_share
+from natxy.results.analysis.ceilings_test import FOUND
 from natxy.results.analysis.compare import compare
 from natxy.results.reader import RunReader
-from natxy.results.rows import comparison_rows, figure_rows, to_csv
-from tests.support.sample_runs import SampleRun, Sought, measured_rates
+from natxy.results.rows import comparison_rows, figure_rows, to_csv, trial_rows
+from natxy.results.trials import TransferRecord
+from tests.support.sample_runs import SampleRun, Sought, measured_rates, quickstart
 from tests.support.sample_sweeps import sweeps
 
 
@@ -81,3 +85,42 @@ def test_a_search_that_found_nothing_is_below_its_lowest_rate(tmp_path: Path) ->
     (slow,) = figure_rows(RunReader(run.end()).run)
     for statistic in ("median", "mean", "minimum"):
         assert (slow[statistic], slow[f"{statistic}_bound"]) == (10e3, "<")
+
+
+def test_a_row_of_a_trial_has_its_counts_and_those_of_each_stream(tmp_path: Path) -> None:
+    run = RunReader(quickstart(tmp_path)).run
+    rows = trial_rows(run)
+    for row, (experiment, repetition, trial) in zip(rows, run.all_trials, strict=True):
+        assert (row["experiment"], row["repetition"], row["step"]) == (experiment.name, repetition.number, trial.number)
+        assert (row["attempt"], row["step_value"], row["stream_rate_fps"]) == (
+            trial.attempt, trial.step_rate, trial.rate_fps,
+        )  # fmt: skip
+        assert (row["sent_frames"], row["lost_frames"], row["verdict"]) == (trial.sent, trial.lost, trial.verdict)
+        assert (row["tester_pause_s"], row["gateway_pause_s"]) == (70e-6, None)
+        forward = trial.result.streams[0]
+        assert (row["forward_received_frames"], row["forward_overrun_ns"]) == (forward.received, 500)
+        assert (row["forward_lateness_median_ns"], row["forward_lateness_max_ns"]) == (400, 90_000)
+        assert (row["result_unit"], row["repetition_result"]) == (experiment.unit, repetition.value)
+    assert "cell_cores" not in rows[0]
+    assert "relative_scale_up" not in rows[0]
+    assert {row["throughput_ratio_percent"] is None for row in rows} == {True, False}
+
+
+def test_a_row_says_how_near_the_tester_is_to_its_limit(tmp_path: Path) -> None:
+    run = replace(RunReader(quickstart(tmp_path)).run, self_test=FOUND)
+    share = ceiling_share(run.experiments[0], FOUND)
+    assert share is not None
+    row = trial_rows(run)[0]
+    assert row["tester_ceiling_fps"] == share.ceiling_fps == 550_000
+    assert row["tester_ceiling_percent"] == pytest.approx(100 * share.share)
+    assert row["tester_limited"] == share.doubtful
+    assert trial_rows(replace(run, self_test=None))[0]["tester_ceiling_percent"] is None
+
+
+def test_each_direction_of_a_test_between_hosts_has_a_row(tmp_path: Path) -> None:
+    run = SampleRun(tmp_path)
+    row = run.store.start_repetition(run.declare("tcp", title="TCP", procedure="tcp-goodput", search=None), 1)
+    run.store.add_transfer(row, TransferRecord(3, "reverse", "2026-01-01T12:00:00+00:00", 1.5, 1e9, 7))
+    [found] = trial_rows(RunReader(run.end()).run)
+    assert (found["test"], found["direction"], found["duration_s"]) == (3, "reverse", 1.5)
+    assert (found["goodput_bps"], found["retransmitted_segments"], found["repetition"]) == (1e9, 7, 1)

@@ -344,10 +344,14 @@ def test_an_unknown_field_of_an_experiment_is_answered_with_what_was_meant(
     assert f"experiments[0].{hint}" in errors_of(tmp_path, experiment(f"connections: 50k\n    {line}"))
 
 
-def test_a_list_with_a_wrong_item_is_not_told_to_be_too_short(tmp_path: Path) -> None:
-    errors = errors_of(tmp_path, experiment("addresses: {left_hosts: [198.18.0.2, 198.18.0.300]}"))
+@pytest.mark.parametrize(("hosts", "item"), [("198.18.0.2, 198.18.0.300", 1), ("198.18.0.300", 0)])
+def test_a_list_with_a_wrong_item_is_not_too_short(tmp_path: Path, hosts: str, item: int) -> None:
+    errors = errors_of(tmp_path, experiment(f"addresses: {{left_hosts: [{hosts}]}}"))
     assert len(errors.splitlines()) == 3
-    assert "addresses.left_hosts[1]: '198.18.0.300' does not appear" in errors
+    assert f"addresses.left_hosts[{item}]: '198.18.0.300' does not appear" in errors
+    assert "addresses.left_hosts: expected a list of at least 1" in errors_of(
+        tmp_path, experiment("addresses: {left_hosts: []}")
+    )
 
 
 def test_a_sweep_that_never_ends_is_refused(tmp_path: Path) -> None:

@@ -89,6 +89,8 @@ def test_the_text_says_how_long_why_and_when() -> None:
     )
     assert absence_text(Absence(0.004)) == "4 ms"
     assert absence_text(Absence(0.0, 0.0, 0.0, uncertain_s=0.01)) == "less than 10 ms"
+    assert absence_text(Absence(0.004, uncertain_s=0.01)) == "4 ms"
+    assert absence_text(Absence(0.0)) == "0 ms"
     assert absence_text(Absence(0.004, 0.0, 0.004)) == "4 ms (4 ms behind other tasks)"
 
 
