@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests the facts about testbeds that checks, reports and runs use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from natxy.plan.testbeds import TestbedConfig
+from natxy.plan.testbeds.base import TestbedModel
+from natxy.plan.testbeds.lab import AF_XDP_LONGEST_FRAME
+
+INTERFACES: dict[str, Any] = {"left": {"interface": "a"}, "right": {"interface": "b"}}
+PCI: dict[str, Any] = {"left": {"pci": "0000:41:00.0"}, "right": {"pci": "0000:41:00.1"}}
+HARDWARE: dict[str, Any] = {"kind": "hardware", "dut": {"left": "c", "right": "d"}}
+BEHIND_SSH: dict[str, Any] = HARDWARE | {"dut": {"left": "c", "right": "d", "ssh": "dut"}}
+HOST: dict[str, Any] = {"interface": "eth1"}
+HOSTS: dict[str, Any] = BEHIND_SSH | {"kind": "hosts", "left": HOST | {"ssh": "a"}, "right": HOST | {"ssh": "b"}}
+CABLE: dict[str, Any] = {"kind": "loop", "medium": "cable"}
+
+
+def described(written: dict[str, Any]) -> TestbedModel:
+    found: TestbedModel = TypeAdapter(TestbedConfig).validate_python(written)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("written", "local", "gateway_local", "ports", "driver"),
+    [
+        ({"kind": "lab"}, True, True, "veth", "net_af_xdp"),
+        ({"kind": "lab", "io": "af_packet"}, True, True, "veth", "net_af_packet"),
+        ({"kind": "memif"}, True, True, "memif", "net_memif"),
+        ({"kind": "simulated"}, False, False, None, None),
+        ({"kind": "loop"}, True, False, "veth", "net_af_xdp"),
+        (CABLE | INTERFACES, True, False, "a+b", "net_af_xdp"),
+        (CABLE | PCI, True, False, "0000:41:00.0+0000:41:00.1", "a driver of DPDK's own"),
+        (HARDWARE | INTERFACES, True, True, "a+b", "net_af_xdp"),
+        (BEHIND_SSH | PCI, True, False, "0000:41:00.0+0000:41:00.1", "a driver of DPDK's own"),
+        (HOSTS, False, False, None, None),
+    ],
+)
+def test_where_programs_run_and_what_ports_are_called(
+    written: dict[str, Any], *, local: bool, gateway_local: bool, ports: str | None, driver: str | None
+) -> None:
+    own = described(written)
+    assert (own.is_local, own.gateway_is_local) == (local, gateway_local)
+    found = own.engine_ports
+    assert (found and found.name, found and found.driver) == (ports, driver)
+
+
+@pytest.mark.parametrize(
+    ("written", "count"),
+    [
+        ({"kind": "lab"}, 2),
+        ({"kind": "lab", "dut_cores": [3]}, 1),
+        ({"kind": "loop"}, 0),
+        (HARDWARE | INTERFACES, 0),
+        (BEHIND_SSH | INTERFACES, None),
+    ],
+)
+def test_how_many_cores_a_gateway_may_have(written: dict[str, Any], count: int | None) -> None:
+    assert described(written).dut_core_count(range(4), 2) == count
+
+
+def test_frames_of_af_xdp_fit_a_page_of_a_lab() -> None:
+    lab, packet = described({"kind": "lab"}), described({"kind": "lab", "io": "af_packet"})
+    assert lab.frame_problem(AF_XDP_LONGEST_FRAME) is None
+    assert "give the testbed `io: af_packet`" in (lab.frame_problem(AF_XDP_LONGEST_FRAME + 1) or "")
+    assert packet.frame_problem(9216) is None
+    assert described(BEHIND_SSH | PCI).frame_problem(9216) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "problems"),
+    [
+        ({"kind": "lab"}, 0),
+        ({"kind": "lab", "queues": 2}, 1),
+        ({"kind": "lab", "queues": 2, "io": "af_packet"}, 0),
+        ({"kind": "loop", "queues": 2}, 1),
+        (CABLE | INTERFACES | {"queues": 2}, 0),
+        (BEHIND_SSH | PCI | {"queues": 64}, 0),
+    ],
+)
+def test_only_af_packet_has_several_queues_on_veth(written: dict[str, Any], problems: int) -> None:
+    assert len([*described(written).problems()]) == problems
+
+
+@pytest.mark.parametrize(
+    ("accepted", "refused"),
+    [
+        (BEHIND_SSH | PCI, BEHIND_SSH | {"left": PCI["left"], "right": PCI["left"]}),
+        (BEHIND_SSH | PCI | {"queues": 64}, BEHIND_SSH | PCI | {"queues": 65}),
+        ({"kind": "lab", "tester_cores": [0]}, {"kind": "lab", "tester_cores": []}),
+        ({"kind": "lab", "tester_cores": [0]}, {"kind": "lab", "tester_cores": [-1]}),
+        ({"kind": "simulated", "noise": 0.99}, {"kind": "simulated", "noise": 1}),
+        ({"kind": "simulated", "dut_cores": 4096}, {"kind": "simulated", "dut_cores": 4097}),
+        (CABLE | INTERFACES, CABLE | {"left": {"interface": "a" * 16}, "right": {"interface": "b"}}),
+        (CABLE | PCI, CABLE | {"left": PCI["left"] | {"interface": "a"}, "right": PCI["right"]}),
+        (CABLE | PCI, CABLE | {"left": {}, "right": PCI["right"]}),
+    ],
+)
+def test_settings_have_limits(accepted: dict[str, Any], refused: dict[str, Any]) -> None:
+    described(accepted)
+    with pytest.raises(ValidationError):
+        described(refused)
