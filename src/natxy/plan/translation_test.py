@@ -183,3 +183,9 @@ def test_resolved_means_the_same(fields: dict[str, Any]) -> None:
     resolved = resolve(plan_of(**fields))
     given_again = resolved.model_dump(mode="json", exclude_none=True)
     assert resolve(Plan.model_validate(given_again)) == resolved
+
+
+def test_a_mapping_has_as_many_addresses_in_each_family() -> None:
+    AddressMapping.model_validate({"ipv4": "198.18.7.0/24", "ipv6": "2001:2:0:1::700/120"})
+    with pytest.raises(ValidationError, match="must have the same number of addresses, as a /24 and a /120 do"):
+        AddressMapping.model_validate({"ipv4": "198.18.7.0/24", "ipv6": "2001:2:0:1::700/121"})

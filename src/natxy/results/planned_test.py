@@ -44,3 +44,10 @@ def test_optional_fields_may_be_missing_and_others_are_named() -> None:
     del given["ttl"]
     with pytest.raises(ValueError, match=r"^ttl: missing$"):
         planned_experiment(given)
+
+
+@pytest.mark.parametrize("field", ["at_least", "at_most"])
+def test_an_expectation_that_is_no_quantity_of_the_headline_is_an_error(field: str) -> None:
+    assert planned_experiment(settings(expect={field: "300k"})).expect
+    with pytest.raises(ValueError, match="3ms"):
+        planned_experiment(settings(expect={field: "3ms"}))

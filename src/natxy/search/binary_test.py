@@ -205,3 +205,19 @@ def test_the_truth_is_found_within_the_error_or_a_step(most: int, truth: int, er
         assert passed == most * step <= truth
     else:
         assert truth < failed <= passed + max(error, step)
+
+
+@pytest.mark.parametrize(("most", "error", "step", "steps"), [(1000, 1, 1, 10), (1000, 15, 10, 7), (1000, 25, 10, 6)])
+def test_longest_numbers_are_multiples_of_the_step(most: int, error: int, step: int, steps: int) -> None:
+    search = LongestSearch(most, error, step)
+    tried: list[int] = []
+
+    def passes(number: int) -> bool:
+        tried.append(number)
+        return number <= 444
+
+    passed, failed = search.run(passes)
+    assert failed is not None
+    assert passed <= 444 < failed <= passed + max(error, step)
+    assert {number % step for number in tried} == {0}
+    assert search.expected_steps() == steps

@@ -365,3 +365,14 @@ def test_a_search_has_about_as_many_steps_as_expected(durations: TrialDurations 
         for truth in (5e3, 123_456, 9e5):
             steps = search.run(Dut(truth, livelock=True)).steps
             assert steps / 2.6 <= search.expected_steps() <= 2.6 * steps
+
+
+@pytest.mark.parametrize("loss_ratio", [0.001, 0.01, 0.3])
+def test_a_trial_that_loses_exactly_what_is_tolerated_passes(loss_ratio: float) -> None:
+    def lossy(attempt: Attempt) -> Sample:
+        passed = attempt.rate <= 123_456
+        lost = round(100_000 * loss_ratio)
+        return Sample(Outcome.PASS if passed else Outcome.FAIL, 100_000, lost if passed else 10 * lost // 3)
+
+    search = MlrSearch(1e3, 1e6, ERROR, STRICT, loss_ratio=loss_ratio)
+    assert search.run(lossy).rate == pytest.approx(123_456, rel=ERROR)

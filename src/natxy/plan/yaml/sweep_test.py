@@ -326,3 +326,8 @@ def test_only_takes_a_sweep_or_one_of_its_cells(tmp_path: Path) -> None:
 def test_a_single_row_sweeps_nothing(tmp_path: Path) -> None:
     [experiment] = load(tmp_path, swept(*FORWARDING, "  sweep: [{ttl: 7}]")).experiments
     assert (experiment.name, experiment.ttl, experiment.sweep, experiment.cell) == ("forwarding", 7, None, {})
+
+
+def test_ports_are_named_by_one_number_or_two(tmp_path: Path) -> None:
+    plan = load(tmp_path, swept(*FORWARDING, "  ports: {source: [7, 1-10, {min: 5, max: 5}]}"))
+    assert [experiment.cell["ports.source"] for experiment in plan.experiments] == [7, "1-10", 5]

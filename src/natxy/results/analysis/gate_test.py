@@ -223,3 +223,26 @@ def test_one_missed_threshold_decides_the_whole(tmp_path: Path) -> None:
     assert overall([met, undecided, missed]) == Answer.MISSED
     assert overall([met, undecided]) == Answer.UNDECIDED
     assert overall([met]) == Answer.MET
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "by", "answer"),
+    [
+        # Searches from 10 to 400 kfps: all passed, none did, or about 231 k did.
+        (231e3, None, 5, Answer.MET),
+        (None, 231e3, 5, Answer.MISSED),
+        (None, 231e3, 50, Answer.UNDECIDED),
+        (231e3, 1.0, 50, Answer.MISSED),
+        (None, None, 5, Answer.UNDECIDED),
+    ],
+)
+def test_a_bound_decides_a_change_that_lies_beyond_it(
+    tmp_path: Path, first: float | None, other: float | None, by: float, answer: Answer
+) -> None:
+    runs = []
+    for name, truth in (("first", first), ("other", other)):
+        sample = SampleRun(tmp_path / name)
+        sample.experiment("base", Sought(truth), title="Base")
+        runs.append(RunReader(sample.end()).run)
+    [found] = judge_change(runs[0], "first", runs[1], [Limit(by)])
+    assert found.answer == answer

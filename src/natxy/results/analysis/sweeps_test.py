@@ -190,3 +190,10 @@ def test_what_is_alone_has_nothing_to_compare(run: RunRecord) -> None:
     ]
     for found in computed(replace(run, experiments=alone)).values():
         assert (found.relative_scale_up, found.relative_performance, found.degradation) == (None, None, None)
+
+
+def test_without_a_cell_of_one_core_there_is_no_scale_up(run: RunRecord) -> None:
+    four = [cell for cell in run.experiments if cell.sweep == "rate" and cell.cell["cores"] != 1]
+    assert four
+    found = computed(replace(run, experiments=[*four, *(replace(each, id=1000 + each.id) for each in four)]))
+    assert {found[cell.id].relative_scale_up for cell in four} == {None}

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests how an experiment ends, by short runs in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy.dut.drivers.simulated import SimulatedGateway
+from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.errors import DutError, EngineDiedError, GatewayMissingError, HostError
+from natxy.results.reader import RunReader
+from natxy.results.records import State
+from natxy.run.run_test import FORWARDING, RATE, measure
+
+
+@pytest.mark.parametrize(
+    ("testbed", "code", "state", "reason"),
+    [
+        ({}, 0, State.DONE, ""),
+        ({"tester_limit": "900"}, 3, State.TESTER_LIMIT, "tester limit reached in traffic at "),
+    ],
+)
+def test_the_end_of_an_experiment_is_stored(
+    tmp_path: Path, testbed: dict[str, Any], code: int, state: State, reason: str
+) -> None:
+    found, run = measure(tmp_path / "run", FORWARDING, testbed=testbed)
+    [experiment] = run.experiments
+    assert (found, experiment.state) == (code, state)
+    assert experiment.reason.startswith(reason)
+    assert {repetition.state for repetition in experiment.repetitions} == {state}
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "state"),
+    [
+        (DutError("it burns"), 4, State.FAILED),
+        (GatewayMissingError("no nft"), 4, State.SKIPPED),
+        (HostError("no iperf3"), 3, State.HOST_FAILED),
+    ],
+)
+@pytest.mark.parametrize("order", ["blocks", "experiments"])
+def test_an_error_of_its_gateway_or_hosts_ends_only_the_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int, state: State, order: str
+) -> None:
+    def fail(_: SimulatedGateway) -> None:
+        raise error
+
+    monkeypatch.setattr(SimulatedGateway, "clear", fail)
+    found, run = measure(tmp_path / "run", RATE, FORWARDING, order=order)
+    rate, forwarding = run.experiments
+    assert found == code
+    assert (rate.state, rate.reason, forwarding.state) == (state, str(error), State.DONE)
+    assert len(rate.repetitions) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "state"), [(KeyboardInterrupt(), State.INTERRUPTED), (OSError("disk"), State.FAILED)]
+)
+def test_another_error_ends_the_run_and_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, state: State
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(SimulatedEngine, "run_trial", fail)
+    with pytest.raises(type(error)):
+        measure(tmp_path / "run", FORWARDING)
+    experiment = RunReader(tmp_path / "run").run.experiments[0]
+    reason = "interrupted" if state is State.INTERRUPTED else "an error in natxy"
+    assert (experiment.state, experiment.reason) == (state, reason)
+
+
+def test_an_engine_that_dies_ends_the_experiment_first_and_the_run_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise EngineDiedError("killed")
+
+    monkeypatch.setattr(SimulatedEngine, "run_trial", die)
+    more = [FORWARDING | {"name": name} for name in ("second", "third")]
+    with pytest.raises(EngineDiedError):
+        measure(tmp_path / "run", RATE, FORWARDING, *more, order="experiments")
+    states = [experiment.state for experiment in RunReader(tmp_path / "run").run.experiments]
+    assert states == [State.DONE, State.FAILED, State.FAILED, State.PENDING]
