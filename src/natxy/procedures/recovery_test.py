@@ -247,6 +247,9 @@ def test_a_reset_that_came_after_the_traffic_is_the_testers_limit(monkeypatch: p
 
 
 def test_what_is_reset_by_whom_has_to_fit() -> None:
+    plan_of(reset(10_000, kind="power", command=["true"], command_timeout="500ms"))
+    with pytest.raises(ValueError, match=r"greater than 0|more than 0"):
+        plan_of(reset(10_000, kind="power", command=["true"], command_timeout=0))
     with pytest.raises(ValueError, match="kind power needs the `command`"):
         plan_of(reset(10_000, kind="power"))
     with pytest.raises(PlanProblems, match="a simulated gateway runs no commands"):

@@ -19,6 +19,7 @@ from natxy.errors import DutError
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.procedures.common.traffic import DRAWN_PERCENTILES
 from natxy.procedures.deviations import deviations
 from natxy.report.page import html
 from natxy.report.tables import results as results_tables
@@ -267,3 +268,8 @@ def test_connections_are_established_before_every_step() -> None:
         kinds = [[trial.kind.value for trial in step.trials] for step in experiment.repetitions[0].steps]
         assert kinds == [["phase1", "traffic"]] * len(kinds)
     assert run.experiments[1].repetitions[0].value == 280_000
+
+
+def test_the_percentiles_of_a_curve_rise_to_100() -> None:
+    assert [*DRAWN_PERCENTILES] == sorted({*DRAWN_PERCENTILES})
+    assert {*range(1, 101), 99.5, 99.9} == {*DRAWN_PERCENTILES}
