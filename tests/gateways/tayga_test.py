@@ -47,7 +47,7 @@ def test_frames_are_translated_both_ways(tmp_path: Path) -> None:
     assert run.state == RunState.DONE
     missing, *others = run.experiments
     assert missing.state == State.SKIPPED
-    assert "no-map646 not found" in missing.reason
+    assert "no-map646 is not installed" in missing.reason
     for experiment in others:
         assert experiment.state == State.DONE
         assert experiment.statistics is not None
