@@ -28,6 +28,7 @@ import pytest
 Subject = TypeVar("Subject")
 
 PASSED: Final = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+FAILED: Final = (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)  # the latter if tests cannot be imported
 TOO_LONG: Final = (-signal.SIGXCPU, -signal.SIGALRM)
 _BROKEN: Final = 70  # none of pytest's exit codes
 _MOST_BYTES: Final = 8 << 30

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from tools.mutants.baseline import FOLDER, REPOSITORY, Baseline, baselines, digest, is_test
-from tools.mutants.forks import PASSED, TOO_LONG, Job, in_forks, load_libraries, replace_source, run_tests
+from tools.mutants.forks import FAILED, PASSED, TOO_LONG, Job, in_forks, load_libraries, replace_source, run_tests
 from tools.mutants.mutations import Mutation, mutations
 from tools.mutants.survivors import Judged, Known, Outcome, finish
 
@@ -106,7 +106,10 @@ def _outcome(code: int) -> Outcome:
         return Outcome.UNUSABLE
     if code in TOO_LONG:
         return Outcome.TOO_LONG
-    return Outcome.SURVIVED if code in PASSED else Outcome.KILLED
+    if code in PASSED:
+        return Outcome.SURVIVED
+    # A process that a signal ended, for lack of memory for example, has judged nothing.
+    return Outcome.KILLED if code in FAILED else Outcome.UNUSABLE
 
 
 def _judged(mutant: Mutant, outcome: Outcome) -> Judged:

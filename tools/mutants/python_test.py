@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from tools.mutants.python import mutants, nearest
+import signal
+
+import pytest
+
+from tools.mutants.python import _outcome, mutants, nearest
+from tools.mutants.survivors import Outcome
 
 
 def test_a_mutant_meets_the_nearest_and_fastest_tests() -> None:
@@ -29,3 +34,19 @@ def test_a_mutant_keeps_its_place_in_samples_when_other_lines_change() -> None:
     )
     assert first.key("seed") == moved.key("seed")
     assert len({mutant.key("seed") for mutant in mutants({"a.py": "x = 1\nx = 1\n"})}) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (pytest.ExitCode.OK, Outcome.SURVIVED),
+        (pytest.ExitCode.NO_TESTS_COLLECTED, Outcome.SURVIVED),
+        (pytest.ExitCode.TESTS_FAILED, Outcome.KILLED),
+        (pytest.ExitCode.INTERRUPTED, Outcome.KILLED),
+        (pytest.ExitCode.INTERNAL_ERROR, Outcome.UNUSABLE),
+        (-signal.SIGKILL, Outcome.UNUSABLE),
+        (-signal.SIGALRM, Outcome.TOO_LONG),
+    ],
+)
+def test_only_a_failed_test_kills_a_mutant(code: int, outcome: Outcome) -> None:
+    assert _outcome(code) == outcome

@@ -21,7 +21,7 @@ class Outcome(StrEnum):
     TOO_LONG = "killed by a time limit"
     SURVIVED = "survived"
     NOT_EXECUTED = "executed by no test"
-    UNUSABLE = "unusable"  # the module cannot be imported, or the program not built
+    UNUSABLE = "unusable"  # the module cannot be imported, the program not built, or the tests' process was ended
 
 
 @dataclass(frozen=True)
