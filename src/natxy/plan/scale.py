@@ -98,7 +98,7 @@ def left_to_the_dut(plan: ResolvedPlan) -> dict[str, list[str]]:
     """Returns the names of the experiments for which a setting may be too small that the plan leaves to the DUT, by
     the sentence that says which.
 
-    The size of a table on this machine is none of them: it can be read.
+    Table sizes on this machine are left out, because they can be read here.
     """
     others = {experiment.name: experiment for experiment in plan.experiments}
     found: dict[str, list[str]] = {}

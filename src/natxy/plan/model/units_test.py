@@ -129,6 +129,19 @@ def test_rates_are_printed_with_a_prefix(rate: float, text: str) -> None:
         (35_210, Unit.NS, "35.21 µs"),
         (-2.5e6, Unit.NS, "-2.5 ms"),
         (200, Unit.SECONDS, "3 min 20 s"),
+        # A unit changes where a number would become unreadable.
+        (999_949, Unit.FPS, "999.9 kfps"),
+        (999_950, Unit.FPS, "1 Mfps"),
+        (1e9, Unit.BPS, "1 Gbit/s"),
+        (999, Unit.NS, "999 ns"),
+        (1000, Unit.NS, "1 µs"),
+        (1e6, Unit.NS, "1 ms"),
+        (1e9, Unit.NS, "1 s"),
+        (0.999, Unit.SECONDS, "999 ms"),
+        (0.9995, Unit.SECONDS, "1 s"),
+        (60.6, Unit.SECONDS, "1 min 01 s"),
+        (3599, Unit.SECONDS, "59 min 59 s"),
+        (3600, Unit.SECONDS, "1 h 00 min"),
     ],
 )
 def test_every_unit_is_printed(value: float, unit: Unit, text: str) -> None:
@@ -226,27 +239,6 @@ def test_a_printed_share_reads_back(share: float) -> None:
 )
 def test_a_bare_number_is_answered_with_the_percentage_that_was_meant(given_instead: object, suggestion: str) -> None:
     assert meant_percent(given_instead) == suggestion
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
-        (999_949, Unit.FPS, "999.9 kfps"),
-        (999_950, Unit.FPS, "1 Mfps"),
-        (1e9, Unit.BPS, "1 Gbit/s"),
-        (999, Unit.NS, "999 ns"),
-        (1000, Unit.NS, "1 µs"),
-        (1e6, Unit.NS, "1 ms"),
-        (1e9, Unit.NS, "1 s"),
-        (0.999, Unit.SECONDS, "999 ms"),
-        (0.9995, Unit.SECONDS, "1 s"),
-        (60.6, Unit.SECONDS, "1 min 01 s"),
-        (3599, Unit.SECONDS, "59 min 59 s"),
-        (3600, Unit.SECONDS, "1 h 00 min"),
-    ],
-)
-def test_a_unit_changes_where_a_number_would_become_unreadable(value: float, unit: Unit, text: str) -> None:
-    assert format_quantity(value, unit) == text
 
 
 @pytest.mark.parametrize(
