@@ -23,11 +23,13 @@ struct LostRange {
 /// is counted separately and never as a distinct frame, so that a duplicate never hides a loss.
 class SequenceWindow {
  public:
-  enum class Arrival : std::uint8_t { distinct, distinct_reordered, duplicate, beyond_window };
+  static constexpr std::uint64_t kWidest = std::uint64_t{1} << 24;
 
-  /// Makes a window for a stream of `frames` frames, no wider than the stream is long.
-  explicit SequenceWindow(std::uint64_t frames)
-      : width_{std::bit_ceil(std::clamp<std::uint64_t>(frames, 64, kWidest))}, seen_(width_ / 64, 0) {}
+  enum class Arrival : std::uint8_t { distinct, duplicate, beyond_window };
+
+  /// Makes a window for a stream of `frames` frames, no wider than the stream is long. `widest` is a power of two.
+  explicit SequenceWindow(std::uint64_t frames, std::uint64_t widest = kWidest)
+      : width_{std::bit_ceil(std::clamp<std::uint64_t>(frames, 64, widest))}, seen_(width_ / 64, 0) {}
 
   /// Records and classifies a frame.
   Arrival arrive(std::uint64_t sequence) {
@@ -39,7 +41,7 @@ class SequenceWindow {
     if (sequence < base_) return Arrival::beyond_window;
     if (test(sequence)) return Arrival::duplicate;
     set(sequence);
-    return Arrival::distinct_reordered;
+    return Arrival::distinct;
   }
 
   /// Records `count` numbers from `first` on, at most 64, if all are above every number seen and thus distinct.
@@ -50,6 +52,18 @@ class SequenceWindow {
     for_words(first, first + count,
               [this](std::uint64_t sequence, std::uint64_t bits) { seen_[word(sequence)] |= bits; });
     return true;
+  }
+
+  /// Adds the numbers that arrived in another window of the same stream. Returns how many had arrived in both. Both
+  /// windows must be as wide as the stream is long.
+  std::uint64_t merge(const SequenceWindow& other) {
+    std::uint64_t both = 0;
+    for (std::size_t i = 0; i < seen_.size(); ++i) {
+      both += static_cast<unsigned>(std::popcount(seen_[i] & other.seen_[i]));
+      seen_[i] |= other.seen_[i];
+    }
+    next_ = std::max(next_, other.next_);
+    return both;
   }
 
   /// Returns the range of the numbers below `frames` that have not arrived, or nothing if all have.
@@ -63,8 +77,6 @@ class SequenceWindow {
   }
 
  private:
-  static constexpr std::uint64_t kWidest = std::uint64_t{1} << 24;
-
   [[nodiscard]] std::size_t word(std::uint64_t sequence) const { return (sequence & (width_ - 1)) / 64; }
   static std::uint64_t bit(std::uint64_t sequence) { return std::uint64_t{1} << (sequence % 64); }
   [[nodiscard]] bool test(std::uint64_t sequence) const { return (seen_[word(sequence)] & bit(sequence)) != 0; }

@@ -11,21 +11,26 @@ bool is_neighbor_kind(FrameKind kind) { return kind == FrameKind::arp || kind ==
 
 }  // namespace
 
-Receiver::Receiver(const Port& port, std::uint16_t queue, const Neighbors& neighbors, std::uint16_t run_id,
-                   std::vector<Stream> streams, Period period, const Clock& clock)
-    : port_{port}, queue_{queue}, neighbors_{neighbors}, run_id_{run_id}, start_{period.start}, clock_{clock} {
+Receiver::Receiver(const Port& port, std::span<const std::uint16_t> queues, bool shared, const Neighbors& neighbors,
+                   std::uint16_t run_id, std::vector<Stream> streams, Period period, const Clock& clock)
+    : port_{port}, neighbors_{neighbors}, run_id_{run_id}, start_{period.start}, clock_{clock} {
+  for (const std::uint16_t queue : queues) {
+    queues_.push_back({.number = queue, .next = std::vector<std::uint64_t>(streams.size())});
+  }
   const std::size_t seconds = (period.end - period.start) / clock.hz() + 1;
   for (auto& stream : streams) {
     const TestFrameForm form(stream.family, stream.payload_bytes, run_id,
                              static_cast<std::uint8_t>(receptions_.size()));
     Reception reception{std::move(stream), form, {}, std::nullopt};
-    if (reception.stream.expected) reception.statistics.emplace(reception.stream, seconds);
+    if (reception.stream.expected) reception.statistics.emplace(reception.stream, seconds, shared);
     receptions_.push_back(std::move(reception));
   }
 }
 
-Receiver::Statistics::Statistics(const Stream& stream, std::size_t seconds)
-    : window{stream.frames}, tagged{stream.tagged}, per_second(seconds) {
+Receiver::Statistics::Statistics(const Stream& stream, std::size_t seconds, bool shared)
+    : window{stream.frames, shared ? kLongestShared : SequenceWindow::kWidest},
+      tagged{stream.tagged},
+      per_second(seconds) {
   if (stream.ipdv) variation.emplace();
   if (tagged) tagged_delays.resize(tagged->count);
 }
@@ -60,32 +65,37 @@ void Receiver::Statistics::note_silence(std::uint64_t now) {
 }
 
 void Receiver::poll() {
+  for (Queue& queue : queues_) poll(queue);
+}
+
+void Receiver::poll(Queue& queue) {
   std::array<rte_mbuf*, kBurst> buffers;
-  const std::size_t count = port_.receive(queue_, buffers);
+  const std::size_t count = port_.receive(queue.number, buffers);
   const std::uint64_t now = now_ticks();
   if (count == 0) {
-    polled_ = now;
+    queue.polled = now;
     return;
   }
   for (std::size_t i = 0; i < count; ++i) {
     frames_[i] = {rte_pktmbuf_mtod(buffers[i], const std::uint8_t*), buffers[i]->data_len};
   }
-  take(std::span(frames_).first(count), now);
-  polled_ = now;
+  take(queue, std::span(frames_).first(count), now);
+  queue.polled = now;
   Port::give_back(std::span(buffers).first(count));
 }
 
-void Receiver::take(std::span<const Frame> frames, std::uint64_t now) {
+void Receiver::take(Queue& queue, std::span<const Frame> frames, std::uint64_t now) {
   while (!frames.empty()) {
-    const std::size_t taken = take_plain(frames, now);
-    if (taken == 0) take_odd(frames.front(), now);
+    const std::size_t taken = take_plain(queue, frames, now);
+    if (taken == 0) take_odd(queue, frames.front(), now);
     frames = frames.subspan(std::max<std::size_t>(taken, 1));
   }
 }
 
 /// Processes the first of `frames` that have the form of one stream that ends here. Returns their number.
-std::size_t Receiver::take_plain(std::span<const Frame> frames, std::uint64_t now) {
-  for (Reception& reception : receptions_) {
+std::size_t Receiver::take_plain(Queue& queue, std::span<const Frame> frames, std::uint64_t now) {
+  for (std::size_t stream = 0; stream < receptions_.size(); ++stream) {
+    Reception& reception = receptions_[stream];
     if (!reception.statistics) continue;
     const std::size_t count = reception.form.leading(frames);
     if (count == 0) continue;
@@ -95,16 +105,16 @@ std::size_t Receiver::take_plain(std::span<const Frame> frames, std::uint64_t no
       return arrival.sequence >= reception.stream.frames;
     });
     reception.counts.misrouted += static_cast<std::uint64_t>(arrivals.end() - kept);
-    record(reception, {arrivals.begin(), kept}, now);
+    record(queue, stream, {arrivals.begin(), kept}, now);
     return count;
   }
   return 0;
 }
 
-void Receiver::take_odd(Frame frame, std::uint64_t now) {
+void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
   const Classified judged = classify(frame);
   if (judged.kind != FrameKind::test && judged.kind != FrameKind::corrupt_test) {
-    take_foreign(frame, judged.kind, now);
+    take_foreign(queue, frame, judged.kind, now);
     return;
   }
   const Signature signature = judged.datagram.signature();
@@ -115,7 +125,7 @@ void Receiver::take_odd(Frame frame, std::uint64_t now) {
   Reception& reception = receptions_[signature.stream];
   if (judged.kind == FrameKind::corrupt_test || judged.payload_bytes != reception.stream.payload_bytes) {
     ++reception.counts.corrupt;
-    take_foreign(frame, FrameKind::corrupt_test, now);
+    take_foreign(queue, frame, FrameKind::corrupt_test, now);
     return;
   }
   if (!reception.statistics || judged.family != reception.stream.family ||
@@ -123,11 +133,13 @@ void Receiver::take_odd(Frame frame, std::uint64_t now) {
     ++reception.counts.misrouted;
     return;
   }
-  record(reception, std::array{Arrival(judged.datagram)}, now);
+  record(queue, signature.stream, std::array{Arrival(judged.datagram)}, now);
 }
 
-void Receiver::record(Reception& reception, std::span<const Arrival> arrivals, std::uint64_t now) {
+void Receiver::record(Queue& queue, std::size_t stream, std::span<const Arrival> arrivals, std::uint64_t now) {
   if (arrivals.empty()) return;
+  Reception& reception = receptions_[stream];
+  std::uint64_t& next = queue.next[stream];
   Counts& counts = reception.counts;
   Statistics& statistics = *reception.statistics;
   Lanes<bool> accepted;
@@ -152,6 +164,7 @@ void Receiver::record(Reception& reception, std::span<const Arrival> arrivals, s
     while (i < arrivals.size() && accepted[i] && arrivals[i].sequence == arrivals[i - 1].sequence + 1) ++i;
     const auto run = arrivals.subspan(first, i - first);
     if (statistics.window.arrive_in_order(run.front().sequence, run.size())) {
+      next = run.back().sequence + 1;
       keep(run);
       continue;
     }
@@ -163,12 +176,11 @@ void Receiver::record(Reception& reception, std::span<const Arrival> arrivals, s
         case SequenceWindow::Arrival::beyond_window:
           ++counts.beyond_window;
           continue;
-        case SequenceWindow::Arrival::distinct_reordered:
-          ++counts.reordered;
-          break;
         case SequenceWindow::Arrival::distinct:
           break;
       }
+      if (arrival.sequence < next) ++counts.reordered;
+      next = std::max(next, arrival.sequence + 1);
       keep({&arrival, 1});
     }
   }
@@ -176,7 +188,7 @@ void Receiver::record(Reception& reception, std::span<const Arrival> arrivals, s
   counts.received += distinct;
   received_.add(distinct);
   statistics.note_silence(now);
-  statistics.last_delay = least_delay(arrivals.back(), now);
+  statistics.last_delay = least_delay(queue, arrivals.back(), now);
   if (now < start_) return;
   const std::size_t second = std::min((now - start_) / clock_.hz(), statistics.per_second.size() - 1);
   statistics.per_second[second] += distinct;
@@ -184,16 +196,16 @@ void Receiver::record(Reception& reception, std::span<const Arrival> arrivals, s
 
 /// Returns the delay of a frame as if it had arrived just after the last poll: while the tester's core is away, frames
 /// that have arrived wait for it.
-std::uint64_t Receiver::least_delay(const Arrival& arrival, std::uint64_t now) const {
+std::uint64_t Receiver::least_delay(const Queue& queue, const Arrival& arrival, std::uint64_t now) {
   const std::uint64_t delay = (now - arrival.time) & kMask48;
-  const std::uint64_t waited = polled_ == 0 ? 0 : now - polled_;
+  const std::uint64_t waited = queue.polled == 0 ? 0 : now - queue.polled;
   return delay > waited ? delay - waited : 0;
 }
 
-void Receiver::take_foreign(Frame frame, FrameKind kind, std::uint64_t now) {
+void Receiver::take_foreign(const Queue& queue, Frame frame, FrameKind kind, std::uint64_t now) {
   ++foreign_[static_cast<std::size_t>(kind)];
   if (is_neighbor_kind(kind)) {
-    neighbors_.answer(port_, queue_, frame);
+    neighbors_.answer(port_, queue.number, frame);
     return;
   }
   if (samples_kept_ < kMostSamples) {
@@ -205,7 +217,29 @@ void Receiver::take_foreign(Frame frame, FrameKind kind, std::uint64_t now) {
   }
 }
 
-void Receiver::report(TrialReport& trial, PortReport& port) const {
+void Receiver::report(std::span<Receiver* const> receivers, TrialReport& trial, PortReport& port) {
+  for (const Receiver* receiver : receivers) receiver->report_own(trial, port);
+  Receiver& all = *receivers.front();
+  for (std::size_t i = 0; i < all.receptions_.size(); ++i) {
+    if (!all.receptions_[i].statistics) continue;
+    StreamReport& stream = trial.streams.at(i);
+    Statistics& statistics = *all.receptions_[i].statistics;
+    for (const Receiver* other : receivers.subspan(1)) {
+      // A frame that two of them took for distinct was duplicated. Its second delay stays in the histogram.
+      const std::uint64_t both = statistics.window.merge(other->receptions_[i].statistics->window);
+      stream.received -= both;
+      stream.duplicate += both;
+    }
+    stream.lost = statistics.window.lost(all.receptions_[i].stream.frames);
+    // Without frames on one core, there may have been some on another.
+    if (receivers.size() > 1) continue;
+    stream.silence = statistics.silence;
+    stream.silence_start = statistics.silence == 0 ? 0 : statistics.silence_start - all.start_;
+  }
+}
+
+/// Adds what each receiver of a port knows without the others.
+void Receiver::report_own(TrialReport& trial, PortReport& port) const {
   for (std::size_t i = 0; i < receptions_.size(); ++i) {
     const Counts& counts = receptions_[i].counts;
     StreamReport& stream = trial.streams.at(i);
@@ -225,12 +259,6 @@ void Receiver::report(TrialReport& trial, PortReport& port) const {
     stream.tagged_delays.resize(statistics.tagged_delays.size());
     for (std::size_t tag = 0; tag < statistics.tagged_delays.size(); ++tag) {
       if (statistics.tagged_delays[tag]) stream.tagged_delays[tag] = statistics.tagged_delays[tag];
-    }
-    // With several queues, frames missing from one may have arrived in another.
-    if (port_.options().queues == 1) {
-      stream.lost = statistics.window.lost(receptions_[i].stream.frames);
-      stream.silence = statistics.silence;
-      stream.silence_start = statistics.silence == 0 ? 0 : statistics.silence_start - start_;
     }
     stream.received_per_second.resize(statistics.per_second.size());
     for (std::size_t second = 0; second < statistics.per_second.size(); ++second) {

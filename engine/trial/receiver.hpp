@@ -4,6 +4,8 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "measure/sequence_window.hpp"
 #include "pace/clock.hpp"
@@ -17,10 +19,16 @@
 
 namespace natxy {
 
-/// Receives on one queue of a port: classifies every frame, keeps the statistics of the streams that end at this port,
-/// and answers ARP and neighbour solicitations.
+/// Receives on queues of a port: classifies every frame, keeps the statistics of the streams that end at this port, and
+/// answers ARP and neighbour solicitations.
+///
+/// Whether a frame is distinct, lost or the next one belongs to its stream, on whichever queue it comes. Whether it was
+/// overtaken belongs to its queue: the order in which queues are polled is no order of arrival.
 class Receiver final : public Task {
  public:
+  /// The longest stream whose every frame several receivers of a port can remember, in 1 GiB each.
+  static constexpr std::uint64_t kLongestShared = std::uint64_t{1} << 33;
+
   /// Describes a stream of the trial. `expected` is true if it ends at this port.
   struct Stream {
     bool expected = false;
@@ -38,22 +46,23 @@ class Receiver final : public Task {
     std::uint64_t end;
   };
 
-  Receiver(const Port& port, std::uint16_t queue, const Neighbors& neighbors, std::uint16_t run_id,
-           std::vector<Stream> streams, Period period, const Clock& clock);
+  /// `shared`: other receivers receive on other queues of the port.
+  Receiver(const Port& port, std::span<const std::uint16_t> queues, bool shared, const Neighbors& neighbors,
+           std::uint16_t run_id, std::vector<Stream> streams, Period period, const Clock& clock);
 
   void poll() override;
   void postpone(std::uint64_t ticks) override { start_ += ticks; }
 
   [[nodiscard]] std::uint64_t received_so_far() const { return received_.get(); }
-  /// Adds this queue's results to the reports. Call it after the worker has stopped.
-  void report(TrialReport& trial, PortReport& port) const;
+  /// Adds the results of all receivers of a port to the reports. Call it once, after the workers have stopped.
+  static void report(std::span<Receiver* const> receivers, TrialReport& trial, PortReport& port);
 
  private:
   static constexpr std::size_t kMostSamples = 8;
   static constexpr std::size_t kMostSampleBytes = 256;
 
   struct Statistics {
-    Statistics(const Stream& stream, std::size_t seconds);
+    Statistics(const Stream& stream, std::size_t seconds, bool shared);
     void arrive(std::span<const Arrival> distinct, std::uint64_t now);
     void note_silence(std::uint64_t now);
 
@@ -83,24 +92,31 @@ class Receiver final : public Task {
     std::optional<Statistics> statistics;
   };
 
+  struct Queue {
+    std::uint16_t number;
+    std::uint64_t polled = 0;         // when it was last asked for frames
+    std::vector<std::uint64_t> next;  // by stream: the first sequence number above all that came on this queue
+  };
+
   using Frame = TestFrameForm::Frame;
 
-  void take(std::span<const Frame> frames, std::uint64_t now);
-  std::size_t take_plain(std::span<const Frame> frames, std::uint64_t now);
-  void take_odd(Frame frame, std::uint64_t now);
-  void record(Reception& reception, std::span<const Arrival> arrivals, std::uint64_t now);
-  [[nodiscard]] std::uint64_t least_delay(const Arrival& arrival, std::uint64_t now) const;
-  void take_foreign(Frame frame, FrameKind kind, std::uint64_t now);
+  void poll(Queue& queue);
+  void take(Queue& queue, std::span<const Frame> frames, std::uint64_t now);
+  std::size_t take_plain(Queue& queue, std::span<const Frame> frames, std::uint64_t now);
+  void take_odd(Queue& queue, Frame frame, std::uint64_t now);
+  void record(Queue& queue, std::size_t stream, std::span<const Arrival> arrivals, std::uint64_t now);
+  [[nodiscard]] static std::uint64_t least_delay(const Queue& queue, const Arrival& arrival, std::uint64_t now);
+  void take_foreign(const Queue& queue, Frame frame, FrameKind kind, std::uint64_t now);
+  void report_own(TrialReport& trial, PortReport& port) const;
 
   const Port& port_;
-  std::uint16_t queue_;
+  std::vector<Queue> queues_;
   const Neighbors& neighbors_;
   std::uint16_t run_id_;
   std::uint64_t start_;
   Clock clock_;
   std::vector<Reception> receptions_;
   Counter received_;
-  std::uint64_t polled_ = 0;  // when the port was last asked for frames
   std::uint64_t stale_ = 0;
   std::array<std::uint64_t, kFrameKinds> foreign_{};
   // The current burst. As local variables these would be zeroed for each burst.

@@ -69,10 +69,11 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
   worker.senders.push_back(sender_on(*port, clock, start));
   std::vector<Receiver::Stream> streams;
   streams.push_back({true, Family::ipv4, kFrames, kSignatureBytes, std::nullopt, false, nullptr});
-  worker.receivers.push_back({0, std::make_unique<Receiver>(*port, 0, nobody, kRunId, std::move(streams),
-                                                            Receiver::Period{start, start + clock.ticks(10)}, hasty)});
+  worker.receivers.push_back(
+      {0, std::make_unique<Receiver>(*port, std::array<std::uint16_t, 1>{0}, false, nobody, kRunId, std::move(streams),
+                                     Receiver::Period{start, start + clock.ticks(10)}, hasty)});
   const Sender& sender = *worker.senders.front();
-  const Receiver& receiver = *worker.receivers.front().task;
+  Receiver& receiver = *worker.receivers.front().task;
 
   std::thread thread(Worker::run, &worker);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -91,7 +92,7 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
   report.streams.resize(1);
   PortReport port_report;
   sender.report(report.streams);
-  receiver.report(report, port_report);
+  Receiver::report(std::array{&receiver}, report, port_report);
   EXPECT_EQ(report.streams[0].sent, kFrames);
   const auto& seconds = report.streams[0].received_per_second;
   EXPECT_EQ(std::accumulate(seconds.begin(), seconds.end(), std::uint64_t{0}), kFrames);

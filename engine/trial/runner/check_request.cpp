@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "packet/test_frame/frame_template.hpp"
+#include "trial/receiver.hpp"
 
 namespace natxy {
 
@@ -43,6 +44,25 @@ void check_frame_size(const StreamSpec& stream, const TrialResources& resources,
   }
 }
 
+/// Refuses what the cores that share a port cannot find out together.
+void check_shared_port(const StreamSpec& stream, const TrialResources& resources) {
+  for (std::size_t i = 0; i < resources.ports.size(); ++i) {
+    const PortOptions& port = resources.ports[i]->options();
+    const std::size_t workers = resources.workers_of(i).size();
+    if (port.side == stream.source || workers == 1) continue;
+    if (stream.ipdv) {
+      throw TrialError(stream, fmt::format("IPDV needs all frames of the stream on one core, and {} cores share the "
+                                           "queues of port {}; lower `queues` to 1, or give the tester fewer cores",
+                                           workers, port.device));
+    }
+    if (stream.frames > Receiver::kLongestShared) {
+      throw TrialError(stream, fmt::format("{} frames are too many for a port whose queues {} cores share; the maximum "
+                                           "is {}; lower `queues` to 1, or shorten the trial",
+                                           stream.frames, workers, Receiver::kLongestShared));
+    }
+  }
+}
+
 }  // namespace
 
 TrialError::TrialError(const StreamSpec& stream, const std::string& why)
@@ -53,6 +73,7 @@ void check_request(const TrialSpec& spec, const TrialResources& resources, const
     check_ports(stream, resources);
     check_connections(stream, connections);
     check_frame_size(stream, resources, connections);
+    check_shared_port(stream, resources);
     if (!resources.destination_mac(stream.source, connections.family_of(stream))) {
       throw TrialError(stream, "the DUT's MAC address is unknown; call neighbors.resolve first");
     }

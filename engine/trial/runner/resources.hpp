@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "pace/clock.hpp"
 #include "pace/suspension.hpp"
@@ -23,6 +25,17 @@ struct TrialResources {
   Clock clock;
   std::span<const unsigned> dut_cores;  // cores of this machine that do the DUT's work
   std::function<Moment()> moment = read_clocks;
+
+  /// Returns the workers of a port, as indices of `workers`. A port's queues share as few workers as possible: what one
+  /// worker receives, it can put in order.
+  [[nodiscard]] std::vector<std::size_t> workers_of(std::size_t port) const {
+    if (workers.size() < ports.size()) return {port % workers.size()};
+    const std::size_t first = port * workers.size() / ports.size();
+    const std::size_t next = (port + 1) * workers.size() / ports.size();
+    std::vector<std::size_t> own(std::min<std::size_t>(next - first, ports[port]->options().queues));
+    std::iota(own.begin(), own.end(), first);
+    return own;
+  }
 
   /// Returns the next hop of frames from `source`: the DUT or, in a loop without a DUT, the other port. Returns nothing
   /// if the DUT's address is not resolved.

@@ -26,7 +26,8 @@ inline const Eal& eal() {
     static_cast<void>(setpriority(PRIO_PROCESS, 0, -20));
     EalOptions options;
     options.main_core = std::thread::hardware_concurrency() > 1 ? 1 : 0;
-    options.worker_cores = {0, options.main_core};
+    // Two on each core, so that two may share a port.
+    options.worker_cores = {0, options.main_core, 0, options.main_core};
     return options;
   }());
   return instance;
@@ -48,7 +49,8 @@ inline void recompute_udp_checksum(Bytes frame) {
                                   __builtin_bswap16(static_cast<std::uint16_t>(length)) + checksum_of(udp, length)));
 }
 
-/// Connects two ports. Each frame that a port sends is passed to `treat`, which returns how many copies to forward.
+/// Connects two ports. Each frame that a port sends is passed to `treat`, which returns how many copies to forward. A
+/// copy comes on the queue after its original's.
 class RingBed {
  public:
   explicit RingBed(unsigned queues = 1, unsigned workers = 1, Medium medium = Medium::loop) : workers_{workers} {
@@ -181,7 +183,10 @@ class RingBed {
         } else if (translate) {
           inject(opposite(from), translate(from, bytes), queue);
         } else {
-          for (int copies = treat(from, bytes); copies > 0; --copies) inject(opposite(from), bytes, queue);
+          const int copies = treat(from, bytes);
+          for (int copy = 0; copy < copies; ++copy) {
+            inject(opposite(from), bytes, (queue + static_cast<std::size_t>(copy)) % wire.from_tester.size());
+          }
         }
         rte_pktmbuf_free(frame);
       }

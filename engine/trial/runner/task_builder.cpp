@@ -17,33 +17,38 @@ constexpr double kGraceShare = 0.1;
 }  // namespace
 
 void TaskBuilder::add_senders(std::span<Worker> workers) const {
-  for_each_queue_pair(workers, [&](Worker& worker, std::size_t port_index, std::uint16_t queue) {
+  for_each_port_and_worker([&](std::size_t port_index, std::size_t worker, std::span<const std::uint16_t> queues) {
     const Port& port = *resources_.ports[port_index];
-    for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
-      if (spec_.streams[i].source != port.options().side || spec_.streams[i].interleaved_with) continue;
-      worker.senders.push_back(sender_of(i, port, queue));
+    for (const std::uint16_t queue : queues) {
+      for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
+        if (spec_.streams[i].source != port.options().side || spec_.streams[i].interleaved_with) continue;
+        workers[worker].senders.push_back(sender_of(i, port, queue));
+      }
     }
   });
 }
 
 void TaskBuilder::add_receivers(std::span<Worker> workers, std::uint64_t end) const {
-  for_each_queue_pair(workers, [&](Worker& worker, std::size_t port_index, std::uint16_t queue) {
+  for_each_port_and_worker([&](std::size_t port_index, std::size_t worker, std::span<const std::uint16_t> queues) {
     const Port& port = *resources_.ports[port_index];
-    worker.receivers.push_back(
-        {port_index, std::make_unique<Receiver>(port, queue, resources_.neighbors, run_id_, streams_at(port),
+    const bool shared = queues.size() < port.options().queues;
+    workers[worker].receivers.push_back(
+        {port_index, std::make_unique<Receiver>(port, queues, shared, resources_.neighbors, run_id_, streams_at(port),
                                                 Receiver::Period{start_, end}, resources_.clock)});
   });
 }
 
-/// Calls `use(worker, port, queue)` for each queue. Reception and transmission on a queue share a worker, so that they
-/// need no lock.
+/// Calls `use(port, worker, queues)` for each port and each of its workers. Reception and transmission on a queue share
+/// a worker, so that they need no lock.
 template <class Use>
-void TaskBuilder::for_each_queue_pair(std::span<Worker> workers, Use use) const {
-  std::size_t pair = 0;
+void TaskBuilder::for_each_port_and_worker(Use use) const {
   for (std::size_t port = 0; port < resources_.ports.size(); ++port) {
-    for (std::uint16_t queue = 0; queue < resources_.ports[port]->options().queues; ++queue, ++pair) {
-      use(workers[pair % workers.size()], port, queue);
+    const std::vector<std::size_t> workers = resources_.workers_of(port);
+    std::vector<std::vector<std::uint16_t>> queues(workers.size());
+    for (std::uint16_t queue = 0; queue < resources_.ports[port]->options().queues; ++queue) {
+      queues[queue % workers.size()].push_back(queue);
     }
+    for (std::size_t i = 0; i < workers.size(); ++i) use(port, workers[i], queues[i]);
   }
 }
 

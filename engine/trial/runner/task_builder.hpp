@@ -25,12 +25,12 @@ class TaskBuilder {
   /// Adds a sender for each stream, or pair of interleaved streams, and each queue of its port.
   void add_senders(std::span<Worker> workers) const;
 
-  /// Adds a receiver for each queue of each port. `end` is the tick until which frames are waited for.
+  /// Adds a receiver for each port to each of its workers. `end` is the tick until which frames are waited for.
   void add_receivers(std::span<Worker> workers, std::uint64_t end) const;
 
  private:
   template <class Use>
-  void for_each_queue_pair(std::span<Worker> workers, Use use) const;
+  void for_each_port_and_worker(Use use) const;
   [[nodiscard]] std::unique_ptr<Sender> sender_of(std::size_t stream, const Port& port, std::uint16_t queue) const;
   [[nodiscard]] Sender::Setup setup_of(const std::vector<std::size_t>& streams, const Turns& turns, std::uint64_t count,
                                        double rate_fps, const Port& port, std::uint16_t queue) const;

@@ -168,7 +168,8 @@ TEST_P(Trials, FramesOfAnEarlierTrialAreStale) {
 
 class Spread : public testing::TestWithParam<std::pair<unsigned, unsigned>> {};
 INSTANTIATE_TEST_SUITE_P(QueuesAndWorkers, Spread,
-                         testing::Values(std::pair{1U, 2U}, std::pair{2U, 1U}, std::pair{2U, 2U}, std::pair{3U, 2U}));
+                         testing::Values(std::pair{1U, 1U}, std::pair{1U, 2U}, std::pair{2U, 1U}, std::pair{2U, 2U},
+                                         std::pair{3U, 2U}, std::pair{2U, 4U}, std::pair{3U, 4U}));
 
 TEST_P(Spread, BothPhasesWorkOverAnyNumberOfQueuesAndWorkers) {
   RingBed bed(GetParam().first, GetParam().second);
@@ -179,6 +180,43 @@ TEST_P(Spread, BothPhasesWorkOverAnyNumberOfQueuesAndWorkers) {
   EXPECT_EQ(second.verdict, Verdict::pass) << second.reason;
   EXPECT_EQ(second.streams[0].received, 7001U);
   EXPECT_EQ(second.streams[1].received, 6999U);
+}
+
+TEST_P(Spread, LossesAndDuplicatesAreTheStreamsAndNotItsQueues) {
+  RingBed bed(GetParam().first, GetParam().second);
+  constexpr std::uint64_t frames = 6000;
+  constexpr std::uint64_t lost = frames / 40 - 1;  // every 40th, but not the last
+  bool doubles = false;                            // every 7th of the others
+  bed.treat = [&](Side, Bytes frame) {
+    const std::uint64_t place = classify(frame).datagram.signature().sequence + 1;
+    if (place % 40 == 0 && place != frames) return 0;
+    return doubles && place % 7 == 0 ? 2 : 1;
+  };
+  for (const std::uint64_t duplicate : {std::uint64_t{0}, frames / 7 - lost / 7}) {
+    doubles = duplicate != 0;
+    const auto report = bed.run(trial({stream("forward", Side::left, Family::ipv4, frames)}));
+    const StreamReport& found = report.streams[0];
+    EXPECT_EQ(found.received, frames - lost);
+    EXPECT_EQ(found.lost, (LostRange{39, frames - 41}));
+    EXPECT_EQ(found.duplicate, duplicate);
+    // A copy on another queue overtakes the frames that this queue still has to bring.
+    if (!doubles) {
+      EXPECT_EQ(found.reordered, 0U);
+    }
+  }
+}
+
+TEST_P(Spread, DelaysVaryBetweenAllFramesOfAStreamOrAreRefused) {
+  RingBed bed(GetParam().first, GetParam().second);
+  StreamSpec spec = stream("forward", Side::left, Family::ipv4, 2000);
+  spec.ipdv = true;
+  if (std::min(GetParam().first, GetParam().second / 2) > 1) {
+    EXPECT_THROW(bed.run(trial({spec})), TrialError);
+    return;
+  }
+  const auto report = bed.run(trial({spec}));
+  ASSERT_EQ(report.streams[0].received, 2000U);
+  EXPECT_EQ(report.streams[0].ipdv.count(), 1999U);
 }
 
 TEST(Refusal, APortThatTakesNoMoreIsTheDutsPathOnAVethAndTheTestersOnANic) {

@@ -119,8 +119,6 @@ def _not_back(streams: Iterable[StreamResult]) -> str:
         text = f"{misrouted:,} frames came through with other four-tuples than before"
         return f"{text}: the gateway came back without its connections"
     losing = [stream for stream in streams if stream.lost]
-    if any(stream.last_lost is None for stream in losing):
-        return "which frames were last lost is not known with several queues a port: set the testbed's `queues` to 1"
     if to_the_end := [stream.name for stream in losing if _loses_to_the_end(stream)]:
         text = f"frames are lost to the end, {', '.join(to_the_end)}: raise `recovery`"
         return f"{text}, unless the gateway came back without its connections"

@@ -127,9 +127,9 @@ class StreamResult(Message):
     delay: DelaySummary | None
     ipdv: DelayVariation | None = None
     tagged_delays_ns: list[Whole | None] | None = Field(default=None, description="in sending order; null if lost")
-    first_lost: LostFrame | None = Field(default=None, description="known with one queue per port")
+    first_lost: LostFrame | None = None
     last_lost: LostFrame | None = None
-    longest_silence: Silence | None = None
+    longest_silence: Silence | None = Field(default=None, description="known when one core receives the stream")
     sent_per_second: list[Whole]
     received_per_second: list[Whole]
 
