@@ -37,6 +37,19 @@ def test_a_stateful_gateway_needs_no_connections_and_links_have_the_usual_mtu(fi
     assert experiment.ports.destination.size == 1
 
 
+def test_one_core_receives_the_frames_that_are_compared_with_the_next() -> None:
+    def plan(queues: int, cores: int) -> Plan:
+        testbed = {"kind": "lab", "io": "af_packet", "queues": queues, "tester_cores": list(range(cores))}
+        experiment = {"name": "x", "gateway": "linux-forward", "procedure": "ipdv", "rate": "1k"}
+        return Plan.model_validate({"name": "p", "testbed": testbed, "experiments": [experiment]})
+
+    for queues, cores in ((1, 4), (2, 1), (4, 2)):
+        resolve(plan(queues, cores))
+    with pytest.raises(PlanProblems, match="2 cores of the tester share a port's 4 queues") as refused:
+        resolve(plan(4, 3))
+    assert [problem.location for problem in refused.value.problems] == [("testbed", "queues")]
+
+
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [

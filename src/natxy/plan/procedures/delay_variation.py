@@ -29,6 +29,7 @@ class IpdvConfig(ProcedureDeclaration):
     name: Literal["ipdv"] = "ipdv"
 
     list_position: ClassVar = 230
+    pairs_frames: ClassVar = True
     summary: ClassVar = "delay variation from each frame to the next at a known rate (RFC 8219 §7.3.2)"
     stated: ClassVar = DELAY_DEFINITION | {"Lost frames": "counted; a pair with one of them has no IPDV"}
     figures: ClassVar = (

@@ -63,6 +63,11 @@ class EnginePorts:
         return "+".join(port.pci or port.interface or "" for port in self.of_cable.values()) or self.medium
 
     @property
+    def most_cores_per_port(self) -> int:
+        """Returns how many of the tester's cores share the queues of a port."""
+        return min(self.queues, (len(self.tester_cores or [0]) + 1) // 2)
+
+    @property
     def driver(self) -> str:
         if self.medium == "memif":
             return "net_memif"
