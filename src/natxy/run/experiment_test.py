@@ -13,7 +13,9 @@ from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError, EngineDiedError, GatewayMissingError, HostError
 from natxy.results.reader import RunReader
 from natxy.results.records import State
+from natxy.run.events import RunListener
 from natxy.run.run_test import FORWARDING, RATE, measure
+from natxy.search.outcome import Attempt
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,21 @@ def test_the_end_of_an_experiment_is_stored(
     assert (found, experiment.state) == (code, state)
     assert experiment.reason.startswith(reason)
     assert {repetition.state for repetition in experiment.repetitions} == {state}
+
+
+def test_an_experiment_is_running_from_its_first_repetition_on(tmp_path: Path) -> None:
+    class Watching(RunListener):
+        def __init__(self) -> None:
+            self.states: list[State] = []
+
+        def attempt_started(self, attempt: Attempt) -> None:
+            del attempt
+            self.states = [experiment.state for experiment in RunReader(tmp_path / "run").run.experiments]
+
+    watching = Watching()
+    _, run = measure(tmp_path / "run", FORWARDING, FORWARDING | {"name": "second"}, listener=watching, repeat=1)
+    assert {*watching.states} == {State.DONE, State.RUNNING}, "at the last attempt, of either experiment"
+    assert [experiment.state for experiment in run.experiments] == [State.DONE, State.DONE]
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ class TrialRecorder:
         )
 
     def attempt_started(self, attempt: Attempt) -> None:
-        if attempt.rate <= self._lowest_rate:
+        if attempt.rate < self._lowest_rate:
             self._lowest_rate, self._at_lowest_rate = attempt.rate, []
         self.listener.attempt_started(attempt)
 

@@ -102,6 +102,13 @@ def test_a_trial_is_stored_before_it_counts(recorder: TrialRecorder, tmp_path: P
         recorder.check_forwarding(ProcedureResult({}, lower_bound=None, upper_bound=100e3))
 
 
+def test_a_frame_of_any_attempt_at_the_lowest_rate_is_enough(recorder: TrialRecorder) -> None:
+    for number, lost in ((1, False), (2, True)):
+        recorder.attempt_started(Attempt(1, number, 100e3))
+        recorder.finished(finished(Verdict.FAIL, lost=lost))
+    recorder.check_forwarding(ProcedureResult({}, lower_bound=None, upper_bound=100e3))
+
+
 @pytest.mark.parametrize(("lower", "upper"), [(None, None), (1.0, None), (1.0, 2.0)])
 def test_a_search_that_passed_or_none_at_all_needs_no_check(
     recorder: TrialRecorder, lower: float | None, upper: float | None

@@ -4,9 +4,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ruamel.yaml.error import YAMLError
 
 from natxy.errors import PlanError
 from natxy.plan.yaml.loading import load_plan
+from natxy.plan.yaml.syntax import why_no_yaml
 
 MISTAKES = [
     ("name: x\nexperiments:\n\t- name: a\n", "3:1", "a tab; use spaces"),
@@ -49,3 +51,7 @@ def test_a_mistake_far_to_the_right_is_told_without_its_line(tmp_path: Path) -> 
     with pytest.raises(PlanError) as caught:
         load_plan(file)
     assert str(caught.value) == f"{file}:1:207: not valid YAML: a second colon in one value; put the value in quotes"
+
+
+def test_a_mistake_without_a_place_is_told_in_the_parsers_words() -> None:
+    assert why_no_yaml(Path("p.yaml"), "name: x\n", YAMLError("too deep")) == "p.yaml: not valid YAML: too deep"
