@@ -67,6 +67,4 @@ Eal::Eal(const EalOptions& options)
   }
 }
 
-Eal::~Eal() { rte_eal_cleanup(); }
-
 }  // namespace natxy

@@ -14,11 +14,14 @@ struct EalOptions {
 };
 
 /// Initialises DPDK's environment abstraction layer, once per process. It uses hugepages if enough are free.
+///
+/// The process's end gives everything back. rte_eal_cleanup is not called: it would unmap memory that DPDK's interrupt
+/// thread may still read when it handles the end of a memif.
 class Eal {
  public:
   /// Throws std::runtime_error if DPDK cannot start.
   explicit Eal(const EalOptions& options);
-  ~Eal();
+  ~Eal() = default;
   Eal(const Eal&) = delete;
   Eal& operator=(const Eal&) = delete;
 
