@@ -56,7 +56,7 @@ def settings(**overrides: Any) -> dict[str, Any]:
             "right_hosts": {"first": host_right, "last": host_right, "low_bit": 0},
         },
         "ports": {"source": {"min": 1024, "max": 65535}, "destination": {"min": 1, "max": 49151}},
-        "orders": dict.fromkeys(Orders.model_fields, "pseudorandom"),
+        "orders": Orders().model_dump(mode="json", exclude_none=True),
         "connections": None,
         "phase1_rate": None,
         "alpha": None,

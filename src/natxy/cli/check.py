@@ -187,7 +187,9 @@ def _flows(experiment: Experiment) -> str:
     if isinstance(procedure, TcpGoodputConfig):
         flows = "1 TCP flow" if experiment.flows == 1 else f"{experiment.flows} TCP flows"
         return f"{flows} to port {ports.destination.min}, the best of {procedure.best_of} tests"
-    return f"{_ports(ports.source)} to {_ports(ports.destination)}"
+    reverse = ports.reverse
+    back = f", from the right {_ports(reverse.source)} to {_ports(reverse.destination)}" if reverse else ""
+    return f"{_ports(ports.source)} to {_ports(ports.destination)}{back}"
 
 
 def _ports(ports: PortRange) -> str:

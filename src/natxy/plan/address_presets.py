@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from typing import Final
 
-from natxy.plan.experiment import Addresses, Ports
+from natxy.plan.experiment import Addresses, PortPair, Ports
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, Translation
 from natxy.plan.model.terms import Family, TranslationKind
@@ -174,7 +174,11 @@ def resolve_translation(plan: TranslationPlan, addresses: Addresses) -> Translat
 def resolve_ports(own: PortsPlan, flows: int | None) -> Ports:
     """Returns the ports as written, completed to hold `flows`, which may be connections, or the ranges of RFC 4814."""
     default = RANDOM_PORTS if flows is None else _ports_for(flows)
-    return Ports(source=own.source or default.source, destination=own.destination or default.destination)
+    source, destination = own.source or default.source, own.destination or default.destination
+    if own.reverse is None:
+        return Ports(source=source, destination=destination)
+    reverse = PortPair(source=own.reverse.source or source, destination=own.reverse.destination or destination)
+    return Ports(source=source, destination=destination, reverse=reverse)
 
 
 def _ports_for(flows: int) -> Ports:

@@ -42,9 +42,29 @@ class Addresses(PlanModel):
         return min(len(self.left.networks_behind), len(self.right.networks_behind))
 
 
-class Ports(PlanModel):
+class PortPair(PlanModel):
     source: PortRange
     destination: PortRange
+
+    @property
+    def size(self) -> int:
+        """The number of combinations."""
+        return self.source.size * self.destination.size
+
+    @property
+    def first_alone(self) -> PortPair:
+        return PortPair(source=_only(self.source), destination=_only(self.destination))
+
+
+class Ports(PortPair):
+    """The ports of traffic from left to right and, where these differ, from right to left."""
+
+    reverse: PortPair | None = None
+
+    @property
+    def in_reverse(self) -> PortPair:
+        """The ports of traffic from right to left."""
+        return self.reverse or self
 
 
 class Experiment(PlanModel):
@@ -198,8 +218,13 @@ class Experiment(PlanModel):
 
     @property
     def flow_space_size(self) -> int:
-        hosts, ports = self.addresses, self.ports
-        return hosts.left_hosts.size * hosts.right_hosts.size * ports.source.size * ports.destination.size
+        """The number of four-tuples from left to right."""
+        return self.addresses.left_hosts.size * self.addresses.right_hosts.size * self.ports.size
+
+    @property
+    def reverse_flow_space_size(self) -> int:
+        """The number of four-tuples from right to left in traffic without connections."""
+        return self.flow_space_size // self.ports.size * self.ports.in_reverse.size
 
     @property
     def left_endpoints(self) -> int:
@@ -223,7 +248,8 @@ class Experiment(PlanModel):
             return self.model_copy(update={"connections": 1})
         ports, addresses = self.ports, self.addresses
         hosts = {side: getattr(addresses, side).first_alone for side in ("left_hosts", "right_hosts")}
-        only = Ports(source=_only(ports.source), destination=_only(ports.destination))
+        reverse = ports.reverse and ports.reverse.first_alone
+        only = Ports(source=_only(ports.source), destination=_only(ports.destination), reverse=reverse)
         return self.model_copy(update={"flows": 1, "ports": only, "addresses": addresses.model_copy(update=hosts)})
 
     def longest_trial_s(self, phase1_fps: float | None) -> float:

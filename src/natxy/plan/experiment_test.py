@@ -9,6 +9,7 @@ import pytest
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import AddressRanges
+from natxy.plan.model.problems import PlanProblems
 from natxy.plan.model.terms import Family
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -67,6 +68,31 @@ def test_one_flow_is_the_first_or_one_connection() -> None:
     assert (one.flows, one.flow_space_size) == (1, 1)
     assert (str(one.addresses.left_hosts), one.ports.destination.max) == ("198.18.1.1", 1)
     assert resolved(PHASE2).with_one_flow().connections == 1
+
+
+def test_the_ports_from_right_to_left_are_the_same_unless_the_plan_says_otherwise() -> None:
+    assert resolved(THROUGHPUT, ports=PORTS).reverse_flow_space_size == 20 * 30
+    own = resolved(THROUGHPUT, ports=PORTS | {"reverse": {"destination": "1-7"}})
+    assert own.ports.in_reverse.source == own.ports.source
+    assert (own.flow_space_size, own.reverse_flow_space_size) == (20 * 30, 20 * 7)
+    one = own.with_one_flow()
+    assert (one.flow_space_size, one.reverse_flow_space_size) == (1, 1)
+
+
+def test_a_number_of_flows_is_that_of_both_directions() -> None:
+    ports = PORTS | {"reverse": {"destination": "1-7"}}
+    with pytest.raises(PlanProblems, match="addresses and ports give 140 four-tuples, not 600"):
+        resolved(THROUGHPUT, ports=ports, flows=600)
+    assert resolved(THROUGHPUT, ports=PORTS | {"reverse": {"source": "5-24"}}, flows=600).flows == 600
+
+
+def test_the_orders_from_right_to_left_replace_single_fields() -> None:
+    orders = {"source_port": "increasing", "source_address": "decreasing", "reverse": {"source_port": "decreasing"}}
+    own = resolved(THROUGHPUT, orders=orders).orders
+    assert (own.source_port, own.in_reverse.source_port) == ("increasing", "decreasing")
+    assert own.in_reverse.source_address == "decreasing"
+    plain = resolved(THROUGHPUT).orders
+    assert plain.in_reverse == plain
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,20 @@ _NAME: Final = "small letters, digits, '.', '_' and '-', beginning with a letter
 _CELL_NAME_PATTERN: Final = NAME_PATTERN + r"(/[A-Za-z0-9._=,:%+-]+)?"
 
 
+class ReversePorts(PlanModel):
+    """The source ports of the right side, and the destination ports that it sends to."""
+
+    source: PortRange | None = None
+    destination: PortRange | None = None
+
+
 class PortsPlan(PlanModel):
     """The initiator's source ports, and the destination ports that it sends to."""
 
     source: PortRange | None = None
     destination: PortRange | None = None
+    reverse: ReversePorts | None = None
+    """Ports of traffic from right to left without connections; default: the same as from left to right."""
 
 
 class AddressesPlan(PlanModel):

@@ -7,10 +7,12 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment, PortPair, ResolvedPlan
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.search import RFC_TRIAL_S, Goal
 from natxy.plan.model.terms import Order
 from natxy.plan.model.timing import RFC_TIMING, Timing
+from natxy.plan.model.traffic import Directions, Orders
 from natxy.plan.model.units import format_duration, format_quantity, format_rate
 from natxy.procedures.common.streams import LEAST_BACKLOG_S
 from natxy.procedures.registry import procedure_of
@@ -120,16 +122,28 @@ def _tolerated_loss(experiment: Experiment) -> Iterator[str]:
 
 
 def _ordered_fields(experiment: Experiment) -> Iterator[str]:
-    addresses, ports, orders = experiment.addresses, experiment.ports, experiment.orders
+    if experiment.uses_connections:
+        return
+    left, right = experiment.addresses.left_hosts, experiment.addresses.right_hosts
+    forward = _ordered(left, right, experiment.ports, experiment.orders)
+    reverse = _ordered(right, left, experiment.ports.in_reverse, experiment.orders.in_reverse)
+    ways = {Directions.FORWARD: (forward,), Directions.REVERSE: (reverse,)}.get(
+        experiment.directions or Directions.BIDIRECTIONAL, (forward, reverse)
+    )
+    for ordered in dict.fromkeys(filter(None, ways)):
+        where = "" if len({*ways}) == 1 else f" from {'left to right' if ordered == forward else 'right to left'}"
+        yield f"{experiment.title}: {ordered} are in counting order{where}; RFC 4814 §4 asks for pseudorandom order."
+
+
+def _ordered(own: AddressRanges, far: AddressRanges, ports: PortPair, orders: Orders) -> str:
+    """Names the fields of one direction that vary in another order than a pseudorandom one."""
     fields = (
-        (addresses.left_hosts.size, orders.source_address, "source addresses"),
-        (addresses.right_hosts.size, orders.destination_address, "destination addresses"),
+        (own.size, orders.source_address, "source addresses"),
+        (far.size, orders.destination_address, "destination addresses"),
         (ports.source.size, orders.source_port, "source ports"),
         (ports.destination.size, orders.destination_port, "destination ports"),
     )
-    ordered = ", ".join(name for size, order, name in fields if size > 1 and order != Order.PSEUDORANDOM)
-    if ordered and not experiment.uses_connections:
-        yield f"{experiment.title}: {ordered} are in counting order; RFC 4814 §4 asks for pseudorandom order."
+    return ", ".join(name for size, order, name in fields if size > 1 and order != Order.PSEUDORANDOM)
 
 
 def _few_networks(experiments: list[Experiment]) -> Iterator[str]:

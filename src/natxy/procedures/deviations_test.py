@@ -190,6 +190,15 @@ def test_only_fields_that_vary_can_count(field: str) -> None:
     assert simulated(one) == []
 
 
+@pytest.mark.parametrize(
+    ("directions", "where"), [("bidirectional", " from right to left"), ("reverse", ""), ("forward", None)]
+)
+def test_the_directions_have_orders_of_their_own(directions: str, where: str | None) -> None:
+    own = FORWARDING | {"orders": {"reverse": {"source_port": "increasing"}}, "directions": directions}
+    sentence = f"forwarding: source ports are in counting order{where}; RFC 4814 §4 asks for pseudorandom order."
+    assert simulated(own) == ([] if where is None else [sentence])
+
+
 def test_a_loop_measures_the_tester() -> None:
     wire = FORWARDING | {"gateway": "wire"}
     sentences = deviations(resolve(plan_of(wire, testbed={"kind": "loop"}, timing="lab")))

@@ -82,7 +82,7 @@ def variant_of(experiment: Experiment) -> Variant:
     addresses, ports = experiment.addresses, experiment.ports
     if addresses.left_hosts.size > 1 or addresses.right_hosts.size > 1:
         return Variant.ADDRESSES
-    if ports.source.size > 1 or ports.destination.size > 1:
+    if ports.size > 1 or ports.in_reverse.size > 1:
         return Variant.PORTS
     return Variant.FIXED
 

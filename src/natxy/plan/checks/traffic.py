@@ -29,6 +29,7 @@ def check_traffic(plan: Plan, experiment: Experiment, location: Location) -> Ite
     yield from _check_frame(plan.testbed, experiment, location)
     yield from _check_connections(experiment, location)
     yield from _check_flows(experiment, location)
+    yield from _check_directions(experiment, location)
     yield from _check_search(experiment, location)
     yield from _check_loss_tolerance(experiment, location)
     if experiment.background:
@@ -66,12 +67,15 @@ def _check_connections(experiment: Experiment, location: Location) -> Iterator[P
 
 
 def _check_flows(experiment: Experiment, location: Location) -> Iterator[Problem]:
-    flows, connections, space = experiment.flows, experiment.connections, experiment.flow_space_size
+    flows, connections = experiment.flows, experiment.connections
+    spaces = (experiment.flow_space_size, experiment.reverse_flow_space_size)
     at = (*location, "flows")
     if flows is not None and connections is not None:
         yield Problem(at, "connections are flows already; remove one of the two")
-    elif flows is not None and not flows <= space <= flows * (1 + FLOWS_TOLERANCE):
-        text = f"addresses and ports give {space} four-tuples, not {flows}"
+    elif flows is not None and (
+        unfit := [space for space in spaces if not flows <= space <= flows * (1 + FLOWS_TOLERANCE)]
+    ):
+        text = f"addresses and ports give {unfit[0]} four-tuples, not {flows}"
         yield Problem(at, f"{text}; remove `ports` and leave one address a side, or give ranges of that size")
     procedure = experiment.procedure
     if max(flows or 0, connections or 0) < procedure.fewest_flows:
@@ -79,6 +83,16 @@ def _check_flows(experiment: Experiment, location: Location) -> Iterator[Problem
         yield Problem(at, text + "or `connections` through a stateful gateway")
     if flows is not None and procedure.most_flows is not None and flows > procedure.most_flows:
         yield Problem(at, f"{procedure.name} has at most {procedure.most_flows} flows, not {flows:,}; lower it")
+
+
+def _check_directions(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Refuses ports and orders from right to left where the right side only replies."""
+    if not experiment.makes_connections:
+        return
+    for field, given in (("ports", experiment.ports.reverse), ("orders", experiment.orders.reverse)):
+        if given is not None:
+            text = f"replies have the {field} of their connections; remove it, or ask for traffic without `connections`"
+            yield Problem((*location, field, "reverse"), text)
 
 
 def _check_search(experiment: Experiment, location: Location) -> Iterator[Problem]:

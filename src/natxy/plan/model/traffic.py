@@ -75,6 +75,15 @@ class PortRange(PlanModel):
         return self.max - self.min + 1
 
 
+class ReverseOrders(PlanModel):
+    """The order of each field's values from right to left; default: that of the same field from left to right."""
+
+    source_address: Order | None = None
+    destination_address: Order | None = None
+    source_port: Order | None = None
+    destination_port: Order | None = None
+
+
 class Orders(PlanModel):
     """The order of each field's values in phase 1 and in traffic without connections, and the order in which phase 2
     reads the state table (RFC 9693 §4.10)."""
@@ -83,4 +92,11 @@ class Orders(PlanModel):
     destination_address: Order = Order.PSEUDORANDOM
     source_port: Order = Order.PSEUDORANDOM
     destination_port: Order = Order.PSEUDORANDOM
+    reverse: ReverseOrders | None = None
+    """Orders from right to left, where these differ; a field's `source` is the sender's own."""
     state_table: Order = Order.PSEUDORANDOM
+
+    @property
+    def in_reverse(self) -> Orders:
+        """The orders of traffic from right to left."""
+        return self.model_copy(update=self.reverse.model_dump(exclude_none=True)) if self.reverse else self

@@ -18,6 +18,8 @@ _WORDS: Final = {
     ("connections",): "{} connections",
     ("ports", "source"): "source ports {}",
     ("ports", "destination"): "destination ports {}",
+    ("ports", "reverse", "source"): "source ports {} from the right",
+    ("ports", "reverse", "destination"): "destination ports {} from the right",
     ("addresses",): "{} addresses",
     ("gateway",): "{}",
     ("procedure",): "{}",

@@ -131,6 +131,16 @@ BAD_MEANINGS = [
         "9:5",
         "experiments[0].addresses: 10.9.0.0/16 is behind both links; give each its own",
     ),
+    (
+        "connections: 50k\n    ports: {reverse: {source: 7}}",
+        "9:13",
+        "experiments[0].ports.reverse: replies have the ports of their connections; remove it",
+    ),
+    (
+        "connections: 50k\n    orders: {reverse: {source_port: increasing}}",
+        "9:14",
+        "experiments[0].orders.reverse: replies have the orders of their connections; remove it",
+    ),
     ("connections: 3G", "8:5", "experiments[0].connections: addresses and ports give"),
     ("connections: 50k\n    ports: {source: 1-100, destination: 1-10}", "8:5", "give 1000 four-tuples, fewer than"),
     ("connections: 2.9G\n    addresses: multiple", "4:5", "experiments[0]: the longest trial would take 805 h 33 min"),
@@ -247,7 +257,7 @@ def test_a_file_that_is_no_plan(tmp_path: Path, text: str, message: str) -> None
 @pytest.mark.parametrize(
     ("field", "message"),
     [
-        ("ports: 5", "ports: expected a mapping of destination, source, got 5"),
+        ("ports: 5", "ports: expected a mapping of destination, reverse, source, got 5"),
         ("repeat: many", "repeat: expected a whole number, got 'many'"),
         ("repeat: 1.5", "repeat: expected a whole number, got 1.5"),
         ("repeat: 0", "repeat: expected at least 1, got 0"),

@@ -18,6 +18,7 @@ from natxy.errors import PlanError
 from natxy.plan import gateways
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.model.terms import Order
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.yaml.loading import load_plan
 from natxy.plan.yaml.loading_test import REPOSITORY
@@ -75,15 +76,16 @@ def test_every_driver_and_every_procedure_is_in_some_plan(tmp_path: Path) -> Non
     assert {experiment.procedure.name for experiment in experiments} == {*DECLARATIONS}
 
 
+ONE_WAY: Final[dict[str, st.SearchStrategy[Any]]] = {
+    "source": st.sampled_from([10000, "1024-2000"]), "destination": st.sampled_from([7, "1-49151"])
+}  # fmt: skip
 # The rows of a sweep need not all have a field: the others take its default, which the resolved plan writes.
 FIELDS: Final[dict[str, st.SearchStrategy[Any]]] = {
     "alpha": st.sampled_from([0.1, 0.5, 1]),
     "directions": st.sampled_from(["forward", "reverse"]),
     "line_rate": st.sampled_from(["1Gbps", "10Gbps"]),
     "repeat": st.sampled_from([2, 5, {"until": "3%", "at_most": 30}]),
-    "ports": st.fixed_dictionaries({}, optional={
-        "source": st.sampled_from([10000, "1024-2000"]), "destination": st.sampled_from([7, "1-49151"])
-    }),
+    "ports": st.fixed_dictionaries({}, optional=ONE_WAY),
     "timing": st.fixed_dictionaries({}, optional={
         "trial": st.sampled_from(["1s", "2s"]), "drain": st.sampled_from(["1s", "3s"])
     }),
@@ -97,6 +99,13 @@ FIELDS: Final[dict[str, st.SearchStrategy[Any]]] = {
 }  # fmt: skip
 OF_CONNECTIONS: Final = {"alpha"}
 OF_TRAFFIC: Final = {"directions"}
+EACH_WAY: Final = {
+    "ports": st.fixed_dictionaries({}, optional=ONE_WAY | {"reverse": st.fixed_dictionaries({}, optional=ONE_WAY)}),
+    "orders": st.fixed_dictionaries({}, optional={
+        "source_port": st.sampled_from([*Order]),
+        "reverse": st.fixed_dictionaries({}, optional={"destination_address": st.sampled_from([*Order])}),
+    }),
+}  # fmt: skip
 
 
 @settings(max_examples=100, deadline=None)
@@ -104,6 +113,8 @@ OF_TRAFFIC: Final = {"directions"}
 def test_sweeps_whose_rows_leave_out_fields(data: st.DataObject, procedure: str) -> None:
     others = OF_CONNECTIONS if procedure == "throughput" else OF_TRAFFIC
     fields = {name: values for name, values in FIELDS.items() if name not in others}
+    if procedure == "throughput":
+        fields |= EACH_WAY
     rows = data.draw(st.lists(st.fixed_dictionaries({}, optional=fields), min_size=1, max_size=4))
     experiment: dict[str, Any] = {"name": "x", "procedure": procedure, "gateway": "simulated", "sweep": rows}
     experiment["search"] = {"max_rate": "1M"}

@@ -22,7 +22,7 @@ from natxy.engine.messages.requests import (
     ValidateRequest,
 )
 from natxy.plan.address_presets import RANDOM_PORTS
-from natxy.plan.experiment import Experiment
+from natxy.plan.experiment import Experiment, PortPair
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkPair
 from natxy.plan.model.loss_tolerance import LossTolerance
@@ -179,10 +179,12 @@ def _tolerated(experiment: Experiment, sender: Side) -> float:
 
 def _flows(experiment: Experiment, side: Side) -> FlowSpace:
     """Returns the flow space of one direction; the orders named `source` apply to the sender's own fields."""
-    addresses, ports, orders = experiment.addresses, experiment.ports, experiment.orders
+    addresses, orders = experiment.addresses, experiment.orders
+    ports: PortPair = experiment.ports
     own, far = addresses.left_hosts, experiment.left_destinations
     if side == Side.RIGHT:
         own, far = addresses.right_hosts, experiment.right_destinations
+        ports, orders = experiment.ports.in_reverse, experiment.orders.in_reverse
     assert far is not None
     return FlowSpace(
         source_address=_address_field(own, orders.source_address),

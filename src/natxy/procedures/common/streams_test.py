@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from natxy.engine.messages.common import Side
-from natxy.engine.messages.requests import Selection, StreamKind
+from natxy.engine.messages.requests import PortField, Selection, StreamKind
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.terms import Order
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request, validate_request
@@ -79,6 +80,18 @@ def test_orders_reach_their_fields() -> None:
     assert flows is not None
     assert (flows.source_port.order, flows.destination_port.order) == ("increasing", "pseudorandom")
     assert validate_request(own, 5000, seed=7).order == "decreasing"
+
+
+def test_ports_and_orders_of_each_direction_reach_its_stream() -> None:
+    ports = {"source": "1-9", "destination": 80, "reverse": {"source": 53, "destination": "700-799"}}
+    orders = {"source_port": "increasing", "reverse": {"destination_port": "decreasing"}}
+    forward, reverse = traffic_request(experiment(ports=ports, orders=orders), 1000, seed=7).streams
+    assert forward.flows is not None
+    assert reverse.flows is not None
+    assert forward.flows.source_port == PortField(min=1, max=9, order=Order.INCREASING)
+    assert forward.flows.destination_port == PortField(min=80, max=80)
+    assert reverse.flows.source_port == PortField(min=53, max=53, order=Order.INCREASING)
+    assert reverse.flows.destination_port == PortField(min=700, max=799, order=Order.DECREASING)
 
 
 def test_timing_reaches_every_trial() -> None:

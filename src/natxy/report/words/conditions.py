@@ -42,8 +42,8 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Sessions (connections)": wording.number(planned.connections),
         "Source addresses": _addresses(planned.addresses.left_hosts, planned.addresses.left),
         "Destination addresses": _addresses(planned.addresses.right_hosts, planned.addresses.right),
-        "Source ports": _ports(planned.ports.source),
-        "Destination ports": _ports(planned.ports.destination),
+        "Source ports": _ports(planned.ports.source, planned.ports.in_reverse.source),
+        "Destination ports": _ports(planned.ports.destination, planned.ports.in_reverse.destination),
         "Four-tuples": _orders(planned.orders, enumerated=planned.uses_connections),
         "Phase 1 rate": _known_rate(experiment, "phase1_rate", Unit.CPS),
         declaration.rate_title: _known_rate(experiment, "rate", Unit.FPS),
@@ -129,18 +129,32 @@ def _addresses(hosts: AddressRanges, link: LinkAddresses) -> str:
     return f"{hosts.size:,} ({hosts.first} – {hosts.last}{listed}{where})"
 
 
-def _ports(ports: PortRange) -> str:
+def _ports(forward: PortRange, reverse: PortRange) -> str:
+    return _range(forward) if forward == reverse else f"{_range(forward)}; from right to left {_range(reverse)}"
+
+
+def _range(ports: PortRange) -> str:
     return f"{ports.size:,} ({ports.min}–{ports.max})" if ports.size > 1 else f"1 ({ports.min})"
 
 
 def _orders(orders: Orders, *, enumerated: bool) -> str:
-    own = orders.model_dump(mode="json", exclude=None if enumerated else {"state_table"})
-    if not enumerated and set(own.values()) == {Order.PSEUDORANDOM}:
-        return "picked at random (RFC 4814)"
-    taken = "each once" if enumerated else "each field on its own"
+    if enumerated:
+        return f"each once{_of_fields(orders, exclude={'reverse'})}"
+    forward, reverse = (_picked(each) for each in (orders, orders.in_reverse))
+    return forward if forward == reverse else f"{forward}; from right to left {reverse}"
+
+
+def _picked(orders: Orders) -> str:
+    fields = _of_fields(orders, exclude={"reverse", "state_table"})
+    return "picked at random (RFC 4814)" if fields == f", {Order.PSEUDORANDOM}" else f"each field on its own{fields}"
+
+
+def _of_fields(orders: Orders, exclude: set[str]) -> str:
+    """Returns the order of all fields or, where they differ, of each of them."""
+    own = orders.model_dump(mode="json", exclude=exclude)
     if len(set(own.values())) == 1:
-        return f"{taken}, {next(iter(own.values()))}"
-    return f"{taken}; " + ", ".join(f"{field.replace('_', ' ')} {order}" for field, order in own.items())
+        return f", {next(iter(own.values()))}"
+    return "; " + ", ".join(f"{field.replace('_', ' ')} {order}" for field, order in own.items())
 
 
 def _known_rate(experiment: ExperimentRecord, field: str, measured: Unit) -> str:

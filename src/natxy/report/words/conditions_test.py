@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests what a report states about the four-tuples of each direction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from natxy.report.words.conditions import conditions
+from natxy.results.reader import RunReader
+from natxy.results.records import ExperimentRecord
+from tests.support.sample_runs import quickstart, replanned
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> ExperimentRecord:
+    """A throughput both ways with random ports, without connections."""
+    return RunReader(quickstart(tmp_path)).run.experiments[0]
+
+
+def test_directions_that_are_alike_are_stated_once(experiment: ExperimentRecord) -> None:
+    stated = conditions(experiment)
+    assert stated["Source ports"] == "64,512 (1024–65535)"
+    assert stated["Four-tuples"] == "picked at random (RFC 4814)"
+
+
+def test_each_direction_has_ports_and_orders_of_its_own(experiment: ExperimentRecord) -> None:
+    ports = {"source": "1-9", "destination": 80, "reverse": {"source": 53, "destination": 80}}
+    orders = {"reverse": {"source_port": "increasing"}}
+    stated = conditions(replanned(experiment, ports=ports, orders=orders))
+    assert stated["Source ports"] == "9 (1–9); from right to left 1 (53)"
+    assert stated["Destination ports"] == "1 (80)"
+    assert stated["Four-tuples"] == (
+        "picked at random (RFC 4814); from right to left each field on its own; source address pseudorandom, "
+        "destination address pseudorandom, source port increasing, destination port pseudorandom"
+    )
