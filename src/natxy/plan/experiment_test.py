@@ -91,6 +91,8 @@ def test_the_orders_from_right_to_left_replace_single_fields() -> None:
     own = resolved(THROUGHPUT, orders=orders).orders
     assert (own.source_port, own.in_reverse.source_port) == ("increasing", "decreasing")
     assert own.in_reverse.source_address == "decreasing"
+    with pytest.raises(PlanProblems, match="is the order of connections in phase 2, and there are none"):
+        resolved(THROUGHPUT, orders={"initiator": "increasing"})
     plain = resolved(THROUGHPUT).orders
     assert plain.in_reverse == plain
 

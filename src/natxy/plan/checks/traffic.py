@@ -86,8 +86,11 @@ def _check_flows(experiment: Experiment, location: Location) -> Iterator[Problem
 
 
 def _check_directions(experiment: Experiment, location: Location) -> Iterator[Problem]:
-    """Refuses ports and orders from right to left where the right side only replies."""
+    """Refuses ports and orders of a direction that the experiment's traffic does not have."""
     if not experiment.makes_connections:
+        if experiment.orders.initiator is not None:
+            text = "is the order of connections in phase 2, and there are none; remove it, or give `connections`"
+            yield Problem((*location, "orders", "initiator"), text)
         return
     for field, given in (("ports", experiment.ports.reverse), ("orders", experiment.orders.reverse)):
         if given is not None:

@@ -85,8 +85,8 @@ class ReverseOrders(PlanModel):
 
 
 class Orders(PlanModel):
-    """The order of each field's values in phase 1 and in traffic without connections, and the order in which phase 2
-    reads the state table (RFC 9693 §4.10)."""
+    """The order of each field's values in phase 1 and in traffic without connections, and the orders in which phase 2
+    uses the connections (RFC 9693 §4.10)."""
 
     source_address: Order = Order.PSEUDORANDOM
     destination_address: Order = Order.PSEUDORANDOM
@@ -95,6 +95,14 @@ class Orders(PlanModel):
     reverse: ReverseOrders | None = None
     """Orders from right to left, where these differ; a field's `source` is the sender's own."""
     state_table: Order = Order.PSEUDORANDOM
+    """Order in which the responder reads its state table, in validation and in phase 2."""
+    initiator: Order | None = None
+    """Order in which the initiator uses its connections in phase 2; default: that of `state_table`."""
+
+    @property
+    def of_initiator(self) -> Order:
+        """The order in which the initiator uses its connections in phase 2."""
+        return self.initiator or self.state_table
 
     @property
     def in_reverse(self) -> Orders:

@@ -160,7 +160,7 @@ def _traffic(experiment: Experiment, side: Side, rate_fps: float, frames: int | 
         frames=frames or max(1, round(rate_fps * experiment.traffic_s)),
         flows=None if stateful else _flows(experiment, side),
         arrives_as=None if stateful else _arrival(experiment, side),
-        order=experiment.orders.state_table,
+        order=experiment.orders.of_initiator if side == Side.LEFT else experiment.orders.state_table,
         max_loss_ratio=_tolerated(experiment, side),
         max_backlog_s=_backlog_s(experiment, experiment.traffic_s),
     )

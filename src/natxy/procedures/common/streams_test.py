@@ -94,6 +94,24 @@ def test_ports_and_orders_of_each_direction_reach_its_stream() -> None:
     assert reverse.flows.destination_port == PortField(min=700, max=799, order=Order.DECREASING)
 
 
+@pytest.mark.parametrize(
+    ("orders", "initiator", "responder"),
+    [
+        ({}, "pseudorandom", "pseudorandom"),
+        ({"state_table": "decreasing"}, "decreasing", "decreasing"),
+        ({"initiator": "increasing"}, "increasing", "pseudorandom"),
+        ({"initiator": "pseudorandom", "state_table": "decreasing"}, "pseudorandom", "decreasing"),
+    ],
+)
+def test_initiator_and_responder_use_the_connections_in_orders_of_their_own(
+    orders: dict[str, str], initiator: str, responder: str
+) -> None:
+    phase2 = experiment(gateway="nftables", connections=60_000, phase1_rate="10k", orders=orders)
+    forward, reverse = traffic_request(phase2, 1000, seed=7).streams
+    assert (forward.order, reverse.order) == (initiator, responder)
+    assert validate_request(experiment(**NAT, orders=orders), 1000, seed=7).order == responder
+
+
 def test_timing_reaches_every_trial() -> None:
     own = experiment(**NAT, timing={"drain": "3s", "drain_ends_early": True, "max_pause": "4ms"})
     for request in (establish_request(own, 1, 1), validate_request(own, 1, 1), traffic_request(own, 1, 1)):

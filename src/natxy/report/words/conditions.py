@@ -145,13 +145,13 @@ def _orders(orders: Orders, *, enumerated: bool) -> str:
 
 
 def _picked(orders: Orders) -> str:
-    fields = _of_fields(orders, exclude={"reverse", "state_table"})
+    fields = _of_fields(orders, exclude={"reverse", "state_table", "initiator"})
     return "picked at random (RFC 4814)" if fields == f", {Order.PSEUDORANDOM}" else f"each field on its own{fields}"
 
 
 def _of_fields(orders: Orders, exclude: set[str]) -> str:
     """Returns the order of all fields or, where they differ, of each of them."""
-    own = orders.model_dump(mode="json", exclude=exclude)
+    own = orders.model_dump(mode="json", exclude=exclude, exclude_none=True)
     if len(set(own.values())) == 1:
         return f", {next(iter(own.values()))}"
     return "; " + ", ".join(f"{field.replace('_', ' ')} {order}" for field, order in own.items())

@@ -25,6 +25,13 @@ def test_directions_that_are_alike_are_stated_once(experiment: ExperimentRecord)
     assert stated["Four-tuples"] == "picked at random (RFC 4814)"
 
 
+def test_the_initiator_s_order_is_stated_where_it_is_its_own(experiment: ExperimentRecord) -> None:
+    own = replanned(experiment, connections=100, orders={"initiator": "increasing"})
+    assert conditions(own)["Four-tuples"].endswith("state table pseudorandom, initiator increasing")
+    same = replanned(experiment, connections=100, orders={"initiator": "pseudorandom"})
+    assert conditions(same)["Four-tuples"] == "each once, pseudorandom"
+
+
 def test_each_direction_has_ports_and_orders_of_its_own(experiment: ExperimentRecord) -> None:
     ports = {"source": "1-9", "destination": 80, "reverse": {"source": 53, "destination": 80}}
     orders = {"reverse": {"source_port": "increasing"}}
