@@ -84,13 +84,6 @@ class RepetitionRecord:
     transfers: list[TransferRecord] = field(default_factory=list)
 
     @property
-    def bracket(self) -> float:
-        """The width of the bracket that the search ended with; 0 without a search."""
-        if self.lower_bound is None or self.upper_bound is None:
-            return 0.0
-        return self.upper_bound - self.lower_bound
-
-    @property
     def measured(self) -> bool:
         """True when the repetition was measured to the end, even if it has no headline."""
         return self.state in (State.DONE, State.NO_RESULT)
@@ -216,7 +209,7 @@ class ExperimentRecord:
         summary = self.statistics
         if summary is None or summary.count < 2:
             return None
-        brackets = [repetition.bracket for repetition in self.repetitions if repetition.state == State.DONE]
+        brackets = [headline.bracket for headline in self.headlines.values()]
         return max([summary.maximum - summary.minimum, *brackets])
 
     @property

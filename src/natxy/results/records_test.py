@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from natxy.errors import PlanError
+from natxy.results.analysis.ratios import Ratio
 from natxy.results.bounded import Bound, Bounded
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, State
@@ -45,6 +46,35 @@ def test_only_repetitions_that_are_done_count(tmp_path: Path) -> None:
     assert [*found.headlines] == [1, 4]
     assert found.spread == 10e3
     assert found.figure_statistics["rate"].count == 3  # of those that were measured to the end
+
+
+def test_an_experiment_is_as_fast_as_itself(tmp_path: Path) -> None:
+    alone = measured(tmp_path, [100e3, 110e3, 90e3], 5e3)
+    assert alone.ratio_to(alone) == Ratio(1.0)
+    nothing = replace(alone, repetitions=[])
+    assert nothing.ratio_to(nothing) is None
+    zero = replace(alone, repetitions=[replace(alone.repetitions[0], value=0.0)])
+    assert zero.ratio_to(zero) is None
+
+
+def test_ratio_and_precision_in_blocks_are_those_within_each(tmp_path: Path) -> None:
+    """The experiment is twice as fast as its baseline in every block, while both drift."""
+    run = SampleRun(tmp_path)
+    measured_rates(run, "base", [100e3, 200e3, 400e3, 100e3])
+    measured_rates(run, "own", [200e3, 400e3, 800e3, 200e3])
+    base, own = RunReader(run.end()).run.experiments
+    assert not own.in_blocks
+    alone = own.precision
+    assert alone
+    in_blocks = replace(own, baseline=base, in_blocks=True)
+    assert in_blocks.baseline_ratio
+    assert (in_blocks.baseline_ratio.value, in_blocks.baseline_ratio.paired) == (2, True)
+    assert in_blocks.baseline_ratio_percent == 200
+    assert in_blocks.precision == 0
+    one_after_the_other = replace(own, baseline=base, in_blocks=False)
+    assert one_after_the_other.baseline_ratio
+    assert not one_after_the_other.baseline_ratio.paired
+    assert one_after_the_other.precision == replace(own, in_blocks=True).precision == alone
 
 
 def test_a_search_whose_maximum_passed_is_a_lower_bound(quick: RunRecord) -> None:
@@ -98,6 +128,10 @@ def test_a_figure_has_the_bounds_of_what_it_is_calculated_from(
     assert experiment.rate_sources["rate"].name == "source"
     summary = experiment.figure_statistics.get("corrected_buffer")
     assert (summary and summary.bounded_median) == (Bounded(0.01, bound) if bound is not None else None)
+    for figure in experiment.declaration.figures:
+        of_headline = figure == experiment.declaration.headline()
+        expected = experiment.statistics if of_headline else experiment.figure_statistics.get(figure.name)
+        assert experiment.summary_of(figure) is expected
 
 
 def test_a_test_between_hosts_has_a_transfer_for_each_direction(tmp_path: Path) -> None:

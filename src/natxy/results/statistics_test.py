@@ -47,9 +47,34 @@ def test_a_summary() -> None:
 
 def test_nothing_has_no_summary_and_zero_no_dispersion() -> None:
     assert summarize([]) is None
+    assert summarize_headlines([]) is None
+    assert summarize_bounded([]) is None
     zeros = summarize([0.0, 0.0])
     assert zeros is not None
     assert zeros.dispersion is None
+
+
+@pytest.mark.parametrize("count", [99, 100])
+def test_percentiles_of_fewer_than_a_hundred_are_extremes(count: int) -> None:
+    summary = summarize([float(value) for value in range(1, count + 1)])
+    assert summary is not None
+    assert summary.percentiles_are_extremes == (count < 100)
+    assert (summary.p1, summary.p99) == (1, 99)
+    assert summary.minimum == 1
+    assert summary.maximum == count
+
+
+def test_two_values_have_a_standard_deviation() -> None:
+    summary = summarize([1.0, 3.0])
+    assert summary is not None
+    assert summary.standard_deviation == pytest.approx(2**0.5)
+
+
+def test_a_multiple_of_a_result_has_its_bounds() -> None:
+    assert Headline(3, 3, 5).times(2) == Headline(6, 6, 10)
+    assert Headline(3, 3, None).times(2) == Headline(6, 6, None)
+    assert Headline(0, None, 5).times(2) == Headline(0, None, 10)
+    assert [each.bracket for each in (Headline(3, 3, 5), Headline(3, 3, None), Headline(0, None, 5))] == [2, 0, 0]
 
 
 REACHED = Headline(600, 600, None)
@@ -130,6 +155,23 @@ def test_a_mean_of_upper_bounds_is_one_and_none_of_both_kinds() -> None:
     assert mean(Bounded(2, Bound.AT_MOST), Bounded(4, Bound.AT_LEAST)) is None
 
 
+def test_only_upper_bounds_and_what_is_not_above_them_are_at_most() -> None:
+    summary = summarize_bounded([Bounded(2), Bounded(3, Bound.AT_MOST), Bounded(4)])
+    assert summary is not None
+    assert [summary.bounded(value).bound for value in (2, 3, 4)] == [Bound.AT_MOST, Bound.AT_MOST, Bound.EXACTLY]
+    assert not summary.median_is_at_least
+    exact = summarize_bounded([Bounded(2), Bounded(3)])
+    assert exact is not None
+    assert exact.at_most_to is None
+
+
+def test_a_median_is_at_least_its_value_if_a_search_ended_there() -> None:
+    for headlines, at_least in (([REACHED], True), ([Headline(500, 500, 510)], False)):
+        summary = summarize_headlines(headlines)
+        assert summary is not None
+        assert summary.median_is_at_least == at_least
+
+
 def test_a_single_value_has_no_dispersion() -> None:
     single = summarize([5.0])
     assert single is not None
@@ -140,6 +182,7 @@ def test_an_interval_of_searches_reaches_to_the_end_of_the_widest_bracket() -> N
     summary = summarize_headlines([Headline(400, 400, 410), Headline(400, 400, 430), Headline(400)])
     assert summary is not None
     assert summary.interval == Interval(400, 430)
+    assert replace(summary, interval_of_ratios=Interval(1, 2)).interval == Interval(1, 2)
 
 
 def test_a_figure_that_cannot_be_negative_has_no_negative_interval() -> None:

@@ -182,6 +182,20 @@ def test_settings_that_make_no_search(settings: dict[str, float]) -> None:
         BinarySearch(**settings)  # type: ignore[arg-type]
 
 
+def test_a_rate_may_have_a_single_attempt() -> None:
+    search = replace(LIMITS, max_invalid=1)
+    tried: list[Attempt] = []
+
+    def measure(attempt: Attempt) -> Outcome:
+        tried.append(attempt)
+        return Outcome.UNPREPARED
+
+    assert search.run(Dut(300)) == LIMITS.run(Dut(300))
+    with pytest.raises(outcome.NeverPrepared, match="1 of 1 attempts"):
+        search.run(measure)
+    assert [attempt.number for attempt in tried] == [1]
+
+
 def test_an_error_below_what_floating_point_tells_apart_ends() -> None:
     result = BinarySearch(min_rate=1, max_rate=1e9, absolute_error=1e-12).run(Dut(123456.789))
     assert math.isclose(result.rate, 123456.789)

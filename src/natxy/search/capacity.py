@@ -57,7 +57,7 @@ class CapacitySearch:
         """Searches from `initial_connections` (C0), which are kept at `initial_rate` (R0)."""
         found = _Found(Keeper(establish), {initial_connections: initial_rate})
         self._double(found)
-        counted = found.keeper.last_kept if self.count and found.too_many else None
+        counted = found.keeper.last_kept if self.count else None
         while (upper := found.upper) is not None:
             if upper - found.capacity > self.error:
                 self._try(found, self._next(found.capacity, upper, counted), self.gamma)

@@ -96,6 +96,37 @@ def test_too_many_for_a_table_whose_size_is_known_takes_one_step() -> None:
     assert all(kept.count(connections) == 2 for connections in kept)
 
 
+def test_the_numbers_and_rates_that_are_tried() -> None:
+    dut = Dut(1500)
+    search_for(error=100).run(1000, 1e5, dut)
+    too_many = [(2000, 0.2e5)] * 3
+    assert dut.tried == [*too_many, (1500, 0.4e5), (1500, 1e5), (1750, 0.4e5), (1625, 0.4e5), (1562, 0.4e5)]
+    dut = Dut(1500)
+    found = search_for(1800, error=100).run(1000, 1e5, dut)
+    too_many = [(1800, 0.2e5)] * 3
+    assert dut.tried == [
+        *too_many, (1400, 0.4e5), (1400, 1e5), (1600, 0.4e5), (1500, 0.4e5), (1500, 1e5),
+        (1600, 0.4e5),
+    ]  # fmt: skip
+    assert (found.too_many, found.upper_bound) == (1800, 1600)
+
+
+@pytest.mark.parametrize(
+    ("miscounted", "error", "numbers"),
+    [
+        (-40, 1, [1460, 1461, 1462, 1464, 1468, 1476, 1492, 1524, 1508, 1500, 1504, 1502, 1501]),
+        (40, 1, [1540, 1539, 1538, 1536, 1532, 1524, 1508, 1476, 1492, 1500, 1504, 1502, 1501]),
+        (-40, 16, [1460, 1476, 1492, 1524, 1508]),
+        (40, 16, [1540, 1524, 1508, 1476, 1492]),
+        (-490, 10, [1010, 1020, 1030, 1050, 1090, 1170, 1330, 1650, 1490, 1570, 1530, 1510, 1500]),
+    ],
+)  # fmt: skip
+def test_a_wrong_count_is_left_by_doubling_distances(miscounted: int, error: int, numbers: list[int]) -> None:
+    dut = Dut(1500, miscounted=miscounted)
+    search_for(error=error, count=True).run(1000, 1e5, dut)
+    assert [*dict.fromkeys(connections for connections, _ in dut.tried)] == [2000, *numbers]
+
+
 def test_the_rate_is_known_as_well_as_the_search_asks() -> None:
     found = search_for().run(1024, 1e5, Dut(3000, slope=0.1))
     assert found.rates[2048] == pytest.approx(1e5 * 0.9**5, rel=0.01)
@@ -117,6 +148,7 @@ def test_a_table_without_end_is_only_bounded_from_below() -> None:
     found = search_for(max_connections=5000).run(1000, 1e5, lambda connections, rate: Kept(True, connections))
     assert (found.capacity, found.too_many, found.upper_bound) == (5000, None, None)
     assert [*found.rates] == [1000, 2000, 4000, 5000]
+    assert not found.full
 
 
 def test_five_accidents_in_a_hundred_leave_the_capacity_exact() -> None:
