@@ -48,7 +48,8 @@ class BinarySearch:
                 known.add(rate, try_rate(measure, attempt, self.max_invalid))
             except TesterLimitReached as limit:
                 limit.lower_bound, limit.upper_bound = known.passed, known.failed
-                known.limit_again = known.unsent == rate
+                if rate == known.unsent:
+                    known.unsent_again = rate
                 known.unsent = rate
                 nothing_lower = rate == self.min_rate and known.passed is None
                 if nothing_lower or not limit.at_rate:
@@ -67,7 +68,10 @@ class BinarySearch:
         return 1 + math.ceil(math.log2(width / error)) if width > error else 2
 
     def _error_at(self, rate: float) -> float:
-        return self.absolute_error if self.absolute_error is not None else (self.relative_error or 0) * rate
+        if self.relative_error is not None:
+            return self.relative_error * rate
+        assert self.absolute_error is not None
+        return self.absolute_error
 
     def _bracket(self, known: _Known) -> tuple[float, float]:
         highest = self.max_rate
@@ -88,7 +92,7 @@ class BinarySearch:
             return (lower + upper) / 2
         if upper in (known.failed, known.unsent) and known.passed is None:
             return None if upper == self.min_rate else self.min_rate
-        if upper == known.unsent and not known.limit_again:
+        if upper == known.unsent != known.unsent_again:
             return upper
         return None if upper in (known.passed, known.failed, known.unsent) else upper
 
@@ -96,12 +100,12 @@ class BinarySearch:
 @dataclass
 class _Known:
     """Holds what a search knows: the highest rate that passed, the lowest that failed, and the lowest that the tester
-    could not send, with `limit_again` in two tries."""
+    could not send; `unsent_again` is the last that it could not send in two tries."""
 
     passed: float | None = None
     failed: float | None = None
     unsent: float | None = None
-    limit_again: bool = False
+    unsent_again: float | None = None
     steps: int = 0
 
     def add(self, rate: float, outcome: Outcome) -> None:

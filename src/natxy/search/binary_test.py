@@ -182,6 +182,33 @@ def test_settings_that_make_no_search(settings: dict[str, float]) -> None:
         BinarySearch(**settings)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("search", "steps"),
+    [
+        (BinarySearch(10, 1000, absolute_error=10), 8),  # 990 / 10 is halved seven times, and a limit is tried
+        (BinarySearch(100, 1100, relative_error=0.1), 6),  # 1000 / 60, the error in the middle, five times
+        (BinarySearch(100, 110, absolute_error=10), 2),
+        (BinarySearch(100, 120.001, absolute_error=10), 3),
+    ],
+)
+def test_the_expected_steps_are_the_halvings_and_one_of_a_limit(search: BinarySearch, steps: int) -> None:
+    assert search.expected_steps() == steps
+
+
+def test_a_bracket_is_narrow_at_its_error_or_at_the_precision_of_numbers() -> None:
+    absolute, relative = LIMITS, BinarySearch(10, 1000, relative_error=0.25)
+    assert absolute.narrow(100, 110)
+    assert not absolute.narrow(100, 110.001)
+    assert relative.narrow(75, 100)
+    assert not relative.narrow(74.999, 100)
+    finest = BinarySearch(1, 2, absolute_error=1e-30)
+    first, second, third = 1.0, math.nextafter(1.0, 2), math.nextafter(math.nextafter(1.0, 2), 2)
+    # The middle is rounded to the number whose last bit is 0.
+    assert finest.narrow(first, second)
+    assert finest.narrow(second, third)
+    assert not finest.narrow(first, third)
+
+
 def test_a_rate_may_have_a_single_attempt() -> None:
     search = replace(LIMITS, max_invalid=1)
     tried: list[Attempt] = []

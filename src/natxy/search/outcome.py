@@ -76,22 +76,13 @@ class TesterLimitReached(TesterLimitError):
     of them failed in the preparation, so that a lower rate changes nothing.
     """
 
-    def __init__(
-        self,
-        rate: float,
-        attempts: int,
-        invalid: int,
-        lower_bound: float | None = None,
-        upper_bound: float | None = None,
-        *,
-        at_rate: bool = True,
-    ) -> None:
+    def __init__(self, rate: float, attempts: int, invalid: int, *, at_rate: bool = True) -> None:
         super().__init__(f"{invalid} of {attempts} attempts at {rate:.6g} per second were invalid")
         self.rate = rate
         self.attempts = attempts
         self.invalid = invalid
-        self.lower_bound = lower_bound
-        self.upper_bound = upper_bound
+        self.lower_bound: float | None = None
+        self.upper_bound: float | None = None
         self.at_rate = at_rate
 
 
@@ -108,14 +99,14 @@ class NeverPrepared(NatxyError):
 
 
 def try_rate(measure: Measure, first: Attempt, attempts: int) -> Outcome:
-    """Measures until an attempt is decisive, and returns its outcome.
+    """Measures until an attempt is decisive, and returns its outcome; the attempts are numbered from `first` on.
 
     After this many `attempts` without one, a failure that was disturbed decides after all. If there was none,
     TesterLimitReached if at least half of the attempts were invalid, NeverPrepared otherwise.
     """
     outcomes: list[Outcome] = []
-    for number in range(1, attempts + 1):
-        outcome = measure(replace(first, number=number))
+    for again in range(attempts):
+        outcome = measure(replace(first, number=first.number + again))
         if outcome in (Outcome.PASS, Outcome.FAIL):
             return outcome
         outcomes.append(outcome)

@@ -42,8 +42,9 @@ def test_a_disturbed_failure_decides_if_nothing_else_does(last: Outcome) -> None
 def test_tries_of_which_half_are_invalid_are_the_testers_limit(outcomes: tuple[Outcome, ...], invalid: int) -> None:
     with pytest.raises(TesterLimitReached, match=f"{invalid} of {len(outcomes)} attempts at") as caught:
         tried(*outcomes, PASS, attempts=len(outcomes))
-    assert caught.value.invalid == invalid
+    assert (caught.value.rate, caught.value.invalid) == (1000, invalid)
     assert caught.value.at_rate
+    assert TesterLimitReached(1000, 3, 3).at_rate
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,7 @@ def test_tries_of_which_half_are_invalid_are_the_testers_limit(outcomes: tuple[O
         ((INVALID_PREPARATION, UNPREPARED, INVALID_PREPARATION), False),
         ((INVALID_PREPARATION, INVALID, INVALID_PREPARATION), False),
         ((INVALID, INVALID_PREPARATION, INVALID), True),
+        ((INVALID, INVALID_PREPARATION, UNPREPARED), True),
     ],
 )
 def test_an_invalid_preparation_does_not_depend_on_the_rate(outcomes: tuple[Outcome, ...], at_rate: bool) -> None:

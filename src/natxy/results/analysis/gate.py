@@ -193,7 +193,7 @@ def _by_median(asked: Judged, summary: Summary | None) -> Judged:
         return replace(asked, reason=_BOUND)
     distance = summary.median - asked.limit
     # An interval reaches up by the bracket.
-    margin = distance if distance > 0 else -distance - summary.resolution
+    margin = max(distance, -distance - summary.resolution)
     return _within(asked, margin, summary.resolution, summary.values)
 
 
@@ -202,10 +202,10 @@ def _judge_change(first: RunRecord, name: str, experiment: ExperimentRecord, fig
     same = _same(first, experiment)
     if same is None:
         return replace(asked, reason=f"{name} does not have this experiment")
-    groups = [group for group in compared_figures([same, experiment]) if group[0].figure == figure]
-    if not groups:
-        return replace(asked, reason=_NO_RESULT)
-    return _by_change(asked, *groups[0])
+    for before, now in compared_figures([same, experiment]):
+        if now.figure == figure:
+            return _by_change(asked, before, now)
+    return replace(asked, reason=_NO_RESULT)
 
 
 def _asked(name: str, experiment: ExperimentRecord, figure: Figure, percent: float) -> Judged:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,20 @@ import pytest
 
 from natxy.plan.model.expect import Expect
 from natxy.report.words import thresholds
-from natxy.results.analysis.gate import Answer, Judged, Limit, judge_change, judge_plan, names_nothing, overall
+from natxy.results.analysis.gate import (
+    Answer,
+    Judged,
+    Limit,
+    expectations,
+    judge_change,
+    judge_plan,
+    names_nothing,
+    overall,
+)
+from natxy.results.analysis.repetitions import repetitions_needed
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from tests.support.sample_runs import SampleRun, Sought, measured_latency, measured_rates
+from tests.support.sample_runs import SampleRun, Sought, measured_latency, measured_rates, replanned
 
 # Medians of 100; the interval is 97 to 103.
 AROUND_100 = (97.0, 98.0, 99.0, 101.0, 102.0, 103.0)
@@ -73,6 +84,38 @@ def test_a_bracket_that_contains_the_threshold_is_not_decided_by_repetitions(tmp
     assert "a smaller `error` of the search may decide" in change.reason
 
 
+@pytest.mark.parametrize(("limit", "margin"), [(98, 2.0), (104, 2.0), (104.5, 2.5)])
+def test_repetitions_have_to_narrow_what_lies_outside_the_bracket(tmp_path: Path, limit: float, margin: float) -> None:
+    sample = SampleRun(tmp_path)
+    measured_rates(sample, "base", AROUND_100, bracket=2)
+    found = judged(RunReader(sample.end()).run, at_least=limit)
+    assert found.answer == Answer.UNDECIDED
+    assert found.repetitions == repetitions_needed(margin, AROUND_100)
+
+
+def test_two_repetitions_have_an_interval(tmp_path: Path) -> None:
+    found = judged(run(tmp_path, base=(99.0, 101.0)), at_least=95)
+    assert found.interval is not None
+    assert found.reason == "the interval contains the threshold"
+
+
+def test_an_experiment_without_a_result_is_undecided(tmp_path: Path) -> None:
+    base = run(tmp_path, base=STEADY)
+    none = replace(base, experiments=[replace(base.experiments[0], repetitions=[])])
+    assert judged(none, at_least=1).reason == "there is no result"
+    for first, other in ((none, base), (base, none), (none, none)):
+        [found] = judge_change(first, "first", other, [Limit(5)])
+        assert (found.answer, found.reason, found.value) == (Answer.UNDECIDED, "there is no result", None)
+
+
+def test_only_experiments_of_which_something_is_expected_have_expectations(tmp_path: Path) -> None:
+    record = run(tmp_path, base=STEADY, nat=STEADY)
+    assert expectations(record) == {}
+    base, nat = record.experiments
+    expecting = replanned(nat, expect={"at_least": 90})
+    assert expectations(replace(record, experiments=[base, expecting])) == {"nat": Expect(at_least=90)}
+
+
 def test_one_repetition_decides_nothing(tmp_path: Path) -> None:
     found = judged(run(tmp_path, base=(100.0,)), at_least=1)
     assert (found.answer, found.repetitions, found.reason) == (Answer.UNDECIDED, 2, "one repetition has no interval")
@@ -125,6 +168,7 @@ def test_a_run_is_no_worse_than_another(tmp_path: Path, now: float, answer: Answ
     other = run(tmp_path / "other", base=[now * rate for rate in (99.5, 99.7, 99.9, 100.1, 100.3, 100.5)])
     [found] = judge_change(first, "main", other, [Limit(5)])
     assert found.answer == answer
+    assert not found.from_zero
     assert found.value == pytest.approx(100 * (now - 1))
     expect = {"base": Expect.model_validate({"no_worse_than": {"baseline": str(tmp_path / "first"), "by": "5%"}})}
     [same] = judge_plan(other, expect, lambda folder: RunReader(Path(folder)).run)
@@ -153,6 +197,7 @@ def test_a_loss_that_was_0_may_not_rise(tmp_path: Path, lost: Sequence[int], ans
         runs.append(RunReader(sample.end()).run)
     [found] = judge_change(runs[0], "first", runs[1], [Limit(5, "*", "lost_tagged_forward")])
     assert found.answer == answer
+    assert found.from_zero
     assert thresholds.expected(found) == "no more than first, which has 0"
     assert thresholds.found(found).startswith(f"{sorted(lost)[1]} frames [")
 
@@ -184,6 +229,10 @@ def test_what_only_the_earlier_run_has_is_undecided(tmp_path: Path) -> None:
         ("gone", Answer.UNDECIDED, "only first has this experiment"),
     ]
     assert [each.experiment.name for each in judge_change(first, "first", other, [Limit(5, "base")])] == ["base"]
+    # The one that is gone had the number in its run that another one has now.
+    former = run(tmp_path / "former", gone=STEADY, base=STEADY)
+    found = judge_change(former, "former", other, [Limit(5)])
+    assert [each.experiment.name for each in found] == ["base", "gone"]
 
 
 def test_a_baseline_that_cannot_be_read_is_undecided_and_tried_once(tmp_path: Path) -> None:
