@@ -32,7 +32,7 @@ FAILED: Final = (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)  # t
 TOO_LONG: Final = (-signal.SIGXCPU, -signal.SIGALRM)
 _BROKEN: Final = 70  # none of pytest's exit codes
 _MOST_BYTES: Final = 8 << 30
-_MOST_EXAMPLES: Final = 50
+_MOST_EXAMPLES: Final = 20
 _WAITS: Final = 10  # a job that waits takes at most so many times as long as it may be on the CPU
 _LIBRARIES: Final = (
     *("asyncssh", "hypothesis.strategies", "jinja2", "jumpavg", "junitparser", "MLRsearch", "numpy", "pyarrow.parquet"),
