@@ -12,6 +12,7 @@ RUN_PACKAGES := build-essential pkg-config meson ninja-build python3-venv \
 	dpdk-dev libdpdk-dev nlohmann-json3-dev libfmt-dev libgtest-dev libbenchmark-dev \
 	nftables iptables tayga conntrack iproute2 ethtool procps iperf3
 JOOL_PACKAGES := user-mode-linux jool-tools kmod flex bison bc libelf-dev libssl-dev xz-utils
+VM_PACKAGES := qemu-system-x86 mmdebstrap e2fsprogs openssh-client util-linux
 DEV_PACKAGES := git openssh-server clang clang-tidy clang-format libclang-rt-14-dev chromium
 
 CPP := $(shell find engine -name '*.cpp')
@@ -24,8 +25,8 @@ SANITIZED := --buildtype=debugoptimized -Db_lundef=false
 CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-.PHONY: help setup setup-dev packages packages-dev packages-jool engine engine-tests jool demo test test-long \
-	lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs clean
+.PHONY: help setup setup-dev packages packages-dev packages-jool packages-vm engine engine-tests jool vm demo test \
+	test-long lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -41,6 +42,9 @@ demo: setup ## measure a Linux router and an nftables NAT44 in a temporary lab
 
 jool: packages-jool ## build Jool for user-mode Linux, for machines that load no kernel modules: a minute, into ~/.cache/natxy
 	@guest/build.sh
+
+vm: packages-vm ## build the Debian of testbeds of kind vm: three minutes, 700 MB, into ~/.cache/natxy
+	@guest/vm.sh
 
 test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes long; ends with the counts
 	@tools/test.sh short
@@ -153,3 +157,6 @@ packages-dev: packages
 
 packages-jool:
 	@tools/packages.sh $(JOOL_PACKAGES)
+
+packages-vm:
+	@tools/packages.sh $(VM_PACKAGES)

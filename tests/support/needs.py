@@ -15,7 +15,10 @@ import pytest
 
 from natxy.engine.program import find_engine, find_reference
 from natxy.errors import NatxyError
+from natxy.plan.testbeds.vm import VmConfig
 from natxy.testbeds.guest.kernel import find_guest
+from natxy.testbeds.vm.accelerator import choose_accelerator
+from natxy.testbeds.vm.image import find_image
 
 
 def programs(*names: str) -> pytest.MarkDecorator:
@@ -66,6 +69,8 @@ NAMESPACES: Final = _unless(_namespace_error())
 ENGINE: Final = _unless(_error_of(find_engine))
 REFERENCE: Final = _unless(_error_of(find_reference))
 GUEST: Final = _unless(_error_of(find_guest))
+VM: Final = _unless(_error_of(lambda: (choose_accelerator("tcg"), find_image(VmConfig(kind="vm")))))
+"""For a test that boots the virtual machine of `make vm`."""
 SSHD_PROGRAM: Final = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 SSHD: Final = _unless(_namespace_error() or (None if SSHD_PROGRAM else "not installed: sshd (package openssh-server)"))
 TUN: Final = pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="there is no /dev/net/tun")

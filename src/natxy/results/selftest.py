@@ -51,9 +51,10 @@ class Tester(_Model):
 
 
 def which_tester(testbed: TestbedConfig) -> Tester | None:
-    """Returns the tester of a testbed; None for a testbed without an engine of this machine."""
+    """Returns the tester of a testbed; None for a testbed without an engine of this machine, or whose ports have no
+    other end without the gateway."""
     ports = testbed.engine_ports
-    if ports is None:
+    if ports is None or ports.medium == "tap":
         return None
     machine = describe_machine()
     return Tester(

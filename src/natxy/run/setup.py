@@ -12,11 +12,10 @@ from typing import Any
 
 from natxy.cleanup.gateways import recorded_gateway
 from natxy.dut.base import Gateway
-from natxy.errors import DutLostError, GatewayMissingError
+from natxy.errors import DutError, DutLostError, GatewayMissingError
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
-from natxy.plan.testbeds.machines import LinkSetUp
 from natxy.procedures.common.repetition import GatewayContext, Tester
 from natxy.procedures.common.streams import neighbors_request
 from natxy.run.cores import set_cores
@@ -70,6 +69,9 @@ class Setups:
         self._stack = ExitStack()
         self._made_for: SetupKey | None = None
         self._setup: Setup | None = None
+        # A testbed that outlives its gateways, and its MTU.
+        self._lasting = ExitStack()
+        self._kept: tuple[Testbed, int] | None = None
         self._niceness = Niceness(_nice_value(plan), active=plan.testbed.is_local)
 
     def __enter__(self) -> Setups:
@@ -77,7 +79,7 @@ class Setups:
 
     def __exit__(self, *_: object) -> None:
         try:
-            self._remove()
+            self.discard()
         finally:
             self._niceness.end()
 
@@ -93,7 +95,7 @@ class Setups:
                 with self._niceness.foreground():
                     self._setup = self._set_up(self._stack, experiment)
             except BaseException:
-                self._remove()
+                self.discard()
                 raise
             self._made_for = wanted
         with self._setup.gateway() as gateway:
@@ -101,8 +103,13 @@ class Setups:
         return self._setup
 
     def discard(self) -> None:
-        """Removes the present setup, so that the next experiment has a new one."""
-        self._remove()
+        """Removes the present setup with its testbed, so that the next experiment has new ones."""
+        with interrupts_held_back():
+            try:
+                self._remove()
+            finally:
+                self._kept = None
+                self._lasting.close()
 
     def _remove(self) -> None:
         with interrupts_held_back():
@@ -114,9 +121,7 @@ class Setups:
         """Pushes onto `stack` what removes each part again."""
         if self._plan.testbed.gateway_is_local and (reasons := [*why_not(experiment.gateway)]):
             raise GatewayMissingError("; ".join(reasons))
-        testbed = create_testbed(self._plan.testbed, needs(self._plan, experiment))
-        self._niceness.avoid(testbed.tester_cores)
-        stack.enter_context(testbed)
+        testbed = self._testbed(stack, experiment)
         gateway = self._set_up_gateway(stack, testbed, experiment)
         tester: Tester
         if experiment.procedure.between_hosts:
@@ -142,10 +147,26 @@ class Setups:
             deviations=departures_of(testbed, experiment),
         )
 
+    def _testbed(self, stack: ExitStack, experiment: Experiment) -> Testbed:
+        """Returns the testbed, built anew unless it is one that outlives its gateways and still works."""
+        mtu = experiment.address_plan.mtu
+        if self._kept and self._kept[1] == mtu:
+            with suppress(DutError):
+                self._kept[0].renew()
+                return self._kept[0]
+        self._kept = None
+        self._lasting.close()
+        testbed = create_testbed(self._plan.testbed, needs(self._plan, experiment))
+        self._niceness.avoid(testbed.tester_cores)
+        lasts = self._plan.testbed.outlives_gateways
+        (self._lasting if lasts else stack).enter_context(testbed)
+        if lasts:
+            self._kept = testbed, mtu
+        return testbed
+
     def _set_up_gateway(self, stack: ExitStack, testbed: Testbed, experiment: Experiment) -> Gateway[Any]:
         gateway = testbed.create_gateway(experiment.gateway, experiment.address_plan)
-        location = self._plan.testbed.dut_location
-        sets_links = location is not None and location.addresses == LinkSetUp.SET
+        sets_links = self._plan.testbed.driver_sets_links
         stack.enter_context(recorded_gateway(gateway, links=sets_links))
         if sets_links:
             stack.callback(gateway.unset_links)

@@ -21,11 +21,13 @@ from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.resolve import resolve
+from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.plan.written import Plan
 from natxy.run.setup import Setup, Setups
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.niceness import Niceness
 from natxy.testbeds.base import Testbed
+from natxy.testbeds.simulated import SimulatedTestbed
 
 
 @pytest.fixture
@@ -145,3 +147,62 @@ def test_only_a_lost_gateway_need_not_be_removed(
             with nullcontext() if goes_on else pytest.raises(DutError, match="does not answer"):
                 setups.discard()
         assert setups.provide(plan.experiments[0]) is not first
+
+
+class TestOutlivingTestbed:
+    """Two gateways, one after the other, on a testbed that outlives them."""
+
+    @pytest.fixture
+    def log(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """Lists what happens to simulated testbeds, each of which has a number."""
+        happened: list[str] = []
+        numbers = iter(range(1, 9))
+
+        def build(self: SimulatedTestbed) -> None:
+            number = next(numbers)
+            happened.append(f"build {number}")
+            self._stack.callback(happened.append, f"remove {number}")
+
+        monkeypatch.setattr(SimulatedTestbed, "_build", build)
+        monkeypatch.setattr(SimulatedTestbed, "renew", lambda _: happened.append("renew"))
+        monkeypatch.setattr(SimulatedTestbedConfig, "outlives_gateways", True)
+        return happened
+
+    @pytest.fixture
+    def two(self, plan: ResolvedPlan) -> ResolvedPlan:
+        first = plan.experiments[0]
+        other = first.gateway.model_copy(update={"forwarding_fps": 1e5})
+        return plan.model_copy(update={"experiments": [first, first.model_copy(update={"gateway": other})]})
+
+    def test_it_is_built_once(self, two: ResolvedPlan, log: list[str], tmp_path: Path) -> None:
+        with Setups(two, tmp_path / "engine.log") as setups:
+            for experiment in two.experiments:
+                setups.provide(experiment)
+        assert log == ["build 1", "renew", "remove 1"]
+
+    def test_after_an_error_there_is_a_new_one(self, two: ResolvedPlan, log: list[str], tmp_path: Path) -> None:
+        with Setups(two, tmp_path / "engine.log") as setups:
+            setups.provide(two.experiments[0])
+            setups.discard()
+            assert log == ["build 1", "remove 1"]
+            setups.provide(two.experiments[1])
+        assert log[2:] == ["build 2", "remove 2"]
+
+    def test_one_that_no_longer_works_is_replaced(
+        self, two: ResolvedPlan, log: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(_: SimulatedTestbed) -> None:
+            raise DutLostError("it has ended")
+
+        monkeypatch.setattr(SimulatedTestbed, "renew", fail)
+        with Setups(two, tmp_path / "engine.log") as setups:
+            for experiment in two.experiments:
+                setups.provide(experiment)
+        assert log == ["build 1", "remove 1", "build 2", "remove 2"]
+
+    def test_another_mtu_needs_another_one(self, two: ResolvedPlan, log: list[str], tmp_path: Path) -> None:
+        first, second = two.experiments
+        with Setups(two, tmp_path / "engine.log") as setups:
+            setups.provide(first)
+            setups.provide(second.model_copy(update={"frame_size": 4000}))
+        assert log == ["build 1", "remove 1", "build 2", "remove 2"]

@@ -71,6 +71,13 @@ class Testbed(ABC):
     def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
         """Returns the gateway's driver; nothing is set up yet. Raises PlanError when the driver does not run here."""
 
+    def renew(self) -> None:
+        """Makes a testbed ready for another gateway, on a testbed that outlives its gateways.
+
+        Raises DutError when it no longer works.
+        """
+        raise AssertionError("this kind of testbed is built for each gateway")
+
     def engine(self, log: Path) -> AbstractContextManager[Engine]:
         """Returns the engine with its ports open for as long as the context lasts; its stderr goes to `log`."""
         raise AssertionError("the plan's checks refuse procedures that need an engine here")

@@ -17,6 +17,7 @@ from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.plan.testbeds.memif import MemifConfig
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
+from natxy.plan.testbeds.vm import VmConfig
 from natxy.testbeds.base import Testbed
 from natxy.testbeds.hardware import HardwareTestbed
 from natxy.testbeds.lab_kernels import lab_for
@@ -24,6 +25,7 @@ from natxy.testbeds.loop import LoopTestbed
 from natxy.testbeds.memif import MemifTestbed
 from natxy.testbeds.remote_hosts import HostsTestbed
 from natxy.testbeds.simulated import SimulatedTestbed
+from natxy.testbeds.vm.lab import VmLab
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ TESTBEDS: Final[Mapping[type[TestbedModel], Callable[[Any, TestbedNeeds], Testbe
     LoopConfig: lambda config, needs: LoopTestbed(config, needs.addresses.mtu),
     MemifConfig: lambda config, needs: MemifTestbed(config, needs.addresses.mtu),
     SimulatedTestbedConfig: lambda config, needs: SimulatedTestbed(config, needs.gateway, needs.seed),
+    VmConfig: lambda config, needs: VmLab(config, needs.addresses, needs.dut_cores),
 }
 
 

@@ -20,14 +20,14 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     if gateway.is_gateway != testbed.has_gateway:
         yield Problem(at, f"{unfit}; a loop has no gateway, which is `gateway: wire`")
     if gateway.polls:
-        if testbed.dut_location and testbed.has_ports:
+        if testbed.has_ports and (testbed.dut_location or testbed.gateway_has_machine):
             text = f"{gateway.driver} runs beside the tester: choose `testbed: {{kind: memif}}`, or a lab"
             yield Problem(at, text)
     elif only := testbed.only_driver:
         yield Problem(at, f"{unfit}, only {only!r} does")
-    dut = testbed.dut_location
-    if gateway.on_other_machine and not (dut and dut.ssh):
-        text = f"{gateway.driver} is a machine of its own; give `testbed: {{kind: hardware}}` with its `dut.ssh`"
+    if gateway.on_other_machine and not testbed.gateway_has_machine:
+        text = f"{gateway.driver} is a machine of its own; give `testbed: {{kind: hardware}}` with its `dut.ssh`, or "
+        text += "`testbed: {kind: vm}` with its `image`"
         yield Problem(at, text)
     if gateway.keeps_connections is False and experiment.procedure.stateful:
         text = f"{gateway.driver} keeps no connections, which {experiment.procedure.name} needs; choose a stateful one"

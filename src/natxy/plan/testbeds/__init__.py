@@ -13,8 +13,9 @@ from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.plan.testbeds.memif import MemifConfig
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
+from natxy.plan.testbeds.vm import VmConfig
 
 TestbedConfig = Annotated[
-    HardwareConfig | HostsConfig | LabConfig | LoopConfig | MemifConfig | SimulatedTestbedConfig,
+    HardwareConfig | HostsConfig | LabConfig | LoopConfig | MemifConfig | SimulatedTestbedConfig | VmConfig,
     Field(discriminator="kind"),
 ]

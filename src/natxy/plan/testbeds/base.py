@@ -9,7 +9,7 @@ from typing import ClassVar
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Problem
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
-from natxy.plan.testbeds.machines import DutLocation, HostLocation
+from natxy.plan.testbeds.machines import DutLocation, HostLocation, LinkSetUp
 from natxy.plan.testbeds.ports import Cores, EnginePorts
 
 
@@ -26,6 +26,8 @@ class TestbedModel(PlanModel):
     """True if a line rate in the plan is only nominal, because the links can carry more."""
     runs_guests: ClassVar[bool] = False
     """True if a gateway can run in user-mode Linux."""
+    outlives_gateways: ClassVar[bool] = False
+    """True if one testbed serves all gateways of a run, because it takes long to build."""
     only_driver: ClassVar[str | None] = None
     """The one gateway driver that runs on this testbed; None if others run too."""
 
@@ -39,6 +41,16 @@ class TestbedModel(PlanModel):
         """Returns True when the gateway runs on this machine, as far as the plan says where it runs."""
         here = self.dut_location is None or self.dut_location.ssh is None
         return here and self.has_gateway and not self.in_virtual_time
+
+    @property
+    def gateway_has_machine(self) -> bool:
+        """Returns True when the gateway is a machine of its own, reached by ssh."""
+        return bool(self.dut_location and self.dut_location.ssh)
+
+    @property
+    def driver_sets_links(self) -> bool:
+        """Returns True when the gateway's driver sets the addresses and routes of the DUT's interfaces."""
+        return self.dut_location is not None and self.dut_location.addresses == LinkSetUp.SET
 
     @property
     def dut_location(self) -> DutLocation | None:

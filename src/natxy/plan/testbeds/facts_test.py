@@ -39,6 +39,7 @@ def described(written: dict[str, Any]) -> TestbedModel:
         (HARDWARE | INTERFACES, True, True, "a+b", "net_af_xdp"),
         (BEHIND_SSH | PCI, True, False, "0000:41:00.0+0000:41:00.1", "a driver of DPDK's own"),
         (HOSTS, False, False, None, None),
+        ({"kind": "vm"}, True, False, "tap", "net_af_packet"),
     ],
 )
 def test_where_programs_run_and_what_ports_are_called(
@@ -58,6 +59,8 @@ def test_where_programs_run_and_what_ports_are_called(
         ({"kind": "loop"}, 0),
         (HARDWARE | INTERFACES, 0),
         (BEHIND_SSH | INTERFACES, None),
+        ({"kind": "vm"}, 2),
+        ({"kind": "vm", "cpus": 1}, 1),
     ],
 )
 def test_how_many_cores_a_gateway_may_have(written: dict[str, Any], count: int | None) -> None:

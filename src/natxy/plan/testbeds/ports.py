@@ -23,6 +23,7 @@ PciAddress = Annotated[
 ]
 Io = Literal["af_xdp", "af_packet"]
 Medium = Literal["veth", "memif", "cable"]
+"""What joins two ports of a tester."""
 
 
 class TesterPort(PlanModel):
@@ -42,10 +43,11 @@ class TesterPort(PlanModel):
 class EnginePorts:
     """The two ports that natxy-engine opens, and its worker cores, whatever lies between the ports.
 
-    `left` and `right`: given for the medium `cable`; natxy makes the ports of the others.
+    `left` and `right`: given for the medium `cable`; natxy makes the ports of the others. Those of the medium `tap`
+    lead to a virtual machine.
     """
 
-    medium: Medium
+    medium: Medium | Literal["tap"]
     io: Io = "af_xdp"
     queues: int = 1
     tester_cores: list[int] | None = None

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed `vm`: a virtual machine between two taps, which the engine opens in a namespace of natxy's own."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Final
+
+from natxy.dut import registry
+from natxy.dut.base import DutInterfaces, Gateway
+from natxy.dut.networks import check_free, other_uses
+from natxy.dut.transport.local import NetnsTransport
+from natxy.engine.devices import ring_slots
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import PortMedium, PortSpec
+from natxy.plan.experiment import Addresses
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.model.units import counted
+from natxy.plan.testbeds.cores import CoreAssignment, named_cores
+from natxy.plan.testbeds.vm import VmConfig
+from natxy.system.core_watch import CoreWatch
+from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.process_owner import Owner
+from natxy.system.temporary_folder import temporary_folder
+from natxy.tcp.hosts import Foreground, TcpHosts
+from natxy.testbeds.base import EngineTestbed
+from natxy.testbeds.gateway_watch import GatewayWatch
+from natxy.testbeds.host_links import hosts_in_namespaces
+from natxy.testbeds.namespaces import LabNamespaces
+from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS
+from natxy.testbeds.vm.accelerator import choose_accelerator
+from natxy.testbeds.vm.image import find_image
+from natxy.testbeds.vm.machine import VirtualMachine
+from natxy.testbeds.vm.qemu import Start
+from natxy.testbeds.vm.taps import QUEUE_FRAMES, tap
+
+_VHOST: Final = Path("/dev/vhost-net")
+
+
+class VmLab(EngineTestbed):
+    """A virtual machine; a process has one at a time. `dut_cores`: the cores that it gets where the plan names none.
+
+    It is not booted for each gateway: like a machine that is not natxy's, it has one after the other.
+    """
+
+    def __init__(self, config: VmConfig, addresses: AddressPlan, dut_cores: int = 1) -> None:
+        super().__init__()
+        self._config = config
+        self._addresses = addresses
+        self._machine = MachineSysctls()
+        self._namespaces = LabNamespaces(Owner.current())
+        self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0), dut_cores)
+        self._cpus = config.cpus or len(self.cores.dut)
+        self.interfaces = DutInterfaces(config.left, config.right)
+        self._tester = NetnsTransport(self._namespaces.tester, self._machine)
+        self._image = find_image(config)
+        self.transport = VirtualMachine(config, self._image, self._cpus)
+        self._accelerator = choose_accelerator(config.accelerator)
+        # vhost is made for the virtual CPUs of KVM.
+        self._vhost = _VHOST.exists() and config.nic == "virtio" and self._accelerator == "kvm"
+
+    def _build(self) -> None:
+        self._stack.callback(self._machine.release_all)
+        self._stack.callback(self._namespaces.remove)
+        self._namespaces.add(self._namespaces.tester)
+        self._tester.run(["sysctl", "-qw", *(f"{name}={value}" for name, value in SILENT_SYSCTLS.items())])
+        folder = self._stack.enter_context(temporary_folder("natxy-vm-"))
+        taps = {side: self._stack.enter_context(self._tap(number, side)) for number, side in enumerate(Side)}
+        vhosts = {side: self._opened_vhosts() for side in Side} if self._vhost else {}
+        self._stack.callback(self.transport.stop)
+        self.transport.start(
+            Start(
+                accelerator=self._accelerator,
+                cores=self.cores.dut,
+                taps=taps,
+                vhosts=vhosts,
+                folder=folder,
+                ssh_port=_free_port(),
+                mtu=self._addresses.mtu,
+            )
+        )
+        self.gateway_cores = self.transport.hot_plug.cores()
+
+    def renew(self) -> None:
+        self.transport.hot_plug.give_back()
+        self.gateway_cores = self.transport.hot_plug.cores()
+
+    def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
+        uses = other_uses(self.transport, self.interfaces, sets_links=self._config.driver_sets_links)
+        check_free(self.transport, uses, addresses)
+        return registry.create(config, self.transport, self.interfaces, addresses)
+
+    def engine_argv(self) -> list[str]:
+        return ["ip", "netns", "exec", self._namespaces.tester, *super().engine_argv()]
+
+    def port_specs(self) -> list[PortSpec]:
+        mtu = self._addresses.mtu
+        return [
+            PortSpec(
+                side=side,
+                device=f"net_af_packet{number},iface={side},qpairs=1{ring_slots(mtu)}",
+                # The tap drops what its virtual machine does not take.
+                medium=PortMedium.VETH,
+                mac=TESTER_MACS[side],
+                mtu=mtu,
+            )
+            for number, side in enumerate(Side)
+        ]
+
+    def watch(self) -> GatewayWatch:
+        cores = CoreWatch(self.cores.dut, self.transport.threads)
+        return GatewayWatch(cores.begin, cores.end, len(self.cores.dut), QUEUE_FRAMES)
+
+    def description(self) -> dict[str, str]:
+        return {
+            "testbed": "vm: a virtual machine between two taps on one machine",
+            "kernel": f"{platform.system()} {platform.release()} (the tester's)",
+            "tester cores": named_cores(self.cores.tester),
+            "control core": named_cores([self.cores.main]),
+        }
+
+    def dut_description(self) -> dict[str, str]:
+        cores, queues = named_cores(self.cores.dut), counted(self._config.queues, "queue")
+        boot_s = self.transport.boot_s
+        return {
+            "machine": f"QEMU with {self._execution()}, {counted(self._cpus, 'virtual CPU')}, {self._config.memory}",
+            "cores": f"{cores} of the tester's machine",
+            "image": str(self._image.disk) if self._config.image else "Debian 12, built by natxy",
+            "NICs": f"{self._config.nic}, {queues} each{', vhost' if self._vhost else ''}",
+            "boot": "unknown" if boot_s is None else f"{boot_s:.0f} s to the first login",
+        }
+
+    def engine_description(self) -> dict[str, str]:
+        return {"tester namespace": self._namespaces.tester, "i/o": "net_af_packet on taps, 1 queue a port"}
+
+    def deviations(self) -> list[str]:
+        sentences = [
+            "The gateway is a virtual machine on the tester's own machine: the rates hold for its virtual NICs and "
+            "this machine, and not for a gateway with network interface cards.",
+            "The links are taps, which are software: a frame takes no time on the wire.",
+        ]
+        if self._accelerator == "tcg":
+            sentences.append(
+                "QEMU executed the gateway's instructions itself (TCG), because a guest does not boot with KVM here or "
+                "the plan says so: the gateway is about ten times slower than on the processor, so compare it only "
+                "with gateways that were measured in the same way."
+            )
+        if self._cpus > len(self.cores.dut):
+            few = f"{self._cpus} virtual CPUs share {counted(len(self.cores.dut), 'core')}"
+            sentences.append(f"The gateway's {few}: its rate does not grow with its number of virtual CPUs.")
+        return sentences
+
+    def engine_deviations(self) -> list[str]:
+        sentences = [
+            "A failed trial is repeated if something else ran on the gateway's core for so long that this explains the "
+            "loss; RFC 2544 has no such rule.",
+            "The kernel's part of receiving the tester's frames runs on the gateway's core and counts as its work.",
+        ]
+        if self.cores.shared:
+            sentences.append("Tester and gateway share a core, so that neither can keep its times.")
+        return sentences
+
+    def hosts(self, addresses: Addresses, foreground: Foreground) -> AbstractContextManager[TcpHosts]:
+        ends, cores, mtu = {side: side.value for side in Side}, self.cores.tester, self._addresses.mtu
+        return hosts_in_namespaces(ends, self._tester, self._namespaces, addresses, foreground, mtu=mtu, cores=cores)
+
+    def host_deviations(self) -> list[str]:
+        return [
+            f"Both hosts run on {named_cores(self.cores.tester)}, so TCP itself may be what limits the goodput; the "
+            "same link without translation, as a baseline, shows what the hosts can do."
+        ]
+
+    def _tap(self, number: int, side: Side) -> AbstractContextManager[list[int]]:
+        mac, queues, mtu = TESTER_MACS[side], self._config.queues, self._addresses.mtu
+        return tap(self._tester, side.value, mac, number=number, queues=queues, mtu=mtu)
+
+    def _opened_vhosts(self) -> list[int]:
+        descriptors = []
+        for _ in range(self._config.queues):
+            descriptor = os.open(_VHOST, os.O_RDWR | os.O_CLOEXEC)
+            self._stack.callback(os.close, descriptor)
+            descriptors.append(descriptor)
+        return descriptors
+
+    def _execution(self) -> str:
+        return "KVM" if self._accelerator == "kvm" else "TCG (no KVM: QEMU executes the instructions itself)"
+
+
+def _free_port() -> int:
+    """Returns a port of this machine that nothing listens at; QEMU does not start if something takes it first."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
