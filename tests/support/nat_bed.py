@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets up a lab with an nftables NAT and an engine with open ports, for tests that send single trials through it."""
+"""Sets up a lab with a NAT and an engine with open ports, for tests that send single trials through it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from natxy.engine.client import EngineClient
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborSide, NeighborsResolve, PortsOpen
 from natxy.engine.messages.requests import TrialLimits
+from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import Family
@@ -55,10 +56,15 @@ class NatBed:
 
 
 @contextmanager
-def nat_bed(links: AddressPlan, folder: Path, neighbors: NeighborsResolve | None = None) -> Iterator[NatBed]:
-    """Yields the bed with its neighbors resolved: those given, or else the next hops of `links`."""
+def nat_bed(
+    links: AddressPlan, folder: Path, neighbors: NeighborsResolve | None = None, config: GatewayModel | None = None
+) -> Iterator[NatBed]:
+    """Yields the bed with its neighbors resolved: those given, or else the next hops of `links`.
+
+    The NAT is nftables unless `config` is another.
+    """
     with NetnsLab(LabConfig(), links) as lab:
-        gateway = create(NftablesConfig(), lab.transport, lab.interfaces, links)
+        gateway = create(config or NftablesConfig(), lab.transport, lab.interfaces, links)
         gateway.apply()
         engine = EngineClient(lab.engine_argv(), folder / "engine.log")
         try:

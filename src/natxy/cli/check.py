@@ -160,6 +160,8 @@ def _lines(experiment: Experiment) -> Iterator[str]:
         f"{_hosts(addresses.left_hosts, addresses.left)} to {_hosts(addresses.right_hosts, addresses.right)}, "
         f"{_flows(experiment)}"
     )
+    if pool := addresses.pool:
+        yield f"public addresses {pool[0]} to {pool[-1]}"
     if experiment.rate:
         yield f"at {_known(experiment.rate, Unit.FPS)} per direction"
     repeated = experiment.repeat.text

@@ -46,6 +46,8 @@ def check_free(transport: Transport, uses: Sequence[OtherUse], addresses: Addres
 
 def _test_networks(addresses: AddressPlan) -> Iterator[tuple[str, str, IPNetwork]]:
     """Yields the networks of the test with the fields of the plan that they come from."""
+    if addresses.pool:
+        yield "addresses", "pool", addresses.pool
     for field, pair in zip(("addresses", "background"), addresses.pairs, strict=False):
         for side, link in (("left", pair.left), ("right", pair.right)):
             yield from ((field, side, network) for network in (link.dut.network, *link.behind))

@@ -156,6 +156,7 @@ def resolve_addresses(
         right=right,
         left_hosts=plan.left_hosts or played(left),
         right_hosts=plan.right_hosts or played(right),
+        pool=plan.pool,
     )
 
 

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
-from natxy.plan.model.addresses import USUAL_MTU, AddressPlan, AddressPreset, LinkAddresses, Translation
+from natxy.plan.model.addresses import USUAL_MTU, AddressPlan, AddressPreset, IPNetwork, LinkAddresses, Translation
 from natxy.plan.model.background import Background
 from natxy.plan.model.base import PlanModel, Shorthand
 from natxy.plan.model.expect import Expect
@@ -35,6 +35,7 @@ class Addresses(PlanModel):
     right: LinkAddresses
     left_hosts: AddressRanges
     right_hosts: AddressRanges
+    pool: IPNetwork | None = Field(default=None, exclude_if=lambda pool: pool is None)
 
     @property
     def destination_networks(self) -> int:
@@ -122,6 +123,7 @@ class Experiment(PlanModel):
             left=self.addresses.left,
             right=self.addresses.right,
             translation=self.translation,
+            pool=self.addresses.pool,
             background=self.background.links if self.background else None,
             mtu=max(USUAL_MTU, longest - ETHERNET_BYTES),
         )
@@ -236,6 +238,11 @@ class Experiment(PlanModel):
     def right_endpoints(self) -> int:
         """The number of pairs of address and port on the right side that connections or frames go to."""
         return self.addresses.right_hosts.size * self.ports.destination.size
+
+    @property
+    def pool(self) -> IPNetwork | None:
+        """The addresses that replace those of all left hosts on the right; None for the gateway's own address alone."""
+        return self.translation.pool if self.translation else self.addresses.pool
 
     @property
     def turn_frames(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.gateways.base import PORTS_PER_ADDRESS, TableNeed
+from natxy.plan.gateways.base import MOST_POOL_ADDRESSES, PORTS_PER_ADDRESS, TableNeed
 from natxy.plan.model.terms import Family
 from natxy.plan.model.units import format_duration
 
@@ -37,7 +37,14 @@ def table_need(experiment: Experiment, phase1_fps: float | None) -> TableNeed | 
     if connections is None:
         return None
     sized = experiment.model_copy(update={"connections": connections})
-    return TableNeed(connections, sized.left_endpoints, sized.right_endpoints, sized.longest_trial_s(phase1_fps))
+    return TableNeed(
+        connections,
+        sized.left_endpoints,
+        sized.right_endpoints,
+        sized.longest_trial_s(phase1_fps),
+        hosts=sized.addresses.left_hosts.size,
+        remote_hosts=sized.addresses.right_hosts.size,
+    )
 
 
 def _most_tried(experiment: Experiment) -> int | None:
@@ -48,7 +55,7 @@ def _most_tried(experiment: Experiment) -> int | None:
 
 
 def ports(experiment: Experiment, need: TableNeed) -> tuple[int, int] | None:
-    """Returns the ports of public addresses that connections need at once, and those that there are.
+    """Returns the ports of public addresses that connections need at once, and those that can be counted on.
 
     None if the gateway has no pool of ports.
     """
@@ -56,7 +63,11 @@ def ports(experiment: Experiment, need: TableNeed) -> tuple[int, int] | None:
     needed = experiment.gateway.ports_needed(need, translation.kind if translation else None)
     if needed is None:
         return None
-    return needed, PORTS_PER_ADDRESS * (translation.pool.num_addresses if translation else 1)
+    return needed, _ports_of(experiment, need, experiment.pool.num_addresses if experiment.pool else 1)
+
+
+def _ports_of(experiment: Experiment, need: TableNeed, addresses: int) -> int:
+    return int(PORTS_PER_ADDRESS * experiment.gateway.addresses_in_use(need, addresses))
 
 
 def state_table_bytes(experiment: Experiment, need: TableNeed) -> int:
@@ -91,7 +102,7 @@ def shortfalls(experiment: Experiment, need: TableNeed) -> Iterator[Shortfall]:
             yield Shortfall(("gateway", field), False, f"{text}{need.connections}")
     yield from _short_lives(experiment, need)
     if (found := ports(experiment, need)) and found[0] > found[1]:
-        yield _too_few_ports(experiment, *found)
+        yield _too_few_ports(experiment, need, *found)
 
 
 def left_to_the_dut(plan: ResolvedPlan) -> dict[str, list[str]]:
@@ -128,14 +139,40 @@ def _short_lives(experiment: Experiment, need: TableNeed) -> Iterator[Shortfall]
             yield Shortfall(("gateway", field), False, f"{text}{longest}; set {field} to at least {enough}")
 
 
-def _too_few_ports(experiment: Experiment, needed: int, room: int) -> Shortfall:
-    addresses = -(-needed // PORTS_PER_ADDRESS)
-    if experiment.translation is None:
+def _too_few_ports(experiment: Experiment, need: TableNeed, needed: int, room: int) -> Shortfall:
+    pool = experiment.pool
+    if pool is None:
         text = f"they need {needed} ports of the gateway's address at once, which has {room}; give more destination "
-        return Shortfall(("connections",), True, f"{text}ports or `right_hosts`, or ask for fewer connections")
+        more = "" if experiment.gateway.no_pool else ", or several public addresses in `addresses.pool`"
+        return Shortfall(("connections",), True, f"{text}ports or `right_hosts`, or ask for fewer connections{more}")
+    in_use = experiment.gateway.addresses_in_use(need, pool.num_addresses)
+    # The division above may leave a little less than a whole address.
+    counted = "" if round(in_use, 6) == pool.num_addresses else _counted_on(need, in_use)
+    enough = _enough_addresses(experiment, need, needed)
+    more = "more left hosts" if enough is None else f"at least {enough} addresses"
+    fewer = "source ports and left hosts" if experiment.translation else "connections"
     return Shortfall(
-        ("translation", "pool"),
+        ("translation" if experiment.translation else "addresses", "pool"),
         True,
-        f"the pool {experiment.translation.pool} has {room} ports, but the connections need {needed} at once; give it "
-        f"at least {addresses} addresses, or ask for fewer source ports and left hosts",
+        f"the pool {pool} has {room} ports{counted}, but the connections need {needed} at once; give it {more}, or ask "
+        f"for fewer {fewer}",
     )
+
+
+def _counted_on(need: TableNeed, in_use: float) -> str:
+    if need.hosts == 1:
+        return ", those of one address, because the gateway chooses it by a hash of the host's"
+    return (
+        f" that can be counted on, those of {in_use:.3g} addresses, because the gateway chooses them by a hash, and "
+        f"some get more of the {need.hosts:,} left hosts than others"
+    )
+
+
+def _enough_addresses(experiment: Experiment, need: TableNeed, needed: int) -> int | None:
+    """Returns the size of a pool that has the ports; None if more addresses would not help."""
+    addresses = -(-needed // PORTS_PER_ADDRESS)
+    while _ports_of(experiment, need, addresses) < needed:
+        addresses *= 2
+        if addresses > MOST_POOL_ADDRESSES:
+            return None
+    return addresses

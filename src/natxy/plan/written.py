@@ -65,6 +65,9 @@ class AddressesPlan(PlanModel):
     right: LinkAddresses | None = None
     left_hosts: AddressRanges | None = None
     right_hosts: AddressRanges | None = None
+    pool: IPNetwork | None = None
+    """Public addresses of a NAT44 or NAT66, which replace those of all left hosts on the right, e.g. 198.19.0.4/30;
+    default: the gateway's own address on the right."""
 
 
 class TranslationPlan(PlanModel):

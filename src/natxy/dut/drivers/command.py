@@ -46,11 +46,15 @@ class CommandGateway(Gateway[CommandConfig]):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._secrets = Secrets()
+        pool = self.addresses.public
         self._meanings = {
             "{left}": self.interfaces.left,
             "{right}": self.interfaces.right,
             "{left_address}": str(self.addresses.left.dut.ip),
             "{right_address}": str(self.addresses.right.dut.ip),
+            "{pool}": str(pool),
+            "{pool_first}": str(pool[0]),
+            "{pool_last}": str(pool[-1]),
         }
 
     def apply(self) -> None:

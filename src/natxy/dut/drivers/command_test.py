@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import ip_interface
+from ipaddress import ip_interface, ip_network
 from pathlib import Path
 
 import pytest
@@ -37,6 +37,20 @@ def test_what_arguments_stand_for() -> None:
     assert gateway(describe=[words]).describe().configuration.splitlines()[1] == (
         "eth1 eth2 198.18.0.1 198.19.0.1 chain { type } {other}"
     )
+
+
+@pytest.mark.parametrize(
+    ("pool", "words"),
+    [
+        ("198.19.0.4/30", "198.19.0.4/30 198.19.0.4 198.19.0.7"),
+        (None, "198.19.0.1/32 198.19.0.1 198.19.0.1"),
+    ],
+)
+def test_the_public_addresses_are_the_plan_s_or_the_dut_s_own(pool: str | None, words: str) -> None:
+    addresses = ADDRESSES.model_copy(update={"pool": ip_network(pool) if pool else None})
+    config = CommandConfig(describe=[["echo", "{pool}", "{pool_first}", "{pool_last}"]])
+    own = CommandGateway(config, LocalTransport(MachineSysctls()), DutInterfaces("eth1", "eth2"), addresses)
+    assert own.describe().configuration.splitlines()[1] == words
 
 
 def test_failed_set_up_is_taken_back(tmp_path: Path) -> None:

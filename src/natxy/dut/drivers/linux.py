@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from natxy.dut.base import Capability
 from natxy.dut.linux.gateway import LinuxGateway
-from natxy.dut.linux.netfilter import NetfilterGateway, NftablesTranslator
+from natxy.dut.linux.netfilter import NetfilterGateway, NftablesTranslator, address_range
 from natxy.plan.gateways.linux import IptablesConfig, IptablesTarget, LinuxForwardConfig, NftablesConfig
 
 
@@ -38,15 +38,17 @@ class IptablesGateway(NetfilterGateway[IptablesConfig]):
     def _rule(self) -> list[str]:
         outside = ["POSTROUTING", "-o", self.interfaces.right]
         if self.config.target == IptablesTarget.SNAT:
-            return [*outside, "-j", "SNAT", "--to-source", str(self.addresses.right.dut.ip)]
+            return [*outside, "-j", "SNAT", "--to-source", address_range(self.addresses.public)]
         return [*outside, "-j", "MASQUERADE"]
 
     def install(self) -> None:
         # A killed run may have left its rule on a DUT that survives the run.
         self.uninstall()
+        super().install()
         self._nat("--append")
 
     def uninstall(self) -> None:
+        super().uninstall()
         while self._nat("--check", must_succeed=False):
             self._nat("--delete")
 
@@ -62,12 +64,13 @@ class IptablesGateway(NetfilterGateway[IptablesConfig]):
 
 
 class NftablesGateway(NftablesTranslator[NftablesConfig]):
-    """Translates by masquerade on the interface to the responder's side."""
+    """Translates on the interface to the responder's side: by masquerade, or to a pool of addresses."""
 
     name = "nftables"
-    summary = "nftables masquerade with connection tracking: NAT44, or NAT66 with IPv6 addresses"
+    summary = "nftables masquerade or snat with connection tracking: NAT44, or NAT66 with IPv6 addresses"
     position = 2
 
     @property
     def rule(self) -> str:
-        return f'oifname "{self.interfaces.right}" masquerade'
+        pool = self.addresses.pool
+        return f'oifname "{self.interfaces.right}" {f"snat to {address_range(pool)}" if pool else "masquerade"}'

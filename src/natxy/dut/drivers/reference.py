@@ -8,7 +8,6 @@ import os
 import re
 import time
 from contextlib import ExitStack
-from ipaddress import ip_network
 from typing import Final
 
 from natxy.dut.base import Capability, DutDescription, Gateway
@@ -176,11 +175,10 @@ def _translation(config: ReferenceConfig, addresses: AddressPlan) -> GatewayTran
     """Returns the parts of a translation that its kind needs."""
     keeps = config.mode == ReferenceMode.NAT
     own = addresses.translation
-    pool = own.pool if own else ip_network(addresses.right.dut.ip)
     mapped = own is not None and own.kind in {TranslationKind.NAT46, TranslationKind.SIIT}
     prefixed = own is not None and own.kind in {TranslationKind.NAT64, TranslationKind.SIIT}
     return GatewayTranslation(
-        pool=pool if keeps else None,
+        pool=addresses.public if keeps else None,
         port_choice=config.port_choice if keeps else None,
         prefix=own.prefix if own and prefixed else None,
         mappings=own.mappings if own and mapped else None,

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import textwrap
-from ipaddress import IPv4Network, IPv6Network, ip_interface
+from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from natxy.dut.drivers.reference import ReferenceGateway, gateway_of
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.reference import GatewayMode
 from natxy.errors import DutError
-from natxy.plan.gateways.reference import ReferenceConfig
+from natxy.plan.gateways.reference import ReferenceConfig, ReferenceMode
 from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
 from natxy.plan.model.terms import TranslationKind
 from natxy.system.machine_sysctls import MachineSysctls
@@ -100,6 +100,13 @@ def test_every_limit_and_fault_is_requested() -> None:
     }
     assert truth["reverse"] == {"loss_ratio": 0.0, "keep_order": False}
     assert request["translation"] == {"pool": "198.19.0.1/32", "port_choice": "random"}
+
+
+def test_a_nat44_has_the_pool_of_the_plan() -> None:
+    addresses = AddressPlan(left=LEFT, right=RIGHT, pool=ip_network("198.19.0.4/30"))
+    translation = gateway_of(ReferenceConfig(mode=ReferenceMode.NAT), addresses).translation
+    assert translation
+    assert translation.pool == ip_network("198.19.0.4/30")
 
 
 STAND_IN = """\

@@ -12,6 +12,7 @@ from natxy.dut.linux.gateway import LinuxGateway
 from natxy.dut.transport.base import Transport
 from natxy.plan.gateways.base import TableNeed
 from natxy.plan.gateways.linux import ConntrackModel
+from natxy.plan.model.addresses import IPNetwork
 
 ConntrackT = TypeVar("ConntrackT", bound=ConntrackModel)
 
@@ -31,6 +32,11 @@ table {family} natxy {{
 }}
 """
 )
+
+
+def address_range(pool: IPNetwork) -> str:
+    """Returns the addresses in the words of nft's `snat to` and of iptables' --to-source."""
+    return str(pool[0]) if pool.num_addresses == 1 else f"{pool[0]}-{pool[-1]}"
 
 
 class NetfilterGateway(LinuxGateway[ConntrackT]):
@@ -58,6 +64,19 @@ class NetfilterGateway(LinuxGateway[ConntrackT]):
             udp_stream_timeout_s=self.config.udp_stream_timeout_s,
         )
 
+    def install(self) -> None:
+        super().install()
+        if pool := self.addresses.pool:
+            # As with addresses of its own, the DUT answers ARP for them, and keeps what belongs to no connection.
+            self.transport.run(["ip", "route", "replace", "local", str(pool), "dev", self.interfaces.right])
+
+    def uninstall(self) -> None:
+        super().uninstall()
+        if pool := self.addresses.pool:
+            # It fails when there is none.
+            route = ["ip", "route", "del", "local", str(pool), "dev", self.interfaces.right]
+            self.transport.run(route, check=False)
+
     def check(self, need: TableNeed) -> None:
         self.table.check(need)
 
@@ -81,9 +100,11 @@ class NftablesTranslator(NetfilterGateway[ConntrackT]):
         return super().programs(config) | {"nft": "apt install nftables"}
 
     def install(self) -> None:
+        super().install()
         self._load(_RULES)
 
     def uninstall(self) -> None:
+        super().uninstall()
         self._load(_NO_RULES)
 
     def version(self) -> str:

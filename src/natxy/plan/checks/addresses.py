@@ -8,7 +8,8 @@ from ipaddress import ip_network
 
 from natxy.plan.address_presets import is_safe
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.address_ranges import AddressRanges
+from natxy.plan.gateways.base import MOST_POOL_ADDRESSES
+from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import AddressPreset, LinkAddresses
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family
@@ -48,6 +49,7 @@ def check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, loc
         if link.dut.ip in hosts:
             yield Problem((*at, f"{side}_hosts"), f"{link.dut.ip} is the gateway's own; leave it out of the range")
         yield from check_destinations(plan, hosts, (*at, f"{side}_hosts"))
+    yield from _check_pool(plan, experiment, at)
     left, right = addresses.left.dut.network, addresses.right.dut.network
     twice = {*addresses.left.behind} & {*addresses.right.behind}
     if left.version == right.version and left.overlaps(right):
@@ -55,6 +57,36 @@ def check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, loc
         yield Problem(at, f"{text}; give each its own")
     elif twice:
         yield Problem(at, f"{min(map(str, twice))} is behind both links; give each its own")
+
+
+def _check_pool(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Yields the problems of the public addresses that the gateway gives connections without a translation."""
+    addresses, pool, at = experiment.addresses, experiment.addresses.pool, (*location, "pool")
+    if pool is None:
+        return
+    if experiment.translation:
+        yield Problem(at, f"a {experiment.translation.kind} has a pool of its own; give `translation` the `pool`")
+        return
+    if refused := experiment.gateway.no_pool:
+        yield Problem(at, refused)
+        return
+    if pool.version != addresses.right.dut.version:
+        yield Problem(at, f"{pool} replaces the left hosts on the right, so it must be of the right side's family")
+        return
+    if pool.num_addresses > MOST_POOL_ADDRESSES:
+        yield Problem(at, f"{pool} has more than {MOST_POOL_ADDRESSES:,} addresses; give a longer prefix")
+        return
+    played = (*addresses.left_hosts.ranges, *addresses.right_hosts.ranges, addresses.right.tester.ip)
+    for each in played:
+        first, last = (each.first, each.last) if isinstance(each, AddressRange) else (each, each)
+        if first.version == pool.version and int(first) <= int(pool[-1]) and int(last) >= int(pool[0]):
+            yield Problem(
+                at,
+                f"{pool} and {each} have addresses in common, but the tester plays the latter; choose "
+                "addresses that nothing else has",
+            )
+            break
+    yield from check_destinations(plan, AddressRanges.model_validate({"first": pool[0], "last": pool[-1]}), at)
 
 
 def check_destinations(plan: Plan, hosts: AddressRanges, at: Location) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -14,6 +15,7 @@ FIRST_PORT: Final = 1024
 LAST_PORT: Final = 65535
 """The ports of a public address that NAT gives to connections whose own ports are 1024 or higher."""
 PORTS_PER_ADDRESS: Final = LAST_PORT - FIRST_PORT + 1
+MOST_POOL_ADDRESSES: Final = 65_536
 
 
 @dataclass(frozen=True)
@@ -21,13 +23,16 @@ class TableNeed:
     """Holds the requirements of a plan on a connection tracking table.
 
     `endpoints` counts the addresses and ports of the left side that connections come from, `remote_endpoints` those of
-    the right side that they go to. `longest_trial_s` is phase 1 + gap + phase 2.
+    the right side that they go to; `hosts` and `remote_hosts` count the addresses alone. `longest_trial_s` is phase 1 +
+    gap + phase 2.
     """
 
     connections: int
     endpoints: int
     remote_endpoints: int
     longest_trial_s: float
+    hosts: int = 1
+    remote_hosts: int = 1
 
 
 class GatewayModel(PlanModel):
@@ -106,10 +111,37 @@ class GatewayModel(PlanModel):
         del need, kind
         return None
 
+    @property
+    def no_pool(self) -> str | None:
+        """Why it can't take the public addresses of an `addresses.pool`; None if it can."""
+        return f"{self.driver} takes no pool of public addresses; remove it"
+
+    def addresses_in_use(self, need: TableNeed, pool: int) -> float:
+        """Returns how many of a pool's addresses can be counted on for the connections' ports.
+
+        It is fewer than `pool` where the gateway chooses a connection's address without regard to free ports.
+        """
+        del need
+        return pool
+
     def only_port(self, kind: TranslationKind) -> int | None:
         """Returns the one destination port that it translates in a translation of this kind; None for any port."""
         del kind
         return None
+
+
+def addresses_by_hash(hosts: int, pool: int, cells: int) -> float:
+    """Returns how many of a pool's addresses can be counted on if each of `hosts` has one, chosen by a hash.
+
+    The address with the most hosts runs out of ports first. `cells` is how often there is such an address: the hosts
+    are spread once for each destination where the hash has that too. The number holds in 99 of 100 cases.
+    """
+    mean = hosts / pool
+    # Chernoff's bound for the hosts of one address: P(more than most) ≤ exp(more − mean − more·ln(more/mean)).
+    most = math.ceil(mean)
+    while most < hosts and (most + 1) * math.log((most + 1) / mean) - most - 1 + mean < math.log(100 * cells):
+        most += 1
+    return hosts / most
 
 
 def ports_per_destination(need: TableNeed) -> int:

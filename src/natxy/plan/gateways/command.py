@@ -17,8 +17,9 @@ Command = Annotated[list[str], Field(min_length=1)]
 class CommandConfig(GatewayModel):
     """Any gateway. A command is a program with its arguments, which is run on the DUT without a shell.
 
-    In an argument, `{left}` and `{right}` are the DUT's interfaces, `{left_address}` and `{right_address}` for
-    its own addresses on them; in `set_cores`, `{cores}` is the number of cores. `{env:NAME}` and `{file:/PATH}` are
+    In an argument, `{left}` and `{right}` are the DUT's interfaces, `{left_address}` and `{right_address}` its own
+    addresses on them, `{pool}`, `{pool_first}` and `{pool_last}` the prefix of the public addresses and its ends; in
+    `set_cores`, `{cores}` is the number of cores. `{env:NAME}` and `{file:/PATH}` are
     secrets, a variable of natxy's environment and the content of a file beside natxy: they are read when the command
     runs, are not stored, and are shown as `***`.
     """
@@ -74,3 +75,7 @@ class CommandConfig(GatewayModel):
     @property
     def hides_left(self) -> bool:
         return self.masquerades
+
+    @property
+    def no_pool(self) -> str | None:
+        return None if self.masquerades else super().no_pool

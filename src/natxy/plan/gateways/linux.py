@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, field_validator
 
-from natxy.plan.gateways.base import GatewayModel, TableNeed, ports_per_destination
+from natxy.plan.gateways.base import GatewayModel, TableNeed, addresses_by_hash, ports_per_destination
 from natxy.plan.model.table_size import TableSize
 from natxy.plan.model.terms import Kernel, TranslationKind
 
@@ -86,6 +86,10 @@ class ConntrackModel(GatewayModel):
     def ports_needed(self, need: TableNeed, kind: TranslationKind | None) -> int | None:
         return ports_per_destination(need)
 
+    def addresses_in_use(self, need: TableNeed, pool: int) -> float:
+        # nf_nat_core.c, find_best_ips_proto: a hash of the two hosts' addresses, whatever ports are free.
+        return addresses_by_hash(need.hosts, pool, pool * need.remote_hosts)
+
 
 class LinuxForwardConfig(KernelModel):
     """The Linux kernel's IPv4 and IPv6 forwarding: the baseline of every report."""
@@ -95,9 +99,11 @@ class LinuxForwardConfig(KernelModel):
 
 
 class NftablesConfig(ConntrackModel):
-    """nftables masquerade with connection tracking: NAT44, or NAT66 where the plan's family is ipv6."""
+    """nftables NAT with connection tracking: NAT44, or NAT66 where the plan's family is ipv6. It masquerades, or maps
+    to the pool of the plan's addresses."""
 
     driver: Literal["nftables"] = "nftables"
+    no_pool: ClassVar = None
 
 
 class IptablesBackend(StrEnum):
@@ -108,7 +114,8 @@ class IptablesBackend(StrEnum):
 
 
 class IptablesTarget(StrEnum):
-    """`masquerade` looks up the outgoing interface's address for each connection; `snat` has it in the rule."""
+    """`masquerade` looks up the outgoing interface's address for each connection; `snat` has it in the rule, or the
+    first and the last address of the plan's pool."""
 
     MASQUERADE = "masquerade"
     SNAT = "snat"
@@ -122,3 +129,9 @@ class IptablesConfig(ConntrackModel, KernelModel):
     """Program that sets the rule: iptables-nft or iptables-legacy."""
     target: IptablesTarget = IptablesTarget.MASQUERADE
     """Target of the rule that translates."""
+
+    @property
+    def no_pool(self) -> str | None:
+        if self.target == IptablesTarget.SNAT:
+            return None
+        return "MASQUERADE takes the interface's own address; give the gateway `target: snat`, or remove the pool"

@@ -74,6 +74,10 @@ class OpenbsdPfConfig(GatewayModel):
     def lifetimes_s(self) -> dict[str, int]:
         return {} if self.udp_timeout_s is None else {"udp_timeout_s": self.udp_timeout_s}
 
+    @property
+    def no_pool(self) -> str | None:
+        return None if self.hides_left else super().no_pool
+
     def clearing_s(self, connections: int) -> float:
         return _REBOOT_S if self.clear == PfClear.REBOOT else 0.0
 

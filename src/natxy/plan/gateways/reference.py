@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from natxy.plan.gateways.base import TableNeed, ports_per_destination
+from natxy.plan.gateways.base import TableNeed, addresses_by_hash, ports_per_destination
 from natxy.plan.gateways.limits import LimitsModel, Ratio
 from natxy.plan.model.base import PlanModel, Shorthand
 from natxy.plan.model.terms import TranslationKind
@@ -143,6 +143,13 @@ class ReferenceConfig(LimitsModel):
 
     def ports_needed(self, need: TableNeed, kind: TranslationKind | None) -> int | None:
         return ports_per_destination(need) if self.keeps_connections else None
+
+    def addresses_in_use(self, need: TableNeed, pool: int) -> float:
+        return addresses_by_hash(need.hosts, pool, pool)
+
+    @property
+    def no_pool(self) -> str | None:
+        return None if self.hides_left else super().no_pool
 
     @property
     def hides_left(self) -> bool:

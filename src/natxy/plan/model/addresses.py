@@ -8,7 +8,7 @@ on-link neighbours would slow the DUT.
 from __future__ import annotations
 
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network, ip_network
 from typing import Annotated
 
 from pydantic import (
@@ -123,15 +123,22 @@ class Translation(PlanModel):
 class AddressPlan(PlanModel):
     """The addresses of both sides: the initiator's (private) side is left, the responder's is right.
 
-    With a `translation`, the sides are of different families. `background` has further addresses of the same links, for
-    native IPv6 traffic. `mtu` is the MTU of both links, large enough for the longest frame.
+    With a `translation`, the sides are of different families. Without one, `pool` has the addresses that replace those
+    of all left hosts on the right, where that is not the DUT's own address alone. `background` has further addresses of
+    the same links, for native IPv6 traffic. `mtu` is the MTU of both links, large enough for the longest frame.
     """
 
     left: LinkAddresses
     right: LinkAddresses
     translation: Translation | None = None
+    pool: IPNetwork | None = None
     mtu: int = USUAL_MTU
     background: LinkPair | None = None
+
+    @property
+    def public(self) -> IPNetwork:
+        """The addresses that replace those of all left hosts on the right, if anything does."""
+        return self.translation.pool if self.translation else self.pool or ip_network(self.right.dut.ip)
 
     @property
     def pairs(self) -> tuple[LinkPair, ...]:
@@ -142,7 +149,8 @@ class AddressPlan(PlanModel):
     @property
     def networks(self) -> tuple[IPNetwork, ...]:
         """The networks that test traffic comes from or goes to."""
-        return tuple(network for link in (self.left, self.right) for network in (link.dut.network, *link.behind))
+        own = (network for link in (self.left, self.right) for network in (link.dut.network, *link.behind))
+        return (*own, *([self.pool] if self.pool else []))
 
 
 class AddressPreset(StrEnum):

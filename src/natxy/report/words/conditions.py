@@ -7,7 +7,7 @@ from typing import Final
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import AddressRanges
-from natxy.plan.model.addresses import LinkAddresses
+from natxy.plan.model.addresses import IPNetwork, LinkAddresses
 from natxy.plan.model.search import Search
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family, Order, SizeConvention
 from natxy.plan.model.traffic import Directions, Orders, PortRange
@@ -42,6 +42,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Sessions (connections)": wording.number(planned.connections),
         "Source addresses": _addresses(planned.addresses.left_hosts, planned.addresses.left),
         "Destination addresses": _addresses(planned.addresses.right_hosts, planned.addresses.right),
+        "Public addresses": _pool(planned.pool if planned.makes_connections else None),
         "Source ports": _ports(planned.ports.source, planned.ports.in_reverse.source),
         "Destination ports": _ports(planned.ports.destination, planned.ports.in_reverse.destination),
         "Four-tuples": _orders(planned.orders, enumerated=planned.uses_connections),
@@ -127,6 +128,10 @@ def _addresses(hosts: AddressRanges, link: LinkAddresses) -> str:
     where = f", {networks:,} networks" if networks > 1 else ""
     listed = f", a list of {len(hosts.ranges):,}" if len(hosts.ranges) > 1 else ""
     return f"{hosts.size:,} ({hosts.first} – {hosts.last}{listed}{where})"
+
+
+def _pool(pool: IPNetwork | None) -> str:
+    return wording.ABSENT if pool is None else f"{pool.num_addresses:,} ({pool})"
 
 
 def _ports(forward: PortRange, reverse: PortRange) -> str:

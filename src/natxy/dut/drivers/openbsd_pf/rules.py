@@ -30,7 +30,8 @@ def pf_rules(config: OpenbsdPfConfig, interfaces: DutInterfaces, addresses: Addr
     translation = addresses.translation
     if translation is None:
         family = "inet6" if addresses.left.dut.version == 6 else "inet"
-        source = f"nat-to {addresses.right.dut.ip} {_PORTS}"
+        pool = addresses.pool
+        source = f"nat-to {pool} {_PORTS} round-robin" if pool else f"nat-to {addresses.right.dut.ip} {_PORTS}"
         # UDP and TCP alone: neighbour solicitations would create states too, and have their source translated.
         lines.append(f"pass out on {interfaces.right} {family} proto {{ tcp, udp }} from any to any {source}")
     elif translation.kind == TranslationKind.NAT64:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests NAT44 with four public addresses: connections leave with each of them, and replies to each come back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from ipaddress import ip_address, ip_interface, ip_network
+from pathlib import Path
+
+import pytest
+
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import (
+    AddressField,
+    EstablishRequest,
+    FlowSpace,
+    FrameFormat,
+    PortField,
+    Selection,
+    StreamKind,
+    StreamSpec,
+    TrialRequest,
+    ValidateRequest,
+)
+from natxy.engine.messages.results import Verdict
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.gateways.linux import IptablesBackend, IptablesConfig, IptablesTarget, NftablesConfig
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from tests.support import needs
+from tests.support.captured_frames import signature_of, tuple_of
+from tests.support.nat_bed import PATIENTLY, nat_bed
+
+pytestmark = [*needs.LAB, needs.programs("iptables-nft", "iptables-legacy")]
+
+LINKS = AddressPlan(
+    left=LinkAddresses(
+        dut=ip_interface("10.0.0.1/24"), tester=ip_interface("10.0.0.2/24"), behind=(ip_network("10.0.0.0/16"),)
+    ),
+    right=LinkAddresses(dut=ip_interface("198.19.0.1/24"), tester=ip_interface("198.19.0.2/24")),
+    pool=ip_network("198.19.0.4/30"),
+)
+HOSTS, PORTS = 50, 4
+FRAME = FrameFormat(size=64)
+
+
+def phase1() -> StreamSpec:
+    return StreamSpec(
+        name="phase 1",
+        source=Side.LEFT,
+        frame=FRAME,
+        rate_fps=5000,
+        frames=HOSTS * PORTS,
+        flows=FlowSpace(
+            source_address=AddressField(address=ip_address("10.0.1.0"), min=1, max=HOSTS),
+            destination_address=AddressField(address=ip_address("198.19.0.2")),
+            source_port=PortField(min=5001, max=5000 + PORTS),
+            destination_port=PortField(min=7, max=7),
+        ),
+        selection=Selection.ENUMERATE,
+    )
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        NftablesConfig(),
+        IptablesConfig(target=IptablesTarget.SNAT),
+        IptablesConfig(target=IptablesTarget.SNAT, backend=IptablesBackend.LEGACY),
+    ],
+    ids=["nftables", "iptables-nft", "iptables-legacy"],
+)
+def test_connections_use_all_four_and_replies_go_to_each(config: GatewayModel, tmp_path: Path) -> None:
+    connections = HOSTS * PORTS
+    with nat_bed(LINKS, tmp_path, config=config) as bed:
+        with bed.forwarded(Side.RIGHT) as translated:
+            made = bed.engine.establish(EstablishRequest(stream=phase1(), seed=7, **PATIENTLY))
+        assert made.verdict == Verdict.PASS, made.reason
+        assert made.established == bed.gateway.count() == connections
+        used = Counter(tuple_of(frame)[0] for frame in translated)
+        assert set(used) == {str(address) for address in LINKS.public}
+        assert sum(used.values()) == connections
+
+        with bed.sent(Side.RIGHT) as replies:
+            validated = bed.engine.validate(ValidateRequest(frame=FRAME, rate_fps=5000, seed=8, **PATIENTLY))
+        assert validated.verdict == Verdict.PASS, validated.reason
+        assert Counter(tuple_of(frame)[1] for frame in replies) == used
+
+        streams = [
+            StreamSpec(name=side, source=side, kind=kind, frame=FRAME, rate_fps=5000, frames=2 * connections)
+            for side, kind in ((Side.LEFT, StreamKind.CONNECTIONS), (Side.RIGHT, StreamKind.REPLIES))
+        ]
+        with bed.forwarded(Side.LEFT) as returned:
+            result = bed.engine.run_trial(TrialRequest(streams=streams, seed=9, **PATIENTLY))
+        assert result.verdict == Verdict.PASS, result.reason
+        assert bed.gateway.count() == connections
+        assert len({signature_of(frame).sequence for frame in returned}) == 2 * connections
+
+        routes = ["ip", "route", "show", "table", "local", "198.19.0.4/30"]
+        assert bed.lab.transport.run(routes).stdout.startswith("local 198.19.0.4/30 dev dut-right")
+        bed.gateway.remove()
+        assert bed.lab.transport.run(routes).stdout == ""
