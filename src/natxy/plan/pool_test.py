@@ -85,6 +85,8 @@ def test_what_no_pool_can_be(own: dict[str, Any], pool: str, message: str) -> No
     [
         ({"gateway": "iptables"}, "give the gateway `target: snat`"),
         ({"gateway": PF | {"enabled": False}}, "openbsd-pf takes no pool of public addresses; remove it"),
+        ({"gateway": PF | {"nat": False}}, "openbsd-pf takes no pool of public addresses; remove it"),
+        ({"gateway": {"driver": "nftables", "nat": False}}, "nftables takes no pool of public addresses; remove it"),
         ({"gateway": "linux-forward"}, "linux-forward takes no pool"),
         ({"gateway": "jool", "translation": "nat64"}, "a nat64 has a pool of its own; give `translation` the `pool`"),
     ],

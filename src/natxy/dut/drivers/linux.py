@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from natxy.dut.base import Capability
 from natxy.dut.linux.gateway import LinuxGateway
-from natxy.dut.linux.netfilter import NetfilterGateway, NftablesTranslator, address_range
+from natxy.dut.linux.netfilter import Chain, NetfilterGateway, NftablesTranslator, address_range, source_nat
 from natxy.plan.gateways.linux import IptablesConfig, IptablesTarget, LinuxForwardConfig, NftablesConfig
 
 
@@ -64,13 +64,17 @@ class IptablesGateway(NetfilterGateway[IptablesConfig]):
 
 
 class NftablesGateway(NftablesTranslator[NftablesConfig]):
-    """Translates on the interface to the responder's side: by masquerade, or to a pool of addresses."""
+    """Translates on the interface to the responder's side, by masquerade or to a pool of addresses, or only filters."""
 
     name = "nftables"
-    summary = "nftables masquerade or snat with connection tracking: NAT44, or NAT66 with IPv6 addresses"
+    summary = "nftables with connection tracking: NAT44, or NAT66 with IPv6 addresses; or a stateful filter without NAT"
     position = 2
 
     @property
-    def rule(self) -> str:
-        pool = self.addresses.pool
-        return f'oifname "{self.interfaces.right}" {f"snat to {address_range(pool)}" if pool else "masquerade"}'
+    def chain(self) -> Chain:
+        right, pool = self.interfaces.right, self.addresses.pool
+        if not self.config.nat:
+            return Chain(
+                "filter", "forward", "filter", ("ct state established,related accept", f'iifname "{right}" drop')
+            )
+        return source_nat(f'oifname "{right}" {f"snat to {address_range(pool)}" if pool else "masquerade"}')

@@ -72,6 +72,18 @@ def test_the_rule_names_the_first_and_the_last_public_address(
     assert [line for line in dut.asked if line.endswith(rule) and "--check" not in line]
 
 
+def test_a_filter_without_nat_lets_only_connections_of_the_left_side_pass() -> None:
+    gateway, dut = nat(NftablesConfig(nat=False), IPV4, None)
+    gateway.install()  # type: ignore[attr-defined]
+    assert dut.asked[-6:-2] == [
+        "chain forward {",
+        "type filter hook forward priority filter; policy accept;",
+        "ct state established,related accept",
+        'iifname "b" drop',
+    ]
+    assert not [line for line in dut.asked if "masquerade" in line or "snat" in line]
+
+
 @pytest.mark.parametrize("config", [NftablesConfig(), SNAT])
 def test_the_dut_has_the_pool_and_gives_it_back(config: GatewayConfig) -> None:
     gateway, dut = nat(config, IPV4, "198.19.0.4/30")

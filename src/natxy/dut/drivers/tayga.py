@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from natxy.dut.base import Capability
 from natxy.dut.limits import mapped_hosts
-from natxy.dut.linux.netfilter import NftablesTranslator, address_range
+from natxy.dut.linux.netfilter import Chain, NftablesTranslator, address_range, source_nat
 from natxy.dut.linux.tun import TunGateway
 from natxy.dut.transport.base import pinned
 from natxy.plan.gateways.tayga import TaygaConfig, TaygaNetfilterConfig
@@ -114,9 +114,9 @@ class TaygaNetfilterGateway(TaygaTranslator[TaygaNetfilterConfig], NftablesTrans
     position = 6
 
     @property
-    def rule(self) -> str:
+    def chain(self) -> Chain:
         pool = address_range(self.translation.pool)
-        return f'ip saddr {self.config.hosts} oifname "{self.interfaces.right}" snat to {pool}'
+        return source_nat(f'ip saddr {self.config.hosts} oifname "{self.interfaces.right}" snat to {pool}')
 
     def mappings(self) -> tuple[list[str], list[IPv4Network]]:
         return [f"dynamic-pool {self.config.hosts}"], [self.config.hosts]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from natxy.dut.base import Capability
@@ -25,13 +26,23 @@ _RULES: Final = (
     _NO_RULES
     + """\
 table {family} natxy {{
-\tchain postrouting {{
-\t\ttype nat hook postrouting priority srcnat; policy accept;
-\t\t{rule}
+\tchain {hook} {{
+\t\ttype {kind} hook {hook} priority {priority}; policy accept;
+\t\t{rules}
 \t}}
 }}
 """
 )
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Holds the rules of a chain of nftables, and where its hook is."""
+
+    kind: str
+    hook: str
+    priority: str
+    rules: tuple[str, ...]
 
 
 def address_range(pool: IPNetwork) -> str:
@@ -88,12 +99,12 @@ class NetfilterGateway(LinuxGateway[ConntrackT]):
 
 
 class NftablesTranslator(NetfilterGateway[ConntrackT]):
-    """Translates by one rule of nftables in the family of the responder's side."""
+    """Translates by a chain of nftables in the family of the responder's side."""
 
     @property
     @abstractmethod
-    def rule(self) -> str:
-        """Returns the rule in nftables' language."""
+    def chain(self) -> Chain:
+        """Returns the chain, whose rules are in nftables' language."""
 
     @classmethod
     def programs(cls, config: ConntrackT) -> dict[str, str]:
@@ -115,4 +126,13 @@ class NftablesTranslator(NetfilterGateway[ConntrackT]):
 
     def _load(self, ruleset: str) -> None:
         family = "ip6" if self.addresses.right.dut.version == 6 else "ip"
-        self.transport.run(["nft", "-f", "-"], input=ruleset.format(family=family, rule=self.rule))
+        chain = self.chain
+        text = ruleset.format(
+            family=family, kind=chain.kind, hook=chain.hook, priority=chain.priority, rules="\n\t\t".join(chain.rules)
+        )
+        self.transport.run(["nft", "-f", "-"], input=text)
+
+
+def source_nat(rule: str) -> Chain:
+    """Returns the chain for a rule that replaces source addresses."""
+    return Chain("nat", "postrouting", "srcnat", (rule,))

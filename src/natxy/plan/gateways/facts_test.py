@@ -27,11 +27,13 @@ NAT = ReferenceConfig(mode=ReferenceMode.NAT)
     [
         (LinuxForwardConfig(), False, False, {None}),
         (NftablesConfig(), True, True, {None}),
+        (NftablesConfig(nat=False), True, False, {None}),
         (IptablesConfig(), True, True, {None}),
         (JoolConfig(), True, False, {NAT64, NAT46}),
         (JoolSiitConfig(), False, False, {SIIT, NAT46}),
         (OpenbsdPfConfig(), True, True, {None, NAT64, NAT46}),
         (OpenbsdPfConfig(enabled=False), False, False, {None}),
+        (OpenbsdPfConfig(nat=False), True, False, {None}),
         (ReferenceConfig(), False, False, {None, SIIT}),
         (NAT, True, True, {None, NAT64, NAT46}),
         (CommandConfig(), False, False, {None, SIIT, NAT64, NAT46}),
@@ -77,6 +79,8 @@ NEED = TableNeed(connections=1_000_000, endpoints=60_000, remote_endpoints=20, l
         (NftablesConfig(), None, 50_000),
         (OpenbsdPfConfig(), NAT64, 50_000),
         (OpenbsdPfConfig(enabled=False), None, None),
+        (OpenbsdPfConfig(nat=False), None, None),
+        (NftablesConfig(nat=False), None, None),
         (NAT, NAT64, 50_000),
         (ReferenceConfig(), None, None),
         # RFC 6146: an endpoint keeps its port for all destinations.

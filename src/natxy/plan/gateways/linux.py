@@ -45,7 +45,6 @@ class ConntrackModel(GatewayModel):
 
     keeps_conntrack: ClassVar[bool] = True
     keeps_connections: ClassVar = True
-    hides_left: ClassVar = True
     usual_table_sizes: ClassVar[Mapping[str, int]] = {"conntrack_max": _USUAL_ENTRIES}
     usual_lifetimes_s: ClassVar[Mapping[str, int]] = {"udp_timeout_s": 30, "udp_stream_timeout_s": 120}
 
@@ -67,6 +66,10 @@ class ConntrackModel(GatewayModel):
                 "lower it"
             )
         return given
+
+    @property
+    def hides_left(self) -> bool:
+        return True
 
     @property
     def table_sizes(self) -> dict[str, int]:
@@ -99,11 +102,24 @@ class LinuxForwardConfig(KernelModel):
 
 
 class NftablesConfig(ConntrackModel):
-    """nftables NAT with connection tracking: NAT44, or NAT66 where the plan's family is ipv6. It masquerades, or maps
-    to the pool of the plan's addresses."""
+    """nftables with connection tracking: NAT44, or NAT66 where the plan's family is ipv6, to the interface's address or
+    to the pool of the plan's addresses; or a stateful filter without NAT."""
 
     driver: Literal["nftables"] = "nftables"
-    no_pool: ClassVar = None
+    nat: bool = True
+    """False for a filter that lets connections of the left side pass, untranslated, and drops other traffic of the
+    right side."""
+
+    @property
+    def hides_left(self) -> bool:
+        return self.nat
+
+    @property
+    def no_pool(self) -> str | None:
+        return None if self.nat else super().no_pool
+
+    def ports_needed(self, need: TableNeed, kind: TranslationKind | None) -> int | None:
+        return super().ports_needed(need, kind) if self.nat else None
 
 
 class IptablesBackend(StrEnum):

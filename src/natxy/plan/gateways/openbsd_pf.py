@@ -39,7 +39,8 @@ class TesterMacs(PlanModel):
 
 
 class OpenbsdPfConfig(GatewayModel):
-    """PF on OpenBSD, over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, or plain forwarding with PF off."""
+    """PF on OpenBSD, over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, a stateful filter, or plain
+    forwarding with PF off."""
 
     on_other_machine: ClassVar[bool] = True
     usual_table_sizes: ClassVar[Mapping[str, int]] = {"states": 100_000}
@@ -47,6 +48,9 @@ class OpenbsdPfConfig(GatewayModel):
     driver: Literal["openbsd-pf"] = "openbsd-pf"
     enabled: bool = True
     """False for plain forwarding, with PF disabled."""
+    nat: bool = True
+    """False for a filter that keeps states of the left side's connections, translates nothing, and blocks other traffic
+    of the right side."""
     states: Count | None = None
     """Limit of the state table, `set limit states`; PF's default when not given."""
     udp_timeout_s: Annotated[int, Field(ge=1)] | None = None
@@ -64,7 +68,7 @@ class OpenbsdPfConfig(GatewayModel):
 
     @property
     def hides_left(self) -> bool:
-        return self.enabled
+        return self.enabled and self.nat
 
     @property
     def table_sizes(self) -> dict[str, int]:
@@ -85,8 +89,9 @@ class OpenbsdPfConfig(GatewayModel):
         return _STATE_BYTES * need.connections
 
     def ports_needed(self, need: TableNeed, kind: TranslationKind | None) -> int | None:
-        return ports_per_destination(need) if self.enabled else None
+        return ports_per_destination(need) if self.enabled and self.nat else None
 
     @property
     def translations(self) -> frozenset[TranslationKind | None]:
-        return frozenset({None, TranslationKind.NAT64, TranslationKind.NAT46} if self.enabled else {None})
+        translates = self.enabled and self.nat
+        return frozenset({None, TranslationKind.NAT64, TranslationKind.NAT46} if translates else {None})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives OpenBSD's packet filter over ssh: nat-to, af-to, or plain forwarding with PF off."""
+"""Drives OpenBSD's packet filter over ssh: nat-to, af-to, a stateful filter, or plain forwarding with PF off."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
     """Loads rules into PF. `remove` loads /etc/pf.conf again, which is taken for the configuration before."""
 
     name = "openbsd-pf"
-    summary = "OpenBSD PF over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, forwarding with PF off"
+    summary = (
+        "OpenBSD PF over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, a stateful filter, forwarding with PF off"
+    )
     position = 8
 
     @classmethod

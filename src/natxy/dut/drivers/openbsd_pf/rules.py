@@ -31,9 +31,13 @@ def pf_rules(config: OpenbsdPfConfig, interfaces: DutInterfaces, addresses: Addr
     if translation is None:
         family = "inet6" if addresses.left.dut.version == 6 else "inet"
         pool = addresses.pool
+        traffic = f"on {interfaces.right} {family} proto {{ tcp, udp }} from any to any"
+        if not config.nat:
+            # What belongs to no state of a connection from the left.
+            lines.append(f"block in {traffic}")
         source = f"nat-to {pool} {_PORTS} round-robin" if pool else f"nat-to {addresses.right.dut.ip} {_PORTS}"
         # UDP and TCP alone: neighbour solicitations would create states too, and have their source translated.
-        lines.append(f"pass out on {interfaces.right} {family} proto {{ tcp, udp }} from any to any {source}")
+        lines.append(f"pass out {traffic} {source}" if config.nat else f"pass out {traffic}")
     elif translation.kind == TranslationKind.NAT64:
         source = f"af-to inet from {translation.pool} {_PORTS}"
         lines.append(f"pass in on {interfaces.left} inet6 from any to {translation.prefix} {source}")

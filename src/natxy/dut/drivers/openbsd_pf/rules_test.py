@@ -26,3 +26,11 @@ def test_nat_to_one_address_or_to_all_of_a_pool_in_turn(pool: str | None, source
         "pass no state",
         f"pass out on em1 inet proto {{ tcp, udp }} from any to any nat-to {source}",
     ]
+
+
+def test_a_filter_without_nat_keeps_a_state_for_each_connection_and_blocks_the_rest_of_the_right_side() -> None:
+    assert pf_rules(OpenbsdPfConfig(nat=False), DutInterfaces("em0", "em1"), LINKS).splitlines() == [
+        "pass no state",
+        "block in on em1 inet proto { tcp, udp } from any to any",
+        "pass out on em1 inet proto { tcp, udp } from any to any",
+    ]
