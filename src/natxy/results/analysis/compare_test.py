@@ -17,7 +17,7 @@ import pytest
 
 from natxy.plan.model.terms import TRAFFIC_FIELDS
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import Figure
+from natxy.plan.procedures.figures import Figure
 from natxy.results.analysis.compare import (
     Compared,
     Verdict,
