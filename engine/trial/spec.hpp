@@ -59,6 +59,7 @@ struct StreamSpec {
   std::optional<std::size_t> interleaved_with;  // index of the stream whose schedule this one shares, turn by turn
   Selection selection = Selection::random;
   Order order = Order::pseudorandom;
+  std::optional<std::uint64_t> active_connections;  // the first ones of phase 1; none: all
   double max_loss_ratio = 0;
   std::optional<double> max_backlog_s;
   double start_s = 0;

@@ -75,6 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
                     BadField{"/streams/0/frame/size", 63, "streams[0].frame.size"},
                     BadField{"/streams/0/frame/colour", 1, "streams[0].frame.colour"},
                     BadField{"/streams/0/kind", "replies", "streams[0].flows"},
+                    BadField{"/streams/0/active_connections", 1, "streams[0].active_connections"},
+                    BadField{"/streams/0/active_connections", 0, "streams[0].active_connections"},
                     BadField{"/streams/0/arrives_as", "ipv5", "streams[0].arrives_as"},
                     BadField{"/streams/0/flows/source_address/address", "198.18.0",
                              "streams[0].flows.source_address.address"},
@@ -157,6 +159,15 @@ TEST(Messages, EveryKindOfTrialMayEndItsDrainEarly) {
   connections.count = 10;
   request = {{"seed", 1}, {"drain_ends_early", true}, {"rate_fps", 100}, {"frame", {{"size", 64}}}};
   EXPECT_TRUE(read_validate(request, connections).spec.drain_ends_early);
+}
+
+TEST(Messages, AStreamOfPhaseTwoMayUseSomeConnectionsOnly) {
+  Json json = trial_request();
+  json["streams"][0].erase("flows");
+  json["streams"][0]["kind"] = "replies";
+  EXPECT_FALSE(read_trial(json).spec.streams[0].active_connections.has_value());
+  json["streams"][0]["active_connections"] = 7;
+  EXPECT_EQ(read_trial(json).spec.streams[0].active_connections, 7U);
 }
 
 TEST(Messages, PhaseOneHasToEnumerate) {

@@ -72,6 +72,9 @@ StreamSpec read_stream(const Json& json, const std::string& path, std::span<cons
   if (reader.find("arrives_as") != nullptr) stream.arrives_as = reader.choice("arrives_as", kFamilies);
   stream.selection = reader.choice("selection", kSelections, Selection::random);
   stream.order = reader.choice("order", kOrders, Order::pseudorandom);
+  if (reader.find("active_connections") != nullptr) {
+    stream.active_connections = reader.whole("active_connections", 1, kMost48);
+  }
   stream.max_loss_ratio = read_loss_ratio(reader);
   stream.max_backlog_s = read_backlog(reader);
   stream.start_s = reader.number("start_s", 0, 86400, 0);
@@ -87,6 +90,10 @@ StreamSpec read_stream(const Json& json, const std::string& path, std::span<cons
   if (stream.arrives_as && !stream.flows) {
     throw FieldError(reader.path_of("arrives_as"),
                      "is only allowed for streams of kind flows; phase 1 sets the others'");
+  }
+  if (stream.active_connections && stream.flows) {
+    throw FieldError(reader.path_of("active_connections"),
+                     "is only allowed for streams of kind connections or replies");
   }
   if (stream.flows && stream.selection == Selection::enumerate && !can_be_enumerated(*stream.flows)) {
     throw FieldError(reader.path_of("flows"), "has more than 2^62 four-tuples, too many to enumerate; narrow a range");

@@ -25,6 +25,11 @@ void check_connections(const StreamSpec& stream, const Connections& connections)
     throw TrialError(stream, fmt::format("phase 2 needs a complete phase 1; {} of {} connections are established",
                                          connections.established, connections.count));
   }
+  if (stream.active_connections > connections.count) {
+    throw TrialError(stream, fmt::format("the first {} connections are requested, but phase 1 made {}; lower "
+                                         "`active_connections`",
+                                         *stream.active_connections, connections.count));
+  }
 }
 
 void check_frame_size(const StreamSpec& stream, const TrialResources& resources, const Connections& connections) {

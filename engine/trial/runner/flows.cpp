@@ -32,7 +32,8 @@ TupleSpace<F> space_of(const TrialSpec& spec, std::size_t stream) {
 }
 
 Cycle cycle_of(const TrialSpec& spec, const Connections& connections, std::size_t stream) {
-  return {connections.count, spec.streams[stream].order, seed_of(spec, Purpose::cycle, stream)};
+  const StreamSpec& own = spec.streams[stream];
+  return {own.active_connections.value_or(connections.count), own.order, seed_of(spec, Purpose::cycle, stream)};
 }
 
 /// Calls `use` with a family known only at run time.

@@ -202,6 +202,8 @@ def _connections(experiment: Experiment) -> str:
     text = f"{experiment.connections:,} connections"
     if experiment.phase1_rate:
         text += f", established at {_known(experiment.phase1_rate, Unit.CPS)}"
+    if experiment.active_connections:
+        text += f", of which phase 2 uses {experiment.active_connections.text}"
     if experiment.alpha is not None:
         text += f", validated at {experiment.alpha:g} times that rate"
     return text

@@ -23,7 +23,15 @@ from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, CellValue, Family, SizeConvention
 from natxy.plan.model.timing import Timing
-from natxy.plan.model.traffic import ETHERNET_BYTES, SMALLEST_FRAME, Directions, Orders, PortRange, line_rate_fps
+from natxy.plan.model.traffic import (
+    ETHERNET_BYTES,
+    SMALLEST_FRAME,
+    ActiveConnections,
+    Directions,
+    Orders,
+    PortRange,
+    line_rate_fps,
+)
 from natxy.plan.model.units import BitRate, Unit
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
@@ -95,6 +103,7 @@ class Experiment(PlanModel):
     flows: int | None
     cores: int | None
     connections: int | None
+    active_connections: ActiveConnections | None
     phase1_rate: KnownRate | None
     rate: KnownRate | None
     alpha: float | None
@@ -252,7 +261,7 @@ class Experiment(PlanModel):
     def with_one_flow(self) -> Experiment:
         """Returns a copy with one connection or, without connections, with the first four-tuple only."""
         if self.connections is not None:
-            return self.model_copy(update={"connections": 1})
+            return self.model_copy(update={"connections": 1, "active_connections": None})
         ports, addresses = self.ports, self.addresses
         hosts = {side: getattr(addresses, side).first_alone for side in ("left_hosts", "right_hosts")}
         reverse = ports.reverse and ports.reverse.first_alone

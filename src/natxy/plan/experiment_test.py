@@ -11,6 +11,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.model.terms import Family
+from natxy.plan.model.traffic import ActiveConnections
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 
@@ -84,6 +85,14 @@ def test_a_number_of_flows_is_that_of_both_directions() -> None:
     with pytest.raises(PlanProblems, match="addresses and ports give 140 four-tuples, not 600"):
         resolved(THROUGHPUT, ports=ports, flows=600)
     assert resolved(THROUGHPUT, ports=PORTS | {"reverse": {"source": "5-24"}}, flows=600).flows == 600
+
+
+def test_phase_2_uses_connections_of_phase_1() -> None:
+    assert resolved(PHASE2, active_connections=600).active_connections == ActiveConnections(forward=600, reverse=600)
+    with pytest.raises(PlanProblems, match="600 connections, so that phase 2 cannot use 601"):
+        resolved(PHASE2, active_connections={"reverse": 601})
+    with pytest.raises(PlanProblems, match="there is no phase 2 without `connections`"):
+        resolved(THROUGHPUT, active_connections=1)
 
 
 def test_the_orders_from_right_to_left_replace_single_fields() -> None:

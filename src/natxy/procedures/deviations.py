@@ -52,6 +52,11 @@ def _departures(plan: ResolvedPlan) -> Iterator[str]:
             yield from _goal(goal)
         yield from _tolerated_loss(experiment)
         yield from _ordered_fields(experiment)
+        if experiment.active_connections:
+            yield (
+                f"{experiment.title}: phase 2 uses {experiment.active_connections.text} of the "
+                f"{experiment.connections:,} connections; RFC 9693 §4.7 uses all of them."
+            )
         yield from procedure_of(experiment).repeat_deviations(experiment.repeat)
         if experiment.uses_connections:
             yield "Connections are UDP; results need not carry over to TCP (RFC 9693)."

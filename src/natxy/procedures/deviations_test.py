@@ -199,6 +199,12 @@ def test_the_directions_have_orders_of_their_own(directions: str, where: str | N
     assert simulated(own) == ([] if where is None else [sentence])
 
 
+def test_connections_that_phase_2_leaves_out_are_a_deviation() -> None:
+    own = PHASE2 | {"phase1_rate": "10k", "baseline": None, "active_connections": {"reverse": 1}}
+    text = "phase 2 uses all forward, 1 in reverse of the 50,000 connections; RFC 9693 §4.7 uses all of them."
+    assert f"phase2: {text}" in simulated(own)
+
+
 def test_a_loop_measures_the_tester() -> None:
     wire = FORWARDING | {"gateway": "wire"}
     sentences = deviations(resolve(plan_of(wire, testbed={"kind": "loop"}, timing="lab")))

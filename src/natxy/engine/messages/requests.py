@@ -104,10 +104,11 @@ class TaggedFrames(Message):
 class StreamSpec(Message):
     """The traffic of one direction: `frames` frames at `rate_fps`, sent by port `source`, expected on the other port.
 
-    Streams of `kind` `connections` and `replies` use the four-tuples of the last phase 1, in `order`. A stream of
-    `flows` needs the field `flows`. Its frames arrive in the family `arrives_as`, by default that of `flows`; a frame
-    of the other family is `misrouted`. `burst` frames leave back to back, at the same average rate (RFC 2544 §21). The
-    stream begins `start_s` after the trial's start and ends within 30 days.
+    Streams of `kind` `connections` and `replies` use the four-tuples of the last phase 1, in `order`: those of the
+    first `active_connections`, by default of all. A stream of `flows` needs the field `flows`. Its frames arrive in
+    the family `arrives_as`, by default that of `flows`; a frame of the other family is `misrouted`. `burst` frames
+    leave back to back, at the same average rate (RFC 2544 §21). The stream begins `start_s` after the trial's start
+    and ends within 30 days.
 
     A stream fails if its last frame arrives more than `max_backlog_s` later than the fastest of its frames did: a queue
     that grows hides loss from short traffic. None, the default, allows any backlog.
@@ -128,6 +129,7 @@ class StreamSpec(Message):
     arrives_as: Family | None = None
     selection: Selection = Selection.RANDOM
     order: Order = Order.PSEUDORANDOM
+    active_connections: Annotated[int, Field(ge=1, lt=2**48)] | None = None
     max_loss_ratio: Annotated[float, Field(ge=0, lt=1)] = 0.0
     max_backlog_s: Annotated[float, Field(ge=0, le=2_592_000)] | None = None
     start_s: Annotated[float, Field(ge=0, le=86400)] = 0.0

@@ -196,10 +196,11 @@ class SimulatedEngine:
         )
 
     def _flows(self, stream: StreamSpec) -> int:
-        """Returns the number of flows, which is the same in both directions."""
+        """Returns the number of flows that the stream uses."""
         if stream.kind == StreamKind.FLOWS:
             return stream.flows.size if stream.flows else 1
-        return self._require_phase1().asked
+        asked = self._require_phase1().asked
+        return min(asked, stream.active_connections or asked)
 
     def _require_phase1(self) -> _Established:
         if self._established is None:

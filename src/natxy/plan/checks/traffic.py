@@ -12,7 +12,7 @@ from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.background import LONGEST_CYCLE, Background
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family
-from natxy.plan.model.traffic import SMALLEST_FRAME
+from natxy.plan.model.traffic import SMALLEST_FRAME, ActiveConnections
 from natxy.plan.model.units import format_share
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.written import Plan
@@ -28,6 +28,8 @@ FLOWS_TOLERANCE: Final = 0.001
 def check_traffic(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     yield from _check_frame(plan.testbed, experiment, location)
     yield from _check_connections(experiment, location)
+    if experiment.active_connections:
+        yield from _check_active(experiment, experiment.active_connections, (*location, "active_connections"))
     yield from _check_flows(experiment, location)
     yield from _check_directions(experiment, location)
     yield from _check_search(experiment, location)
@@ -64,6 +66,16 @@ def _check_connections(experiment: Experiment, location: Location) -> Iterator[P
         yield Problem((*location, "connections"), text)
     if connections > MOST_CONNECTIONS:
         yield Problem((*location, "connections"), f"at most {MOST_CONNECTIONS} are possible")
+
+
+def _check_active(experiment: Experiment, active: ActiveConnections, at: Location) -> Iterator[Problem]:
+    connections, procedure = experiment.connections, experiment.procedure
+    if procedure.stateful:
+        yield Problem(at, f"{procedure.name} uses every connection; remove it")
+    elif connections is None:
+        yield Problem(at, "there is no phase 2 without `connections`; give these or remove it")
+    elif (most := max(active.forward or 1, active.reverse or 1)) > connections:
+        yield Problem(at, f"phase 1 makes {connections} connections, so that phase 2 cannot use {most}; ask for fewer")
 
 
 def _check_flows(experiment: Experiment, location: Location) -> Iterator[Problem]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -13,7 +14,7 @@ from pydantic_core import CoreSchema
 
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.terms import Family, Order
-from natxy.plan.model.units import is_number
+from natxy.plan.model.units import COUNT_SCHEMA, Count, is_number
 
 # Frame sizes are in bytes and include the FCS. These are the header and the FCS, which an MTU does not include.
 ETHERNET_BYTES: Final = 18
@@ -73,6 +74,31 @@ class PortRange(PlanModel):
     @property
     def size(self) -> int:
         return self.max - self.min + 1
+
+
+class ActiveConnections(PlanModel):
+    """The numbers of connections that phase 2 uses in each direction, the first of phase 1; default: all.
+
+    A single value in a plan is that of both directions.
+    """
+
+    forward: Count | None = None
+    reverse: Count | None = None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [COUNT_SCHEMA, handler(schema)]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _both_directions(cls, given: object) -> object:
+        return given if isinstance(given, Mapping | ActiveConnections) else {"forward": given, "reverse": given}
+
+    @property
+    def text(self) -> str:
+        """`1`, or `200 forward, all in reverse`."""
+        forward, reverse = ("all" if count is None else f"{count:,}" for count in (self.forward, self.reverse))
+        return forward if forward == reverse else f"{forward} forward, {reverse} in reverse"
 
 
 class ReverseOrders(PlanModel):

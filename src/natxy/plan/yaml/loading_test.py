@@ -141,6 +141,7 @@ BAD_MEANINGS = [
         "9:14",
         "experiments[0].orders.reverse: replies have the orders of their connections; remove it",
     ),
+    ("connections: 9\n    active_connections: 9", "9:5", "connection-rate uses every connection; remove it"),
     ("connections: 3G", "8:5", "experiments[0].connections: addresses and ports give"),
     ("connections: 50k\n    ports: {source: 1-100, destination: 1-10}", "8:5", "give 1000 four-tuples, fewer than"),
     ("connections: 2.9G\n    addresses: multiple", "4:5", "experiments[0]: the longest trial would take 805 h 33 min"),

@@ -28,7 +28,7 @@ from natxy.plan.model.addresses import LinkPair
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.timing import Timing
-from natxy.plan.model.traffic import Directions
+from natxy.plan.model.traffic import ActiveConnections, Directions
 from natxy.plan.procedures.figures import BACKGROUND_STREAMS
 
 # Other tasks take a core for about this long, which delays single frames and says nothing about the queue.
@@ -151,6 +151,7 @@ def _native_flows(links: LinkPair, side: Side) -> FlowSpace:
 def _traffic(experiment: Experiment, side: Side, rate_fps: float, frames: int | None) -> StreamSpec:
     stateful = experiment.connections is not None
     established = StreamKind.CONNECTIONS if side == Side.LEFT else StreamKind.REPLIES
+    active = experiment.active_connections or ActiveConnections()
     return StreamSpec(
         name="forward" if side == Side.LEFT else "reverse",
         source=side,
@@ -161,6 +162,7 @@ def _traffic(experiment: Experiment, side: Side, rate_fps: float, frames: int | 
         flows=None if stateful else _flows(experiment, side),
         arrives_as=None if stateful else _arrival(experiment, side),
         order=experiment.orders.of_initiator if side == Side.LEFT else experiment.orders.state_table,
+        active_connections=active.forward if side == Side.LEFT else active.reverse,
         max_loss_ratio=_tolerated(experiment, side),
         max_backlog_s=_backlog_s(experiment, experiment.traffic_s),
     )

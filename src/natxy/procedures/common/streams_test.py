@@ -112,6 +112,17 @@ def test_initiator_and_responder_use_the_connections_in_orders_of_their_own(
     assert validate_request(experiment(**NAT, orders=orders), 1000, seed=7).order == responder
 
 
+@pytest.mark.parametrize(
+    ("active", "forward", "reverse"),
+    [(None, None, None), ("1k", 1000, 1000), ({"reverse": 1}, None, 1), ({"forward": 7, "reverse": 9}, 7, 9)],
+)
+def test_phase_2_may_use_some_connections_only(active: Any, forward: int | None, reverse: int | None) -> None:
+    phase2 = experiment(gateway="nftables", connections=60_000, phase1_rate="10k", active_connections=active)
+    streams = traffic_request(phase2, 1000, seed=7).streams
+    assert [stream.active_connections for stream in streams] == [forward, reverse]
+    assert phase2.with_one_flow().active_connections is None
+
+
 def test_timing_reaches_every_trial() -> None:
     own = experiment(**NAT, timing={"drain": "3s", "drain_ends_early": True, "max_pause": "4ms"})
     for request in (establish_request(own, 1, 1), validate_request(own, 1, 1), traffic_request(own, 1, 1)):

@@ -40,6 +40,9 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Directions": _directions(planned),
         "Flows": wording.number(planned.flows),
         "Sessions (connections)": wording.number(planned.connections),
+        "Connections used in phase 2": planned.active_connections.text
+        if planned.active_connections
+        else wording.ABSENT,
         "Source addresses": _addresses(planned.addresses.left_hosts, planned.addresses.left),
         "Destination addresses": _addresses(planned.addresses.right_hosts, planned.addresses.right),
         "Public addresses": _pool(planned.pool if planned.makes_connections else None),

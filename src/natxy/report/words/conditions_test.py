@@ -32,6 +32,12 @@ def test_the_initiator_s_order_is_stated_where_it_is_its_own(experiment: Experim
     assert conditions(same)["Four-tuples"] == "each once, pseudorandom"
 
 
+def test_connections_in_use_are_stated(experiment: ExperimentRecord) -> None:
+    label = "Connections used in phase 2"
+    own = replanned(experiment, connections=1000, active_connections={"forward": 1000, "reverse": 1})
+    assert (conditions(own)[label], conditions(experiment)[label]) == ("1,000 forward, 1 in reverse", "–")
+
+
 def test_each_direction_has_ports_and_orders_of_its_own(experiment: ExperimentRecord) -> None:
     ports = {"source": "1-9", "destination": 80, "reverse": {"source": 53, "destination": 80}}
     orders = {"reverse": {"source_port": "increasing"}}
