@@ -75,24 +75,35 @@ void TupleSpace<F>::at(std::span<const std::uint64_t> numbers, TupleLanes<F>& tu
 
 template <Family F>
 void TupleSpace<F>::random(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) const {
+  draw([&](std::size_t i) { return sequences.at(i); }, count, tuples);
+}
+
+template <Family F>
+void TupleSpace<F>::random(std::span<const std::uint64_t> sequences, TupleLanes<F>& tuples) const {
+  draw([&](std::size_t i) { return sequences[i]; }, sequences.size(), tuples);
+}
+
+template <Family F>
+template <class SequenceOf>
+void TupleSpace<F>::draw(const SequenceOf& sequence_of, std::size_t count, TupleLanes<F>& tuples) const {
   Digits values;
   // Half a word is enough for a field of at most 32 bits.
-  const auto draw = [&](std::size_t field, std::size_t i, std::uint64_t half) {
+  const auto draw_field = [&](std::size_t field, std::size_t i, std::uint64_t half) {
     const std::uint64_t scaled = half * (ranges_[field].max - ranges_[field].min) + half;
     values[field][i] = ranges_[field].min + static_cast<std::uint32_t>(scaled >> 32);
   };
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t addresses = random_word(seed_, 2 * sequences.at(i));
-    const std::uint64_t ports = random_word(seed_, 2 * sequences.at(i) + 1);
-    draw(destination_address, i, addresses >> 32);
-    draw(source_address, i, addresses & 0xFFFFFFFF);
-    draw(destination_port, i, ports >> 32);
-    draw(source_port, i, ports & 0xFFFFFFFF);
+    const std::uint64_t addresses = random_word(seed_, 2 * sequence_of(i));
+    const std::uint64_t ports = random_word(seed_, 2 * sequence_of(i) + 1);
+    draw_field(destination_address, i, addresses >> 32);
+    draw_field(source_address, i, addresses & 0xFFFFFFFF);
+    draw_field(destination_port, i, ports >> 32);
+    draw_field(source_port, i, ports & 0xFFFFFFFF);
   }
   for (std::size_t field = 0; field < Position::count_; ++field) {
     if (is_permuted(field)) continue;
     Lanes<std::uint64_t> rounds;
-    for (std::size_t i = 0; i < count; ++i) rounds[i] = sequences.at(i);
+    for (std::size_t i = 0; i < count; ++i) rounds[i] = sequence_of(i);
     sizes_[field].divide(std::span(rounds).first(count), values[field], kMostTuples);
     for (std::size_t i = 0; i < count; ++i) values[field][i] = counted(ranges_[field], values[field][i]);
   }

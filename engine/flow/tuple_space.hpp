@@ -48,6 +48,8 @@ class TupleSpace {
   /// field of pseudorandom order is drawn uniformly for each frame (RFC 4814 §4). Any other field advances by one value
   /// with each frame and starts again after its last. A sequence number always has the same tuple.
   void random(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) const;
+  /// Sets `tuples` to the same tuples of any `sequences`, at most kBurst.
+  void random(std::span<const std::uint64_t> sequences, TupleLanes<F>& tuples) const;
 
  private:
   enum Position : std::uint8_t { destination_address, source_address, destination_port, source_port, count_ };
@@ -58,6 +60,9 @@ class TupleSpace {
   static std::uint32_t counted(const FieldRange& range, std::uint32_t digit) {
     return range.order == Order::decreasing ? range.max - digit : range.min + digit;
   }
+  /// Draws the tuples of `count` frames, of which frame i has the sequence number `sequence_of(i)`.
+  template <class SequenceOf>
+  void draw(const SequenceOf& sequence_of, std::size_t count, TupleLanes<F>& tuples) const;
   void compose(const Digits& values, std::size_t count, TupleLanes<F>& tuples) const;
 
   AddressSet<F> destinations_;

@@ -114,6 +114,28 @@ TEST(TupleSpace, TheFirstTuplesOfAPseudorandomSpaceUseAllOfIt) {
   EXPECT_GT(sources.size(), 200U);
 }
 
+/// Compares the tuples of single frames with those of the same frames in another order, for every order of each field.
+template <Family F>
+void expect_the_same_tuples_in_any_order() {
+  for (const Order a : kOrders) {
+    for (const Order b : kOrders) {
+      const TupleSpace<F> space(fields<F>(a, b, b, a), 3);
+      std::array<std::uint64_t, kBurst> sequences{};
+      for (std::size_t i = 0; i < sequences.size(); ++i) sequences.at(i) = random_word(9, i) >> (8 + i % 50);
+      TupleLanes<F> tuples;
+      space.random(sequences, tuples);
+      for (std::size_t i = 0; i < sequences.size(); ++i) ASSERT_EQ(tuples.get(i), drawn(space, sequences.at(i)));
+      space.random(std::span(sequences).last(3), tuples);
+      for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(tuples.get(i), drawn(space, sequences.at(kBurst - 3 + i)));
+    }
+  }
+}
+
+TEST(TupleSpace, AFrameHasTheSameRandomTupleInAnyOrder) {
+  expect_the_same_tuples_in_any_order<Family::ipv4>();
+  expect_the_same_tuples_in_any_order<Family::ipv6>();
+}
+
 TEST(TupleSpace, ASpaceTooLargeToNumberCanStillBeDrawnFrom) {
   TupleSpace<Family::ipv6>::Fields huge;
   huge.source_address = {0, 0, 32, {0, 0xFFFFFFFF, Order::pseudorandom}};

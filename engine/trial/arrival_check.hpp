@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "flow/cycle.hpp"
+#include "flow/selection.hpp"
 #include "flow/tuple_space.hpp"
 #include "packet/classifier.hpp"
 #include "state/state_table.hpp"
@@ -77,15 +78,15 @@ class SameConnection final : public ArrivalCheck {
   Cycle cycle_;
 };
 
-/// Phase 2 at the initiator: accepts a reply with the tuple that the initiator sent, swapped.
-template <Family F>
+/// Phase 2 at the initiator: accepts a reply with the tuple that the initiator sent, swapped. Phase 1 selected it by S.
+template <Family F, Selection S>
 class ReplyOfConnection final : public ArrivalCheck {
  public:
   ReplyOfConnection(const TupleSpace<F>& offered, const Cycle& cycle) : offered_{offered}, cycle_{cycle} {}
   void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) override {
     Lanes<std::uint64_t> connections;
     TupleLanes<F> tuples;
-    offered_.at(connections_of(arrivals, cycle_, connections), tuples);
+    select_tuples<S>(offered_, connections_of(arrivals, cycle_, connections), tuples);
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
       accepted[i] = tuples.get(i).swapped() == arrivals[i].datagram.template tuple<F>();
     }

@@ -40,7 +40,8 @@ class OfEitherFamily {
 };
 
 /// Holds the connections of the last phase 1, none before the first. Connection i is the initiator's tuple i and the
-/// responder's entry i. Their families differ behind a gateway that translates between families.
+/// responder's entry i. Tuples that phase 1 drew at random may be alike; then the same connection has several numbers.
+/// The families of the two sides differ behind a gateway that translates between families.
 struct Connections {
   OfEitherFamily<TupleSpace> offered;
   OfEitherFamily<StateTable> seen;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "flow/cycle.hpp"
+#include "flow/selection.hpp"
 #include "flow/tuple_space.hpp"
 #include "state/state_table.hpp"
 
@@ -48,8 +49,8 @@ class EnumeratedFlows final : public FlowSource<F> {
   TupleSpace<F> space_;
 };
 
-/// Phase 2 at the initiator: repeats the tuples of phase 1 in the order of a cycle.
-template <Family F>
+/// Phase 2 at the initiator: repeats the tuples of phase 1, which selected them by S, in the order of a cycle.
+template <Family F, Selection S>
 class ConnectionFlows final : public FlowSource<F> {
  public:
   ConnectionFlows(const TupleSpace<F>& offered, const Cycle& cycle) : offered_{offered}, cycle_{cycle} {}
@@ -57,7 +58,7 @@ class ConnectionFlows final : public FlowSource<F> {
     Lanes<std::uint64_t> connections;
     const auto used = std::span(connections).first(count);
     cycle_.at(sequences, used);
-    offered_.at(used, tuples);
+    select_tuples<S>(offered_, used, tuples);
   }
 
  private:

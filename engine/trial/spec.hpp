@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "flow/field_range.hpp"
+#include "flow/selection.hpp"
 #include "packet/address.hpp"
 #include "port/port.hpp"
 
@@ -36,7 +37,6 @@ struct FlowFields {
 /// Selects the source of a stream's four-tuples. `flows`: its own flow fields; `connections`: the initiator's tuples of
 /// the last phase 1; `replies`: the tuples in the responder's state table, swapped.
 enum class StreamKind : std::uint8_t { flows, connections, replies };
-enum class Selection : std::uint8_t { random, enumerate };
 
 /// Selects the frames whose delays are reported one by one: numbers first, first + stride, … (RFC 8219 §7.2).
 struct TaggedFrames {

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from natxy.engine.messages.common import Side
-from natxy.engine.messages.requests import Selection, TrialRequest
-from natxy.plan.model.terms import Family, Order
+from natxy.engine.messages.requests import TrialRequest
+from natxy.plan.model.terms import Family, Order, Selection
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request

@@ -17,14 +17,13 @@ from natxy.engine.messages.requests import (
     FlowSpace,
     FrameFormat,
     PortField,
-    Selection,
     StreamKind,
     StreamSpec,
     TrialRequest,
     ValidateRequest,
 )
 from natxy.engine.messages.results import TrialResult, Verdict
-from natxy.plan.model.terms import Family
+from natxy.plan.model.terms import Family, Selection
 from tests.support import needs
 from tests.support.captured_frames import FourTuple, judge, signature_of, tuple_of
 from tests.support.nat_bed import PATIENTLY, NatBed

@@ -170,12 +170,14 @@ TEST(Messages, AStreamOfPhaseTwoMayUseSomeConnectionsOnly) {
   EXPECT_EQ(read_trial(json).spec.streams[0].active_connections, 7U);
 }
 
-TEST(Messages, PhaseOneHasToEnumerate) {
+TEST(Messages, PhaseOneSaysWhetherFourTuplesMayRepeat) {
   Json json = trial_request();
   Json request = {{"seed", 1}, {"stream", json["streams"][0]}};
   EXPECT_THROW(read_establish(request), FieldError);
   request["stream"]["selection"] = "enumerate";
   EXPECT_TRUE(read_establish(request).spec.learn);
+  request["stream"]["selection"] = "random";
+  EXPECT_EQ(read_establish(request).spec.streams[0].selection, Selection::random);
 }
 
 TEST(Messages, PortsComeInPairs) {

@@ -116,13 +116,15 @@ TrialRequest read_establish(const Json& params) {
   FieldReader reader(params, "");
   TrialRequest request{read_common(reader), false};
   request.spec.learn = true;
-  request.spec.streams.push_back(read_stream(reader.get("stream"), "stream"));
+  const Json& json = reader.get("stream");
+  request.spec.streams.push_back(read_stream(json, "stream"));
   reader.finish();
   const StreamSpec& stream = request.spec.streams.front();
   if (stream.kind != StreamKind::flows) throw FieldError("stream.kind", "must be flows in phase 1");
-  if (stream.selection != Selection::enumerate) {
+  if (FieldReader(json, "stream").find("selection") == nullptr) {
     throw FieldError("stream.selection",
-                     "must be enumerate in phase 1, where every frame is a new connection (RFC 9693 §4.4)");
+                     "is missing; in phase 1 it is enumerate, so that every frame is a new connection (RFC 9693 §4.4), "
+                     "or random, so that four-tuples may repeat");
   }
   return request;
 }

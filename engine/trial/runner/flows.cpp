@@ -46,6 +46,17 @@ void with_family(Family family, const Use& use) {
   }
 }
 
+/// Makes a Use of the initiator's tuples for the selection by which phase 1 took them.
+template <Family F, template <Family, Selection> class Use, class Base>
+std::unique_ptr<Base> of_offered(const TrialSpec& spec, const Connections& connections, std::size_t stream) {
+  const TupleSpace<F>& offered = *connections.offered.of<F>();
+  const Cycle cycle = cycle_of(spec, connections, stream);
+  if (connections.initiator.selection == Selection::enumerate) {
+    return std::make_unique<Use<F, Selection::enumerate>>(offered, cycle);
+  }
+  return std::make_unique<Use<F, Selection::random>>(offered, cycle);
+}
+
 template <Family F>
 std::unique_ptr<ArrivalCheck> family_arrival_check(const TrialSpec& spec, const Connections& connections,
                                                    std::size_t stream) {
@@ -54,7 +65,7 @@ std::unique_ptr<ArrivalCheck> family_arrival_check(const TrialSpec& spec, const 
     case StreamKind::connections:
       return std::make_unique<SameConnection<F>>(*connections.seen.of<F>(), cycle_of(spec, connections, stream));
     case StreamKind::replies:
-      return std::make_unique<ReplyOfConnection<F>>(*connections.offered.of<F>(), cycle_of(spec, connections, stream));
+      return of_offered<F, ReplyOfConnection, ArrivalCheck>(spec, connections, stream);
     case StreamKind::flows:
       break;
   }
@@ -68,7 +79,8 @@ void begin_connections(const TrialSpec& spec, Connections& connections) {
   connections.count = 0;  // in case of an exception
   with_family(connections.family_of(stream), [&]<Family F>() {
     const auto& space = connections.offered.make<F>(space_of<F>(spec, 0));
-    if (space.size() < stream.frames) {
+    // Tuples that are drawn may repeat.
+    if (stream.selection == Selection::enumerate && space.size() < stream.frames) {
       throw TrialError(stream, fmt::format("{} connections requested, but its flows have only {} four-tuples",
                                            stream.frames, space.size()));
     }
@@ -86,7 +98,7 @@ std::unique_ptr<FlowSource<F>> make_flow_source(const TrialSpec& spec, const Con
                                                 std::size_t stream) {
   switch (spec.streams[stream].kind) {
     case StreamKind::connections:
-      return std::make_unique<ConnectionFlows<F>>(*connections.offered.of<F>(), cycle_of(spec, connections, stream));
+      return of_offered<F, ConnectionFlows, FlowSource<F>>(spec, connections, stream);
     case StreamKind::replies:
       return std::make_unique<ReplyFlows<F>>(*connections.seen.of<F>(), cycle_of(spec, connections, stream));
     case StreamKind::flows:

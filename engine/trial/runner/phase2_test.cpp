@@ -49,6 +49,49 @@ TEST_P(PhaseTwo, MayUseOnlyTheFirstConnections) {
   EXPECT_TRUE(sent[Side::left].contains({ports.second, ports.first}));
 }
 
+/// Returns a phase 1 of 2000 frames whose tuples are drawn from only 100.
+TrialSpec repeating_phase1(Family family) {
+  TrialSpec spec = phase1(family, 2000);
+  spec.streams[0].selection = Selection::random;
+  spec.streams[0].flows = flows(family, 10, 10);
+  return spec;
+}
+
+TEST_P(PhaseTwo, UsesTheFourTuplesThatPhaseOneDrew) {
+  const auto established = bed.run(repeating_phase1(GetParam()));
+  EXPECT_EQ(established.verdict, Verdict::pass) << established.reason;
+  EXPECT_EQ(established.established, 2000U);
+  const auto drawn = sent[Side::left];
+  EXPECT_EQ(drawn.size(), 100U);
+  sent.clear();
+  const auto report = bed.run(trial({phase2("forward", Side::left, StreamKind::connections, GetParam(), 2000),
+                                     phase2("reverse", Side::right, StreamKind::replies, GetParam(), 2000)}));
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+  EXPECT_EQ(sent[Side::left], drawn);
+  for (const auto& [ports, count] : sent[Side::right]) {
+    EXPECT_EQ(count, drawn.at({ports.second, ports.first}));
+  }
+}
+
+TEST_P(PhaseTwo, MisroutesWhatArrivesForAnotherDraw) {
+  ASSERT_EQ(bed.run(repeating_phase1(GetParam())).verdict, Verdict::pass);
+  bed.treat = [](Side from, Bytes frame) {
+    std::uint8_t* udp = frame.data() + kEthernetBytes + ip_bytes(GetParam());
+    std::uint8_t* port = from == Side::left ? udp : udp + 2;
+    // The checksum stays right, because it is a sum of 16-bit words.
+    const std::uint16_t before = load_be16(port);
+    store_be16(port, static_cast<std::uint16_t>(before + 100));
+    const std::uint32_t sum = std::uint32_t{load_be16(udp + 6)} + 0xFFFFU - 100;
+    store_be16(udp + 6, static_cast<std::uint16_t>((sum & 0xFFFF) + (sum >> 16)));
+    return 1;
+  };
+  const auto report = bed.run(trial({phase2("forward", Side::left, StreamKind::connections, GetParam(), 500),
+                                     phase2("reverse", Side::right, StreamKind::replies, GetParam(), 500)}));
+  EXPECT_EQ(report.verdict, Verdict::fail);
+  EXPECT_EQ(report.streams[0].misrouted, 500U);
+  EXPECT_EQ(report.streams[1].misrouted, 500U);
+}
+
 TEST_P(PhaseTwo, HasNoMoreConnectionsThanPhaseOneMade) {
   ASSERT_EQ(bed.run(phase1(GetParam(), 100)).verdict, Verdict::pass);
   StreamSpec reverse = phase2("reverse", Side::right, StreamKind::replies, GetParam(), 10);

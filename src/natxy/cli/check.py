@@ -19,6 +19,7 @@ from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.expect import Expect
 from natxy.plan.model.search import KnownRate, Search
+from natxy.plan.model.terms import Selection
 from natxy.plan.model.traffic import PortRange
 from natxy.plan.model.units import (
     Percent,
@@ -200,6 +201,8 @@ def _ports(ports: PortRange) -> str:
 
 def _connections(experiment: Experiment) -> str:
     text = f"{experiment.connections:,} connections"
+    if experiment.phase1_selection == Selection.RANDOM:
+        text += f" drawn at random, about {experiment.distinct_connections:,.0f} different ones"
     if experiment.phase1_rate:
         text += f", established at {_known(experiment.phase1_rate, Unit.CPS)}"
     if experiment.active_connections:

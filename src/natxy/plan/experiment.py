@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
 
+from natxy.plan.draws import expected_distinct
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import USUAL_MTU, AddressPlan, AddressPreset, IPNetwork, LinkAddresses, Translation
@@ -21,7 +22,7 @@ from natxy.plan.model.expect import Expect
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, Search
-from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, CellValue, Family, SizeConvention
+from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, CellValue, Family, Selection, SizeConvention
 from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import (
     ETHERNET_BYTES,
@@ -103,6 +104,9 @@ class Experiment(PlanModel):
     flows: int | None
     cores: int | None
     connections: int | None
+    phase1_selection: Selection = Field(
+        default=Selection.ENUMERATE, exclude_if=lambda selection: selection == Selection.ENUMERATE
+    )
     active_connections: ActiveConnections | None
     phase1_rate: KnownRate | None
     rate: KnownRate | None
@@ -236,6 +240,20 @@ class Experiment(PlanModel):
     def reverse_flow_space_size(self) -> int:
         """The number of four-tuples from right to left in traffic without connections."""
         return self.flow_space_size // self.ports.size * self.ports.in_reverse.size
+
+    @property
+    def distinct_connections(self) -> float | None:
+        """The connections that phase 1 makes; on average, where it draws its four-tuples. None without a phase 1."""
+        if self.connections is None or self.phase1_selection == Selection.ENUMERATE:
+            return self.connections
+        addresses, ports, orders = self.addresses, self.ports, self.orders
+        fields = (
+            (addresses.left_hosts.size, orders.source_address),
+            (addresses.right_hosts.size, orders.destination_address),
+            (ports.source.size, orders.source_port),
+            (ports.destination.size, orders.destination_port),
+        )
+        return expected_distinct(self.connections, fields)
 
     @property
     def left_endpoints(self) -> int:

@@ -87,6 +87,25 @@ def test_a_number_of_flows_is_that_of_both_directions() -> None:
     assert resolved(THROUGHPUT, ports=PORTS | {"reverse": {"source": "5-24"}}, flows=600).flows == 600
 
 
+def test_the_connections_of_a_drawn_phase_1_are_those_that_differ_on_average() -> None:
+    assert resolved(RATE).distinct_connections == 600
+    assert resolved(THROUGHPUT).distinct_connections is None
+    drawn = {"phase1_selection": "random", "ports": {"source": "1-600", "destination": 80}}
+    assert resolved(RATE, **drawn).distinct_connections == pytest.approx(600 * (1 - (1 - 1 / 600) ** 600))
+    turns = {"source_port": "increasing"}
+    assert resolved(RATE, **drawn, orders=turns).distinct_connections == 600
+    # There may be fewer four-tuples than frames.
+    few = drawn | {"ports": PORTS | {"source": 7}}
+    assert resolved(PHASE2, **few).distinct_connections == pytest.approx(30)
+
+
+def test_where_connections_are_counted_phase_1_makes_each_once() -> None:
+    with pytest.raises(PlanProblems, match="tear-down-rate counts connections"):
+        resolved(PHASE2 | {"procedure": "tear-down-rate", "search": {}}, phase1_selection="random")
+    with pytest.raises(PlanProblems, match="there is no phase 1 without `connections`"):
+        resolved(THROUGHPUT, phase1_selection="random")
+
+
 def test_phase_2_uses_connections_of_phase_1() -> None:
     assert resolved(PHASE2, active_connections=600).active_connections == ActiveConnections(forward=600, reverse=600)
     with pytest.raises(PlanProblems, match="600 connections, so that phase 2 cannot use 601"):

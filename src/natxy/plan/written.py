@@ -20,7 +20,7 @@ from natxy.plan.model.expect import Expect
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, SearchPlan
-from natxy.plan.model.terms import CellValue, Family, SizeConvention, TranslationKind
+from natxy.plan.model.terms import CellValue, Family, Selection, SizeConvention, TranslationKind
 from natxy.plan.model.timing import TimingPlan
 from natxy.plan.model.traffic import LONGEST_FRAME, SMALLEST_FRAME, ActiveConnections, Directions, Orders, PortRange
 from natxy.plan.model.units import BitRate, Count
@@ -123,6 +123,8 @@ class ExperimentPlan(PlanModel):
     """Number of the gateway's cores that process packets; default: all."""
     connections: Count | None = None
     """Number of connections that phase 1 establishes (RFC 9693 §4.2)."""
+    phase1_selection: Selection = Selection.ENUMERATE
+    """`enumerate`: each frame of phase 1 has another four-tuple. `random`: its four-tuples are drawn and may repeat."""
     active_connections: ActiveConnections | None = None
     """How many of the connections phase 2 uses, e.g. {reverse: 1}; default: all."""
     phase1_rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = None

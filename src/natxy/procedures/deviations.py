@@ -10,7 +10,7 @@ from typing import Final
 from natxy.plan.experiment import Experiment, PortPair, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.search import RFC_TRIAL_S, Goal
-from natxy.plan.model.terms import Order
+from natxy.plan.model.terms import Order, Selection
 from natxy.plan.model.timing import RFC_TIMING, Timing
 from natxy.plan.model.traffic import Directions, Orders
 from natxy.plan.model.units import format_duration, format_quantity, format_rate
@@ -52,6 +52,11 @@ def _departures(plan: ResolvedPlan) -> Iterator[str]:
             yield from _goal(goal)
         yield from _tolerated_loss(experiment)
         yield from _ordered_fields(experiment)
+        if experiment.phase1_selection == Selection.RANDOM:
+            yield (
+                f"{experiment.title}: phase 1 draws its four-tuples at random, so that its {experiment.connections:,} "
+                f"frames make about {experiment.distinct_connections:,.0f} connections; RFC 9693 §4.4 enumerates them."
+            )
         if experiment.active_connections:
             yield (
                 f"{experiment.title}: phase 2 uses {experiment.active_connections.text} of the "

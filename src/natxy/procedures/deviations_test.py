@@ -199,6 +199,12 @@ def test_the_directions_have_orders_of_their_own(directions: str, where: str | N
     assert simulated(own) == ([] if where is None else [sentence])
 
 
+def test_a_phase_1_that_draws_is_a_deviation() -> None:
+    own = RATE | {"connections": 1000, "ports": {"source": "1-1000", "destination": 7}, "phase1_selection": "random"}
+    text = "rate: phase 1 draws its four-tuples at random, so that its 1,000 frames make about 632 connections; RFC"
+    assert any(text in each for each in simulated(own))
+
+
 def test_connections_that_phase_2_leaves_out_are_a_deviation() -> None:
     own = PHASE2 | {"phase1_rate": "10k", "baseline": None, "active_connections": {"reverse": 1}}
     text = "phase 2 uses all forward, 1 in reverse of the 50,000 connections; RFC 9693 §4.7 uses all of them."

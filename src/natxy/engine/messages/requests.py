@@ -11,19 +11,7 @@ from pydantic import Field
 
 from natxy.engine.messages.common import IPAddress, Message, Side
 from natxy.plan.model.address_ranges import MOST_ADDRESSES_LISTED
-from natxy.plan.model.terms import Family, Order
-
-
-class Selection(StrEnum):
-    """The choice of a frame's flow.
-
-    `random`: each field varies independently. A field in pseudorandom order is drawn uniformly for every frame (RFC
-    4814 §4); other fields take their next value. `enumerate`: frame i uses flow i of the space, in the orders of the
-    fields, and starts again after the last flow.
-    """
-
-    RANDOM = "random"
-    ENUMERATE = "enumerate"
+from natxy.plan.model.terms import Family, Order, Selection
 
 
 class AddressField(Message):
@@ -174,8 +162,9 @@ class TrialRequest(Message):
 class EstablishRequest(Message):
     """Phase 1 (RFC 9693 §4.2): frame i opens connection i, which the responder enters into its state table.
 
-    The stream's `frames` is the number of connections, its `selection` is `enumerate`, and its flow space must have at
-    least as many flows.
+    The stream's `frames` is the number of connections. With the `selection` `enumerate`, its flow space must have at
+    least as many flows. With `random`, four-tuples may repeat; then several frames use one connection, of which each
+    fills an entry.
     """
 
     stream: StreamSpec

@@ -33,7 +33,9 @@ from natxy.engine.simulation.losses import (
 )
 from natxy.engine.simulation.stalls import longest_silence
 from natxy.errors import NatxyError
+from natxy.plan.draws import expected_distinct
 from natxy.plan.gateways.simulated import AfterRestart
+from natxy.plan.model.terms import Selection
 
 # The real engine reports progress five times per second.
 PROGRESS_S: Final = 0.2
@@ -41,8 +43,11 @@ PROGRESS_S: Final = 0.2
 
 @dataclass
 class _Established:
+    """Counts the frames of a phase 1, those of connections that the gateway keeps, and the different connections."""
+
     asked: int
     made: int
+    distinct: int
 
 
 class SimulatedEngine:
@@ -81,9 +86,14 @@ class SimulatedEngine:
     def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
         stream = request.stream
         self._dut.begin_trial(request.seed, [stream])
-        passed, made = self._dut.connect(stream.frames - self._unheard(stream), stream.rate_fps)
+        # Frames of a connection that exists already pass with it.
+        distinct = _distinct(stream)
+        share = distinct / stream.frames
+        heard = stream.frames - self._unheard(stream)
+        connected = self._dut.connect(round(heard * share), stream.rate_fps * share)
+        passed, made = (min(heard, round(count / share)) for count in connected)
         received = _arrived(passed, self._dut.config.forward_loss_ratio)
-        self._established = _Established(asked=stream.frames, made=made)
+        self._established = _Established(asked=stream.frames, made=made, distinct=distinct)
         result = self._result([(stream, received)], request, on_progress)
         return result.model_copy(update={"established": received})
 
@@ -199,8 +209,8 @@ class SimulatedEngine:
         """Returns the number of flows that the stream uses."""
         if stream.kind == StreamKind.FLOWS:
             return stream.flows.size if stream.flows else 1
-        asked = self._require_phase1().asked
-        return min(asked, stream.active_connections or asked)
+        established = self._require_phase1()
+        return min(established.distinct, stream.active_connections or established.asked)
 
     def _require_phase1(self) -> _Established:
         if self._established is None:
@@ -288,6 +298,15 @@ class SimulatedEngine:
             sent_per_second=sent_per_second(stream),
             received_per_second=received_per_second(stream, received),
         )
+
+
+def _distinct(stream: StreamSpec) -> int:
+    """Returns how many connections a phase 1 makes; on average, where it draws its four-tuples."""
+    if stream.selection == Selection.ENUMERATE or stream.flows is None:
+        return stream.frames
+    flows = stream.flows
+    fields = (flows.source_address, flows.destination_address, flows.source_port, flows.destination_port)
+    return round(expected_distinct(stream.frames, ((field.size, field.order) for field in fields)))
 
 
 def _arrived(frames: int, loss_ratio: float) -> int:

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from ipaddress import ip_address
+
 import pytest
 
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import (
+    AddressField,
     EstablishRequest,
+    FlowSpace,
     FrameFormat,
+    PortField,
     StreamKind,
     StreamSpec,
     TrialRequest,
@@ -52,6 +57,26 @@ def test_a_slow_tester_is_invalid_and_not_the_duts_fault() -> None:
     result = engine_for(tester_limit_fps=300).run_trial(both(400))
     assert (result.verdict, result.cause) == (Verdict.INVALID, Cause.LATE)
     assert result.streams[0].pacing.overrun_ns > 0
+
+
+def test_four_tuples_that_are_drawn_repeat() -> None:
+    """1000 draws of 500 four-tuples are about 432 different ones, of which this gateway makes at most 200 a second."""
+    address = AddressField(address=ip_address("198.18.0.2"))
+    flows = FlowSpace(
+        source_address=address,
+        destination_address=address,
+        source_port=PortField(min=1, max=500),
+        destination_port=PortField(min=80, max=80),
+    )
+    drawn = stream(460).model_copy(update={"flows": flows})
+    engine = engine_for(connection_rate_fps=200, table_capacity=432)
+    result = engine.establish(EstablishRequest(stream=drawn, seed=1))
+    assert (result.established, result.verdict) == (1000, Verdict.PASS)
+    assert engine.validate(ValidateRequest(frame=FRAME, rate_fps=100, seed=1)).verdict == Verdict.PASS
+    fast = drawn.model_copy(update={"rate_fps": 470})
+    assert engine.establish(EstablishRequest(stream=fast, seed=1)).verdict == Verdict.FAIL
+    small = engine_for(table_capacity=431)
+    assert small.establish(EstablishRequest(stream=drawn, seed=1)).verdict == Verdict.FAIL
 
 
 @pytest.mark.parametrize(("rate_fps", "capacity", "made"), [(500, 2000, 1000), (1000, 2000, 500), (500, 700, 700)])

@@ -11,7 +11,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.background import LONGEST_CYCLE, Background
 from natxy.plan.model.problems import Location, Problem
-from natxy.plan.model.terms import Family
+from natxy.plan.model.terms import Family, Selection
 from natxy.plan.model.traffic import SMALLEST_FRAME, ActiveConnections
 from natxy.plan.model.units import format_share
 from natxy.plan.testbeds import TestbedConfig
@@ -50,8 +50,23 @@ def _check_frame(testbed: TestbedConfig, experiment: Experiment, location: Locat
 
 def _check_connections(experiment: Experiment, location: Location) -> Iterator[Problem]:
     connections = experiment.connections or experiment.procedure.most_connections
-    if connections is None:
-        return
+    if connections is not None and connections > MOST_CONNECTIONS:
+        yield Problem((*location, "connections"), f"at most {MOST_CONNECTIONS} are possible")
+    if experiment.phase1_selection == Selection.RANDOM:
+        yield from _check_random(experiment, (*location, "phase1_selection"))
+    elif connections is not None:
+        yield from _check_space(experiment, connections, location)
+
+
+def _check_random(experiment: Experiment, at: Location) -> Iterator[Problem]:
+    if experiment.procedure.counts_connections:
+        text = f"{experiment.procedure.name} counts connections, so that phase 1 must make each of them once; remove it"
+        yield Problem(at, text)
+    elif experiment.connections is None:
+        yield Problem(at, "there is no phase 1 without `connections`; give these or remove it")
+
+
+def _check_space(experiment: Experiment, connections: int, location: Location) -> Iterator[Problem]:
     space = experiment.flow_space_size
     if space < connections:
         yield Problem(
@@ -64,8 +79,6 @@ def _check_connections(experiment: Experiment, location: Location) -> Iterator[P
             f"addresses and ports give {space} four-tuples, more than the 2^62 that phase 1 can enumerate; narrow them"
         )
         yield Problem((*location, "connections"), text)
-    if connections > MOST_CONNECTIONS:
-        yield Problem((*location, "connections"), f"at most {MOST_CONNECTIONS} are possible")
 
 
 def _check_active(experiment: Experiment, active: ActiveConnections, at: Location) -> Iterator[Problem]:

@@ -57,6 +57,18 @@ class SizeConvention(StrEnum):
     NOMINAL = "nominal"
 
 
+class Selection(StrEnum):
+    """The choice of a frame's flow.
+
+    `random`: each field varies independently. A field in pseudorandom order is drawn uniformly for every frame (RFC
+    4814 §4); other fields take their next value. `enumerate`: frame i uses flow i of the space, in the orders of the
+    fields, and starts again after the last flow.
+    """
+
+    RANDOM = "random"
+    ENUMERATE = "enumerate"
+
+
 class Order(StrEnum):
     """The order of the values of a field that varies (RFC 9693 §4.4)."""
 

@@ -36,6 +36,9 @@ class ProcedureDeclaration(PlanModel):
     stateful: ClassVar[bool] = False
     """True if the procedure measures how connections are made or kept; others may run over established connections."""
 
+    counts_connections: ClassVar[bool] = False
+    """True if a number of connections enters the result, so that phase 1 must not make one of them twice."""
+
     stated: ClassVar[Mapping[str, str]] = {}
     """Facts that a report states beside the settings, by title."""
 

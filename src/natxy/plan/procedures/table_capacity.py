@@ -39,6 +39,7 @@ class TableCapacityConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
+    counts_connections: ClassVar = True
     timed: ClassVar = False
     takes: ClassVar = frozenset({"search", "alpha"})
 

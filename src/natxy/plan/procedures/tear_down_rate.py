@@ -23,5 +23,6 @@ class TearDownRateConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.CPS
     stateful: ClassVar = True
+    counts_connections: ClassVar = True
     timed: ClassVar = False
     takes: ClassVar = frozenset({"connections", "phase1_rate"})

@@ -14,7 +14,6 @@ from natxy.engine.messages.requests import (
     FlowSpace,
     FrameFormat,
     PortField,
-    Selection,
     StreamKind,
     StreamSpec,
     TrialLimits,
@@ -56,7 +55,7 @@ def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> Est
         frames=experiment.connections,
         flows=_flows(experiment, Side.LEFT),
         arrives_as=_arrival(experiment, Side.LEFT),
-        selection=Selection.ENUMERATE,
+        selection=experiment.phase1_selection,
         max_loss_ratio=_tolerated(experiment, Side.LEFT) if experiment.procedure.stateful else 0.0,
         max_backlog_s=_backlog_s(experiment, experiment.connections / rate_fps)
         if experiment.procedure.stateful

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from natxy.engine.messages.common import Side
-from natxy.engine.messages.requests import PortField, Selection, StreamKind
+from natxy.engine.messages.requests import PortField, StreamKind
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.terms import Order
+from natxy.plan.model.terms import Order, Selection
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request, validate_request
@@ -60,6 +60,11 @@ def test_phase_1_enumerates_every_connection_once() -> None:
         ports.destination_port.max - ports.destination_port.min + 1
     )
     assert space == 60_000
+
+
+def test_phase_1_may_draw_its_four_tuples() -> None:
+    stream = establish_request(experiment(**NAT, phase1_selection="random"), 5000, seed=7).stream
+    assert (stream.frames, stream.selection) == (60_000, Selection.RANDOM)
 
 
 @pytest.mark.parametrize(

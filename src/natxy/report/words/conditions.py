@@ -9,7 +9,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import IPNetwork, LinkAddresses
 from natxy.plan.model.search import Search
-from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family, Order, SizeConvention
+from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family, Order, Selection, SizeConvention
 from natxy.plan.model.traffic import Directions, Orders, PortRange
 from natxy.plan.model.units import Percent, Unit, format_duration, format_quantity, format_rate
 from natxy.plan.procedures.base import ProcedureDeclaration
@@ -48,7 +48,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Public addresses": _pool(planned.pool if planned.makes_connections else None),
         "Source ports": _ports(planned.ports.source, planned.ports.in_reverse.source),
         "Destination ports": _ports(planned.ports.destination, planned.ports.in_reverse.destination),
-        "Four-tuples": _orders(planned.orders, enumerated=planned.uses_connections),
+        "Four-tuples": _four_tuples(planned),
         "Phase 1 rate": _known_rate(experiment, "phase1_rate", Unit.CPS),
         declaration.rate_title: _known_rate(experiment, "rate", Unit.FPS),
         "Rate sent": _rate_sent(experiment),
@@ -145,9 +145,13 @@ def _range(ports: PortRange) -> str:
     return f"{ports.size:,} ({ports.min}–{ports.max})" if ports.size > 1 else f"1 ({ports.min})"
 
 
-def _orders(orders: Orders, *, enumerated: bool) -> str:
-    if enumerated:
-        return f"each once{_of_fields(orders, exclude={'reverse'})}"
+def _four_tuples(planned: Experiment) -> str:
+    orders = planned.orders
+    if planned.uses_connections:
+        taken = "each once"
+        if planned.phase1_selection == Selection.RANDOM:
+            taken = f"drawn at random, about {wording.number(planned.distinct_connections)} different ones"
+        return f"{taken}{_of_fields(orders, exclude={'reverse'})}"
     forward, reverse = (_picked(each) for each in (orders, orders.in_reverse))
     return forward if forward == reverse else f"{forward}; from right to left {reverse}"
 

@@ -32,6 +32,12 @@ def test_the_initiator_s_order_is_stated_where_it_is_its_own(experiment: Experim
     assert conditions(same)["Four-tuples"] == "each once, pseudorandom"
 
 
+def test_a_drawn_phase_1_states_how_many_connections_to_expect(experiment: ExperimentRecord) -> None:
+    ports = {"source": "1-1000", "destination": 80}
+    own = replanned(experiment, connections=1000, ports=ports, phase1_selection="random")
+    assert conditions(own)["Four-tuples"] == "drawn at random, about 632 different ones, pseudorandom"
+
+
 def test_connections_in_use_are_stated(experiment: ExperimentRecord) -> None:
     label = "Connections used in phase 2"
     own = replanned(experiment, connections=1000, active_connections={"forward": 1000, "reverse": 1})
