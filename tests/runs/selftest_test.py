@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from natxy.results.reader import RunReader
-from natxy.results.selftest import SelfTest
+from natxy.results.selftest import SelfTest, Work
 from tests.support import needs
 from tests.support.lab_frames import traces
 
@@ -39,14 +39,21 @@ def test_a_tester_learns_its_limits_and_later_runs_know_them(
     tmp_path: Path, medium: list[str], ports: str, driver: str
 ) -> None:
     before = traces()
-    short = ["--repeat", "1", "--trial", "0.01", "--family", "ipv6", "--frame-size", "1518", "--json"]
-    done = natxy("selftest", *medium, *short, "--output", str(tmp_path / "run"), state=tmp_path)
+    short = ["--repeat", "1", "--trial", "0.01", "--family", "ipv6", "--frame-size", "1518", "--connections", "2000"]
+    done = natxy("selftest", *medium, *short, "--json", "--output", str(tmp_path / "run"), state=tmp_path)
     assert done.returncode == 0, done.stderr
     found = SelfTest.model_validate(json.loads(done.stdout))
     assert (found.tester.ports, found.tester.driver) == (ports, driver)
-    kinds = {(each.family, each.frame_size, each.variant, each.both_ways) for each in found.ceilings}
+    kinds = {
+        (each.family, each.frame_size, each.variant, each.both_ways)
+        for each in found.ceilings
+        if each.work == Work.TRAFFIC
+    }
     tried = [(84, "fixed"), (84, "ports"), (84, "addresses"), (1518, "addresses")]
     assert kinds == {("ipv6", *each, both_ways) for each, both_ways in product(tried, (True, False))}
+    worked = [(each.work, each.both_ways, each.connections) for each in found.ceilings if each.work != Work.TRAFFIC]
+    phases = [(Work.PHASE1, False), (Work.VALIDATED, False), (Work.PHASE2, False), (Work.PHASE2, True)]
+    assert sorted(worked) == sorted((*each, 2000) for each in phases)
     assert all(each.rate_fps > 1000 for each in found.ceilings)
     assert found.receive_fps > 10_000
     assert found.least_delay_ns is not None
@@ -56,6 +63,7 @@ def test_a_tester_learns_its_limits_and_later_runs_know_them(
         assert bounds == sorted(bounds)
         assert sum(frames for _, frames in each.histogram) == round(each.rate_fps)
     assert "Without a frame lost or late" in done.stderr
+    assert "Over connections, without a frame lost or late" in done.stderr
     [file] = (tmp_path / "natxy" / "selftest").iterdir()
     assert SelfTest.model_validate_json(file.read_text()) == found
     assert RunReader(tmp_path / "run").run.name == "selftest"

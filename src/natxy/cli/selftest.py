@@ -24,7 +24,16 @@ from natxy.results.reader import RunReader
 from natxy.results.selftest import SelfTest, save, which_tester
 from natxy.run.run import run_plan
 from natxy.selftest.outcome import self_test_of
-from natxy.selftest.plan import FRAME_SIZES, REPEAT, TRIAL_S, fastest_fps, loop_of, probe_plan, selftest_plan
+from natxy.selftest.plan import (
+    CONNECTIONS,
+    FRAME_SIZES,
+    REPEAT,
+    TRIAL_S,
+    fastest_fps,
+    loop_of,
+    probe_plan,
+    selftest_plan,
+)
 from natxy.system.interrupts import one_interrupt
 from natxy.system.temporary_folder import temporary_folder
 from natxy.untrusted.texts import json_text
@@ -61,6 +70,9 @@ def selftest(
     trial: Annotated[
         float, typer.Option(min=0.01, max=60, metavar="SECONDS", help="Length of a trial's traffic.")
     ] = TRIAL_S,
+    connections: Annotated[
+        int, typer.Option(min=0, max=2**32, metavar="N", help="Connections of the measurements over these; 0: none.")
+    ] = CONNECTIONS,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -98,6 +110,7 @@ def selftest(
             frame_sizes=frame_size or FRAME_SIZES,
             repeat=repeat,
             trial_s=trial,
+            connections=connections,
         )
         folder = output or new_folder("selftest")
         code = watched(asked, console, lambda listener: run_plan(asked, folder, listener))
@@ -139,8 +152,7 @@ def _testbed(
 
 
 def _show(found: SelfTest, console: LastingConsole) -> None:
-    console.print(to_rich(selftest_table.ceilings(found)))
-    if found.pacing:
-        console.print(to_rich(selftest_table.pacing(found)))
+    for table in selftest_table.tables(found):
+        console.print(to_rich(table))
     for sentence in selftest_table.sentences(found):
         console.print(sentence)

@@ -88,13 +88,34 @@ def variant_of(experiment: Experiment) -> Variant:
     return Variant.FIXED
 
 
+class Work(StrEnum):
+    """The work of the tester: traffic without connections, phase 1, phase 1 with a validation at the same rate, or
+    traffic over connections (RFC 9693)."""
+
+    TRAFFIC = "traffic"
+    PHASE1 = "phase1"
+    VALIDATED = "validated"
+    PHASE2 = "phase2"
+
+
+def work_of(experiment: Experiment) -> Work | None:
+    """Returns the work that limits the tester in an experiment; None if its headline is no rate of the tester."""
+    if not experiment.procedure.stateful:
+        return Work.TRAFFIC if experiment.connections is None else Work.PHASE2
+    if experiment.search is None:
+        return None
+    return Work.PHASE1 if experiment.alpha is None else Work.VALIDATED
+
+
 class Ceiling(_Model):
     """Holds the highest rate that the tester sends and receives itself with one kind of frames.
 
     `rate_fps` is per direction; it passed without loss and in time in each of `repeats` repetitions. `open`: the
-    highest rate tried passed, so the ceiling may be higher.
+    highest rate tried passed, so the ceiling may be higher. `connections` is their number in work with connections.
     """
 
+    work: Work = Work.TRAFFIC
+    connections: Whole | None = None
     family: Family
     frame_size: Whole
     variant: Variant

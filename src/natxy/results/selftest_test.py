@@ -7,9 +7,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from natxy.errors import PlanError
+from natxy.plan.model.terms import Family
 from natxy.plan.testbeds import TestbedConfig
 from natxy.procedures.deviations import deviations
-from natxy.results.selftest import which_tester
+from natxy.results.selftest import Work, which_tester, work_of
 from natxy.selftest.plan import loop_of, selftest_plan
 
 TESTBED: TypeAdapter[TestbedConfig] = TypeAdapter(TestbedConfig)
@@ -55,5 +56,22 @@ def test_a_self_test_leaves_out_what_a_slow_tester_cannot_pace() -> None:
     slow, fast = (selftest_plan(loop, fastest_fps) for fastest_fps in (300_000, 3e6))
     assert [e.name for e in slow.experiments if e.procedure.name == "pdv"] == ["pacing-10000", "pacing-100000"]
     assert [e.name for e in fast.experiments if e.procedure.name == "pdv"][-1] == "pacing-1000000"
-    assert len({e.name for e in fast.experiments}) == len(fast.experiments) == 23
+    assert len({e.name for e in fast.experiments}) == len(fast.experiments) == 33
+    assert len(selftest_plan(loop, 3e6, connections=0).experiments) == 23
     assert deviations(fast) == ["There is no gateway: what is measured is the tester itself."]
+
+
+def test_connections_are_measured_as_gateways_are() -> None:
+    loop = loop_of(TESTBED.validate_python({"kind": "lab"}))
+    plan = selftest_plan(loop, 3e6, families=[Family.IPV4], connections=5000)
+    with_connections = [each for each in plan.experiments if each.connections]
+    assert {each.connections for each in with_connections} == {5000}
+    assert [(each.name, each.procedure.name, work_of(each)) for each in with_connections] == [
+        ("ipv4-64-phase1", "connection-rate", Work.PHASE1),
+        ("ipv4-64-validated", "validated-connection-rate", Work.VALIDATED),
+        ("ipv4-64-phase2-one-way", "throughput", Work.PHASE2),
+        ("ipv4-64-phase2-both-ways", "throughput", Work.PHASE2),
+        ("ipv4-64-phase2-replies-alone", "throughput", Work.PHASE2),
+    ]
+    assert [each.directions for each in with_connections[2:]] == ["forward", "bidirectional", "reverse"]
+    assert {work_of(each) for each in plan.experiments if not each.connections} == {Work.TRAFFIC}

@@ -7,12 +7,13 @@ from natxy.engine.messages.results import Pacing
 from natxy.errors import PlanError
 from natxy.plan.model.traffic import Directions
 from natxy.results.records import ExperimentRecord, RunRecord, State
-from natxy.results.selftest import Ceiling, PacingError, SelfTest, Tester, variant_of
+from natxy.results.selftest import Ceiling, PacingError, SelfTest, Tester, variant_of, work_of
 
 
 def self_test_of(run: RunRecord, tester: Tester) -> SelfTest:
     """Returns the limits of `tester` that the run found. Raises PlanError when it found no highest rate."""
-    ceilings = [_ceiling(each) for each in run.experiments if each.procedure == "throughput" and each.values]
+    measured = [each for each in run.experiments if each.procedure != "pdv" and each.values]
+    ceilings = _lowest([ceiling for each in measured if (ceiling := _ceiling(each))])
     if not ceilings:
         reasons = "; ".join(dict.fromkeys(each.reason for each in run.experiments if each.reason))
         raise PlanError(f"the self-test found no rate that the tester can do: {reasons or 'nothing was measured'}")
@@ -38,9 +39,24 @@ def self_test_of(run: RunRecord, tester: Tester) -> SelfTest:
     )
 
 
-def _ceiling(experiment: ExperimentRecord) -> Ceiling:
+def _lowest(ceilings: list[Ceiling]) -> list[Ceiling]:
+    """Returns one ceiling for each kind of frames and work: over connections, the two directions may differ."""
+    lowest: dict[object, Ceiling] = {}
+    for each in ceilings:
+        kind = (each.family, each.frame_size, each.variant, each.both_ways, each.work)
+        if kind not in lowest or each.rate_fps < lowest[kind].rate_fps:
+            lowest[kind] = each
+    return [*lowest.values()]
+
+
+def _ceiling(experiment: ExperimentRecord) -> Ceiling | None:
     planned = experiment.planned
+    work = work_of(planned)
+    if work is None:
+        return None
     return Ceiling(
+        work=work,
+        connections=planned.connections,
         family=planned.family,
         frame_size=planned.frame_size,
         variant=variant_of(planned),

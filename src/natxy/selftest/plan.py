@@ -31,6 +31,9 @@ TRIAL_S: Final = 0.1
 REPEAT: Final = 2
 ERROR: Final = "5%"
 MIN_RATE_FPS: Final = 1000
+CONNECTIONS: Final = 100_000
+PHASE1_PERCENT: Final = 50
+"""Rate of phase 1 before traffic over connections, as a percentage of the rate that the tester can do."""
 # Enough frames to keep any tester busy for some milliseconds, and few enough not to take long.
 FLOOD_FRAMES: Final = 500_000
 FLOOD_FPS: Final = 200e6
@@ -90,22 +93,24 @@ def selftest_plan(
     frame_sizes: Sequence[int] = FRAME_SIZES,
     repeat: int = REPEAT,
     trial_s: float = TRIAL_S,
+    connections: int = CONNECTIONS,
 ) -> ResolvedPlan:
     """Returns searches with every variant of the smallest frame, and with the costliest variant of each frame size.
 
-    `fastest_fps`: the rate one way of a tester that was offered more than it can send.
+    Searches over `connections`, unless these are 0, have the costliest variant of the smallest frame. `fastest_fps`:
+    the rate one way of a tester that was offered more than it can send.
     """
     one_core = len(testbed.tester_cores or (0,)) == 1
     most = {
         Directions.FORWARD: fastest_fps * HEADROOM,
         Directions.BIDIRECTIONAL: fastest_fps * HEADROOM * (SHARED if one_core else 1),
     }
-    experiments = list(_experiments(families, frame_sizes, most))
+    experiments = list(_experiments(families, frame_sizes, most, connections))
     return _plan(testbed, experiments, repeat=repeat, trial_s=trial_s)
 
 
 def _experiments(
-    families: Sequence[Family], frame_sizes: Sequence[int], most: Mapping[Directions, float]
+    families: Sequence[Family], frame_sizes: Sequence[int], most: Mapping[Directions, float], connections: int
 ) -> Iterator[dict[str, Any]]:
     # Experiments with the same addresses follow each other, so that they share a testbed.
     for family in families:
@@ -117,6 +122,30 @@ def _experiments(
             yield from (_pacing(family, rate_fps) for rate_fps in within)
         for size in (smallest, *(size for size in frame_sizes if size > smallest)):
             yield from (_rate_search(family, size, "addresses", ways, most[ways]) for ways in _WAYS)
+        if connections:
+            yield from _over_connections(family, smallest, connections, most)
+
+
+def _over_connections(
+    family: Family, size: int, connections: int, most: Mapping[Directions, float]
+) -> Iterator[dict[str, Any]]:
+    """Yields searches for the rates of phase 1, of phase 1 with its validation, and of phase 2 in each direction."""
+    title = f"{family}, {size} bytes, {connections:,} connections"
+    phase1 = f"{family}-{size}-phase1"
+    own = {"family": family, "frame_size": size, "connections": connections, **_VARIANTS["addresses"]}
+    once = own | {"search": _search(most[Directions.FORWARD])}
+    yield once | {"name": phase1, "title": f"{title}, phase 1", "procedure": "connection-rate"}
+    validated = {"procedure": "validated-connection-rate", "alpha": 1}
+    yield once | validated | {"name": f"{family}-{size}-validated", "title": f"{title}, validated"}
+    for ways, words in (_WAYS | {Directions.REVERSE: "replies alone"}).items():
+        yield own | {
+            "name": f"{family}-{size}-phase2-{words.replace(' ', '-')}",
+            "title": f"{title}, phase 2, {words}",
+            "procedure": "throughput",
+            "directions": ways,
+            "search": _search(most.get(ways, most[Directions.FORWARD])),
+            "phase1_rate": {"experiment": phase1, "percent": PHASE1_PERCENT},
+        }
 
 
 def _rate_search(family: Family, size: int, variant: str, ways: Directions, max_fps: float) -> dict[str, Any]:
@@ -127,9 +156,13 @@ def _rate_search(family: Family, size: int, variant: str, ways: Directions, max_
         "family": family,
         "frame_size": size,
         "directions": ways,
-        "search": {"min_rate": MIN_RATE_FPS, "max_rate": max_fps, "error": ERROR},
+        "search": _search(max_fps),
         **_VARIANTS[variant],
     }
+
+
+def _search(max_fps: float) -> dict[str, Any]:
+    return {"min_rate": MIN_RATE_FPS, "max_rate": max_fps, "error": ERROR}
 
 
 def _pacing(family: Family, rate_fps: int) -> dict[str, Any]:

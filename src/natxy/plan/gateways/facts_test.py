@@ -39,7 +39,7 @@ NAT = ReferenceConfig(mode=ReferenceMode.NAT)
         (CommandConfig(), False, False, {None, SIIT, NAT64, NAT46}),
         (CommandConfig(stateful=True, clear=[["x"]], masquerades=True), True, True, {None, SIIT, NAT64, NAT46}),
         (SimulatedConfig(), None, False, {None, SIIT, NAT64, NAT46}),
-        (WireConfig(), False, False, {None}),
+        (WireConfig(), None, False, {None}),
     ],
 )
 def test_what_becomes_of_packets(

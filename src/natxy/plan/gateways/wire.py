@@ -13,3 +13,8 @@ class WireConfig(GatewayModel):
 
     is_gateway: ClassVar[bool] = False
     driver: Literal["wire"] = "wire"
+
+    @property
+    def keeps_connections(self) -> None:
+        """None: connections pass like any other traffic, and there is no table."""
+        return None

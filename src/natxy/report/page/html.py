@@ -24,7 +24,7 @@ from natxy.report.tables.disturbances import absences
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.results import plain_form
-from natxy.report.tables.selftest import ceilings, pacing
+from natxy.report.tables.selftest import tables
 from natxy.report.tables.thresholds import threshold_table
 from natxy.report.tables.trials import corrupt_frames, foreign_frames, undecided_trials
 from natxy.report.words import contradictions, states, wide_intervals
@@ -93,7 +93,7 @@ def render(reader: RunReader) -> str:
         duts=duts(run),
         tester=_facts({"natxy": run.natxy_version, **_prefixed("engine", run.engine), **run.testbed}),
         self_test_sentence=self_test_sentence(run),
-        self_test=[ceilings(run.self_test), pacing(run.self_test)] if run.self_test else [],
+        self_test=tables(run.self_test) if run.self_test else [],
         tester_limits=tester_limits(run),
         machine=_facts({**run.machine, **run.load.facts()}),
         busy=busy(run),

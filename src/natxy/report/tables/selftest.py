@@ -10,7 +10,7 @@ from natxy.plan.model.units import Unit, format_quantity, format_rate
 from natxy.report.tables.table import Column, Table
 from natxy.report.words.wording import ABSENT
 from natxy.results.analysis.ceilings import DOUBTFUL_SHARE
-from natxy.results.selftest import Ceiling, SelfTest, Variant
+from natxy.results.selftest import Ceiling, SelfTest, Variant, Work
 
 _VARIANTS: Final = {
     Variant.FIXED: "one four-tuple",
@@ -20,14 +20,18 @@ _VARIANTS: Final = {
 _FAMILIES: Final = {Family.IPV4: "IPv4", Family.IPV6: "IPv6"}
 
 
+def tables(found: SelfTest) -> list[Table]:
+    """Returns all tables of a self-test that have rows."""
+    return [table for table in (ceilings(found), over_connections(found), pacing(found)) if table and table.rows]
+
+
 def ceilings(found: SelfTest) -> Table:
     """Returns the tester's ceilings by kind of traffic, and the rates up to which gateways may be measured."""
-    kinds = dict.fromkeys((each.frame_size, each.variant, each.family) for each in found.ceilings)
+    without = [each for each in found.ceilings if each.work == Work.TRAFFIC]
+    kinds = dict.fromkeys((each.frame_size, each.variant, each.family) for each in without)
     rows = []
     for size, variant, family in sorted(kinds, key=lambda kind: (kind[2], kind[0], list(Variant).index(kind[1]))):
-        alike = [
-            each for each in found.ceilings if (each.frame_size, each.variant, each.family) == (size, variant, family)
-        ]
+        alike = [each for each in without if (each.frame_size, each.variant, each.family) == (size, variant, family)]
         one_way, both_ways = (next((each for each in alike if each.both_ways == both), None) for both in (False, True))
         rows.append(
             (
@@ -46,6 +50,31 @@ def ceilings(found: SelfTest) -> Table:
         Column(f"Trust up to ({DOUBTFUL_SHARE:.0%})", numeric=True),
     )
     return Table("Without a frame lost or late, frames/s", columns, tuple(rows))
+
+
+def over_connections(found: SelfTest) -> Table | None:
+    """Returns the tester's ceilings with connections, by the family of the frames; None if none was measured."""
+    limits: dict[tuple[Family, Work, bool], Ceiling] = {
+        (each.family, each.work, each.both_ways): each for each in found.ceilings if each.work != Work.TRAFFIC
+    }
+    if not limits:
+        return None
+    columns = {
+        "New connections": (Work.PHASE1, False),
+        "Validated, α = 1": (Work.VALIDATED, False),
+        "Phase 2, one way": (Work.PHASE2, False),
+        "Both ways, each": (Work.PHASE2, True),
+    }
+    rows = []
+    for family in sorted({family for family, _, _ in limits}):
+        any_of = next(each for (own, _, _), each in limits.items() if own == family)
+        measured = [limits.get((family, *kind)) for kind in columns.values()]
+        frames = f"{_FAMILIES[family]}, {any_of.frame_size} bytes"
+        rows.append((frames, f"{any_of.connections:,}", *map(_rate, measured)))
+    numeric = [Column(title, numeric=True) for title in ("Connections", *columns)]
+    return Table(
+        "Over connections, without a frame lost or late, per second", (Column("Frames"), *numeric), tuple(rows)
+    )
 
 
 def pacing(found: SelfTest) -> Table:

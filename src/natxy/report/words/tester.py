@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from natxy.plan.model.units import format_rate
+from natxy.plan.model.units import Unit, format_rate
 from natxy.report.words.wording import percent
 from natxy.results.analysis.ceilings import DOUBTFUL_SHARE, ceiling_share
 from natxy.results.records import ExperimentRecord, RunRecord
@@ -37,8 +37,9 @@ def tester_limited(run: RunRecord, experiment: ExperimentRecord) -> str:
     share = ceiling_share(experiment, run.self_test)
     if share is None or not share.doubtful:
         return ""
+    unit = "connections/s" if experiment.unit == Unit.CPS else "frames/s"
     return (
-        f"tester-limited? {percent(100 * share.share)} of the {format_rate(share.ceiling_fps, 'frames/s')} that this "
+        f"tester-limited? {percent(100 * share.share)} of the {format_rate(share.ceiling_fps, unit)} that this "
         "tester passes without a gateway: the gateway may be faster"
     )
 

@@ -12,7 +12,7 @@ from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Unit
 from natxy.results.records import ExperimentRecord
-from natxy.results.selftest import Ceiling, SelfTest, Variant, variant_of
+from natxy.results.selftest import Ceiling, SelfTest, Variant, Work, variant_of, work_of
 
 # A result above this share of the tester's own ceiling may be the tester's limit, not the gateway's.
 DOUBTFUL_SHARE: Final = 0.8
@@ -22,7 +22,8 @@ DOUBTFUL_SHARE: Final = 0.8
 class TesterShare:
     """Holds the tester's ceiling and the share of it that the median of an experiment reached.
 
-    `ceiling_fps` is the rate without a gateway, per direction, with the most similar traffic that was tried.
+    `ceiling_fps` is the rate without a gateway, per direction, with the most similar traffic that was tried: frames, or
+    connections made, per second.
     """
 
     ceiling_fps: float
@@ -43,17 +44,33 @@ def ceiling_share(experiment: ExperimentRecord, self_test: SelfTest | None) -> T
 
 def ceiling_fps(experiment: Experiment, self_test: SelfTest | None) -> float | None:
     """Returns the rate per direction that the tester passed without a gateway; None if no similar traffic was tried."""
-    if self_test is None:
+    work = work_of(experiment)
+    if self_test is None or work is None:
         return None
     # With a translation the tester sends both families.
-    ceilings = [_nearest(self_test.ceilings, experiment, family) for family in set(experiment.families)]
+    ceilings = [_at_work(self_test.ceilings, experiment, family, work) for family in set(experiment.families)]
     return min((ceiling for ceiling in ceilings if ceiling is not None), default=None)
 
 
-def _nearest(ceilings: Sequence[Ceiling], planned: Experiment, family: Family) -> float | None:
+def _at_work(ceilings: Sequence[Ceiling], planned: Experiment, family: Family, work: Work) -> float | None:
+    """Returns the lowest of the limits to the experiment's rate; None if its work was not tried."""
+    own = _nearest(ceilings, planned, family, work)
+    if own is None or work == Work.TRAFFIC:
+        return own
+    # Not every frame size was tried with connections, which cannot make the tester faster.
+    limits = [_nearest(ceilings, planned, family, Work.TRAFFIC)]
+    if work == Work.VALIDATED:
+        # Phase 1 was as fast as the validation or faster.
+        own /= planned.alpha or 1
+        limits.append(_nearest(ceilings, planned, family, Work.PHASE1))
+    return min([own, *(limit for limit in limits if limit is not None)])
+
+
+def _nearest(ceilings: Sequence[Ceiling], planned: Experiment, family: Family, work: Work) -> float | None:
     """Returns the lower of the ceilings for the next smaller and the next larger frame size that were tried."""
     both_ways = planned.directions == Directions.BIDIRECTIONAL
-    alike = [each for each in ceilings if each.family == family and each.both_ways == both_ways]
+    kind = (family, both_ways, work)
+    alike = [each for each in ceilings if (each.family, each.both_ways, each.work) == kind]
     # Not every variant was tried with every size. One with more variation is slower, so it is a lower bound.
     order = (Variant.ADDRESSES, Variant.PORTS, Variant.FIXED)
     least = order.index(variant_of(planned))

@@ -8,10 +8,10 @@ import pytest
 
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
-from natxy.results.analysis.ceilings import ceiling_share
+from natxy.results.analysis.ceilings import ceiling_fps, ceiling_share
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
-from natxy.results.selftest import Ceiling, SelfTest, Tester, Variant, save, state_folder, stored
+from natxy.results.selftest import Ceiling, SelfTest, Tester, Variant, Work, save, state_folder, stored
 from tests.support.sample_runs import quickstart, replanned
 
 TESTER = Tester(host="vm", processor="EPYC", ports="veth", driver="net_af_xdp", queues=1, workers=1)
@@ -79,6 +79,54 @@ def test_a_translation_needs_the_frames_of_both_families(experiment: ExperimentR
 def test_traffic_that_was_not_tried_has_no_ceiling(experiment: ExperimentRecord) -> None:
     assert of(experiment, directions="forward") is None
     assert ceiling_share(experiment, None) is None
+
+
+def limit(work: Work, rate_fps: float, *, both_ways: bool = False) -> Ceiling:
+    update = {"work": work, "connections": 1000, "both_ways": both_ways}
+    return ceiling(64, Variant.ADDRESSES, rate_fps).model_copy(update=update)
+
+
+WITH_CONNECTIONS = [
+    *FOUND.ceilings,
+    limit(Work.TRAFFIC, 700_000),
+    limit(Work.PHASE1, 300_000),
+    limit(Work.VALIDATED, 200_000),
+    limit(Work.PHASE2, 260_000),
+    limit(Work.PHASE2, 240_000, both_ways=True),
+]
+
+
+@pytest.mark.parametrize(
+    ("work", "over", "expected"),
+    [
+        ("nat44-rate", {}, 300_000),
+        # The validation is slower than phase 1, until α makes it the faster one.
+        ("nat44-validated", {"alpha": 1}, 200_000),
+        ("nat44-validated", {"alpha": 0.8}, 250_000),
+        ("nat44-validated", {"alpha": 0.5}, 300_000),
+        ("nat44", {}, 240_000),
+        ("nat44", {"directions": "reverse"}, 260_000),
+        ("nat44", {"connections": None}, 550_000),
+        # Emptying a table is no work of the tester.
+        ("nat44-rate", {"procedure": "tear-down-rate", "search": None}, None),
+    ],
+)
+def test_connections_have_ceilings_of_their_own(
+    tmp_path: Path, work: str, over: dict[str, Any], expected: float | None
+) -> None:
+    measured = next(each for each in RunReader(quickstart(tmp_path)).run.experiments if each.name == work)
+    found = FOUND.model_copy(update={"ceilings": WITH_CONNECTIONS})
+    planned = replanned(measured, **over).planned
+    assert ceiling_fps(planned, found) == expected
+    # Without a self-test over connections, their ceiling is unknown.
+    assert ceiling_fps(planned, FOUND) == (550_000 if "connections" in over else None)
+
+
+def test_frames_larger_than_those_of_connections_have_the_ceiling_of_frames(tmp_path: Path) -> None:
+    rate = RunReader(quickstart(tmp_path)).run.experiments[1]
+    slow = ceiling(1518, Variant.ADDRESSES, 90_000).model_copy(update={"both_ways": False})
+    found = FOUND.model_copy(update={"ceilings": [*WITH_CONNECTIONS, slow]})
+    assert ceiling_fps(replanned(rate, frame_size=1518).planned, found) == 90_000
 
 
 def test_a_result_near_the_ceiling_is_doubtful(experiment: ExperimentRecord) -> None:
