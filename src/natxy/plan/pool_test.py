@@ -149,6 +149,19 @@ def test_three_hosts_may_all_get_one_of_netfilters_addresses() -> None:
     )
 
 
+def test_taygas_dynamic_pool_has_an_address_for_each_host() -> None:
+    hosts = {"left_hosts": {"first": "2001:2:0:1::2", "last": "2001:2:0:1::ff:2", "low_bit": 16}}
+    own = {"translation": {"kind": "nat64", "pool": "198.18.0.0/24"}, "addresses": hosts}
+    tayga = {"driver": "tayga-netfilter", "conntrack_max": "1M", "udp_timeout_s": 900, "udp_stream_timeout_s": 900}
+    assert problems(gateway=tayga | {"hosts": "172.16.0.0/24"}, **own) == {
+        "experiments[0].gateway.hosts": (
+            "it has 255 addresses for 256 left hosts, each of which needs one; give a shorter prefix, or ask for fewer "
+            "left hosts"
+        )
+    }
+    assert only(gateway=tayga | {"hosts": "172.16.0.0/23"}, **own).gateway.most_hosts == {"hosts": 511}
+
+
 @given(st.integers(1, 3000), st.integers(1, 64))
 def test_more_public_addresses_never_count_for_more_than_there_are(hosts: int, pool: int) -> None:
     in_use = addresses_by_hash(hosts, pool, pool)

@@ -100,6 +100,10 @@ def shortfalls(experiment: Experiment, need: TableNeed) -> Iterator[Shortfall]:
                 f"{gateway.driver} has {size:,} entries unless the DUT was set up otherwise; set {field} to at least "
             )
             yield Shortfall(("gateway", field), False, f"{text}{need.connections}")
+    for field, most in gateway.most_hosts.items():
+        if need.hosts > most:
+            text = f"it has {most:,} addresses for {need.hosts:,} left hosts, each of which needs one; "
+            yield Shortfall(("gateway", field), True, f"{text}give a shorter prefix, or ask for fewer left hosts")
     yield from _short_lives(experiment, need)
     if (found := ports(experiment, need)) and found[0] > found[1]:
         yield _too_few_ports(experiment, need, *found)

@@ -116,6 +116,11 @@ class GatewayModel(PlanModel):
         """Why it can't take the public addresses of an `addresses.pool`; None if it can."""
         return f"{self.driver} takes no pool of public addresses; remove it"
 
+    @property
+    def most_hosts(self) -> dict[str, int]:
+        """The greatest number of left hosts that it can give an address of their own, by the name of the setting."""
+        return {}
+
     def addresses_in_use(self, need: TableNeed, pool: int) -> float:
         """Returns how many of a pool's addresses can be counted on for the connections' ports.
 

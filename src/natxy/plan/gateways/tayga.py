@@ -32,4 +32,9 @@ class TaygaNetfilterConfig(ConntrackModel):
     core: Core | None = None
     """Core of the DUT for Tayga's one thread; any core when not given."""
     hosts: IPv4Network = IPv4Network("172.16.0.0/12")
-    """Addresses of the IPv6 hosts between Tayga and nftables."""
+    """Addresses of the IPv6 hosts between Tayga and nftables: Tayga's dynamic pool, with one for each host."""
+
+    @property
+    def most_hosts(self) -> dict[str, int]:
+        # The lowest one is reserved (tayga.conf, dynamic-pool).
+        return {"hosts": self.hosts.num_addresses - 1}
