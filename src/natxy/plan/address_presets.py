@@ -59,6 +59,13 @@ def _link_to(link: LinkAddresses, networks: int) -> LinkAddresses:
     return link.model_copy(update={"behind": (space,), "networks": networks})
 
 
+def _link_with(link: LinkAddresses, on_link: int) -> LinkAddresses:
+    """Returns the link with room for so many hosts on itself, and with these instead of networks behind it."""
+    prefix = 16 if link.dut.version == 4 else link.dut.network.prefixlen
+    dut, tester = (ip_interface(f"{each.ip}/{prefix}") for each in (link.dut, link.tester))
+    return LinkAddresses(dut=dut, tester=tester, on_link=on_link)
+
+
 def _played_in(link: LinkAddresses, preset: AddressPreset) -> AddressRanges:
     """Returns one host in each of the link's networks, or as many as the preset has."""
     first, *_, last = link.routes
@@ -143,7 +150,12 @@ def resolve_addresses(
     many = _MANY | _MAPPED if (translation, AddressPreset.MULTIPLE) in _MAPPINGS else _MANY
     left, right = (plan.left or _link_to(left, plan.networks)), (plan.right or _link_to(right, plan.networks))
 
+    if plan.on_link:
+        left, right = (plan.left or _link_with(left, plan.on_link)), (plan.right or _link_with(right, plan.on_link))
+
     def played(link: LinkAddresses) -> AddressRanges:
+        if hosts := link.hosts_on_link:
+            return _hosts(str(hosts[0]), str(hosts[-1]))
         if plan.networks > 1 and link.networks == plan.networks:
             return _played_in(link, plan.preset)
         if plan.preset == AddressPreset.MULTIPLE and link in many:

@@ -13,7 +13,14 @@ from pydantic import AfterValidator, Field
 
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.address_ranges import AddressRanges
-from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, power_of_two
+from natxy.plan.model.addresses import (
+    MOST_ON_LINK,
+    AddressMapping,
+    AddressPreset,
+    IPNetwork,
+    LinkAddresses,
+    power_of_two,
+)
 from natxy.plan.model.background import BackgroundPlan
 from natxy.plan.model.base import Pattern, PlanModel, Shorthand
 from natxy.plan.model.expect import Expect
@@ -61,6 +68,8 @@ class AddressesPlan(PlanModel):
     preset: AddressPreset = AddressPreset.SINGLE
     networks: Annotated[int, Field(ge=1, le=4096), AfterValidator(power_of_two)] = 1
     """Networks on each side that contain the addresses, with a route for each (RFC 2544 §12)."""
+    on_link: Annotated[int, Field(ge=0, le=MOST_ON_LINK)] = 0
+    """Hosts that the tester plays on each link itself, neighbours of the gateway, instead of behind a next hop."""
     left: LinkAddresses | None = None
     right: LinkAddresses | None = None
     left_hosts: AddressRanges | None = None

@@ -11,9 +11,11 @@ from typing import ClassVar
 from natxy.dut.base import ConfigT, DutDescription, Gateway
 from natxy.dut.linux.conntrack import ConntrackTable
 from natxy.dut.linux.interfaces import napi_in_threads, set_links, steer, steered_to, unset_links
+from natxy.dut.linux.neighbors import NeighborTable
 from natxy.dut.transport.base import PowerSwitch
 from natxy.dut.transport.hotplug import CoreSwitch
 from natxy.errors import DutError
+from natxy.plan.gateways.neighbors import NeighborsModel
 
 LINK_UP_S = 10.0
 FORWARDING = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
@@ -31,6 +33,11 @@ class LinuxGateway(Gateway[ConfigT]):
         *FORWARDING,
         "net.ipv4.conf.all.rp_filter",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        macs = self.config.neighbors if isinstance(self.config, NeighborsModel) else None
+        self._neighbors = NeighborTable(self.transport, self.interfaces, self.addresses, macs)
 
     def install(self) -> None:
         """Adds what distinguishes this gateway from a router."""
@@ -60,6 +67,7 @@ class LinuxGateway(Gateway[ConfigT]):
         with self.removed_on_error():
             for name in FORWARDING:
                 self.transport.network.hold(name, "1")
+            self._neighbors.apply()
             if self.table:
                 self.table.apply()
             self.install()
@@ -69,6 +77,7 @@ class LinuxGateway(Gateway[ConfigT]):
         with ExitStack() as stack:
             for name in FORWARDING:
                 stack.callback(self.transport.network.release, name)
+            stack.callback(self._neighbors.remove)
             if self.table:
                 stack.callback(self.table.remove)
             self.uninstall()
@@ -101,6 +110,7 @@ class LinuxGateway(Gateway[ConfigT]):
             settings["rps_cpus"] = mask
         if threaded := napi_in_threads(self.transport, self.interfaces):
             settings["threaded NAPI"] = ", ".join(threaded)
+        settings |= self._neighbors.describe()
         if self.table:
             settings |= self.table.describe()
         return DutDescription(self.name, self.version(), settings, self.configuration())

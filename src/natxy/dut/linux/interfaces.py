@@ -16,7 +16,7 @@ from natxy.dut.base import DutInterfaces
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import LocalTransport
 from natxy.dut.transport.undone import undone
-from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses, LinkMacs
 
 INTERFACES: Final = Path("/sys/class/net")
 _MERGING: Final = re.compile(
@@ -45,6 +45,25 @@ def unset_links(transport: Transport, interfaces: DutInterfaces, addresses: Addr
     for interface, link in _links(interfaces, addresses):
         _change_routes(transport, "del", interface, link)
         transport.run(["ip", "address", "del", str(link.dut), "dev", interface], check=False)
+
+
+def add_neighbors(transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan, macs: LinkMacs) -> int:
+    """Adds static entries for the tester's addresses on the links; returns how many. DutError when one is refused."""
+    entries = [f"neigh replace {each} nud permanent" for each in _neighbors(interfaces, addresses, macs)]
+    transport.run(["ip", "-batch", "-"], input="".join(f"{entry}\n" for entry in entries))
+    return len(entries)
+
+
+def remove_neighbors(transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan, macs: LinkMacs) -> None:
+    """Removes the static entries; no error when there are none."""
+    batch = "".join(f"neigh del {each}\n" for each in _neighbors(interfaces, addresses, macs))
+    transport.run(["ip", "-force", "-batch", "-"], input=batch, check=False)
+
+
+def _neighbors(interfaces: DutInterfaces, addresses: AddressPlan, macs: LinkMacs) -> Iterator[str]:
+    for interface, link in _links(interfaces, addresses):
+        mac = macs.left if interface == interfaces.left else macs.right
+        yield from (f"{address} lladdr {mac} dev {interface}" for address in link.neighbors)
 
 
 def _links(interfaces: DutInterfaces, addresses: AddressPlan) -> Iterator[tuple[str, LinkAddresses]]:

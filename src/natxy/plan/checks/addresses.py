@@ -28,7 +28,12 @@ def check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, loc
     if given.networks > 1 and experiment.translation:
         text = "networks are for gateways that do not change the family, as those of RFC 2544 §12; remove it"
         yield Problem((*at, "networks"), text)
+    if given.on_link and (given.networks > 1 or given.preset == AddressPreset.MULTIPLE):
+        other = "networks" if given.networks > 1 else "`multiple`"
+        yield Problem((*at, "on_link"), f"hosts are on the link itself or behind it ({other}); remove one of the two")
     for side, family, link, hosts in sides:
+        if given.on_link and getattr(given, side):
+            yield Problem((*at, "on_link"), f"{side} is a link of your own; give its own `on_link` there instead")
         if given.networks > 1 and getattr(given, side):
             yield Problem((*at, "networks"), f"{side} is a link of your own; give its own `networks` there instead")
         if given.preset == AddressPreset.MULTIPLE and getattr(given, side) and not getattr(given, f"{side}_hosts"):
@@ -40,7 +45,7 @@ def check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, loc
             continue
         if link.dut.network != link.tester.network or link.dut.ip == link.tester.ip:
             yield Problem((*at, side), f"{link.dut} and {link.tester} must be two addresses of one link")
-        reached = (ip_network(link.tester.ip), *link.behind)
+        reached = (ip_network(link.tester.ip), *link.answered)
         if unreached := next((each for each in hosts.ranges if not each.within(reached)), None):
             text = (
                 f"the gateway has no route to all of {unreached.first} to {unreached.last}; add one to `{side}.behind`"

@@ -9,7 +9,8 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, field_validator
 
-from natxy.plan.gateways.base import GatewayModel, TableNeed, addresses_by_hash, ports_per_destination
+from natxy.plan.gateways.base import TableNeed, addresses_by_hash, ports_per_destination
+from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.table_size import TableSize
 from natxy.plan.model.terms import Kernel, TranslationKind
 
@@ -25,7 +26,7 @@ _MOST_BUCKETS: Final = 2**29 - 512
 _USUAL_ENTRIES: Final = 262_144
 
 
-class KernelModel(GatewayModel):
+class KernelModel(NeighborsModel):
     """Settings of a gateway that also runs in user-mode Linux."""
 
     kernel: Kernel | None = None
@@ -37,7 +38,7 @@ class KernelModel(GatewayModel):
         return self.kernel
 
 
-class ConntrackModel(GatewayModel):
+class ConntrackModel(NeighborsModel):
     """Settings of a gateway that keeps its connections in Linux's connection tracking table.
 
     A setting that is not given keeps its value on the DUT.

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.terms import TranslationKind
 
 
-class Map646Config(GatewayModel):
+class Map646Config(NeighborsModel):
     """map646, a stateless translator in user space. No distribution packages it, so the user builds it."""
 
     translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46})

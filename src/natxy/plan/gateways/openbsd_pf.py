@@ -9,14 +9,10 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from natxy.plan.gateways.base import GatewayModel, TableNeed, ports_per_destination
-from natxy.plan.model.base import Pattern, PlanModel
+from natxy.plan.gateways.base import TableNeed, ports_per_destination
+from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.model.units import Count, Duration
-
-Mac = Annotated[
-    str, Pattern(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", "a MAC address in small letters, such as 02:00:00:00:00:01")
-]
 
 # A server spends most of this in its firmware.
 _REBOOT_S: Final = 120.0
@@ -31,14 +27,7 @@ class PfClear(StrEnum):
     REBOOT = "reboot"
 
 
-class TesterMacs(PlanModel):
-    """MAC addresses of the tester's ports, for static ARP and neighbour entries on the DUT."""
-
-    left: Mac
-    right: Mac
-
-
-class OpenbsdPfConfig(GatewayModel):
+class OpenbsdPfConfig(NeighborsModel):
     """PF on OpenBSD, over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, a stateful filter, or plain
     forwarding with PF off."""
 
@@ -59,8 +48,6 @@ class OpenbsdPfConfig(GatewayModel):
     clear: PfClear = PfClear.FLUSH
     reboot_timeout: Duration = 300.0
     """Longest time until the DUT answers again."""
-    neighbors: TesterMacs | None = None
-    """MAC addresses for static entries; addresses are resolved when not given."""
 
     @property
     def keeps_connections(self) -> bool | None:

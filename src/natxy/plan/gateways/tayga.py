@@ -8,14 +8,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.linux import ConntrackModel
+from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.terms import TranslationKind
 
 Core = Annotated[int, Field(ge=0)]
 
 
-class TaygaConfig(GatewayModel):
+class TaygaConfig(NeighborsModel):
     """Tayga alone: SIIT, or NAT46 without connections."""
 
     translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46})

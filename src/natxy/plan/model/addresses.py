@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The addresses on the two links of a testbed.
 
-The tester has one address on each link, and all other addresses that it plays are behind that next hop: thousands of
-on-link neighbours would slow the DUT.
+The tester has one address on each link, and all other addresses that it plays are behind that next hop, unless a plan
+asks for hosts on the link itself: thousands of on-link neighbours would slow the DUT.
 """
 
 from __future__ import annotations
@@ -18,14 +18,20 @@ from pydantic import (
     model_validator,
 )
 
-from natxy.plan.model.base import PlanModel
+from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.terms import TranslationKind
 
 IPInterface = IPv4Interface | IPv6Interface
 IPNetwork = IPv4Network | IPv6Network
 IPAddress = IPv4Address | IPv6Address
+Mac = Annotated[
+    str, Pattern(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", "a MAC address in small letters, such as 02:00:00:00:00:01")
+]
 EMBEDDING_LENGTH = 96
 USUAL_MTU = 1500
+MOST_ON_LINK = 32_768
+# Above the addresses that links usually have for their own.
+_FIRST_ON_LINK = {4: 1 << 8, 6: 1 << 16}
 
 
 def power_of_two(number: int) -> int:
@@ -38,7 +44,8 @@ class LinkAddresses(PlanModel):
     """The addresses of one link.
 
     `dut` and `tester` are in the link's prefix. The DUT routes the prefixes `behind` to `tester`. Each of them is
-    divided into `networks` equal parts, with a route for each.
+    divided into `networks` equal parts, with a route for each. `on_link` is the number of further hosts that the tester
+    plays on the link itself, neighbours of the DUT, at addresses from 256 above that of the prefix on (IPv6: 65,536).
     """
 
     dut: IPInterface
@@ -47,6 +54,7 @@ class LinkAddresses(PlanModel):
     networks: Annotated[int, Field(ge=1, le=65_536), AfterValidator(power_of_two)] = Field(
         default=1, exclude_if=lambda networks: networks == 1
     )
+    on_link: Annotated[int, Field(ge=0, le=MOST_ON_LINK)] = Field(default=0, exclude_if=lambda hosts: hosts == 0)
 
     @model_validator(mode="after")
     def _divisible(self) -> LinkAddresses:
@@ -57,6 +65,32 @@ class LinkAddresses(PlanModel):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _room_on_link(self) -> LinkAddresses:
+        if hosts := self.hosts_on_link:
+            if hosts[-1] not in self.dut.network or hosts[-1] == self.dut.network.broadcast_address:
+                text = f"{self.dut.network} has no room for {self.on_link} hosts from {hosts[0]} on"
+                raise ValueError(f"{text}; give the link a shorter prefix, or fewer hosts on_link")
+            if taken := next((each.ip for each in (self.dut, self.tester) if each.ip in hosts), None):
+                raise ValueError(f"{taken} is one of the {self.on_link} hosts on_link; choose another address for it")
+        return self
+
+    @property
+    def hosts_on_link(self) -> list[IPAddress]:
+        """The hosts on the link itself, besides the tester's own address."""
+        first = self.dut.network.network_address + _FIRST_ON_LINK[self.dut.version]
+        return [first + number for number in range(self.on_link)]
+
+    @property
+    def neighbors(self) -> list[IPAddress]:
+        """The tester's addresses that the DUT has on the link itself."""
+        return [self.tester.ip, *self.hosts_on_link]
+
+    @property
+    def answered(self) -> tuple[IPNetwork, ...]:
+        """The prefixes for which the tester answers ARP or neighbour solicitations."""
+        return (*self.behind, *((self.dut.network,) if self.on_link else ()))
+
     @property
     def networks_behind(self) -> tuple[IPNetwork, ...]:
         deeper = self.networks.bit_length() - 1
@@ -66,6 +100,13 @@ class LinkAddresses(PlanModel):
     def routes(self) -> tuple[IPNetwork, ...]:
         """The prefixes that the DUT needs routes to. It knows the link's own prefix."""
         return tuple(network for network in self.networks_behind if network != self.dut.network)
+
+
+class LinkMacs(PlanModel):
+    """The MAC addresses of two ports, one on each link."""
+
+    left: Mac
+    right: Mac
 
 
 class LinkPair(PlanModel):

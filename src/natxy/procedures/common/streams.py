@@ -37,7 +37,7 @@ LEAST_BACKLOG_S: Final = 0.005
 def neighbors_request(experiment: Experiment) -> NeighborsResolve:
     return NeighborsResolve(
         neighbors=[
-            NeighborSide(side=side, address=link.tester.ip, gateway=link.dut.ip, answers=list(link.behind))
+            NeighborSide(side=side, address=link.tester.ip, gateway=link.dut.ip, answers=list(link.answered))
             for pair in experiment.address_plan.pairs
             for side, link in ((Side.LEFT, pair.left), (Side.RIGHT, pair.right))
         ]

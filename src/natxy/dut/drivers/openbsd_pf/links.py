@@ -5,23 +5,19 @@ from __future__ import annotations
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.transport.base import Transport
-from natxy.plan.gateways.openbsd_pf import TesterMacs
-from natxy.plan.model.addresses import AddressPlan, IPInterface, IPNetwork
+from natxy.plan.model.addresses import AddressPlan, IPInterface, IPNetwork, LinkMacs
 
 
 class OpenbsdLinks:
     """Configures both interfaces until the next reboot. With `neighbors` None, addresses are resolved."""
 
     def __init__(
-        self, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan, neighbors: TesterMacs | None
+        self, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan, neighbors: LinkMacs | None
     ) -> None:
         self._transport = transport
         self._sides = ((interfaces.left, addresses.left), (interfaces.right, addresses.right))
-        self._neighbors = (
-            ((addresses.left.tester.ip, neighbors.left), (addresses.right.tester.ip, neighbors.right))
-            if neighbors
-            else ()
-        )
+        sides = ((addresses.left, neighbors.left), (addresses.right, neighbors.right)) if neighbors else ()
+        self._neighbors = tuple((address, mac) for link, mac in sides for address in link.neighbors)
 
     def apply(self) -> None:
         """Sets the addresses and routes. DutError when the DUT refuses."""
@@ -41,7 +37,7 @@ class OpenbsdLinks:
             self._transport.run(["ifconfig", interface, family, str(link.dut.ip), "delete"], check=False)
 
     def add_neighbors(self) -> None:
-        """Adds the static entries for the tester's ports, if any."""
+        """Adds the static entries for the tester's addresses on the links, if any."""
         for address, mac in self._neighbors:
             self._transport.run(["ndp" if address.version == 6 else "arp", "-s", str(address), mac])
 
