@@ -90,7 +90,7 @@ for unit in apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer e2scrub_re
 	ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
 # QEMU's machine has them, and a gateway needs none.
-for module in ahci iTCO_wdt lpc_ich i2c_i801 pcspkr kvm_amd kvm_intel powernow_k8 evdev; do
+for module in ahci iTCO_wdt lpc_ich i2c_i801 pcspkr kvm_amd kvm_intel powernow_k8 evdev cfg80211; do
 	echo "blacklist $module"
 done > "$root/etc/modprobe.d/natxy.conf"
 mkdir -p "$root/etc/systemd/journald.conf.d"

@@ -26,24 +26,24 @@ pytestmark = [*needs.LAB, needs.VM, needs.TUN, pytest.mark.long]
 # is slow, and a busy machine takes it away for long.
 HEAD: Final = """
 name: vm
-timing: {preset: lab, trial: 200ms, max_pause: 20ms, overrun_floor: 20ms}
+timing: {preset: lab, trial: 200ms, max_pause: 20ms, overrun_floor: 20ms, max_backlog: 99%}
 repeat: 1
 testbed: {kind: vm, cpus: 2}
 defaults:
   max_invalid: 50
-  search: {min_rate: 500, max_rate: 1k, error: 500}
+  search: {min_rate: 200, max_rate: 400, error: 200}
 experiments:
 """
 EVERY_DRIVER: Final = """
   - {name: linux-forward, gateway: linux-forward, procedure: throughput, cores: 1}
-  - {name: nftables, gateway: nftables, procedure: throughput, connections: 200, phase1_rate: 500}
+  - {name: nftables, gateway: nftables, procedure: throughput, connections: 200, phase1_rate: 400}
   - {name: iptables, gateway: iptables, procedure: connection-rate, connections: 200}
   - {name: tayga, gateway: tayga, translation: siit, procedure: throughput}
-  - {name: jool, gateway: jool, translation: nat64, procedure: throughput, connections: 200, phase1_rate: 500,
+  - {name: jool, gateway: jool, translation: nat64, procedure: throughput, connections: 200, phase1_rate: 400,
      loss_tolerance: {reverse: 1%}}
 """
 ENDLESS: Final = """
-  - {name: steady, gateway: linux-forward, procedure: throughput, timing: {preset: lab, trial: 100s}}
+  - {name: steady, gateway: linux-forward, procedure: throughput, timing: {preset: lab, trial: 5s}}
 """
 
 
@@ -88,7 +88,7 @@ def test_every_linux_driver_is_measured_on_a_machine_of_its_own(tmp_path: Path) 
     for each in experiments:
         [value] = each.values
         assert value is not None
-        assert 500 <= value <= 1000
+        assert 200 <= value <= 400
         # The kernel is the virtual machine's, not this one's.
         assert settings(each)["kernel"].startswith("Linux 6.1.")
         assert settings(each)["kernel"] != f"Linux {os.uname().release}"

@@ -23,7 +23,7 @@ from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.units import counted
 from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.vm import VmConfig
-from natxy.system.core_watch import CoreWatch
+from natxy.system.core_watch import Absence, CoreWatch
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.system.temporary_folder import temporary_folder
@@ -104,7 +104,7 @@ class VmLab(EngineTestbed):
             PortSpec(
                 side=side,
                 device=f"net_af_packet{number},iface={side},qpairs=1{ring_slots(mtu)}",
-                # The tap drops what its virtual machine does not take.
+                # A tap whose virtual machine takes no more holds the tester back, or drops.
                 medium=PortMedium.VETH,
                 mac=TESTER_MACS[side],
                 mtu=mtu,
@@ -114,7 +114,17 @@ class VmLab(EngineTestbed):
 
     def watch(self) -> GatewayWatch:
         cores = CoreWatch(self.cores.dut, self.transport.threads)
-        return GatewayWatch(cores.begin, cores.end, len(self.cores.dut), QUEUE_FRAMES)
+
+        def begin() -> None:
+            self.transport.check_runs()
+            cores.begin()
+
+        def end() -> Absence | None:
+            # The frames of a gateway that is no longer there were not lost by it.
+            self.transport.check_runs()
+            return cores.end()
+
+        return GatewayWatch(begin, end, len(self.cores.dut), QUEUE_FRAMES)
 
     def description(self) -> dict[str, str]:
         return {
@@ -160,6 +170,8 @@ class VmLab(EngineTestbed):
             "A failed trial is repeated if something else ran on the gateway's core for so long that this explains the "
             "loss; RFC 2544 has no such rule.",
             "The kernel's part of receiving the tester's frames runs on the gateway's core and counts as its work.",
+            "The kernel makes net_af_packet wait for the gateway, so a gateway at its limit may cause late frames or "
+            "back-pressure at the tester instead of lost frames.",
         ]
         if self.cores.shared:
             sentences.append("Tester and gateway share a core, so that neither can keep its times.")

@@ -35,7 +35,8 @@ _BOOT_S: Final = {"kvm": 120.0, "tcg": 300.0}
 _LOGIN_S: Final = 30.0
 _START_S: Final = 10.0
 _PAUSE_S: Final = 0.1
-_GREETING_S: Final = 2.0
+# A connection that the system was not yet ready for may never be answered; a busy one takes seconds to greet.
+_GREETING_S: Final = 5.0
 _LAST_LINES: Final = 6
 _LAST_BYTES: Final = 16 * 1024
 
@@ -69,14 +70,15 @@ class VirtualMachine:
         with ExitStack() as stack:
             self._start = start
             stack.callback(self._end)
-            self._process = subprocess.Popen(
-                qemu_argv(self._config, self._image, start, self._cpus),
-                stdin=subprocess.DEVNULL,
-                stdout=(start.folder / "output").open("wb"),
-                stderr=subprocess.STDOUT,
-                pass_fds=start.descriptors,
-                start_new_session=True,
-            )
+            with (start.folder / "output").open("wb") as output:
+                self._process = subprocess.Popen(
+                    qemu_argv(self._config, self._image, start, self._cpus),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=start.descriptors,
+                    start_new_session=True,
+                )
             self._monitor = self._connect_monitor(start)
             self._pin_threads(start)
             self._boot()
@@ -93,7 +95,7 @@ class VirtualMachine:
         try:
             self._monitor.execute("system_reset")
         except DutError as error:
-            raise self._lost("restart") from error
+            raise self._lost() from error
         self._boot()
 
     def run(
@@ -111,6 +113,11 @@ class VirtualMachine:
             if self._has_ended():
                 raise self._lost(argv[0]) from error
             raise
+
+    def check_runs(self) -> None:
+        """Raises DutLostError when the virtual machine has ended."""
+        if self._has_ended():
+            raise self._lost()
 
     def describe(self) -> str:
         return f"the virtual machine {self._image.disk}"
@@ -146,7 +153,7 @@ class VirtualMachine:
                 f"its start{self._last_words()}"
             )
         if self._has_ended():
-            raise self._lost("boot")
+            raise self._lost()
         self._target = self._target or self._written_target(self._start)
         self._ssh = SshTransport(self._target)
         self._ssh.__enter__()
@@ -198,8 +205,9 @@ class VirtualMachine:
             time.sleep(_PAUSE_S)
         return True
 
-    def _lost(self, what: str) -> DutLostError:
-        return DutLostError(f"`{what}` cannot be run: the virtual machine has ended{self._last_words()}")
+    def _lost(self, what: str | None = None) -> DutLostError:
+        before = "" if what is None else f"`{what}` cannot be run: "
+        return DutLostError(f"{before}the virtual machine has ended{self._last_words()}")
 
     def _last_words(self) -> str:
         """Returns what QEMU and the system's serial console printed last."""

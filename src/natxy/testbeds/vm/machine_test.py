@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from natxy.errors import DutError, DutLostError
+from natxy.plan.testbeds.vm import VmConfig
+from natxy.testbeds.vm import machine as module
+from natxy.testbeds.vm.image import VmImage
+from natxy.testbeds.vm.machine import VirtualMachine
+from natxy.testbeds.vm.qemu import Start
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    return Start(accelerator="tcg", cores=(0,), taps={}, vhosts={}, folder=tmp_path, ssh_port=_free_port(), mtu=1500)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> VirtualMachine:
+    image = VmImage(tmp_path / "disk", "raw", tmp_path / "100% key", known_hosts=tmp_path / "known")
+    return VirtualMachine(VmConfig(kind="vm"), image, 1)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def qemu(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Replaces QEMU's command by the list, which a test fills."""
+    argv: list[str] = []
+    monkeypatch.setattr(module, "qemu_argv", lambda *_: argv)
+    return argv
+
+
+def test_one_that_is_switched_off_is_lost(machine: VirtualMachine) -> None:
+    with pytest.raises(DutLostError, match=r"^`nft` cannot be run: the virtual machine has ended$"):
+        machine.run(["nft"])
+    with pytest.raises(DutLostError, match=r"^the virtual machine has ended$"):
+        machine.check_runs()
+
+
+def test_qemu_that_does_not_start_says_why(machine: VirtualMachine, start: Start, qemu: list[str]) -> None:
+    qemu += ["sh", "-c", "echo no such device >&2; exit 1"]
+    with pytest.raises(DutError, match="QEMU did not start; its last words: no such device"):
+        machine.start(start)
+    assert machine.threads() == []
+
+
+def test_the_console_has_the_last_words(machine: VirtualMachine, start: Start, qemu: list[str]) -> None:
+    start.console.write_text("booting\n\nKernel panic\n")
+    qemu += ["sh", "-c", "echo QEMU ends; exit 0"]
+    with pytest.raises(DutError, match=r"last words: QEMU ends \| booting \| Kernel panic$"):
+        machine.start(start)
+
+
+def test_the_users_ssh_configuration_has_no_part_in_it(machine: VirtualMachine, start: Start, tmp_path: Path) -> None:
+    target = machine._written_target(start)
+    assert (target.host, target.user, target.config) == ("gateway", "root", tmp_path / "ssh_config")
+    written = (tmp_path / "ssh_config").read_text()
+    assert f'IdentityFile "{tmp_path}/100%% key"' in written
+    assert f'UserKnownHostsFile "{tmp_path}/known"' in written
+    assert f"Port {start.ssh_port}\n" in written
+    assert "HostKeyAlias gateway" in written
+
+
+@pytest.mark.parametrize(("greeting", "expected"), [(b"SSH-2.0-x\r\n", True), (b"HTTP/1.1\r\n", False), (b"", False)])
+def test_an_ssh_server_is_known_by_its_greeting(greeting: bytes, *, expected: bool) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+
+        def serve() -> None:
+            with listener.accept()[0] as connection:
+                connection.sendall(greeting)
+
+        server = threading.Thread(target=serve)
+        server.start()
+        assert module._greets(listener.getsockname()[1]) == expected
+        server.join()
+
+
+def test_a_closed_port_does_not_greet() -> None:
+    assert not module._greets(_free_port())
