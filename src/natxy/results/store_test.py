@@ -349,7 +349,7 @@ def test_samples_become_a_capture(tmp_path: Path) -> None:
 
 def test_a_capture_goes_on_after_half_a_frame(tmp_path: Path) -> None:
     file = tmp_path / "foreign.pcap"
-    for cut in (0, 7, 30, 44, 45):
+    for cut in (0, 7, 23, 24, 30, 40, 44, 45):
         writer = PcapWriter(tmp_path / "whole.pcap")
         writer.add([SAMPLE])
         writer.close()
@@ -360,6 +360,18 @@ def test_a_capture_goes_on_after_half_a_frame(tmp_path: Path) -> None:
         writer.add([SAMPLE])
         writer.close()
         assert file.read_bytes() == (whole + whole[24:] if cut == len(whole) else whole)
+
+
+def test_a_capture_counts_seconds_in_32_bits_and_may_have_an_empty_frame(tmp_path: Path) -> None:
+    file = tmp_path / "foreign.pcap"
+    late = SAMPLE.model_copy(update={"time_ns": ((1 << 32) + 5) * 10**9 + 7, "data_base64": ""})
+    for expected in (1, 2):
+        writer = PcapWriter(file)
+        writer.add([late])
+        writer.close()
+        data = file.read_bytes()
+        assert len(data) == 24 + 16 * expected
+        assert struct.unpack_from("<IIII", data, 8 + 16 * expected) == (5, 7, 0, 0)
 
 
 class Clocks:

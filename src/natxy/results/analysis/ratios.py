@@ -148,8 +148,8 @@ def _of_pairs(pairs: Sequence[tuple[Headline, Headline]], median: float) -> Inte
     # As multiples of the median, so that equal ratios have their own value as the interval, without a rounding.
     lowest, highest = zip(*((math.log(end / median) for end in _ends(pair)) for pair in pairs), strict=True)
     found = median_interval(lowest, max(high - low for low, high in zip(lowest, highest, strict=True)))
-    # The median of an even count is a mean of two ratios, and not of their logarithms.
-    return found and Interval(median * math.exp(min(found.low, 0.0)), median * math.exp(max(found.high, 0.0)))
+    # The median of an even count is a mean of two ratios, which lies above that of their logarithms.
+    return found and Interval(median * math.exp(found.low), median * math.exp(max(found.high, 0.0)))
 
 
 def _ends(pair: tuple[Headline, Headline]) -> tuple[float, float]:

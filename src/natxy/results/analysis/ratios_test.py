@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import math
 import random
 import statistics
 
@@ -8,8 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.results.analysis.ratios import paired_ratio, precision, unpaired_ratio, unpaired_ratios
+from natxy.results.analysis.ratios import (
+    Ratio,
+    _half_width,
+    paired_ratio,
+    paired_ratios,
+    precision,
+    unpaired_ratio,
+    unpaired_ratios,
+)
 from natxy.results.bounded import Bound
+from natxy.results.intervals import Interval
 from natxy.results.statistics import Headline
 
 rates = st.floats(1, 1e9)
@@ -75,6 +85,62 @@ def test_an_interval_holds_all_that_the_brackets_allow() -> None:
         assert found.value == 0.5
         assert found.interval.low <= 50 / 110 + 1e-9
         assert found.interval.high >= 60 / 100 - 1e-9
+        assert found.interval.low > 0.4
+        assert found.interval.high < 0.7
+    paired = paired_ratios(own, other)
+    assert paired is not None
+    assert paired.resolution == pytest.approx(60 / 100 - 50 / 110)
+
+
+def test_a_function_of_a_ratio_is_one_of_its_interval_too() -> None:
+    found = Ratio(2.0, interval=Interval(1, 3)).mapped(lambda value: 10 - value, Bound.AT_MOST)
+    assert found == Ratio(8, Bound.AT_MOST, Interval(7, 9))
+    alone = Ratio(2.0).mapped(lambda value: 2 * value, Bound.EXACTLY)
+    assert (alone, alone.paired) == (Ratio(4), False)
+
+
+def test_only_ratios_to_a_lower_bound_are_at_most_theirs() -> None:
+    found = paired_ratios(exact(50, 90, 30), {1: AT_LEAST, 2: Headline(100), 3: AT_LEAST})
+    assert found is not None
+    assert found.at_most_to == 0.5
+
+
+@pytest.mark.parametrize("below", [False, True])
+def test_a_median_of_an_exact_result_and_a_bound_is_a_bound(below: bool) -> None:
+    own = {1: Headline(40), 2: AT_LEAST} | ({3: BELOW, 4: AT_LEAST} if below else {})
+    found = unpaired_ratio(own, exact(50, 50))
+    assert found is not None
+    assert (found.value, found.bound) == (1.4, Bound.AT_LEAST)
+
+
+def test_a_ratio_of_nothing_is_unknown() -> None:
+    assert unpaired_ratio({}, exact(1, 2)) is None
+    assert unpaired_ratio(exact(1, 2), {}) is None
+    assert unpaired_ratios({}, {}) is None
+    assert precision({}, None) is None
+
+
+def test_a_result_of_zero_has_a_ratio_but_no_logarithm() -> None:
+    for ratio in (paired_ratio, unpaired_ratio):
+        found = ratio(exact(0, 50, 60), exact(100, 100, 100))
+        assert found is not None
+        assert found.value == 0.5
+        assert found.interval is None or found.interval.low == 0
+        ones = ratio(exact(1, 1, 1), exact(1, 1, 1))
+        assert ones is not None
+        assert ones.interval == Interval(1, 1)
+
+
+def test_unpaired_ratios_have_values_around_that_of_the_medians() -> None:
+    found = unpaired_ratios(exact(40, 45, 50), exact(80, 90, 100))
+    assert found is not None
+    assert found.values == pytest.approx((0.5, 0.5, 0.5))
+
+
+def test_a_precision_is_half_of_the_interval_as_a_share() -> None:
+    assert _half_width(Interval(90, 110), 100) == _half_width(Interval(-110, -90), -100) == pytest.approx(0.1)
+    assert _half_width(Interval(-1, 1), 0) == math.inf
+    assert _half_width(Interval(0, 0), 0) == 0
 
 
 @given(st.lists(st.tuples(rates, rates), min_size=1, max_size=12))
