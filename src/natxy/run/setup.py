@@ -16,8 +16,8 @@ from natxy.errors import DutError, DutLostError, GatewayMissingError
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
+from natxy.probe.path import ProbedPath
 from natxy.procedures.common.repetition import GatewayContext, Tester
-from natxy.procedures.common.streams import neighbors_request
 from natxy.run.cores import set_cores
 from natxy.run.departures import departures_of, needs
 from natxy.system.interrupts import interrupts_held_back
@@ -132,8 +132,11 @@ class Setups:
             engine_info = tester.info().model_dump(mode="json")
             description = testbed.engine_description()
         gateway.wait_ready()
+        remarks: list[str] = []
         if not isinstance(tester, TcpHosts) and self._plan.testbed.has_gateway:
-            tester.resolve_neighbors(neighbors_request(experiment))
+            path = ProbedPath(tester, gateway, experiment, asks_dut=self._plan.testbed.commands_run_on_dut)
+            path.check()
+            remarks = path.remarks() if self._plan.testbed.dut_location else []
         testbed.sleep(experiment.timing.learning_pause)
         return Setup(
             tester=tester,
@@ -144,7 +147,7 @@ class Setups:
             engine_info=engine_info,
             description=testbed.description() | description,
             dut_description=testbed.dut_description(),
-            deviations=departures_of(testbed, experiment),
+            deviations=[*departures_of(testbed, experiment), *remarks],
         )
 
     def _testbed(self, stack: ExitStack, experiment: Experiment) -> Testbed:

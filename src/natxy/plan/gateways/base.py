@@ -48,6 +48,8 @@ class GatewayModel(PlanModel):
     """True for a model that runs only on the simulated testbed."""
     on_other_machine: ClassVar[bool] = False
     """True if it needs a machine of its own, reached over ssh."""
+    is_probed: ClassVar[bool] = True
+    """False for natxy's own gateways, which do to each frame what the plan says: no frames are sent before a trial."""
     polls: ClassVar[bool] = False
     """True for natxy's own program, which runs beside the tester and polls the DUT's ports without rest."""
     forwards_tcp: ClassVar[bool] = True

@@ -48,6 +48,7 @@ class SimulatedConfig(LimitsModel):
     """A gateway in virtual time with known limits; for tests, and to try a plan without a machine."""
 
     in_virtual_time: ClassVar[bool] = True
+    is_probed: ClassVar[bool] = False
     keeps_connections: ClassVar = None
     translations: ClassVar = frozenset({None, *TranslationKind})
     driver: Literal["simulated"] = "simulated"

@@ -12,6 +12,7 @@ class WireConfig(GatewayModel):
     """Joins the tester's two ports. Lost and late frames are the tester's own."""
 
     is_gateway: ClassVar[bool] = False
+    is_probed: ClassVar[bool] = False
     driver: Literal["wire"] = "wire"
 
     @property

@@ -58,6 +58,11 @@ class TestbedModel(PlanModel):
         return None
 
     @property
+    def commands_run_on_dut(self) -> bool:
+        """Returns False when the gateway's commands may run on another machine than the one that forwards."""
+        return self.dut_location is None or not self.dut_location.may_be_elsewhere
+
+    @property
     def remote_hosts(self) -> Mapping[str, HostLocation]:
         """Returns the hosts that replace the tester's ports, by side."""
         return {}

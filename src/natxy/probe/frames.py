@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sends probe frames through a gateway, as an experiment's own frames but few and of one flow."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Final
+
+from natxy.engine.interface import Engine
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import StreamSpec
+from natxy.engine.messages.results import ForeignSample, StreamResult, TrialResult
+from natxy.plan.experiment import Experiment
+from natxy.probe.observed import Passage, Refusal
+from natxy.procedures.common.streams import establish_request, traffic_request, with_foreground
+
+FRAMES: Final = 16
+# Frames of one flow that follow each other closely are those that an offload merges.
+_BURST: Final = 8
+_RATE_FPS: Final = 2000.0
+# A gateway whose own neighbours are not resolved yet, or whose core is away, needs longer than a short drain.
+_DRAIN_S: Final = 0.4
+_SEED: Final = 1
+
+_ETHERNET_BYTES: Final = 14
+_FCS_BYTES: Final = 4
+_IPV6_BYTES: Final = 40
+# By type and code; the codes of RFC 1812 §5.2.7.1 and RFC 4443 §3.1.
+_ICMP: Final = {
+    **{(3, code): Refusal.NO_ROUTE for code in (0, 1, 5, 6, 7, 11, 12)},
+    **{(3, code): Refusal.PROHIBITED for code in (9, 10, 13)},
+    (3, 3): Refusal.PORT,
+    (3, 4): Refusal.TOO_LONG,
+}
+_ICMPV6: Final = {
+    **{(1, code): Refusal.NO_ROUTE for code in (0, 3, 6)},
+    **{(1, code): Refusal.PROHIBITED for code in (1, 5)},
+    (1, 4): Refusal.PORT,
+}
+
+
+def send_probes(engine: Engine, experiment: Experiment) -> list[Passage]:
+    """Sends frames in the experiment's directions and returns how they fared.
+
+    Through a gateway that keeps connections, the frames are those of one connection. If that cannot be opened, nothing
+    else is sent.
+    """
+    probe = _probe_of(experiment)
+    if probe.connections:
+        request = establish_request(probe, _RATE_FPS, _SEED)
+        opened = engine.establish(request)
+        (passage,) = passages(opened, [request.stream])
+        if not passage.good:
+            return [passage]
+    traffic = with_foreground(traffic_request(probe, _RATE_FPS, _SEED, frames=FRAMES), lambda _: {"burst": _BURST})
+    return passages(engine.run_trial(traffic), traffic.streams)
+
+
+def passages(result: TrialResult, streams: list[StreamSpec]) -> list[Passage]:
+    """Returns how the frames of each stream fared."""
+    found = {stream.name: stream for stream in result.streams}
+    return [_passage(stream, found[stream.name], result.samples) for stream in streams]
+
+
+def _probe_of(experiment: Experiment) -> Experiment:
+    timing = experiment.timing.model_copy(
+        update={
+            "drain": _DRAIN_S,
+            "drain_ends_early": True,
+            "overrun_floor": 1.0,
+            "max_pause": 10.0,
+            "max_backlog": None,
+        }
+    )
+    probe = experiment.model_copy(update={"background": None, "timing": timing, "connections": None}).with_one_flow()
+    return probe.model_copy(update={"connections": 1 if experiment.uses_connections else None})
+
+
+def _passage(stream: StreamSpec, found: StreamResult, samples: list[ForeignSample]) -> Passage:
+    lengths = [
+        length
+        for sample in samples
+        if sample.side != stream.source and sample.kind == "corrupt_test" and (length := _frame_bytes(_bytes(sample)))
+    ]
+    return Passage(
+        source=stream.source,
+        size=stream.frame.size,
+        sent=found.sent,
+        arrived=found.received,
+        misrouted=found.misrouted,
+        corrupt=found.corrupt,
+        longest=max(lengths, default=None),
+        refusals=tuple(dict.fromkeys(_refusals(stream.source, samples))),
+    )
+
+
+def _refusals(sender: Side, samples: list[ForeignSample]) -> Iterator[Refusal]:
+    for sample in samples:
+        if sample.side != sender:
+            continue
+        packet = _bytes(sample)[_ETHERNET_BYTES:]
+        match sample.kind:
+            case "icmp_unreachable":
+                header_bytes = 4 * (packet[0] & 0xF) if packet else 0
+                yield _ICMP.get(_type_and_code(packet, header_bytes), Refusal.OTHER)
+            case "icmpv6_unreachable":
+                yield _ICMPV6.get(_type_and_code(packet, _IPV6_BYTES), Refusal.OTHER)
+            case "icmp_fragmentation_needed" | "icmpv6_packet_too_big":
+                yield Refusal.TOO_LONG
+            case "icmp_time_exceeded" | "icmpv6_time_exceeded":
+                yield Refusal.LOOP
+
+
+def _bytes(sample: ForeignSample) -> bytes:
+    return base64.b64decode(sample.data_base64)
+
+
+def _type_and_code(packet: bytes, header_bytes: int) -> tuple[int, int]:
+    kind, code = (*packet[header_bytes : header_bytes + 2], 0, 0)[:2]
+    return kind, code
+
+
+def _frame_bytes(frame: bytes) -> int | None:
+    """Returns the length in bytes, FCS included, of a frame of which the sample may be only the beginning."""
+    packet = frame[_ETHERNET_BYTES:]
+    if len(packet) < _IPV6_BYTES:
+        return None
+    length = int.from_bytes(packet[2:4], "big")
+    if packet[0] >> 4 == 6:
+        length = _IPV6_BYTES + int.from_bytes(packet[4:6], "big")
+    return _ETHERNET_BYTES + length + _FCS_BYTES

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks before the first trial that frames pass the gateway, and says what is in the way if none do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from natxy.dut.base import Gateway
+from natxy.engine.interface import Engine
+from natxy.engine.messages.common import IPAddress, Side
+from natxy.engine.messages.ports import NeighborsResolve
+from natxy.errors import DutError
+from natxy.plan.experiment import Experiment
+from natxy.probe.diagnosis import diagnose, remarks, untranslated
+from natxy.probe.dut_state import read_default_routes, read_dut, read_seen_as
+from natxy.probe.frames import send_probes
+from natxy.probe.observed import DutState, Observed, Passage
+from natxy.procedures.common.streams import neighbors_request
+
+# A machine may take a core away for some milliseconds, and frames with it. A path that is blocked stays so.
+_ATTEMPTS: Final = 3
+# The time for the requests of one side alone, ten a second.
+_ASK_S: Final = 0.5
+_ASKED: Final = 5
+# Drivers of some cards renew their counters this seldom.
+_COUNTERS_RENEWED_S: Final = 2.1
+
+
+@dataclass(frozen=True)
+class ProbedPath:
+    """The way of an experiment's frames through its gateway.
+
+    `asks_dut`: the gateway's commands run on the DUT itself, so that its kernel can be asked.
+    """
+
+    engine: Engine
+    gateway: Gateway[Any]
+    experiment: Experiment
+    asks_dut: bool
+    sleep: Callable[[float], None] = time.sleep
+
+    def check(self) -> None:
+        """Resolves the DUT's addresses and sends a few frames each way.
+
+        Raises DutError with the cause and the remedy if an address is not resolved, or if no frame of a direction
+        arrives as it should. Gateways of natxy's own make the faults that their plan asks for, and get no frames.
+        """
+        macs = self._resolve()
+        if not self.experiment.gateway.is_probed:
+            return
+        for _ in range(_ATTEMPTS):
+            found = send_probes(self.engine, self.experiment)
+            # Frames that the tester could not send say nothing about the gateway; the trials tell about them.
+            blocked = [passage for passage in found if passage.sent and not passage.good]
+            if not blocked:
+                self._check_translated()
+                return
+            if any(passage.merged for passage in blocked):
+                break
+        self._explain(macs)
+
+    def remarks(self) -> list[str]:
+        """Returns sentences for the report on what the DUT's user should know although the frames pass."""
+        if not self.asks_dut or not self.experiment.gateway.is_probed:
+            return []
+        interfaces = self.gateway.interfaces
+        return remarks(read_default_routes(self.gateway.transport), interfaces.left, interfaces.right)
+
+    def _resolve(self) -> dict[Side, str]:
+        request = neighbors_request(self.experiment)
+        try:
+            resolved = self.engine.resolve_neighbors(request)
+        except DutError as error:
+            if self.experiment.gateway.is_probed and self.asks_dut and (cause := self._why_unresolved(request)):
+                raise DutError(f"{error}. Found: {cause}") from error
+            raise
+        return {neighbor.side: neighbor.mac for neighbor in resolved.neighbors}
+
+    def _why_unresolved(self, request: NeighborsResolve) -> str | None:
+        """Returns the cause of a missing answer to address requests, if the DUT's counters tell it."""
+        for side in Side:
+            before = self._state()
+            own = [neighbor for neighbor in request.neighbors if neighbor.side == side]
+            try:
+                resolved = self.engine.resolve_neighbors(NeighborsResolve(neighbors=own, timeout_s=_ASK_S))
+                macs = {side: resolved.neighbors[0].mac}
+            except DutError:
+                macs = {}
+            observed = self._observed(side, macs, None, before)
+            if not macs or observed.is_elsewhere:
+                return diagnose(observed)
+        return None
+
+    def _check_translated(self) -> None:
+        """Raises DutError when the probe's connection has kept its source address through a gateway that hides it."""
+        experiment = self.experiment
+        hides = experiment.gateway.hides_left and experiment.uses_connections and experiment.translation is None
+        if not hides or not self.asks_dut:
+            return
+        sender, receiver = self._hosts()
+        seen_as = read_seen_as(self.gateway.transport, sender, receiver)
+        if seen_as and (cause := untranslated(sender, seen_as)):
+            raise DutError(cause)
+
+    def _explain(self, macs: dict[Side, str]) -> None:
+        """Sends the frames once more between two looks at the DUT, and raises DutError if they are still blocked."""
+        before = self._state()
+        found = send_probes(self.engine, self.experiment)
+        blocked = [passage for passage in found if passage.sent and not passage.good]
+        if not blocked:
+            return
+        observed = self._observed(blocked[0].source, macs, blocked[0], before)
+        # A cable in the wrong port can stop the frames that are to leave by it, and no others.
+        other = self._seen(blocked[0].source.opposite, macs, None, before, observed.after)
+        wrong = other if other.is_elsewhere and not observed.is_elsewhere else observed
+        raise DutError(f"{_title(blocked[0])}: {diagnose(wrong)}")
+
+    def _observed(
+        self, side: Side, macs: Mapping[Side, str], passage: Passage | None, before: DutState | None
+    ) -> Observed:
+        """Returns what is known of one side's frames, with the DUT's state as it is now."""
+        observed = self._seen(side, macs, passage, before, self._state())
+        if observed.counts and not observed.has_received(observed.near):
+            self.sleep(_COUNTERS_RENEWED_S)
+            observed = replace(observed, after=self._state())
+        return observed
+
+    def _seen(
+        self,
+        side: Side,
+        macs: Mapping[Side, str],
+        passage: Passage | None,
+        before: DutState | None,
+        after: DutState | None,
+    ) -> Observed:
+        interfaces, (left, right) = self.gateway.interfaces, self._hosts()
+        near, far = (interfaces.left, interfaces.right)[:: 1 if side == Side.LEFT else -1]
+        sender, receiver = (left, right)[:: 1 if side == Side.LEFT else -1]
+        return Observed(
+            source=side,
+            near=near,
+            far=far,
+            sender=sender,
+            receiver=receiver,
+            mac=macs.get(side),
+            passage=passage,
+            asked=_ASKED,
+            translates=self.experiment.translation is not None,
+            before=before,
+            after=after,
+        )
+
+    def _state(self) -> DutState | None:
+        if not self.asks_dut:
+            return None
+        return read_dut(self.gateway.transport, self.gateway.interfaces, *self._hosts())
+
+    def _hosts(self) -> tuple[IPAddress, IPAddress]:
+        addresses = self.experiment.addresses
+        return addresses.left_hosts.first, addresses.right_hosts.first
+
+
+def _title(passage: Passage) -> str:
+    if passage.merged:
+        return f"frames from the {passage.source} do not pass the gateway as they are"
+    ways = f"from the {passage.source} to the {passage.source.opposite}"
+    return (
+        f"the gateway forwards nothing {ways}: before the first trial, none of {passage.sent} probe frames arrived "
+        "as it should"
+    )
