@@ -22,6 +22,7 @@ from natxy.cli.console import echo
 from natxy.cli.export import export
 from natxy.cli.gate.judge import judge
 from natxy.cli.history import history
+from natxy.cli.import_conf import import_conf
 from natxy.cli.list import list_names
 from natxy.cli.machine.cleanup import cleanup
 from natxy.cli.machine.doctor import doctor
@@ -70,6 +71,7 @@ for verb in (run, resume, check, report, judge, history, export, doctor, cleanup
     app.command(cls=_Command)(verb)
 app.command("list", cls=_Command)(list_names)
 app.command("compare", cls=_Command)(compare_runs)
+app.command("import", cls=_Command)(import_conf)
 
 
 def _print_version(wanted: bool) -> None:

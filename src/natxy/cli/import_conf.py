@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy import`: writes the plan that measures what siitperf measures with a siitperf.conf."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from natxy.cli.console import echo
+from natxy.cli.errors import reported_errors
+from natxy.siitperf.arguments import parse_arguments
+from natxy.siitperf.conf import read_conf
+from natxy.siitperf.importing.plan import import_plan
+from natxy.siitperf.importing.source import PROCEDURES, Source
+
+
+def import_conf(
+    path: Annotated[
+        Path, typer.Argument(metavar="SIITPERF.CONF", help="siitperf's configuration.", show_default=False)
+    ],
+    procedure: Annotated[
+        str, typer.Option(metavar="NAME", help=f"The procedure of the plan: {', '.join(PROCEDURES)}.")
+    ] = "throughput",
+    arguments: Annotated[
+        str | None,
+        typer.Option(
+            metavar="'84 …'",
+            help="The arguments of siitperf-tp, siitperf-lat for latency, or siitperf-pdv for pdv.",
+            show_default=False,
+        ),
+    ] = None,
+    gateway: Annotated[
+        str | None, typer.Option(metavar="DRIVER", help="The gateway; default: a guess.", show_default=False)
+    ] = None,
+) -> None:
+    """Write the plan that measures what siitperf measures, to standard output.
+
+    Comments say which key each line is from, and what differs. A line of siitperf.conf that siitperf reads in another
+    way than it is written, and what a plan cannot express, are errors.
+    """
+    with reported_errors():
+        conf = read_conf(path)
+        program = PROCEDURES.get(procedure)
+        given = parse_arguments(program, arguments.split(), conf) if arguments and program else None
+        echo(import_plan(Source(conf, procedure, given, gateway)))

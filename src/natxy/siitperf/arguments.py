@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments of siitperf-tp, siitperf-lat and siitperf-pdv."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from natxy.errors import PlanError
+from natxy.plan.model.terms import Family
+from natxy.siitperf.conf import Conf
+from natxy.siitperf.sides import (
+    Direction,
+    Letter,
+    active,
+    destination_key,
+    family,
+    hosts,
+    initiator,
+    port_range,
+    real_key,
+)
+
+LARGEST_RATE_FPS: Final = 14_880_952
+"""The largest rate that siitperf accepts: 64-byte frames at 10 Gbit/s."""
+
+# Bytes of IPv6 headers that IPv4 frames lack.
+HEADER_DIFFERENCE_BYTES: Final = 20
+_LONGEST_IPV6: Final = 1518
+_MOST_32: Final = 2**32 - 1
+_MOST_MS: Final = 10**8
+_DECIMAL: Final = re.compile(r"\s*([+-]?\d{1,20})")
+
+
+class ArgumentError(PlanError):
+    """Reports the first error in the arguments."""
+
+
+class Program(StrEnum):
+    THROUGHPUT = "siitperf-tp"
+    LATENCY = "siitperf-lat"
+    PDV = "siitperf-pdv"
+
+
+@dataclass(frozen=True)
+class Phase1:
+    """The arguments N, M, R, T and D; T and D in milliseconds."""
+
+    frames: int
+    table: int
+    rate_fps: int
+    timeout_ms: int
+    start_of_phase2_ms: int
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of one test. `delay_s`, `timestamps` and `frame_timeout_ms` are 0 where a program has none."""
+
+    program: Program
+    size: int
+    rate_fps: int
+    duration_s: int
+    timeout_ms: int
+    n: int
+    m: int
+    phase1: Phase1 | None = None
+    delay_s: int = 0
+    timestamps: int = 0
+    frame_timeout_ms: int = 0
+
+    @property
+    def frames(self) -> int:
+        """The frames of each active direction."""
+        return self.duration_s * self.rate_fps
+
+    def is_foreground(self, frame: int) -> bool:
+        return frame % self.n < self.m
+
+    @property
+    def foreground_of_phase1(self) -> int:
+        """The connections that phase 1 tries to make."""
+        if self.phase1 is None:
+            return 0
+        number = self.phase1.frames
+        return number - number * max(0, self.n - self.m) // self.n
+
+    def sent_size(self, of: Family) -> int:
+        """Returns the size of foreground frames of a family; `size` is that of IPv6 frames."""
+        return self.size - (HEADER_DIFFERENCE_BYTES if of == Family.IPV4 else 0)
+
+
+def parse_arguments(program: Program, given: Sequence[str], conf: Conf) -> Arguments:
+    """Reads the arguments of a program. Raises ArgumentError with the first error."""
+    names = ["size", "rate", "dur", "gto", "n", "m"]
+    if conf.number("Stateful"):
+        names += ["N", "M", "R", "T", "D"]
+    names += {Program.LATENCY: ["delay", "timestamps"], Program.PDV: ["frame_timeout"]}.get(program, [])
+    if len(given) < len(names):
+        raise ArgumentError(f"{len(given)} arguments, expected {len(names)}: {program} {' '.join(names)}")
+    # Only siitperf-tp ignores what comes after its last argument.
+    if len(given) > len(names) and program is not Program.THROUGHPUT:
+        raise ArgumentError(f"{len(given)} arguments, expected {len(names)}: {program} {' '.join(names)}")
+    texts = dict(zip(names, given, strict=False))
+
+    def number(name: str, least: int, most: int, what: str) -> int:
+        match = _DECIMAL.match(texts[name])
+        if match is None or not least <= int(match[1]) <= most:
+            raise ArgumentError(f"{name} is {texts[name]!r}, expected {what} from {least} to {most}")
+        return int(match[1])
+
+    n = number("n", 2, _MOST_32, "a number of frames")
+    arguments = Arguments(
+        program=program,
+        size=number("size", 84, 1538, "the size of an IPv6 frame in bytes"),
+        rate_fps=number("rate", 1, LARGEST_RATE_FPS, "frames per second"),
+        duration_s=number("dur", 1, 3600, "seconds"),
+        timeout_ms=number("gto", 0, 60_000, "milliseconds"),
+        n=n,
+        m=number("m", 0, _MOST_32, "a number of frames"),
+    )
+    if arguments.size > _LONGEST_IPV6:
+        has_ipv6 = any(family(conf, direction.sender) == Family.IPV6 for direction in active(conf))
+        if has_ipv6 or arguments.m < arguments.n:
+            raise ArgumentError(f"size is {arguments.size}; IPv6 frames have at most {_LONGEST_IPV6} bytes")
+    extra: dict[str, object] = {}
+    if direction := initiator(conf):
+        phase1 = Phase1(
+            frames=number("N", 1, _MOST_32, "a number of frames"),
+            table=number("M", 1, _MOST_32, "a number of entries"),
+            rate_fps=number("R", 1, LARGEST_RATE_FPS, "frames per second"),
+            timeout_ms=number("T", 1, 2000, "milliseconds"),
+            start_of_phase2_ms=number("D", 1, _MOST_MS, "milliseconds"),
+        )
+        extra["phase1"] = phase1
+        arguments = _replaced(arguments, extra)
+        _check_phase1(arguments, phase1, conf, direction)
+    if program is Program.LATENCY:
+        extra["delay_s"] = delay = number("delay", 0, 3600, "seconds")
+        extra["timestamps"] = tags = number("timestamps", 1, 50_000, "a number of frames")
+        if delay >= arguments.duration_s:
+            raise ArgumentError(f"delay is {delay}, expected less than dur, {arguments.duration_s}")
+        if tags > (arguments.duration_s - delay) * arguments.rate_fps:
+            raise ArgumentError(f"timestamps is {tags}, more than the frames after the delay; lower it")
+    if program is Program.PDV:
+        extra["frame_timeout_ms"] = limit = number("frame_timeout", 0, _MOST_MS, "milliseconds")
+        if limit >= 1000 * arguments.duration_s + arguments.timeout_ms:
+            raise ArgumentError(f"frame_timeout is {limit}, expected less than 1000·dur + gto")
+    return _replaced(arguments, extra)
+
+
+def _replaced(arguments: Arguments, fields: dict[str, object]) -> Arguments:
+    return Arguments(**{**vars(arguments), **fields})
+
+
+def _check_phase1(arguments: Arguments, phase1: Phase1, conf: Conf, direction: Direction) -> None:
+    made = arguments.foreground_of_phase1
+    if phase1.table > made:
+        raise ArgumentError(f"M is {phase1.table}, more than the {made} foreground frames of phase 1; lower it")
+    if phase1.table == 1 and conf.number("Responder-tuples"):
+        raise ArgumentError("M is 1, and Responder-tuples is not 0; set that to 0, or raise M")
+    least_ms = 1000 * phase1.frames // phase1.rate_fps + phase1.timeout_ms
+    if phase1.start_of_phase2_ms < least_ms:
+        raise ArgumentError(f"D is {phase1.start_of_phase2_ms}, expected at least 1000·N/R + T, {least_ms}")
+    space = flow_space(conf, direction)
+    if 3 in (conf.number("Enumerate-ports"), conf.number("Enumerate-ips")) and space < made:
+        raise ArgumentError(f"N makes {made} connections, and the ranges have {space} four-tuples; widen them")
+
+
+def flow_space(conf: Conf, direction: Direction) -> int:
+    """Returns how many four-tuples phase 1 enumerates."""
+    of, far = family(conf, direction.sender), Letter(direction.sender.opposite)
+    ports = bool(conf.number("Enumerate-ports"))
+    size = 1
+    for port in ("sport", "dport"):
+        size *= port_range(conf, direction, port, varies=ports).size
+    if conf.number("Enumerate-ips"):
+        size *= hosts(conf, direction.sender, real_key(direction.sender, of)).size
+        size *= hosts(conf, far, destination_key(conf, far, of)).size
+    return size

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads siitperf.conf.
+
+The order of the keys does not matter, and of several lines with the same key the last one counts. What siitperf reads
+in a way that its author hardly meant is read in the same way, and remarked upon.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from natxy.errors import PlanError
+from natxy.siitperf.keys import ALIASES, KEYS, MAC, OLD_VALUES, Key, Kind, Value
+from natxy.untrusted.validation import guess
+
+FILE: Final = "siitperf.conf"
+# The file is written by hand: a longer one is another file.
+_LONGEST_BYTES: Final = 1 << 20
+_DECIMAL: Final = re.compile(r"[+-]?\d{1,20}")
+# A leading 0 is octal, as in C.
+_BASED: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[+-]?\d{1,20}")
+
+
+class ConfError(PlanError):
+    """Reports the first error in siitperf.conf."""
+
+
+class Remark(NamedTuple):
+    """Points at a line that does not mean what it seems to say."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Conf:
+    """A configuration: the values of the keys that the file has, and the lines that they are from."""
+
+    path: str
+    values: Mapping[str, Value]
+    lines: Mapping[str, int]
+    remarks: Sequence[Remark] = ()
+
+    def number(self, key: str) -> int:
+        """Returns a key's number or default. Raises ConfError if it has neither."""
+        value = self.optional(key)
+        if value is None:
+            raise self.missing(key)
+        return value
+
+    def optional(self, key: str) -> int | None:
+        value = self.values.get(key, KEYS[key].default)
+        assert value is None or isinstance(value, int)
+        return value
+
+    def flag(self, key: str) -> bool:
+        return self.number(key) != 0
+
+    def address(self, key: str) -> IPv4Address | IPv6Address:
+        """Returns a key's address. Raises ConfError if the file does not have it."""
+        value = self.values.get(key)
+        if value is None:
+            raise self.missing(key)
+        assert isinstance(value, IPv4Address | IPv6Address)
+        return value
+
+    def mac(self, key: str) -> str:
+        """Returns a key's MAC address. Raises ConfError if the file does not have it."""
+        value = self.values.get(key)
+        if value is None:
+            raise self.missing(key)
+        assert isinstance(value, str)
+        return value
+
+    def has(self, key: str) -> bool:
+        return key in self.values
+
+    def missing(self, key: str, why: str = "") -> ConfError:
+        return ConfError(f"{self.path}: {key} is missing{why}; expected {KEYS[key].expected}")
+
+    def wrong(self, key: str, text: str) -> ConfError:
+        """Returns the error for a key whose value does not suit the others."""
+        where = f", line {self.lines[key]}" if key in self.lines else ""
+        return ConfError(f"{self.path}{where}: {key}: {text}")
+
+
+def read_conf(path: Path) -> Conf:
+    """Reads a file. Raises ConfError with its first error."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LONGEST_BYTES + 1)
+    except OSError as error:
+        hint = "; siitperf's programs read it from the current directory" if path.name == FILE else ""
+        raise ConfError(f"{path} cannot be read: {error.strerror}{hint}") from error
+    if len(content) > _LONGEST_BYTES:
+        raise ConfError(f"{path} cannot be read: it is longer than {_LONGEST_BYTES >> 20} MiB")
+    # A comment may be in any encoding.
+    return parse_conf(content.decode("utf-8", "replace"), str(path))
+
+
+def parse_conf(text: str, path: str = FILE) -> Conf:
+    """Reads the text of a configuration. Raises ConfError with its first error."""
+    values: dict[str, Value] = {}
+    lines: dict[str, int] = {}
+    remarks: list[Remark] = []
+    for number, whole in enumerate(text.split("\n"), start=1):
+        line = whole.split("#", 1)[0].strip(" \t\r\v\f\0")
+        if not line:
+            continue
+        found = _key_in(line)
+        if found is None:
+            near = guess(re.split(r"[\s=:]", line)[0], [*KEYS])
+            raise ConfError(f"{path}, line {number}: {_short(line)!r} has no key of siitperf{near}")
+        key, start, end = found
+        if start:
+            remarks.append(Remark(number, f"siitperf skips {_short(line[:start])!r} before {key.name}; remove it"))
+        value, text_after = _value(key, line[end:], f"{path}, line {number}: {key.name}")
+        if text_after:
+            remarks.append(Remark(number, f"{key.name}: {text_after}"))
+        if isinstance(value, IPv4Address | IPv6Address) and value.is_unspecified:
+            # Samples write 0.0.0.0 and :: for addresses that a test does not use.
+            values.pop(key.name, None)
+        elif value is not None:
+            values[key.name], lines[key.name] = value, number
+    return Conf(path, MappingProxyType(values), MappingProxyType(lines), tuple(remarks))
+
+
+def _key_in(line: str) -> tuple[Key, int, int] | None:
+    """Returns the first key in a line, and where it begins and ends."""
+    names = {name: name for name in KEYS} | ALIASES
+    found = [(start, -len(name), name) for name in names if (start := line.find(name)) >= 0]
+    if not found:
+        return None
+    start, length, name = min(found)
+    return KEYS[names[name]], start, start - length
+
+
+def _value(key: Key, text: str, where: str) -> tuple[Value | None, str]:
+    """Reads a key's value; returns None for a number that siitperf would not find, and a remark if there is one."""
+    given = text.lstrip(" \t")
+    if key.kind in {Kind.IPV4, Kind.IPV6, Kind.MAC}:
+        return _written_address(key, given, where)
+    match = (_BASED if key.kind is Kind.BASED else _DECIMAL).match(given)
+    if match is None:
+        if key.kind is Kind.BASED:
+            raise ConfError(f"{where}: expected {key.expected}, got {_short(given)!r}")
+        return None, f"no number follows, so siitperf keeps {_kept(key)}; expected {key.expected}"
+    written, remark = match[0], ""
+    octal = key.kind is Kind.BASED and re.fullmatch(r"0[0-7]+", written) is not None
+    if octal:
+        number = int(written, 8)
+        remark = f"a leading 0 makes {written} octal, which is {number}; write that"
+    elif key.kind is Kind.BASED and re.fullmatch(r"[+-]?0\d+", written):
+        raise ConfError(f"{where}: expected {key.expected}, got {written!r}, which is not octal")
+    else:
+        number = int(written, 16 if written[:2] in {"0x", "0X"} else 10)
+    if (key.name, number) in OLD_VALUES:
+        number, remark = OLD_VALUES[key.name, number], f"{number} is the old name of {OLD_VALUES[key.name, number]}"
+    if key.kind is Kind.FLAG:
+        return int(number != 0), remark
+    if number not in key.allowed:
+        raise ConfError(f"{where}: expected {key.expected}, got {written}")
+    rest = given[match.end() :]
+    if rest and rest[0] not in " \t\r":
+        remark = f"siitperf reads {written} and ignores {_short(rest)!r} after it; remove that"
+    return number, remark
+
+
+def _written_address(key: Key, given: str, where: str) -> tuple[Value, str]:
+    word = given.split(maxsplit=1)[0] if given else ""
+    try:
+        if key.kind is Kind.IPV4:
+            return IPv4Address(word), ""
+        if key.kind is Kind.IPV6 and "%" not in word:
+            return IPv6Address(word), ""
+    except ValueError:
+        pass
+    if key.kind is Kind.MAC and MAC.fullmatch(word):
+        return ":".join(f"{int(part, 16):02x}" for part in word.split(":")), ""
+    raise ConfError(f"{where}: expected {key.expected}, got {_short(word)!r}")
+
+
+def _kept(key: Key) -> str:
+    return "what it had before" if key.default is None else f"{key.default} or what an earlier line says"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What siitperf.conf can say and a plan cannot, in one table.
+
+A row is removed, or loses a condition, when plans learn to say it and `importing` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from natxy.siitperf.conf import Conf
+from natxy.siitperf.sides import (
+    FORWARD,
+    REVERSE,
+    Letter,
+    active,
+    initiator,
+    order_of,
+    port_order,
+    port_range,
+)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A thing that plans do not have: the key that an error names, when it matters, and a sentence about it.
+
+    A gap with an error ends the import. Any other is stated in the plan, whose traffic differs as the sentence says.
+    """
+
+    key: str
+    matters: Callable[[Conf, bool], bool]
+    text: str
+    is_error: bool
+
+
+def _stateless_both(conf: Conf) -> bool:
+    return initiator(conf) is None and len(active(conf)) == 2
+
+
+def _ports_differ(conf: Conf, _phase2: bool) -> bool:
+    def of(direction: int, port: str) -> object:
+        own = (FORWARD, REVERSE)[direction]
+        order = port_order(conf, own, port)
+        ports = port_range(conf, own, port, varies=order is not None)
+        return ports, order if ports.size > 1 else None
+
+    return _stateless_both(conf) and any(of(0, port) != of(1, port) for port in ("sport", "dport"))
+
+
+def _address_orders_differ(conf: Conf, _phase2: bool) -> bool:
+    orders = {order for side in Letter if (order := order_of(conf, side))}
+    return _stateless_both(conf) and len(orders) > 1
+
+
+def _one_tuple(conf: Conf, phase2: bool) -> bool:
+    first = initiator(conf)
+    replies = first is not None and conf.flag((REVERSE if first == FORWARD else FORWARD).key)
+    return phase2 and replies and conf.number("Responder-tuples") == 0
+
+
+def _drawn_phase1(conf: Conf, _phase2: bool) -> bool:
+    first = initiator(conf)
+    if first is None or conf.number("Enumerate-ports") or conf.number("Enumerate-ips"):
+        return False
+    varies = [port_order(conf, first, port) for port in ("sport", "dport")]
+    return any(varies) or any(order_of(conf, side) for side in Letter)
+
+
+def _with_replacement(conf: Conf, phase2: bool) -> bool:
+    return phase2 and initiator(conf) is not None and conf.number("Responder-tuples") == 3
+
+
+def _initiator_draws(conf: Conf, phase2: bool) -> bool:
+    first = initiator(conf)
+    return phase2 and first is not None and conf.flag(first.key)
+
+
+def _networks(conf: Conf, _phase2: bool) -> bool:
+    return any(conf.number(f"Num-{side}-Nets") > 1 for side in Letter)
+
+
+GAPS: Final = (
+    Gap(
+        "Rev-var-sport",
+        _ports_differ,
+        "the two directions have other ports or other orders of them, and a plan has one `ports` and one `orders` for "
+        "both; set the Rev- keys as the Fwd- keys are, or write a plan for each direction, with the other one off",
+        True,
+    ),
+    Gap(
+        "IP-R-var",
+        _address_orders_differ,
+        "the addresses of the two sides vary in different orders, and a plan has one order for sources and one for "
+        "destinations of both directions; set IP-L-var and IP-R-var alike, or switch one direction off",
+        True,
+    ),
+    Gap(
+        "Responder-tuples",
+        _one_tuple,
+        "with 0 all replies are of the first four-tuple, and a plan's responder uses the whole state table; set it to "
+        "1, 2 or 3",
+        True,
+    ),
+    Gap(
+        "Enumerate-ports",
+        _drawn_phase1,
+        "with 0 phase 1 draws four-tuples of which some are the same, and a plan's phase 1 uses each once; set it, or "
+        "Enumerate-ips, to 1, 2 or 3",
+        True,
+    ),
+    Gap(
+        "Responder-tuples",
+        _with_replacement,
+        "With Responder-tuples 3 siitperf draws each reply's entry anew, so that some are used more often than others; "
+        "the plan's replies go through the whole state table in pseudorandom order.",
+        False,
+    ),
+    Gap(
+        "Fwd-var-sport",
+        _initiator_draws,
+        "siitperf's initiator draws ports in phase 2 as its var keys say, also four-tuples that phase 1 did not use; "
+        "the plan's initiator uses the established connections, in the order of `orders: {state_table}`.",
+        False,
+    ),
+    Gap(
+        "Num-R-Nets",
+        _networks,
+        "siitperf varies the networks of destinations alone; in the plan, frames that come from a side with several "
+        "networks come from all of them.",
+        False,
+    ),
+    Gap(
+        "MAC-L-DUT",
+        lambda conf, _: any(conf.has(f"MAC-{side}-{of}") for side in Letter for of in ("Tester", "DUT")),
+        "MAC addresses are not in the plan: natxy finds the gateway's by ARP and neighbour discovery, answers both, "
+        "and has its ports' own addresses. Static neighbours of the gateway are not needed; remove them if they name "
+        "other MAC addresses.",
+        False,
+    ),
+    Gap(
+        "CPU-L-Send",
+        lambda conf, _: True,
+        "CPU-… are not in the plan: a lab chooses its cores. On a testbed of kind hardware, `tester_cores` lists them.",
+        False,
+    ),
+    Gap(
+        "MEM-Channels",
+        lambda conf, _: conf.number("MEM-Channels") > 1,
+        "MEM-Channels is not in the plan: DPDK decides.",
+        False,
+    ),
+    Gap(
+        "Promisc",
+        lambda conf, _: conf.has("Promisc") and not conf.flag("Promisc"),
+        "Promisc 0 is not in the plan: natxy's ports may receive frames for others. It counts its own frames alone.",
+        False,
+    ),
+)
+"""The rows, errors first."""
+
+
+def check_expressible(conf: Conf, *, phase2: bool) -> None:
+    """Raises ConfError if a plan cannot express the configuration; `phase2` if there is traffic after phase 1."""
+    for gap in GAPS:
+        if gap.is_error and gap.matters(conf, phase2):
+            raise conf.wrong(gap.key, f"a plan cannot express it yet: {gap.text}")
+
+
+def differences(conf: Conf, *, phase2: bool) -> Iterator[str]:
+    """Yields a sentence for each difference between the configuration and the plan."""
+    for gap in GAPS:
+        if not gap.is_error and gap.matters(conf, phase2):
+            yield gap.text

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chooses the addresses of a link around those that siitperf's tester plays there.
+
+siitperf.conf does not have the gateway's addresses; natxy's labs set them, and natxy needs them as next hops.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_interface, ip_network
+from typing import Final
+
+from natxy.plan.model.address_ranges import AddressRange
+from natxy.plan.model.addresses import IPAddress, IPNetwork, LinkAddresses
+
+# The usual length of a link's prefix, and the next one if the hosts fill that.
+_LENGTHS: Final = {4: (24, 16), 6: (64, 48)}
+# Candidates for an address at each end of a prefix.
+_ENDS: Final = 8
+
+
+def link_around(real: IPAddress, hosts: AddressRange, networks: int = 1) -> LinkAddresses:
+    """Returns a link on which `real` is the tester, and behind which are the hosts, if they are others.
+
+    `networks` is the number of networks behind the link, each with a route of its own.
+    """
+    for length in _LENGTHS[real.version]:
+        network = ip_network((real, length), strict=False)
+        highest = network.num_addresses - 2
+        usable = [network[number] for number in (*range(1, _ENDS), *range(highest, highest - _ENDS, -1))]
+        free = [each for each in usable if each not in hosts and each != real]
+        ends = {network.network_address, network.broadcast_address}
+        if free:
+            dut = free[0]
+            tester = real if real not in ends else next(each for each in usable if each != dut)
+            alone = hosts.size == 1 and hosts.first == tester
+            return LinkAddresses(
+                dut=ip_interface(f"{dut}/{length}"),
+                tester=ip_interface(f"{tester}/{length}"),
+                behind=() if alone else (_around(hosts, networks),),
+                networks=networks,
+            )
+    raise AssertionError("16 bits of an address cannot fill the longer prefix")
+
+
+def _around(hosts: AddressRange, networks: int) -> IPNetwork:
+    """Returns the shortest prefix that contains all hosts; with `networks`, so many /24 or /64."""
+    bits = hosts.first.max_prefixlen
+    if networks > 1:
+        length = (24 if bits == 32 else 64) - (networks - 1).bit_length()
+    else:
+        length = bits - (int(hosts.first) ^ int(hosts.last)).bit_length()
+        # Whole bytes are what a person would write.
+        length -= length % 8
+    return ip_network((hosts.first, length), strict=False)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the plan that measures what siitperf measures with a configuration.
+
+natxy's defaults are left out. What a plan cannot express is an error, or a sentence at the head of the plan.
+"""
+
+from __future__ import annotations
+
+from natxy.errors import PlanError
+from natxy.siitperf.conf import ConfError
+from natxy.siitperf.importing.addresses import address_fields, are_public, is_ipv6
+from natxy.siitperf.importing.gaps import check_expressible, differences
+from natxy.siitperf.importing.rates import gateway_field, procedure_field, rate_fields, timing_fields
+from natxy.siitperf.importing.source import OF_CONNECTIONS, PROCEDURES, Source
+from natxy.siitperf.importing.text import Field, plan_text
+from natxy.siitperf.importing.traffic import background_fields, frame_fields, port_fields
+from natxy.siitperf.rules import check
+from natxy.siitperf.sides import Letter, active
+
+
+def import_plan(source: Source) -> str:
+    """Returns the plan as YAML. Raises ConfError or PlanError if a plan cannot express the configuration."""
+    _check(source)
+    experiment = [
+        Field("name", source.procedure),
+        gateway_field(source),
+        procedure_field(source),
+        *address_fields(source),
+        *frame_fields(source),
+        *port_fields(source),
+        *background_fields(source),
+        *rate_fields(source),
+    ]
+    fields = _plan_fields(source)
+    # The other parts have said by now what differs.
+    return plan_text(_opening(source), fields, experiment)
+
+
+def _check(source: Source) -> None:
+    conf, procedure, arguments = source.conf, source.procedure, source.arguments
+    if procedure not in PROCEDURES:
+        raise PlanError(f"siitperf has no procedure {procedure!r}; expected one of {', '.join(PROCEDURES)}")
+    if conf.remarks:
+        line, text = conf.remarks[0]
+        raise ConfError(f"{conf.path}, line {line}: {text}")
+    if procedure in OF_CONNECTIONS and not source.stateful:
+        raise conf.wrong("Stateful", f"{procedure} makes connections; expected 1 or 2")
+    check(conf, background=arguments is not None and arguments.m < arguments.n)
+    if source.phase2 and not active(conf):
+        raise conf.wrong("Forward", f"{procedure} needs a direction, and Forward and Reverse are 0; set one to 1")
+    check_expressible(conf, phase2=source.phase2)
+
+
+def _plan_fields(source: Source) -> list[Field]:
+    fields = [Field("name", "from-siitperf")]
+    if is_ipv6(source):
+        fields.append(Field("family", "ipv6", source.of("IP-L-Vers", "IP-R-Vers")))
+    fields += timing_fields(source)
+    if are_public(source):
+        text = "addresses outside the benchmark and private ranges (RFC 6815)"
+        fields.append(Field("allow_public_destinations", "true", text))
+    return fields
+
+
+def _opening(source: Source) -> list[str]:
+    """Returns the paragraphs at the head of the plan."""
+    said = [
+        "siitperf.conf names neither the gateway nor its addresses: `gateway` and each `dut` are guesses, and the "
+        "testbed is a lab. Correct them."
+    ]
+    if source.arguments is None:
+        said.append(
+            "Rates, times and sizes are arguments of siitperf's programs; import with --arguments to have them."
+        )
+    if source.left is Letter.RIGHT:
+        said.append("A plan's initiator is on the left: with Stateful 2, siitperf's right is the plan's left.")
+    said += [*dict.fromkeys(source.differences), *differences(source.conf, phase2=source.phase2)]
+    head = f"Imported from {source.conf.path.rsplit('/', 1)[-1]} for {PROCEDURES[source.procedure]}. Comments name the "
+    head += "keys and arguments that lines are from; what natxy does by default is left out. Differences from siitperf:"
+    return [head, *(f"- {sentence}" for sentence in said)]

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from natxy.cli import app
+from natxy.errors import PlanError
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.model.address_ranges import AddressRange
+from natxy.plan.model.terms import Order
+from natxy.plan.model.traffic import PortRange
+from natxy.plan.procedures.latency import LatencyConfig
+from natxy.plan.yaml.loading import load_plan
+from natxy.siitperf.arguments import parse_arguments
+from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.importing.gaps import GAPS
+from natxy.siitperf.importing.plan import import_plan
+from natxy.siitperf.importing.source import PROCEDURES, Source
+from natxy.siitperf.keys import KEYS
+from tests.support.siitperf_confs import CONFS, conf_text
+
+TRAFFIC = "84 50000 60 2000 2 2"
+PHASE1 = "100000 100000 50000 2000 6000"
+STATEFUL = {"nat64", "nat44", "nat64-many"}
+
+
+def text_of(name: str, procedure: str = "throughput", arguments: str | None = None, **changed: str | None) -> str:
+    conf = parse_conf(conf_text(name, **changed))
+    given = parse_arguments(PROCEDURES[procedure], arguments.split(), conf) if arguments else None
+    return import_plan(Source(conf, procedure, given))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def loaded(folder: Path, text: str) -> ResolvedPlan:
+    (folder / "plan.yaml").write_text(text, encoding="utf-8")
+    return load_plan(folder / "plan.yaml")
+
+
+def experiment_of(folder: Path, text: str) -> Experiment:
+    return loaded(folder, text).experiments[0]
+
+
+@pytest.mark.parametrize("procedure", PROCEDURES)
+@pytest.mark.parametrize("name", CONFS)
+def test_every_documented_configuration_becomes_a_plan_without_errors(folder: Path, name: str, procedure: str) -> None:
+    if name not in STATEFUL and procedure in {
+        "connection-rate",
+        "validated-connection-rate",
+        "tear-down-rate",
+        "table-capacity",
+    }:
+        with pytest.raises(PlanError, match=r"Stateful: .* makes connections; expected 1 or 2"):
+            text_of(name, procedure)
+        return
+    last = {"latency": " 20 500", "pdv": " 0"}.get(procedure, "")
+    arguments = f"{TRAFFIC}{f' {PHASE1}' if name in STATEFUL else ''}{last}"
+    experiment = experiment_of(folder, text_of(name, procedure, arguments))
+    assert experiment.procedure.name == procedure
+    assert experiment.ttl == 10
+
+
+@pytest.mark.parametrize("name", CONFS)
+def test_a_plan_without_arguments_has_guesses(folder: Path, name: str) -> None:
+    text = text_of(name)
+    assert "search: {max_rate: 14880952}  # a guess: rate is an argument of siitperf-tp" in text
+    assert experiment_of(folder, text).uses_connections == (name in STATEFUL)
+
+
+def test_check_accepts_what_import_prints(folder: Path) -> None:
+    conf, plan = folder / "siitperf.conf", folder / "plan.yaml"
+    conf.write_text(conf_text("router-many"), encoding="utf-8")
+    printed = CliRunner().invoke(app, ["import", str(conf), "--arguments", TRAFFIC])
+    assert printed.exit_code == 0, printed.output
+    plan.write_text(printed.stdout, encoding="utf-8")
+    checked = CliRunner().invoke(app, ["check", str(plan)])
+    assert checked.exit_code == 0, checked.output
+    assert "65,533 addresses from 198.18.0.2 to 65,533 addresses from 198.19.0.2" in checked.output
+
+
+def test_an_error_of_the_command_is_one_line(folder: Path) -> None:
+    conf = folder / "siitperf.conf"
+    conf.write_text("IP-L-Vers 5\n", encoding="utf-8")
+    done = CliRunner().invoke(app, ["import", str(conf)])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"natxy: {conf}, line 1: IP-L-Vers: expected 4 or 6, got 5\n"
+
+
+def test_siit(folder: Path) -> None:
+    text = text_of("siit", "latency", "84 426576 120 2000 2 2 60 50000")
+    experiment = experiment_of(folder, text)
+    assert isinstance(experiment.procedure, LatencyConfig)
+    assert (experiment.procedure.tagged_frames, experiment.traffic_s) == (50_000, 120)
+    assert experiment.rate
+    assert experiment.rate.rate == 426_576
+    translation = experiment.translation
+    assert translation
+    assert translation.across(IPv6Address("2001:2::2")) == IPv4Address("198.18.0.2")
+    assert str(translation.prefix) == "2001:2:0:1000::/96"
+    assert "IPv6-R-Virt is 2001:2:0:1000::2, and a plan's translator has IPv4 hosts" in " ".join(text.split("\n# "))
+    # What is natxy's default is left out.
+    assert not {"ports:", "orders:", "frame_size:", "timing:", "directions:"} & {*text.split()}
+    assert (experiment.ports.source, experiment.ports.destination) == (
+        PortRange(min=1024, max=65_535),
+        PortRange(min=1, max=49_151),
+    )  # fmt: skip
+
+
+def test_nat64(folder: Path) -> None:
+    text = text_of("nat64", arguments="84 100000 60 2000 2 2 4000000 4000000 200000 500 21000")
+    plan = loaded(folder, text)
+    experiment = plan.experiments[0]
+    assert (experiment.connections, experiment.flow_space_size) == (4_000_000, 4_000_000)
+    assert experiment.left_destinations
+    assert experiment.left_destinations.first == IPv6Address("64:ff9b::198.19.0.2")
+    assert experiment.phase1_rate
+    assert experiment.phase1_rate.rate == 200_000
+    assert (experiment.timing.drain, experiment.timing.learning_pause) == (2.0, 0.5)
+    assert "T is 500 ms and gto 2000 ms" in text
+
+
+def test_nat64_of_many_addresses(folder: Path) -> None:
+    experiment = experiment_of(folder, text_of("nat64-many", Enumerate_ips="1", Responder_tuples="2"))
+    left, right = experiment.addresses.left_hosts.ranges[0], experiment.addresses.right_hosts.ranges[0]
+    assert left == AddressRange(first=ip_address("2001:2::2"), last=ip_address("2001:2::f9f:2"), low_bit=16)
+    assert right == AddressRange(first=ip_address("198.19.0.2"), last=ip_address("198.19.3.233"))
+    assert (experiment.ports.source.min, experiment.ports.destination.max) == (49_184, 7)
+    orders = experiment.orders
+    assert (orders.source_address, orders.destination_address, orders.state_table) == (
+        Order.INCREASING,
+        Order.INCREASING,
+        Order.DECREASING,
+    )
+
+
+def test_comments_name_keys_and_lines(folder: Path) -> None:
+    text = text_of("router-many", arguments="128 50000 30 500 2 2", IP_L_var="1", IP_R_var="1", Reverse="0")
+    (line,) = (line for line in text.splitlines() if "orders:" in line)
+    lines = conf_text("router-many").splitlines()
+    first, second = (1 + lines.index(f"IP-{side}-var 3") for side in "LR")
+    assert line.endswith(f"  # IP-L-var (line {first}), IP-R-var (line {second})")
+    assert "source_address: increasing, destination_address: increasing" in line
+    assert "frame_size: 108  # argument size, less 20 for IPv4" in text
+    assert "timing: {trial: 30 s, drain: 500 ms}  # arguments dur, gto" in text
+    assert "directions: forward" in text
+    assert experiment_of(folder, text).frame_size == 108
+
+
+def test_the_right_as_initiator_becomes_the_left(folder: Path) -> None:
+    exchanged = {"-L-": "-R-", "-R-": "-L-", "Fwd": "Rev"}
+    mirrored = {
+        re.sub("-[LR]-|Fwd", lambda match: exchanged[match[0]], key): value for key, value in CONFS["nat44"].items()
+    }
+    mirrored["Stateful"] = "2"
+    text = "".join(f"{key} {value}\n" for key, value in mirrored.items())
+    plan = import_plan(Source(parse_conf(text), "throughput"))
+    experiment = experiment_of(folder, plan)
+    assert experiment.addresses.left_hosts.first == ip_address("198.18.0.2")
+    assert experiment.ports.source == PortRange(min=10_000, max=49_999)
+    assert "with Stateful 2, siitperf's right is the plan's left" in " ".join(plan.split("\n#   "))
+
+
+def test_networks(folder: Path) -> None:
+    experiment = experiment_of(folder, text_of("pdv", Num_R_Nets="100", Reverse="0"))
+    hosts = experiment.addresses.right_hosts.ranges[0]
+    assert (str(hosts.first), str(hosts.last), hosts.low_bit) == ("2001:2:0:8000::2", "2001:2:0:8063::2", 64)
+    assert len(experiment.addresses.right.networks_behind) == 128
+    assert experiment.addresses.left_hosts.size == 1
+    ipv4 = text_of("router-many", IP_L_var=None, IP_R_var=None, Num_L_Nets="256", Num_R_Nets="256")
+    assert "siitperf varies the networks of destinations alone" in ipv4
+    hosts = experiment_of(folder, ipv4).addresses.left_hosts.ranges[0]
+    assert (str(hosts.first), str(hosts.last), hosts.low_bit) == ("198.18.0.2", "198.18.255.2", 8)
+
+
+def test_background(folder: Path) -> None:
+    text = text_of("nat44", arguments=f"84 50000 60 2000 10 7 {PHASE1.replace('100000 100000', '100000 50000')}",
+                   IPv6_L_Real="2001:2::2", IPv6_R_Real="2001:2:0:8000::2")  # fmt: skip
+    experiment = experiment_of(folder, text)
+    assert experiment.background
+    assert experiment.background.turns == (3, 10)
+    assert experiment.background.frame_size == 84
+    assert str(experiment.background.left.tester) == "2001:2::2/64"
+    assert experiment.connections == 70_000
+    whole = " ".join(text.split("\n#   "))
+    assert "M is 50000, and the plan's state table has all 70000 connections" in whole
+    assert "phase 1 has no background" in whole
+    same_family = text_of("siit", arguments="84 50000 60 2000 2 1")
+    assert experiment_of(folder, same_family).background
+    assert "those on the left have the address 2001:2:0:4000::2" in " ".join(same_family.split("\n#   "))
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "error"),
+    [
+        ("siit", {"Rev_var_sport": "1"}, "Rev-var-sport: a plan cannot express it yet: the two directions have other"),
+        ("siit", {"Rev_dport_max": "100"}, "Rev-var-sport: a plan cannot express it yet"),
+        ("router-many", {"IP_L_var": "1"}, "IP-R-var: a plan cannot express it yet: the addresses of the two sides"),
+        ("nat64", {"Responder_tuples": "0"}, "Responder-tuples: a plan cannot express it yet: with 0 all replies"),
+        ("nat64", {"Enumerate_ports": "0"}, "Enumerate-ports: a plan cannot express it yet: with 0 phase 1 draws"),
+        ("nat64-many", {"IPv6_R_offset": "11"}, "IPv6-R-offset: a plan cannot express it: the bytes that vary"),
+        ("siit", {"Num_R_Nets": "2"}, "Num-R-Nets: a plan cannot express it: a plan's networks are for gateways that"),
+        ("siit", {"IPv4_L_Virt": None, "Reverse": "0"}, "IPv4-L-Virt is missing; a plan's translation has an IPv4"),
+        ("nat64", {"Forward": "0", "Reverse": "0"}, "Forward: throughput needs a direction"),
+        ("nat64", {"Forward": "= 1"}, "Forward: no number follows, so siitperf keeps 1 or what an earlier line says"),
+    ],
+)  # fmt: skip
+def test_what_a_plan_cannot_express_is_an_error(name: str, changed: dict[str, str | None], error: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        text_of(name, "throughput", None, **changed)
+    assert error in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("procedure", "arguments", "error"),
+    [
+        ("pdv", "84 50000 60 2000 2 2 100", "frame_timeout is not 0"),
+        ("throughput", "84 50000 60 2000 2 0", "m is 0, so that all frames are native IPv6"),
+        ("throughput", "84 50000 60 2000 1001 1000", "n is 1001, and a plan's background repeats after at most 1000"),
+        ("burst", None, "siitperf has no procedure 'burst'; expected one of throughput, "),
+    ],
+)
+def test_what_no_procedure_does_is_an_error(procedure: str, arguments: str | None, error: str) -> None:
+    conf = parse_conf(conf_text("siit"))
+    given = parse_arguments(PROCEDURES[procedure], arguments.split(), conf) if arguments else None
+    with pytest.raises(PlanError) as caught:
+        import_plan(Source(conf, procedure, given))
+    assert str(caught.value).startswith(error)
+
+
+def test_the_gaps_are_of_keys_and_errors_come_first() -> None:
+    assert {gap.key for gap in GAPS} <= {*KEYS}
+    assert [gap.is_error for gap in GAPS] == sorted((gap.is_error for gap in GAPS), reverse=True)
+
+
+def test_another_gateway(folder: Path) -> None:
+    conf = parse_conf(conf_text("nat64"))
+    text = import_plan(Source(conf, "throughput", gateway="jool"))
+    assert "gateway: {driver: jool, udp_timeout_s: 86400}\n" in text
+    assert experiment_of(folder, text).gateway.driver == "jool"

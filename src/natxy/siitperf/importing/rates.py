@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the arguments of siitperf's programs to the procedure, the rates and the times of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from natxy.errors import PlanError
+from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.timing import RFC_TIMING
+from natxy.plan.procedures.latency import LEAST_TAGGED
+from natxy.plan.procedures.table_capacity import TableCapacityConfig
+from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, Phase1, flow_space
+from natxy.siitperf.importing.source import Source
+from natxy.siitperf.importing.text import Field, mapping
+
+# Without arguments: a rate that most gateways reach, and siitperf's limit for a search.
+_USUAL_RATE_FPS: Final = 50_000
+# The lowest rate of a search, if it is not natxy's own.
+_LEAST_RATE_FPS: Final = 1000
+# Longer than the longest trial of a search from the lowest rate, with natxy's largest table.
+_WEEK_S: Final = 604_800
+_ROOM: Final = 1.25
+_MOST_CONNECTIONS: Final = TableCapacityConfig().max_connections
+_GATEWAYS: Final[Mapping[tuple[TranslationKind | None, bool], str]] = {
+    (None, False): "linux-forward",
+    (None, True): "nftables",
+    (TranslationKind.SIIT, False): "tayga",
+    (TranslationKind.NAT46, False): "tayga",
+    (TranslationKind.NAT64, True): "tayga-netfilter",
+}
+_CONNTRACK: Final = frozenset({"nftables", "iptables", "tayga-netfilter"})
+
+
+def gateway_field(source: Source) -> Field:
+    """Returns the gateway: the one that was asked for, or one that can do it in a lab."""
+    driver = source.gateway or _GATEWAYS[source.translation, source.stateful]
+    why = "" if source.gateway else "a guess: siitperf.conf does not name the gateway"
+    if driver in _CONNTRACK:
+        settings: dict[str, object] = {
+            "driver": driver,
+            "conntrack_max": {"per_connection": _ROOM} if source.procedure != "table-capacity" else None,
+            "udp_timeout_s": _WEEK_S,
+            "udp_stream_timeout_s": _WEEK_S,
+        }
+        return Field("gateway", mapping(settings), why)
+    if driver == "jool":
+        return Field("gateway", mapping({"driver": driver, "udp_timeout_s": _WEEK_S}), why)
+    return Field("gateway", driver, why)
+
+
+def timing_fields(source: Source) -> list[Field]:
+    """Returns `timing`, if it is not that of RFC 2544, which is also siitperf's usual one."""
+    arguments = source.arguments
+    if arguments is None:
+        return []
+    timing: dict[str, object] = {}
+    names = []
+    phase1 = arguments.phase1
+    if source.phase2 and source.procedure != "latency" and arguments.duration_s != RFC_TIMING.trial:
+        timing["trial"] = f"{arguments.duration_s} s"
+        names.append("dur")
+    of_phase1 = phase1 is not None and not source.phase2
+    drain_ms = phase1.timeout_ms if phase1 and of_phase1 else arguments.timeout_ms
+    if drain_ms != 1000 * RFC_TIMING.drain:
+        timing["drain"] = f"{drain_ms} ms"
+        names.append("T" if of_phase1 else "gto")
+    if phase1 and source.phase2:
+        if (pause_ms := _pause_ms(phase1)) != 1000 * RFC_TIMING.learning_pause:
+            timing["learning_pause"] = f"{pause_ms} ms"
+            names.append("D − 1000·N/R − T")
+        if phase1.timeout_ms != arguments.timeout_ms:
+            source.differences.append(
+                f"T is {phase1.timeout_ms} ms and gto {arguments.timeout_ms} ms; the plan's `drain`, gto, follows both "
+                "phases."
+            )
+    return [Field("timing", mapping(timing), f"arguments {', '.join(names)}")] if timing else []
+
+
+def _pause_ms(phase1: Phase1) -> int:
+    return phase1.start_of_phase2_ms - 1000 * phase1.frames // phase1.rate_fps - phase1.timeout_ms
+
+
+def procedure_field(source: Source) -> Field:
+    """Returns the procedure with the fields that are from arguments."""
+    name, arguments = source.procedure, source.arguments
+    settings: dict[str, object] = {}
+    names = ""
+    if name == "frame-loss-rate":
+        settings["maximum_rate"] = arguments.rate_fps if arguments else LARGEST_RATE_FPS
+        names = source.argument("rate")
+    elif name == "table-capacity":
+        largest = flow_space(source.conf, source.first)
+        settings["initial_connections"] = source.connections
+        settings["max_connections"] = largest if largest < _MOST_CONNECTIONS else None
+        names = source.argument("N")
+    elif name == "latency" and arguments:
+        settings, names = _tagging(arguments), "arguments dur, delay, timestamps"
+    elif name == "pdv" and arguments and arguments.frame_timeout_ms:
+        text = "frame_timeout is not 0: siitperf-pdv then measures throughput with a time-out for each frame, which no "
+        raise PlanError(text + "procedure of a plan does; give 0, or use the program")
+    if not settings:
+        return Field("procedure", name)
+    return Field("procedure", mapping({"name": name, **settings}), names)
+
+
+def _tagging(arguments: Arguments) -> dict[str, object]:
+    tagging_s = arguments.duration_s - arguments.delay_s
+    fields = {
+        "tagged_frames": (arguments.timestamps, LEAST_TAGGED),
+        "warm_up": (f"{arguments.delay_s} s", f"{RFC_TIMING.trial:g} s"),
+        "tagging": (f"{tagging_s} s", f"{RFC_TIMING.trial:g} s"),
+    }
+    return {name: value for name, (value, default) in fields.items() if value != default}
+
+
+def rate_fields(source: Source) -> list[Field]:
+    """Returns `connections`, `phase1_rate`, `rate` and `search`, as far as the procedure takes them."""
+    name, arguments = source.procedure, source.arguments
+    phase1 = arguments.phase1 if arguments else None
+    fields = []
+    if source.stateful and name != "table-capacity":
+        fields.append(Field("connections", str(source.connections), source.argument("N")))
+    if source.stateful and (source.phase2 or name == "tear-down-rate"):
+        rate = phase1.rate_fps if phase1 else _USUAL_RATE_FPS
+        fields.append(Field("phase1_rate", str(rate), source.argument("R")))
+    if phase1 and phase1.table < source.connections and name != "table-capacity":
+        source.differences.append(
+            f"M is {phase1.table}, and the plan's state table has all {source.connections} connections."
+        )
+    if name in {"latency", "pdv"}:
+        fields.append(Field("rate", str(arguments.rate_fps if arguments else _USUAL_RATE_FPS), source.argument("rate")))
+    if name in {"throughput", "connection-rate", "validated-connection-rate", "table-capacity"}:
+        of_traffic = name == "throughput"
+        given = arguments.rate_fps if arguments and of_traffic else phase1.rate_fps if phase1 else None
+        highest = given or LARGEST_RATE_FPS
+        search = {"min_rate": 1 if highest <= _LEAST_RATE_FPS else None, "max_rate": highest}
+        fields.append(Field("search", mapping(search), source.argument("rate" if of_traffic else "R")))
+    return fields

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan is made from: a configuration, a procedure, and a program's arguments if they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from natxy.plan.model.terms import Family, TranslationKind
+from natxy.siitperf.arguments import Arguments, Program, flow_space
+from natxy.siitperf.conf import Conf
+from natxy.siitperf.sides import FORWARD, REVERSE, Direction, Letter, active, family, initiator
+
+PROCEDURES: Final[Mapping[str, Program]] = {
+    "throughput": Program.THROUGHPUT,
+    "frame-loss-rate": Program.THROUGHPUT,
+    "latency": Program.LATENCY,
+    "pdv": Program.PDV,
+    "connection-rate": Program.THROUGHPUT,
+    "validated-connection-rate": Program.THROUGHPUT,
+    "tear-down-rate": Program.THROUGHPUT,
+    "table-capacity": Program.THROUGHPUT,
+}
+"""The procedures that siitperf's programs and scripts carry out, with the program that each of them runs."""
+
+OF_CONNECTIONS: Final = frozenset({"connection-rate", "validated-connection-rate", "tear-down-rate", "table-capacity"})
+"""Those that measure connections, and have no traffic over them."""
+
+# What stands for N without arguments.
+_USUAL_CONNECTIONS: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """A plan's left side has the initiator, which is siitperf's right side with `Stateful 2`.
+
+    `differences` collects sentences on where the plan departs from the configuration.
+    """
+
+    conf: Conf
+    procedure: str
+    arguments: Arguments | None = None
+    gateway: str | None = None
+    differences: list[str] = field(default_factory=list)
+
+    @property
+    def stateful(self) -> bool:
+        return initiator(self.conf) is not None
+
+    @property
+    def first(self) -> Direction:
+        """The direction from the plan's left side."""
+        return initiator(self.conf) or FORWARD
+
+    @property
+    def second(self) -> Direction:
+        return FORWARD if self.first is REVERSE else REVERSE
+
+    @property
+    def left(self) -> Letter:
+        return self.first.sender
+
+    @property
+    def right(self) -> Letter:
+        return self.second.sender
+
+    @property
+    def families(self) -> tuple[Family, Family]:
+        """The families of the plan's left and right side."""
+        return family(self.conf, self.left), family(self.conf, self.right)
+
+    @property
+    def translation(self) -> TranslationKind | None:
+        left, right = self.families
+        if left == right:
+            return None
+        if left == Family.IPV4:
+            return TranslationKind.NAT46
+        return TranslationKind.NAT64 if self.stateful else TranslationKind.SIIT
+
+    @property
+    def phase2(self) -> bool:
+        """Whether there is traffic other than new connections and their validation."""
+        return self.procedure not in OF_CONNECTIONS
+
+    @property
+    def sending(self) -> list[Direction]:
+        """The directions whose frames have flows of their own: replies have not."""
+        return [self.first] if self.stateful else active(self.conf)
+
+    @property
+    def connections(self) -> int:
+        if self.arguments:
+            return self.arguments.foreground_of_phase1
+        return min(flow_space(self.conf, self.first), _USUAL_CONNECTIONS)
+
+    def of(self, *keys: str) -> str:
+        """Returns a comment: the keys that a field is from, with their lines or `default`."""
+        lines = self.conf.lines
+        return ", ".join(f"{key} ({f'line {lines[key]}' if key in lines else 'default'})" for key in keys)
+
+    def argument(self, name: str) -> str:
+        """Returns a comment: the argument that a field is from, or that it is a guess without arguments."""
+        return (
+            f"argument {name}" if self.arguments else f"a guess: {name} is an argument of {PROCEDURES[self.procedure]}"
+        )
