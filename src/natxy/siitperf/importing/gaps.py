@@ -15,11 +15,9 @@ from natxy.siitperf.sides import (
     FORWARD,
     REVERSE,
     Letter,
-    active,
     initiator,
     order_of,
     port_order,
-    port_range,
 )
 
 
@@ -34,25 +32,6 @@ class Gap:
     matters: Callable[[Conf, bool], bool]
     text: str
     is_error: bool
-
-
-def _stateless_both(conf: Conf) -> bool:
-    return initiator(conf) is None and len(active(conf)) == 2
-
-
-def _ports_differ(conf: Conf, _phase2: bool) -> bool:
-    def of(direction: int, port: str) -> object:
-        own = (FORWARD, REVERSE)[direction]
-        order = port_order(conf, own, port)
-        ports = port_range(conf, own, port, varies=order is not None)
-        return ports, order if ports.size > 1 else None
-
-    return _stateless_both(conf) and any(of(0, port) != of(1, port) for port in ("sport", "dport"))
-
-
-def _address_orders_differ(conf: Conf, _phase2: bool) -> bool:
-    orders = {order for side in Letter if (order := order_of(conf, side))}
-    return _stateless_both(conf) and len(orders) > 1
 
 
 def _one_tuple(conf: Conf, phase2: bool) -> bool:
@@ -83,20 +62,6 @@ def _networks(conf: Conf, _phase2: bool) -> bool:
 
 
 GAPS: Final = (
-    Gap(
-        "Rev-var-sport",
-        _ports_differ,
-        "the two directions have other ports or other orders of them, and a plan has one `ports` and one `orders` for "
-        "both; set the Rev- keys as the Fwd- keys are, or write a plan for each direction, with the other one off",
-        True,
-    ),
-    Gap(
-        "IP-R-var",
-        _address_orders_differ,
-        "the addresses of the two sides vary in different orders, and a plan has one order for sources and one for "
-        "destinations of both directions; set IP-L-var and IP-R-var alike, or switch one direction off",
-        True,
-    ),
     Gap(
         "Responder-tuples",
         _one_tuple,

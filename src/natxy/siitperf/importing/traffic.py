@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from natxy.errors import PlanError
@@ -15,7 +16,7 @@ from natxy.plan.model.traffic import SMALLEST_FRAME, PortRange
 from natxy.siitperf.importing.links import link_around
 from natxy.siitperf.importing.source import Source
 from natxy.siitperf.importing.text import Field, mapping
-from natxy.siitperf.sides import ORDERS, Letter, active, order_of, port_order, port_range
+from natxy.siitperf.sides import ORDERS, Direction, active, order_of, port_order, port_range
 
 _TTL: Final = 10
 _NAMES: Final = {"sport": "source", "dport": "destination"}
@@ -43,32 +44,67 @@ def frame_fields(source: Source) -> list[Field]:
 
 def port_fields(source: Source) -> list[Field]:
     """Returns `ports` and `orders`."""
-    conf, direction = source.conf, source.sending[0]
-    enumerated = ORDERS.get(conf.number("Enumerate-ports"))
-    ports: dict[str, PortRange] = {}
-    orders: dict[str, Order] = {}
-    for port, name in _NAMES.items():
-        order = enumerated if source.stateful else port_order(conf, direction, port)
-        ports[name] = port_range(conf, direction, port, varies=order is not None)
-        if order and ports[name].size > 1:
-            orders[f"{name}_port"] = order
-    fields = []
+    first, *others = [_way(source, direction) for direction in source.sending]
     default = {"source": RANDOM_PORTS.source, "destination": RANDOM_PORTS.destination}
-    shown = {name: _text(own) for name, own in ports.items() if source.stateful or own != default[name]}
-    if shown:
-        prefix = direction.ports
-        keys = ["Enumerate-ports"] if source.stateful else []
-        for port, name in _NAMES.items():
-            if name in shown:
-                keys += [] if source.stateful else [f"{prefix}-var-{port}"]
-                keys += [f"{prefix}-{port}-{end}" for end in ("min", "max")] if ports[name].size > 1 else []
-        fields.append(Field("ports", mapping(shown), source.of(*keys)))
-    orders |= _address_orders(source) | _state_order(source)
-    # Pseudorandom is the default.
-    written = {name: order.value for name, order in orders.items() if order != Order.PSEUDORANDOM}
-    if written:
-        fields.append(Field("orders", mapping(written), source.of(*_order_keys(source, [*written]))))
-    return fields
+    ports: dict[str, object] = {
+        name: _text(own) for name, own in first.ports.items() if source.stateful or own != default[name]
+    }
+    # What is pseudorandom by default, and what has a single value, is left out.
+    orders: dict[str, object] = {
+        name: order.value for name, order in first.orders.items() if order and order != Order.PSEUDORANDOM
+    }
+    keys = {"ports": first.port_keys if ports else [], "orders": first.order_keys if orders else []}
+    for other in others:
+        reverse = {name: _text(own) for name, own in other.ports.items() if own != first.ports[name]}
+        reverse_orders = {
+            name: order.value
+            for name, order in other.orders.items()
+            if order and order != (first.orders[name] or Order.PSEUDORANDOM)
+        }
+        if reverse:
+            ports["reverse"] = reverse
+            keys["ports"] = keys["ports"] + other.port_keys
+        if reverse_orders:
+            orders["reverse"] = reverse_orders
+            keys["orders"] = keys["orders"] + other.order_keys
+    if state := _state_order(source):
+        orders["state_table"] = state.value
+        keys["orders"] = [*keys["orders"], "Responder-tuples"]
+    fields = {"ports": ports, "orders": orders}
+    return [
+        Field(name, mapping(values), source.of(*dict.fromkeys(keys[name]))) for name, values in fields.items() if values
+    ]
+
+
+@dataclass(frozen=True)
+class _Way:
+    """The ports and orders of one direction; the order of a field with a single value is None."""
+
+    ports: dict[str, PortRange]
+    orders: dict[str, Order | None]
+    port_keys: list[str]
+    order_keys: list[str]
+
+
+def _way(source: Source, direction: Direction) -> _Way:
+    conf, prefix = source.conf, direction.ports
+    enumerated = {what: ORDERS.get(conf.number(f"Enumerate-{what}")) for what in ("ports", "ips")}
+    ports: dict[str, PortRange] = {}
+    orders: dict[str, Order | None] = {}
+    port_keys, order_keys = [], []
+    for port, name in _NAMES.items():
+        order = enumerated["ports"] if source.stateful else port_order(conf, direction, port)
+        varied = "Enumerate-ports" if source.stateful else f"{prefix}-var-{port}"
+        ports[name] = port_range(conf, direction, port, varies=order is not None)
+        orders[f"{name}_port"] = order if ports[name].size > 1 else None
+        port_keys += [varied, *(f"{prefix}-{port}-{end}" for end in ("min", "max") if order)]
+        order_keys += [varied] if order else []
+    for side, name in ((direction.sender, "source"), (direction.sender.opposite, "destination")):
+        order = order_of(conf, side)
+        varied = "Enumerate-ips" if source.stateful else f"IP-{side}-var"
+        orders[f"{name}_address"] = enumerated["ips"] if source.stateful and order else order
+        order_keys += [varied] if order else []
+    return _Way(ports, orders, port_keys, order_keys)
 
 
 def background_fields(source: Source) -> list[Field]:
@@ -104,37 +140,11 @@ def background_fields(source: Source) -> list[Field]:
     return [Field("background", mapping(settings), f"arguments n, m, {source.of(*keys)}".rstrip(", "))]
 
 
-def _address_orders(source: Source) -> dict[str, Order]:
-    conf = source.conf
-    own, far = order_of(conf, source.sending[0].sender), order_of(conf, source.sending[0].sender.opposite)
-    if source.stateful:
-        enumerated = ORDERS.get(conf.number("Enumerate-ips"))
-        own, far = (enumerated if varies else None for varies in (own, far))
-    elif len(source.sending) > 1:
-        # Both directions have one order; that of a field with a single value does not matter.
-        own = far = own or far
-    return {name: order for name, order in (("source_address", own), ("destination_address", far)) if order is not None}
-
-
-def _state_order(source: Source) -> dict[str, Order]:
+def _state_order(source: Source) -> Order | None:
+    """Returns the order of replies, if there are any and it is not natxy's default."""
     order = ORDERS.get(source.conf.number("Responder-tuples"))
-    replies = source.stateful and source.conf.flag(source.second.key)
-    return {"state_table": order} if order and replies and source.phase2 else {}
-
-
-def _order_keys(source: Source, written: list[str]) -> list[str]:
-    keys = []
-    prefix = source.sending[0].ports
-    for name in written:
-        if name == "state_table":
-            keys.append("Responder-tuples")
-        elif name.endswith("_port"):
-            keys.append("Enumerate-ports" if source.stateful else f"{prefix}-var-{name[0]}port")
-        elif source.stateful:
-            keys.append("Enumerate-ips")
-        else:
-            keys += [f"IP-{side}-var" for side in Letter if order_of(source.conf, side)]
-    return [*dict.fromkeys(keys)]
+    replies = source.stateful and source.phase2 and source.conf.flag(source.second.key)
+    return order if replies and order != Order.PSEUDORANDOM else None
 
 
 def _text(ports: PortRange) -> str:
