@@ -16,13 +16,13 @@ from natxy.engine.messages.requests import (
     FlowSpace,
     FrameFormat,
     PortField,
-    Selection,
     StreamSpec,
     TrialRequest,
 )
 from natxy.engine.messages.results import Verdict
 from natxy.plan.gateways.linux import LinuxForwardConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses, LinkMacs
+from natxy.plan.model.terms import Selection
 from natxy.testbeds.veth import TESTER_MACS
 from tests.support import needs
 from tests.support.nat_bed import PATIENTLY, nat_bed

@@ -16,7 +16,6 @@ from natxy.engine.messages.requests import (
     FlowSpace,
     FrameFormat,
     PortField,
-    Selection,
     StreamKind,
     StreamSpec,
     TrialRequest,
@@ -26,6 +25,7 @@ from natxy.engine.messages.results import Verdict
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.linux import IptablesBackend, IptablesConfig, IptablesTarget, NftablesConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.plan.model.terms import Selection
 from tests.support import needs
 from tests.support.captured_frames import signature_of, tuple_of
 from tests.support.nat_bed import PATIENTLY, nat_bed

@@ -16,7 +16,6 @@ from natxy.engine.messages.requests import (
     FlowSpace,
     FrameFormat,
     PortField,
-    Selection,
     StreamKind,
     StreamSpec,
     TaggedFrames,
@@ -25,7 +24,7 @@ from natxy.engine.messages.requests import (
     ValidateRequest,
 )
 from natxy.engine.messages.results import TrialResult
-from natxy.plan.model.terms import Family
+from natxy.plan.model.terms import Family, Selection
 from natxy.plan.model.traffic import SMALLEST_FRAME
 
 # So low that the ports' queues last while other programs take the core.
