@@ -16,6 +16,8 @@ def test_every_procedure_that_a_plan_can_name_can_be_measured() -> None:
 def test_every_procedure_has_a_place_of_its_own_in_lists() -> None:
     positions = [declaration.list_position for declaration in DECLARATIONS.values()]
     assert len(positions) == len({*positions})
+    # There is room for another one between any two.
+    assert [position % 10 for position in positions] == [0] * len(positions)
 
 
 @pytest.mark.parametrize("declaration", DECLARATIONS.values(), ids=DECLARATIONS.keys())

@@ -222,6 +222,20 @@ def test_too_many_to_begin_with() -> None:
     assert result.remark == "at no rate were all 1,000 initial connections kept"
 
 
+@pytest.mark.parametrize("capacity", [999, 5000])
+def test_the_last_thing_is_to_leave_the_gateway_empty(monkeypatch: pytest.MonkeyPatch, capacity: int) -> None:
+    done: list[str] = []
+    for noted in (SimulatedGateway.clear, SimulatedEngine.run_trial):
+
+        def note(*given: Any, noted: Any = noted) -> Any:
+            done.append(noted.__name__)
+            return noted(*given)
+
+        monkeypatch.setattr(f"{noted.__module__}.{noted.__qualname__}", note)
+    measure({}, {"table_capacity": capacity})
+    assert done[-1] == "clear"
+
+
 @pytest.mark.parametrize(("initial", "found"), [(1000, [30_000]), (50_000, [])])
 def test_a_collapsed_gateway_is_set_up_for_what_follows(tmp_path: Path, initial: int, found: list[float]) -> None:
     plan = plan_of({"initial_connections": initial}, {"table_capacity": 30_000, "table_policy": "collapse"})

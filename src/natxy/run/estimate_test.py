@@ -31,6 +31,15 @@ def test_trials_of_a_minute_take_their_minutes() -> None:
     assert estimate_s(plan) == pytest.approx(20 * 11 * (60 + 2 + 5), rel=0.01)
 
 
+def test_virtual_time_takes_a_moment_for_each_step() -> None:
+    search = {"kind": "binary", "min_rate": "1k", "max_rate": "1025k", "error": "1k"}
+    experiment = {"name": "e", "gateway": "simulated", "procedure": "throughput", "search": search}
+    whole = {"name": "p", "repeat": 3, "testbed": {"kind": "simulated"}, "experiments": [experiment]}
+    plan = resolve(Plan.model_validate(whole))
+    assert estimate_s(plan) == pytest.approx(3 * 0.001 * expected_steps(plan.experiments[0]))
+    assert estimate_s(plan, {"e": 5}) == pytest.approx(5 * 0.001 * expected_steps(plan.experiments[0]))
+
+
 @pytest.mark.parametrize("name", ["iptables-tear-down", "jool-tear-down"])
 def test_emptying_a_table_takes_about_as_long_as_was_published(name: str) -> None:
     plan, table = load_plan(QUICKSTART.parent / "paper" / f"{name}.yaml"), published_table(name)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from natxy.dut.base import DutDescription
 from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError, EngineDiedError, GatewayMissingError, HostError
@@ -48,6 +49,19 @@ def test_an_experiment_is_running_from_its_first_repetition_on(tmp_path: Path) -
     _, run = measure(tmp_path / "run", FORWARDING, FORWARDING | {"name": "second"}, listener=watching, repeat=1)
     assert {*watching.states} == {State.DONE, State.RUNNING}, "at the last attempt, of either experiment"
     assert [experiment.state for experiment in run.experiments] == [State.DONE, State.DONE]
+
+
+def test_a_gateway_is_described_once_for_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described: list[object] = []
+    describe = SimulatedGateway.describe
+
+    def note(gateway: SimulatedGateway) -> DutDescription:
+        described.append(gateway)
+        return describe(gateway)
+
+    monkeypatch.setattr(SimulatedGateway, "describe", note)
+    measure(tmp_path / "run", FORWARDING, FORWARDING | {"name": "second"}, repeat=2)
+    assert len(described) == 2
 
 
 @pytest.mark.parametrize(

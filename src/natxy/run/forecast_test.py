@@ -36,6 +36,12 @@ def test_an_earlier_run_says_how_many_repetitions_it_takes(tmp_path: Path) -> No
         assert earlier is not None
         assert earlier.folder.name == f"p-2026010{day}-000000"
         found[noise] = expected_repetitions(wanted, earlier)
+    # A plan whose name begins alike has folders that begin alike.
+    (tmp_path / "p-2").mkdir()
+    run_plan(plan(4, 0.0).model_copy(update={"name": "p-2"}), tmp_path / "p-2-20270101-000000", RunListener())
+    latest = last_run("p", tmp_path)
+    assert latest is not None
+    assert latest.folder.name == "p-20260104-000000"
     assert found[0.0] == {"base": 6, "own": 6, "alone": 6}
     assert 6 <= found[0.05]["own"] < found[0.15]["own"] <= 50
     assert found[0.15]["base"] >= found[0.15]["own"]

@@ -149,4 +149,5 @@ class _Found:
 
     @property
     def upper(self) -> int | None:
-        return min((number for number in self.rejected if number > self.capacity), default=None)
+        # Nothing above the lowest of these is tried, so that all are above the capacity.
+        return min(self.rejected, default=None)

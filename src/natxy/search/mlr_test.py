@@ -200,6 +200,8 @@ def test_what_passed_below_the_limit_of_a_longer_trial_is_kept() -> None:
     assert 800 * (1 - ERROR) <= found.rate <= 800
     assert found.unsent_rate
     assert 800 < found.unsent_rate <= found.rate * (1 + 1.1 * ERROR)
+    # The highest rate was sent in a short trial, but in no long one: no other attempt is made at it.
+    assert {attempt.step for attempt in tried if attempt.rate == 1000 and attempt.duration_s == 0.25} == {2}
     # Those that pass are not tried again, neither to find the highest nor by the library.
     long = [attempt.rate for attempt in tried if attempt.duration_s == 0.25 and attempt.rate <= 800]
     assert len(long) == len({*long})

@@ -26,6 +26,7 @@ from natxy.plan.model.units import Percent
         ({"preset": "fast"}, (1, 60, 60), 0, 1),
         ({"preset": "robust"}, (6, 12, 60), 0.5, 5),
         ({"preset": "robust", "trials": 3, "exceed_ratio": 0}, (6, 12, 36), 0, 3),
+        ({"preset": "robust", "final_trial": 20}, (10, 20, 100), 0.5, 5),
         ({"initial_trial": 1, "final_trial": 2, "trials": 21}, (1, 2, 42), 0, 21),
         ({"initial_trial": 0.1, "final_trial": 0.1, "duration_sum": 0.3}, (0.1, 0.1, 0.3), 0, 3),
     ],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Final
 
 from pydantic_core import ErrorDetails
@@ -37,7 +38,7 @@ def explained_all(errors: Sequence[ErrorDetails]) -> list[Problem]:
 
 
 def _prefixes(location: Location) -> Iterator[Location]:
-    return (location[:length] for length in range(1, len(location) + 1))
+    return accumulate((part,) for part in location)
 
 
 def explained(details: ErrorDetails) -> Problem:

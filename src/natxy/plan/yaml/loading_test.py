@@ -315,6 +315,18 @@ def test_a_list_of_errors_that_is_complete_ends_with_the_last(tmp_path: Path) ->
     assert [line.split(": ")[1] for line in errors] == ["experiments[0].alpha", "experiments[0].conections"]
 
 
+def test_an_unknown_field_leaves_nothing_unchecked_and_a_wrong_value_does(tmp_path: Path) -> None:
+    last = "Mend these first: what depends on them could not be checked."
+    _, *errors = errors_of(tmp_path, experiment("connections: 50k\n    conections: 5")).splitlines()
+    assert len(errors) == 1
+    assert errors[-1] != last
+    assert errors_of(tmp_path, experiment("connections: none")).splitlines()[-1] == last
+
+
+def test_what_a_plan_lacks_altogether_is_an_error_of_its_first_line(tmp_path: Path) -> None:
+    assert "plan.yaml:1:1: experiments: " in errors_of(tmp_path, "name: p\n")
+
+
 def test_a_check_of_a_whole_mapping_follows_that_of_its_fields(tmp_path: Path) -> None:
     text = experiment("connections: 50k").replace("nftables", "{driver: command, stateful: true, cleer: [[true]]}")
     _, whole, field, _ = errors_of(tmp_path, text).splitlines()

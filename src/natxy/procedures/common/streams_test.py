@@ -42,6 +42,25 @@ def test_one_direction(directions: str, side: Side) -> None:
     assert [stream.source for stream in streams] == [side]
 
 
+def test_each_direction_has_the_loss_that_it_tolerates() -> None:
+    given = {"forward": "1%", "reverse": "2%"}
+    forward, reverse = traffic_request(experiment(loss_tolerance=given), 1000, seed=7).streams
+    assert (forward.max_loss_ratio, reverse.max_loss_ratio) == pytest.approx((0.01, 0.02))
+    assert {stream.max_loss_ratio for stream in traffic_request(experiment(), 1000, seed=7).streams} == {0}
+
+
+@pytest.mark.parametrize(("trial_s", "allowed_s"), [(2, 0.1), (0.05, 0.005)])
+def test_the_last_frame_may_be_delayed_by_a_share_of_the_traffic(trial_s: float, allowed_s: float) -> None:
+    timing = {"preset": "lab", "trial": trial_s, "max_backlog": "5%"}
+    streams = traffic_request(experiment(timing=timing), 1000, seed=7).streams
+    assert {stream.max_backlog_s for stream in streams} == {allowed_s}
+    # A burst is meant to fill buffers.
+    burst = experiment(timing=timing, procedure={"name": "burst", "frames": 10})
+    assert {stream.max_backlog_s for stream in traffic_request(burst, 1000, seed=7).streams} == {None}
+    usual = experiment(timing={"preset": "rfc"})
+    assert {stream.max_backlog_s for stream in traffic_request(usual, 1000, seed=7).streams} == {None}
+
+
 def test_phase_2_takes_its_flows_from_phase_1() -> None:
     phase2 = experiment(gateway="nftables", connections=60_000, phase1_rate="10k")
     forward, reverse = traffic_request(phase2, 1000, seed=7).streams

@@ -14,12 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from natxy.engine.messages.results import StreamResult
 from natxy.engine.simulation.delays import PERIOD
 from natxy.errors import DutError
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.procedures.common.traffic import DRAWN_PERCENTILES
+from natxy.procedures.common.streams import traffic_request
+from natxy.procedures.common.traffic import DRAWN_PERCENTILES, foreground
 from natxy.procedures.deviations import deviations
 from natxy.report.page import html
 from natxy.report.tables import results as results_tables
@@ -53,6 +55,15 @@ def measure(*experiments: dict[str, Any], code: int = 0, **given: Any) -> RunRec
 
 def figures(run: RunRecord, name: str) -> Mapping[str, float | None]:
     return next(e for e in run.experiments if e.name == name).repetitions[0].figures
+
+
+def test_the_foreground_is_what_is_not_background() -> None:
+    plan = plan_of({"name": "t", "procedure": "throughput", "search": {"max_rate": "1M"}, "background": "10%"})
+    [experiment] = resolve(plan).experiments
+    names = [stream.name for stream in traffic_request(experiment, 10_000, 1).streams]
+    streams = [StreamResult.model_construct(**dict.fromkeys(StreamResult.model_fields, 0) | {"name": n}) for n in names]
+    assert len(names) == 4
+    assert [stream.name for stream in foreground(streams)] == ["forward", "reverse"]
 
 
 # --- frame loss rate
