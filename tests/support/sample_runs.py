@@ -17,6 +17,7 @@ from natxy.plan.model.traffic import Orders
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures import DECLARATIONS
 from natxy.results.curves import Axis, Curve
+from natxy.results.dut_load import CoreLoad, DutLoad, InterfaceLoad
 from natxy.results.planned import planned_experiment, settings_of
 from natxy.results.records import ExperimentRecord, RunState, State
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp
@@ -115,14 +116,32 @@ def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = 
     )  # fmt: skip
 
 
+def dut_load(frames_per_s: float) -> DutLoad:
+    """Returns the load of a DUT with two cores, one of which takes 2 µs for each frame."""
+    busy_s = min(1.0, frames_per_s * 2e-6) * TRIAL_S
+    frames = int(frames_per_s * TRIAL_S)
+    idle = CoreLoad(core=0, busy_s=0.01, user_s=0.01, system_s=0, softirq_s=0, irq_s=0, steal_s=0, idle_s=TRIAL_S)
+    working = CoreLoad(
+        core=1, busy_s=busy_s, user_s=0, system_s=0.1 * busy_s, softirq_s=0.8 * busy_s, irq_s=0.1 * busy_s, steal_s=0,
+        idle_s=TRIAL_S - busy_s, frames=frames, dropped=7 if busy_s == TRIAL_S else 0, squeezed=1,
+    )  # fmt: skip
+    lost = {"rx_missed_errors": 3} if busy_s == TRIAL_S else {}
+    return DutLoad(
+        elapsed_s=TRIAL_S, cores=(idle, working), interrupts=frames // 60, memory_used_bytes=10**9,
+        memory_bytes=4 * 10**9, interfaces=(InterfaceLoad(name="dut-left", received=frames, sent=0, lost=lost),),
+    )  # fmt: skip
+
+
 class SampleRun:
-    """Writes a run folder step by step, like a real run."""
+    """Writes a run folder step by step, like a real run. With `loads`, every trial of a search has the DUT's load."""
 
     def __init__(
-        self, folder: Path, *, name: str = "quickstart", deviations: list[str] | None = None, in_blocks: bool = False
-    ) -> None:
+        self, folder: Path, *, name: str = "quickstart", deviations: list[str] | None = None, in_blocks: bool = False,
+        loads: bool = False,
+    ) -> None:  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
+        self.loads = loads
         self.store = RunStore(folder / RESULTS_FILE)
         self.store.start_run(
             name=name,
@@ -222,6 +241,7 @@ class SampleRun:
         self.store.add_trial(
             row, number=step, attempt=attempt, kind=kind, purpose=Purpose.MEASURE, step_rate=step_rate, rate_fps=rate,
             started_at=timestamp(), result=result(rate, verdict, directions=directions),
+            dut_load=dut_load(rate * directions) if self.loads else None,
         )  # fmt: skip
 
 

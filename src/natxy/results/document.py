@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from natxy.results.analysis.ceilings import ceiling_share
+from natxy.results.analysis.dut_cost import COST, cost
 from natxy.results.analysis.sweeps import Computed, computed
 from natxy.results.planned import settings_of
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord
@@ -55,18 +56,24 @@ def _statistics(experiment: ExperimentRecord) -> dict[str, Any]:
     """Returns the summary of each figure, with its interval."""
     headline = experiment.declaration.headline().name
     of_headline = {headline: experiment.statistics} if experiment.statistics else {}
+    of_dut = {COST.name: summary} if (summary := cost(experiment)) else {}
     return {
         name: asdict(summary) | {"interval": asdict(summary.interval) if summary.interval else None}
-        for name, summary in (of_headline | experiment.figure_statistics).items()
+        for name, summary in (of_headline | experiment.figure_statistics | of_dut).items()
     }
 
 
 def _repetition(repetition: RepetitionRecord) -> dict[str, Any]:
     return _shallow(repetition) | {
         "curves": [asdict(curve) for curve in repetition.curves],
-        "trials": [_shallow(trial) | {"result": trial.result.model_dump(mode="json")} for trial in repetition.trials],
+        "trials": [_shallow(trial) | _models(trial) for trial in repetition.trials],
         "transfers": [asdict(transfer) for transfer in repetition.transfers],
     }
+
+
+def _models(trial: TrialRecord) -> dict[str, Any]:
+    models = {"result": trial.result, "dut_load": trial.dut_load}
+    return {name: model.model_dump(mode="json") if model else None for name, model in models.items()}
 
 
 def _shallow(record: RunRecord | RepetitionRecord | TrialRecord) -> dict[str, Any]:

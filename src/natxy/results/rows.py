@@ -15,6 +15,7 @@ from typing import Any, Final
 from natxy.engine.messages.results import StreamResult
 from natxy.results.analysis.ceilings import ceiling_share
 from natxy.results.analysis.compare import Comparison
+from natxy.results.analysis.dut_cost import COST, cost, ns_per_frame
 from natxy.results.analysis.sweeps import computed
 from natxy.results.bounded import Bounded
 from natxy.results.intervals import Interval
@@ -39,6 +40,7 @@ _SETTINGS: Final = {
     "flows": "flows", "alpha": "alpha",
 }  # fmt: skip
 _DELAYS: Final = ("min_ns", "mean_ns", "median_ns", "p1_ns", "p99_ns", "p999_ns", "max_ns")
+_CORE_TIMES: Final = ("busy_s", "user_s", "system_s", "softirq_s", "irq_s", "steal_s", "idle_s")
 _LATENESS: Final = ("median_ns", "p99_ns", "p999_ns", "max_ns")
 
 
@@ -57,15 +59,20 @@ def to_csv(rows: Iterable[Row]) -> str:
 
 
 def figure_rows(run: RunRecord) -> Iterator[Row]:
-    """Yields a row for each figure of each experiment, with or without a result; the first is the headline."""
+    """Yields a row for each figure of each experiment, with or without a result; the first is the headline.
+
+    The last is the cost of a frame, if it is known.
+    """
     coordinates = dict.fromkeys(field for experiment in run.experiments for field in experiment.cell)
     columns = computed(run)
     for experiment in run.experiments:
         cell = {f"cell {field}": experiment.cell.get(field) for field in coordinates}
         compared = columns[experiment.id].columns()
-        for number, figure in enumerate(experiment.declaration.figures):
+        summaries = {figure: experiment.summary_of(figure) for figure in experiment.declaration.figures}
+        if spent := cost(experiment):
+            summaries[COST] = spent
+        for number, (figure, summary) in enumerate(summaries.items()):
             is_headline = number == 0
-            summary = experiment.summary_of(figure)
             yield {
                 **_identity(experiment),
                 **cell,
@@ -216,6 +223,28 @@ def _trial(trial: TrialRecord) -> Row:
         "gateway_delayed_s": trial.gateway_delayed_s,
         "gateway_speed_hz": min((core.mean_hz for core in trial.result.dut_cores), default=None),
         "disturbance": trial.disturbance,
+        **_dut_load(trial),
+    }
+
+
+def _dut_load(trial: TrialRecord) -> Row:
+    """Returns what the DUT spent; columns of a trial without it are left to the others."""
+    load = trial.dut_load
+    if load is None:
+        return {}
+    return {
+        "dut_reading_s": load.elapsed_s,
+        **{f"dut_{name}": sum(getattr(core, name) for core in load.cores) for name in _CORE_TIMES},
+        **{f"dut_core_{core.core}_busy_s": core.busy_s for core in load.cores},
+        "dut_received_frames": sum(each.received for each in load.interfaces) if load.interfaces else None,
+        "dut_sent_frames": sum(each.sent for each in load.interfaces) if load.interfaces else None,
+        "dut_interface_lost_frames": load.interfaces_lost,
+        "dut_queue_dropped_frames": load.dropped,
+        "dut_interrupts": load.interrupts,
+        "dut_memory_used_bytes": load.memory_used_bytes,
+        "dut_temperature_c": load.temperature_c,
+        "dut_frequency_hz": load.frequency_hz,
+        "dut_time_per_frame_ns": ns_per_frame([trial]),
     }
 
 

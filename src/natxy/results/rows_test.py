@@ -79,6 +79,27 @@ def test_compared_runs_are_counted_from_1(tmp_path: Path) -> None:
     )
 
 
+def test_what_a_frame_costs_the_dut_is_the_last_figure(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path, loads=True)
+    sample.experiment("forward", Sought(231e3), title="Forwarding")
+    *_, cost = figure_rows(RunReader(sample.end()).run)
+    assert (cost["figure"], cost["unit"], cost["repetitions"]) == ("dut_time_per_frame", "ns", 3)
+    assert cost["median"] == pytest.approx(2000, rel=0.01)
+
+
+def test_a_row_of_a_trial_has_what_the_dut_spent(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path, loads=True)
+    sample.experiment("forward", Sought(231e3), title="Forwarding")
+    run = RunReader(sample.end()).run
+    for row, (_, _, trial) in zip(trial_rows(run), run.all_trials, strict=True):
+        load = trial.dut_load
+        assert load is not None
+        assert (row["dut_busy_s"], row["dut_core_1_busy_s"]) == (load.busy_s, load.cores[1].busy_s)
+        dropped = (row["dut_queue_dropped_frames"], row["dut_interface_lost_frames"])
+        assert dropped == (load.dropped, load.interfaces_lost)
+        assert row["dut_time_per_frame_ns"] == pytest.approx(1e9 * load.busy_s / trial.received)
+
+
 def test_a_search_that_found_nothing_is_below_its_lowest_rate(tmp_path: Path) -> None:
     run = SampleRun(tmp_path)
     run.experiment("slow", Sought(1.0), title="Slow")

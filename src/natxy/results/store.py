@@ -20,6 +20,7 @@ from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
 from natxy.results.database.schema import SCHEMA, to_row
+from natxy.results.dut_load import DutLoad
 from natxy.results.planned import settings_of
 from natxy.results.records import RunState, State
 from natxy.results.selftest import SelfTest, Tester
@@ -221,6 +222,7 @@ class RunStore:
         result: TrialResult,
         absence: Absence | None = None,
         disturbance: str = "",
+        dut_load: DutLoad | None = None,
     ) -> int:
         """Adds a trial and returns its id. Samples of foreign frames are left out: foreign.pcap has the frames."""
         self._extend_session()
@@ -237,6 +239,7 @@ class RunStore:
             gateway_stolen_s=absence.stolen_s if absence else None,
             gateway_delayed_s=absence.delayed_s if absence else None,
             disturbance=disturbance or None,
+            dut_load=dut_load,
         )
         return self._insert("trial", repetition_id=repetition_id, **to_row(trial))
 

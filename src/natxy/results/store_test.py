@@ -28,7 +28,7 @@ from natxy.results.trials import Purpose, TransferRecord, TrialKind
 from natxy.search.outcome import Outcome
 from natxy.system.core_watch import Absence
 from natxy.system.process_owner import Owner
-from tests.support.sample_runs import settings
+from tests.support.sample_runs import dut_load, settings
 
 SAMPLE = ForeignSample(side=Side.LEFT, kind="arp", time_ns=1_700_000_000_123_456_789, data_base64="AAECAwQ=")
 
@@ -58,6 +58,7 @@ def add_trial(
         result=result,
         absence=Absence(0.004, 0.003, 0.001) if number == 2 else None,
         disturbance="away" if number == 2 else "",
+        dut_load=dut_load(rate) if number == 2 else None,
     )
     return result
 
@@ -103,6 +104,25 @@ def test_what_is_stored_is_read(tmp_path: Path) -> None:
     assert (first.gateway_pause_s, first.gateway_stolen_s, first.disturbance) == (None, None, None)
     assert (second.gateway_pause_s, second.gateway_stolen_s, second.gateway_delayed_s) == (0.004, 0.003, 0.001)
     assert second.disturbance == "away"
+    assert (first.dut_load, second.dut_load) == (None, dut_load(2000))
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        ('{"elapsed_s": 1, "cores": "none"}', r"trial 1\.dut_load_json\.cores: "),
+        ('{"elapsed_s": 1e300, "cores": []}', r"trial 1\.dut_load_json\.elapsed_s: "),
+        ("{", r"trial 1\.dut_load_json: "),
+    ],
+)
+def test_a_load_that_no_run_stores_is_refused(tmp_path: Path, stored: str, expected: str) -> None:
+    store = new_store(tmp_path)
+    add_trial(store, store.start_repetition(add_experiment(store, "forwarding", []), 1), 1, 500)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / RESULTS_FILE, isolation_level=None)) as db:
+        db.execute("UPDATE trial SET dut_load_json = ?", (stored,))
+    with pytest.raises(PlanError, match=expected):
+        RunReader(tmp_path)
 
 
 def test_a_run_of_before_the_gateways_core_was_watched_is_read(tmp_path: Path) -> None:
@@ -111,10 +131,10 @@ def test_a_run_of_before_the_gateways_core_was_watched_is_read(tmp_path: Path) -
     add_trial(store, repetition, 1, 500)
     store.close()
     with closing(sqlite3.connect(tmp_path / RESULTS_FILE, isolation_level=None)) as db:
-        for column in ("gateway_stolen_s", "gateway_delayed_s", "disturbance"):
+        for column in ("gateway_stolen_s", "gateway_delayed_s", "disturbance", "dut_load_json"):
             db.execute(f"ALTER TABLE trial DROP COLUMN {column}")
     (old,) = RunReader(tmp_path).run.experiments[0].repetitions[0].trials
-    assert (old.gateway_stolen_s, old.gateway_delayed_s, old.disturbance) == (None, None, None)
+    assert (old.gateway_stolen_s, old.gateway_delayed_s, old.disturbance, old.dut_load) == (None, None, None, None)
 
 
 def test_a_cell_keeps_its_sweep_and_the_order_of_its_coordinates(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, Self
 
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
+from natxy.results.dut_load import DutLoad
 from natxy.search.outcome import Outcome
 from natxy.untrusted.values import Moment, Real, Whole
 
@@ -34,7 +35,7 @@ class TrialRecord:
     `rate_fps` the rate of each stream of this trial. The counts are sums over all streams. `gateway_pause_s` is how
     long the gateway's core was taken from it, None when that is unknown; `gateway_stolen_s` is the part that the
     machine's host took, `gateway_delayed_s` that of other tasks. `disturbance` says how this explains that the trial
-    failed; None when it does not.
+    failed; None when it does not. `dut_load` is what the DUT spent; None when that is unknown.
     """
 
     id: Whole
@@ -65,6 +66,7 @@ class TrialRecord:
     gateway_stolen_s: Real | None = None
     gateway_delayed_s: Real | None = None
     disturbance: str | None = None
+    dut_load: DutLoad | None = None
 
     @classmethod
     def of(cls, result: TrialResult, **setting: Any) -> Self:

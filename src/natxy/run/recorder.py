@@ -86,6 +86,7 @@ class TrialRecorder:
             result=trial.result,
             absence=trial.absence,
             disturbance=trial.disturbance,
+            dut_load=trial.dut_load,
         )
         self.foreign.add(trial.result.samples)
         self.replayed(trial)

@@ -4,24 +4,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Final
+from typing import Any
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
+from natxy.dut.linux.load import LoadWatch, ReadingCost
 from natxy.dut.networks import check_free, other_uses
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import LocalTransport, NetnsTransport
 from natxy.dut.transport.ssh import SshTransport
-from natxy.errors import DutError
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.machines import DutLocation, LinkSetUp
-from natxy.system.core_watch import StealWatch
+from natxy.system.core_watch import Absence, StealWatch
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.base import Testbed
 from natxy.testbeds.gateway_watch import GatewayWatch
-
-_STAT_TIMEOUT_S: Final = 2.0
 
 
 class CabledTestbed(Testbed):
@@ -34,6 +32,7 @@ class CabledTestbed(Testbed):
         self._machine = MachineSysctls()
         self.transport = dut_transport(dut, self._machine)
         self.interfaces = DutInterfaces(left=dut.left, right=dut.right)
+        self._reading_cost: ReadingCost | None = None
 
     def _build(self) -> None:
         self._stack.callback(self._machine.release_all)
@@ -56,15 +55,22 @@ class CabledTestbed(Testbed):
     def watch(self) -> GatewayWatch | None:
         if not isinstance(self.transport, SshTransport) or not self.gateway_cores:
             return None
-        cores = StealWatch(self.gateway_cores, self._read_stat)
-        return GatewayWatch(cores.begin, cores.end, len(self.gateway_cores), buffer_frames=None)
+        spent = LoadWatch(self.transport, self.interfaces)
+        self._reading_cost = spent.cost()
+        cores = StealWatch(self.gateway_cores, spent.stat)
 
-    def _read_stat(self) -> str:
-        """Returns the DUT's /proc/stat; empty when the DUT does not answer, as after a reset."""
-        try:
-            return self.transport.run(["cat", "/proc/stat"], timeout_s=_STAT_TIMEOUT_S, check=False).stdout
-        except DutError:
-            return ""
+        def begin() -> None:
+            spent.begin()
+            cores.begin()
+
+        def end() -> Absence | None:
+            spent.end()
+            return cores.end()
+
+        return GatewayWatch(begin, end, len(self.gateway_cores), buffer_frames=None, load=spent.load)
+
+    def _cost_description(self) -> dict[str, str]:
+        return {"readings of the DUT's load": self._reading_cost.text()} if self._reading_cost else {}
 
     def dut_description(self) -> dict[str, str]:
         return {

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defines how a testbed watches the cores of its gateway while a trial runs."""
+"""Defines how a testbed watches its gateway while a trial runs: absences of its cores, and what the DUT spends."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from natxy.results.dut_load import DutLoad
 from natxy.system.core_watch import Absence
+
+
+def _unknown() -> None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -15,13 +20,14 @@ class GatewayWatch:
 
     `end` returns None when nothing is known. `cores`: the number of cores that share the frames. `buffer_frames`: the
     size of the smallest queue in which frames wait for an absent core. If it is None, absences are recorded for the
-    report and explain no failure.
+    report and explain no failure. `load` returns what the DUT spent between `begin` and `end`, None if that is unknown.
     """
 
     begin: Callable[[], None]
     end: Callable[[], Absence | None]
     cores: int
     buffer_frames: int | None
+    load: Callable[[], DutLoad | None] = _unknown
 
     def that_only_records(self) -> GatewayWatch:
         """Returns a watch of the same cores whose absences explain no failure."""

@@ -55,6 +55,7 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
             "kernel": f"{platform.system()} {platform.release()} (the tester's)",
             "tester cores": named_cores(self.cores.tester),
             "control core": named_cores([self.cores.main]),
+            **self._cost_description(),
         }
 
     def engine_description(self) -> dict[str, str]:

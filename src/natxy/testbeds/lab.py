@@ -15,7 +15,9 @@ from typing import Any, ClassVar, Final
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
+from natxy.dut.linux.counters import read_here
 from natxy.dut.linux.interfaces import set_links, steer
+from natxy.dut.linux.load import LoadWatch
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.messages.common import Side
@@ -26,7 +28,7 @@ from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.units import counted
 from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.lab import LabConfig
-from natxy.system.core_watch import CoreWatch
+from natxy.system.core_watch import Absence, CoreWatch
 from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.proc_sys import PROC_SYS
@@ -113,7 +115,22 @@ class NetnsLab(EngineTestbed):
 
     def watch(self) -> GatewayWatch:
         cores = CoreWatch(self.cores.dut, self._namespaces.dut_processes)
-        return GatewayWatch(cores.begin, cores.end, len(self.cores.dut), self._buffer_frames())
+        if self.cores.shared:
+            # What the core spent would be the tester's work too.
+            return GatewayWatch(cores.begin, cores.end, len(self.cores.dut), self._buffer_frames())
+        namespace = NetnsTransport(self._namespaces.dut, self._machine)
+        spent = LoadWatch(namespace, self.interfaces, self.cores.dut, read_here)
+
+        def begin() -> None:
+            spent.begin()
+            cores.begin()
+
+        def end() -> Absence | None:
+            absence = cores.end()
+            spent.end()
+            return absence
+
+        return GatewayWatch(begin, end, len(self.cores.dut), self._buffer_frames(), spent.load)
 
     def description(self) -> dict[str, str]:
         return {

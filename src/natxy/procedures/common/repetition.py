@@ -16,6 +16,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.procedures.common.disturbance import disturbance, tolerated_loss
 from natxy.procedures.common.replay import Replay
+from natxy.results.dut_load import DutLoad
 from natxy.results.store import timestamp
 from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
@@ -47,7 +48,7 @@ class FinishedTrial:
     """A trial with its result.
 
     `absence` is how long the gateway's core ran something else, None if unknown. `disturbance` says how that explains a
-    failure; empty otherwise.
+    failure; empty otherwise. `dut_load` is what the DUT spent, None if unknown.
     """
 
     attempt: Attempt
@@ -58,6 +59,7 @@ class FinishedTrial:
     result: TrialResult
     absence: Absence | None = None
     disturbance: str = ""
+    dut_load: DutLoad | None = None
 
     @property
     def title(self) -> str:
@@ -154,13 +156,15 @@ class Repetition:
             self.watch.begin()
         result = run(self._seed(attempt, kind), self.observer.progress(kind))
         absence = self._absence()
+        load = self.watch.load() if self.watch else None
         why = self._disturbance(result, absence)
         if why and attempt.number < self.experiment.max_invalid:
             result = result.model_copy(update={"verdict": Verdict.DISTURBED, "reason": f"{result.reason}; {why}"})
         elif why:
             reason = f"{result.reason}; {why}; the failure of a last attempt stands"
             result = result.model_copy(update={"reason": reason})
-        self.observer.finished(FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result, absence, why))
+        finished = FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result, absence, why, load)
+        self.observer.finished(finished)
         return result
 
     def _absence(self) -> Absence | None:

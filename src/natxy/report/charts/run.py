@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from natxy.report.charts.chart import Chart
 from natxy.report.charts.curve import curve_chart, repeated_curves
+from natxy.report.charts.load import load_chart
 from natxy.report.charts.overview import overview_charts
 from natxy.report.charts.search import SearchStep, search_chart
 from natxy.report.charts.series import series_chart
@@ -36,7 +37,7 @@ def group_charts(group: SweepGroup) -> Iterator[Chart]:
 
 
 def experiment_charts(experiment: ExperimentRecord) -> Iterator[Chart]:
-    """Yields charts of the search, if there is one, of the curves and of the decisive trial."""
+    """Yields charts of the search, if there is one, of the curves, of the decisive trial and of the DUT's load."""
     steps = [
         SearchStep(
             repetition.number, step.rate, step.outcome,
@@ -57,6 +58,9 @@ def experiment_charts(experiment: ExperimentRecord) -> Iterator[Chart]:
     course = series_chart(experiment, name=f"{_file_name(experiment)}-seconds")
     if course:
         yield course
+    load = load_chart(experiment, name=f"{_file_name(experiment)}-load")
+    if load:
+        yield load
 
 
 def _step(repetition: RepetitionRecord, step: StepRecord) -> str:

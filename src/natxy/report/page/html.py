@@ -21,6 +21,7 @@ from natxy.report.page.chapters import chapters, duts, sweep_results
 from natxy.report.page.shared import data_block, live_script, pictures, source_hash, style, template
 from natxy.report.page.terms import Explainer
 from natxy.report.tables.disturbances import absences
+from natxy.report.tables.dut_load import load_tables
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.results import plain_form
@@ -86,6 +87,7 @@ def render(reader: RunReader) -> str:
         swept=swept,
         chapters=experiments,
         published=published_figures(run),
+        dut_loads=load_tables(run),
         pictures=pictures(charts),
         chart_data=data_block(charts),
         live=Markup(live),

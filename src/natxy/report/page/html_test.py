@@ -67,6 +67,18 @@ def test_the_report_says_everything_that_has_to_be_said(tmp_path: Path) -> None:
         assert expected in text, expected
 
 
+def test_the_gateway_is_seen_at_work(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path, loads=True)
+    sample.experiment("forward", Sought(231e3), title="Forwarding")
+    page = Page(write_report(RunReader(sample.end())))
+    text = re.sub(r"\s+", " ", page.text)
+    for expected in (
+        "The gateway at work", "CPU time per forwarded frame, ns", "2,005", "Load of the DUT's cores",
+        "Where frames were lost", "dut-left rx_missed_errors",
+    ):  # fmt: skip
+        assert expected in text, expected
+
+
 def test_a_spread_that_the_search_cut_off_says_so(tmp_path: Path) -> None:
     sample = SampleRun(tmp_path)
     sample.experiment("near", Sought(399e3), title="Near the end")

@@ -8,6 +8,7 @@ from typing import Final
 
 from natxy.plan.procedures import DECLARATIONS
 from natxy.report.tables import sweep as sweep_tables
+from natxy.report.tables.dut_load import cost_table
 from natxy.report.tables.goodput import goodput_tables
 from natxy.report.tables.per_procedure import background_tables, capacity_table, latency_tables
 from natxy.report.tables.statistics import (
@@ -48,7 +49,13 @@ def plain_form(run: RunRecord) -> list[Table]:
     plain = [_rfc_table(title, experiments) for title, experiments in _kinds(run)]
     capacities = (capacity_table(experiment) for experiment in run.experiments)
     more = (latency_tables(run), background_tables(run), goodput_tables(run))
-    return [*plain, *(table for table in capacities if table), *(table for tables in more for table in tables)]
+    costs = cost_table(run)
+    return [
+        *plain,
+        *(table for table in capacities if table),
+        *(table for tables in more for table in tables),
+        *([costs] if costs else []),
+    ]
 
 
 def _kinds(run: RunRecord) -> list[tuple[str, list[ExperimentRecord]]]:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from natxy.plan.model.units import counted
 from natxy.report.tables import results as results_tables
+from natxy.report.tables.dut_load import cost_table
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.per_procedure import latency_tables
 from natxy.report.tables.published_figures import published_figures
@@ -35,6 +36,8 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
         parts += [to_rich(figures.table), Text(figures.source, style="dim")]
     if compared:
         parts.append(to_rich(compared))
+    if costs := cost_table(run):
+        parts.append(to_rich(costs))
     if several_kernels(run):
         parts.append(Text(OTHER_KERNELS, style="yellow"))
     incomplete = states.incomplete(run)

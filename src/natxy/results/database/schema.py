@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of results.sqlite, and the mapping between records and their rows.
 
-The columns of trials and transfers are the fields of their records: `result` is stored as JSON in `result_json`, and
-`id` is the row's own.
+The columns of trials and transfers are the fields of their records: one that is a model of its own, such as `result`,
+is stored as JSON, in `result_json`, and `id` is the row's own.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from natxy.engine.messages.results import TrialResult
 from natxy.results.trials import TransferRecord, TrialRecord
 from natxy.untrusted.values import from_text, problems
 
@@ -33,12 +32,12 @@ _RECORDS: Final[Mapping[str, type]] = {"trial": TrialRecord, "transfer": Transfe
 def to_row(record: TrialRecord | TransferRecord) -> dict[str, str | float | None]:
     """Returns the columns of a record, without its id."""
     row: dict[str, str | float | None] = {}
+    kind: type = type(record)
+    kinds = _kinds(kind)
     for name in (field.name for field in fields(record) if field.name != _OWN_ID):
         value = getattr(record, name)
-        if isinstance(value, TrialResult):
-            row[f"{name}{_JSON}"] = value.model_dump_json()
-        else:
-            row[name] = value
+        column = _column(name, kinds[name])
+        row[column] = value.model_dump_json() if isinstance(value, BaseModel) else value
     return row
 
 
@@ -79,6 +78,7 @@ def _adapter_of_field(record: type, name: str) -> TypeAdapter[Any]:
     return TypeAdapter(get_type_hints(record, include_extras=True)[name])
 
 
+@cache
 def _kinds(record: type) -> Mapping[str, type]:
     """Returns the type of each field, that of an optional one without None."""
     hints = get_type_hints(record)
@@ -87,6 +87,10 @@ def _kinds(record: type) -> Mapping[str, type]:
 
 def _without_none(hint: type) -> type:
     return next((kind for kind in get_args(hint) if kind is not NoneType), hint)
+
+
+def _column(name: str, kind: type) -> str:
+    return f"{name}{_JSON}" if issubclass(kind, BaseModel) else name
 
 
 def _columns(record: type) -> str:
@@ -98,14 +102,18 @@ def _columns(record: type) -> str:
             continue
         stored = "INTEGER" if kind is int else "REAL" if kind is float else "TEXT"
         needed = "" if NoneType in get_args(hints[name]) else " NOT NULL"
-        declared.append(f"{name}{_JSON if kind is TrialResult else ''} {stored}{needed}")
+        declared.append(f"{_column(name, kind)} {stored}{needed}")
     return ", ".join(declared)
 
 
 def optional_columns() -> set[str]:
     """Returns `table.column` of each column that may be missing, because an earlier natxy did not write it."""
-    defaults = ((table, field) for table, record in _RECORDS.items() for field in fields(record))
-    return {f"{table}.{field.name}" for table, field in defaults if field.default is None}
+    return {
+        f"{table}.{_column(field.name, _kinds(record)[field.name])}"
+        for table, record in _RECORDS.items()
+        for field in fields(record)
+        if field.default is None
+    }
 
 
 SCHEMA: Final = f"""

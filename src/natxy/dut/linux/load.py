@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures what a Linux DUT spends on a trial, by a reading of its counters before the trial and one after it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from natxy.dut.base import DutInterfaces
+from natxy.dut.linux.counters import LOST, RECEIVED, SENT, Counters, ReceiveCounters, parse_counters, reading_command
+from natxy.dut.transport.base import Transport
+from natxy.errors import DutError
+from natxy.plan.model.units import format_duration
+from natxy.results.dut_load import CoreLoad, DutLoad, InterfaceLoad
+
+_TIMEOUT_S: Final = 2.0
+_READINGS_FOR_COST: Final = 5
+_WRAP: Final = 1 << 32
+_STAT: Final = "/proc/stat:"
+
+
+@dataclass(frozen=True)
+class ReadingCost:
+    """Holds what a reading takes on average, in seconds. `busy_s` is the time of the DUT's cores, None if it is not
+    part of what is measured."""
+
+    took_s: float
+    busy_s: float | None
+
+    def text(self) -> str:
+        took = f"one command before and one after each trial, {format_duration(self.took_s)} each"
+        if self.busy_s is None:
+            return f"{took}, outside of the time that is counted"
+        return f"{took}, of which the DUT's cores worked {format_duration(self.busy_s)}; that is in the time counted"
+
+
+class LoadWatch:
+    """Reads the counters of a DUT's `cores`, all of them if none are given.
+
+    `read_here` returns the counters of time if the DUT's cores are this machine's: they are then read next to the
+    trial, so that the command for the others does not count. A DUT that does not answer, or is not Linux, has no load.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        interfaces: DutInterfaces,
+        cores: Collection[int] = (),
+        read_here: Callable[[], str] | None = None,
+    ) -> None:
+        self._transport = transport
+        self._cores = frozenset(cores)
+        self._read_here = read_here
+        self._command = reading_command(interfaces, near=read_here is None)
+        self._before = Counters()
+        self._load: DutLoad | None = None
+        self._text = ""
+
+    def begin(self) -> None:
+        far = self._read_far()
+        self._before = parse_counters(f"{far}\n{self._read_near()}")
+        self._load = None
+
+    def end(self) -> None:
+        near = self._read_near()
+        self._load = spent(self._before, parse_counters(f"{near}\n{self._read_far()}"), self._cores)
+
+    def load(self) -> DutLoad | None:
+        """Returns what the DUT spent between `begin` and `end`; None if that is unknown, as after a reboot."""
+        return self._load
+
+    def cost(self) -> ReadingCost | None:
+        """Measures what a reading costs, by some without a trial between them; None for a DUT without a load."""
+        started = time.monotonic()
+        self.begin()
+        for _ in range(_READINGS_FOR_COST):
+            self.end()
+        took_s = (time.monotonic() - started) / (1 + _READINGS_FOR_COST)
+        if self._load is None:
+            return None
+        return ReadingCost(took_s, None if self._read_here else self._load.busy_s / _READINGS_FOR_COST)
+
+    def stat(self) -> str:
+        """Returns the text of /proc/stat in the latest reading by the command; empty without one."""
+        lines = self._text.splitlines()
+        return "\n".join(line.removeprefix(_STAT) for line in lines if line.startswith(_STAT))
+
+    def _read_near(self) -> str:
+        return self._read_here() if self._read_here else ""
+
+    def _read_far(self) -> str:
+        self._text = ""
+        with suppress(DutError):
+            self._text = self._transport.run(self._command, timeout_s=_TIMEOUT_S, check=False).stdout
+        return self._text
+
+
+def spent(before: Counters, after: Counters, cores: Collection[int] = ()) -> DutLoad | None:
+    """Returns what happened between two readings; None when the time of no core is known, or ran backwards."""
+    if before.uptime_s is None or after.uptime_s is None:
+        return None
+    elapsed_s = round(after.uptime_s - before.uptime_s, 6)
+    if elapsed_s <= 0:
+        return None
+    known = sorted(before.cores.keys() & after.cores.keys() & (set(cores) or after.cores.keys()))
+    loads = [_core(core, before.cores[core], after.cores[core], elapsed_s) for core in known]
+    if not loads:
+        return None
+    used = None
+    if after.memory_bytes is not None and after.available_bytes is not None:
+        used = max(0, after.memory_bytes - after.available_bytes)
+    return DutLoad(
+        elapsed_s=elapsed_s,
+        cores=tuple(_with_receive(load, before.receive, after.receive) for load in loads),
+        interfaces=_interfaces(before, after),
+        interrupts=_difference(before.interrupts, after.interrupts),
+        memory_used_bytes=used,
+        memory_bytes=after.memory_bytes,
+        temperature_c=after.temperature_c,
+        frequency_hz=after.frequency_hz,
+    )
+
+
+def _core(core: int, before: Mapping[str, float], after: Mapping[str, float], elapsed_s: float) -> CoreLoad:
+    # Linux lets the idle time of a core run backwards by a tick.
+    seconds = {name: round(max(0.0, after[name] - before[name]), 6) for name in after}
+    idle_s = seconds["idle"] + seconds["iowait"]
+    return CoreLoad(
+        core=core,
+        busy_s=round(max(0.0, elapsed_s - idle_s - seconds["steal"]), 6),
+        user_s=round(seconds["user"] + seconds["nice"], 6),
+        system_s=seconds["system"],
+        softirq_s=seconds["softirq"],
+        irq_s=seconds["irq"],
+        steal_s=seconds["steal"],
+        idle_s=round(idle_s, 6),
+    )
+
+
+def _with_receive(
+    load: CoreLoad, before: Mapping[int, ReceiveCounters], after: Mapping[int, ReceiveCounters]
+) -> CoreLoad:
+    old, new = before.get(load.core), after.get(load.core)
+    if old is None or new is None:
+        return load
+    return load.model_copy(
+        update={
+            "frames": (new.frames - old.frames) % _WRAP,
+            "dropped": (new.dropped - old.dropped) % _WRAP,
+            "squeezed": (new.squeezed - old.squeezed) % _WRAP,
+        }
+    )
+
+
+def _interfaces(before: Counters, after: Counters) -> tuple[InterfaceLoad, ...]:
+    loads = []
+    for name, new in after.interfaces.items():
+        old = before.interfaces.get(name, {})
+        counts = {each: count for each in new if (count := _difference(old.get(each), new[each])) is not None}
+        if RECEIVED in counts and SENT in counts:
+            lost = {each: counts[each] for each in LOST if counts.get(each)}
+            loads.append(InterfaceLoad(name=name, received=counts[RECEIVED], sent=counts[SENT], lost=lost))
+    return tuple(loads)
+
+
+def _difference(before: int | None, after: int | None) -> int | None:
+    """Returns how far a counter went; None when it is unknown, or was reset."""
+    return after - before if before is not None and after is not None and after >= before else None

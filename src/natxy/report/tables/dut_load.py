@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of what the DUT spent: the cost of a frame, the load of each core, and where frames were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from natxy.engine.messages.results import Verdict
+from natxy.plan.model.units import Unit, format_quantity
+from natxy.report.tables.table import Column, Table
+from natxy.report.words import wording
+from natxy.results.analysis.dut_cost import SHARES, cost, decisive_trials, loads, shares
+from natxy.results.dut_load import CoreLoad, DutLoad
+from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.results.trials import TrialRecord
+
+COST_TITLE: Final = "DUT CPU time per forwarded frame, ns"
+_COST_NOTE: Final = (
+    "At the highest rate at which trials of the repetition passed: the time in which the DUT's cores were neither idle "
+    "nor taken away by the machine's host, divided by the frames that arrived. Whatever else ran on these cores counts "
+    "too."
+)
+_LOAD_NOTE: Final = (
+    "As shares of the trials' duration, of the same trials as above. Busy is measured: the time that was not idle. The "
+    "other shares are those that Linux samples at its ticks, and interrupts that end between two ticks are in none of "
+    "them. Frames are those that the kernel's receive path processed on that core."
+)
+_LOST_NOTE: Final = (
+    "Of all trials whose load is known, without invalid ones. Queues are those in which frames wait for a core of the "
+    "DUT. A frame dropped there may count as lost at the interface too, and interfaces also count frames that are not "
+    "the tester's."
+)
+
+
+def cost_table(run: RunRecord) -> Table | None:
+    """Returns the cost of a frame for each experiment; None when it is unknown in all of them."""
+    titles = ("Median", "95 %", "Min", "Max", "Disp.", "N")
+    rows = []
+    for experiment in run.experiments:
+        summary = cost(experiment)
+        if summary is None:
+            continue
+        ends = (summary.median, summary.minimum, summary.maximum)
+        median, least, most = (wording.number(value) for value in ends)
+        interval = wording.ends(summary.interval, wording.number).strip() or wording.ABSENT
+        count = f"{summary.count}"
+        rows.append((experiment.title, median, interval, least, most, wording.dispersion(summary, gap=""), count))
+    columns = (Column("Experiment"), *(Column(title, numeric=True) for title in titles))
+    return Table(COST_TITLE, columns, tuple(rows), note=_COST_NOTE) if rows else None
+
+
+def load_tables(run: RunRecord) -> list[Table]:
+    """Returns the load of each core and the losses in the DUT, for the experiments whose load is known."""
+    known = [(each, [trial for _, _, trial in each.all_trials if trial.dut_load]) for each in run.experiments]
+    known = [(experiment, trials) for experiment, trials in known if trials]
+    if not known:
+        return []
+    loaded = tuple(row for experiment, _ in known for row in _core_rows(experiment))
+    lost = tuple(_lost_row(experiment, trials) for experiment, trials in known)
+    tables = [
+        Table("Load of the DUT's cores", _columns("Experiment", "Rate", "Core", *_TITLES, "Frames"), loaded,
+              note=_LOAD_NOTE),
+        Table("Where frames were lost", _columns("Experiment", *_LOSSES), lost, note=_LOST_NOTE),
+    ]  # fmt: skip
+    return [table for table in tables if table.rows]
+
+
+_TITLES: Final = ("Busy", "User", "System", "Softirq", "IRQ", "Steal")
+_LOSSES: Final = ("Sent", "Arrived", "Lost", "At the DUT's interfaces", "In its cores' queues", "Cause by interface")
+
+
+def _columns(first: str, *others: str) -> tuple[Column, ...]:
+    texts = {"Rate", "Cause by interface"}
+    return (Column(first), *(Column(title, numeric=title not in texts) for title in others))
+
+
+def _core_rows(experiment: ExperimentRecord) -> Iterator[tuple[str, ...]]:
+    """Yields a row for each core in the decisive trials of all repetitions together."""
+    decisive = [trial for each in experiment.repetitions if each.measured for trial in decisive_trials(each)]
+    if not decisive:
+        return
+    by_core: dict[int, list[tuple[CoreLoad, float]]] = {}
+    for trial, load in loads(decisive):
+        for core in load.cores:
+            by_core.setdefault(core.core, []).append((core, trial.duration_s))
+    rate = _rates(decisive)
+    for number, cores in sorted(by_core.items()):
+        each = [(shares([core], duration_s), duration_s) for core, duration_s in cores if duration_s]
+        whole_s = sum(duration_s for _, duration_s in each)
+        means = (sum(part[name] * duration_s for part, duration_s in each) / whole_s for name in SHARES)
+        cells = [wording.percent(100 * mean) for mean in means] if whole_s else [wording.ABSENT] * len(SHARES)
+        frames = [core.frames for core, _ in cores if core.frames is not None]
+        yield experiment.title, rate, str(number), *cells, f"{sum(frames):,}" if frames else wording.ABSENT
+
+
+def _rates(trials: Sequence[TrialRecord]) -> str:
+    ends = sorted({trial.rate_fps for trial in trials})
+    shown = dict.fromkeys(format_quantity(rate, Unit.FPS) for rate in (ends[0], ends[-1]))
+    return " to ".join(shown)
+
+
+def _lost_row(experiment: ExperimentRecord, trials: Sequence[TrialRecord]) -> tuple[str, ...]:
+    valid = [trial for trial in trials if trial.verdict is not Verdict.INVALID]
+    found = [load for _, load in loads(valid)]
+    sent, received, lost = (sum(getattr(trial, name) for trial in valid) for name in ("sent", "received", "lost"))
+    return (
+        experiment.title, f"{sent:,}", f"{received:,}", f"{lost:,}",
+        _sum(load.interfaces_lost for load in found), _sum(load.dropped for load in found), _causes(found),
+    )  # fmt: skip
+
+
+def _sum(counts: Iterable[int | None]) -> str:
+    known = [count for count in counts if count is not None]
+    return f"{sum(known):,}" if known else wording.ABSENT
+
+
+def _causes(found: Iterable[DutLoad]) -> str:
+    total: dict[tuple[str, str], int] = {}
+    for load in found:
+        for interface in load.interfaces:
+            for cause, count in interface.lost.items():
+                total[interface.name, cause] = total.get((interface.name, cause), 0) + count
+    return "; ".join(f"{name} {cause} {count:,}" for (name, cause), count in total.items()) or wording.ABSENT

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+from natxy.report.tables.dut_load import cost_table, load_tables
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord
+from tests.support.sample_runs import SampleRun, Sought, dut_load, measured_rates
+
+
+def sampled(folder: Path) -> RunRecord:
+    sample = SampleRun(folder, loads=True)
+    sample.experiment("forward", Sought(231e3), title="Forwarding")
+    measured_rates(sample, "other", [100e3])
+    return RunReader(sample.end()).run
+
+
+def test_a_frames_cost_has_its_spread(tmp_path: Path) -> None:
+    table = cost_table(sampled(tmp_path))
+    assert table is not None
+    # An experiment without a load has no row.
+    ((title, median, interval, least, most, dispersion, count),) = table.rows
+    assert (title, median, count) == ("Forwarding", "2,005", "3")
+    assert least <= median <= most
+    assert interval.startswith("[")
+    assert dispersion.endswith("%")
+
+
+def test_the_load_of_each_core_and_the_losses_are_shown(tmp_path: Path) -> None:
+    run = sampled(tmp_path)
+    loads, losses = load_tables(run)
+    assert [row[2] for row in loads.rows] == ["0", "1"]
+    busy, softirq, frames = loads.rows[1][3], loads.rows[1][6], loads.rows[1][9]
+    repetitions = run.experiments[0].repetitions
+    assert busy == f"{100 * 2 * 2e-6 * sum(r.value or 0 for r in repetitions) / 3:.1f} %"
+    assert float(softirq[:-2]) < float(busy[:-2])
+    assert int(frames.replace(",", "")) == sum(int(2 * (r.value or 0) * 4.5) for r in repetitions)
+    trials = [trial for _, _, trial in run.experiments[0].all_trials]
+    full = [trial for trial in trials if dut_load(2 * trial.rate_fps).dropped]
+    assert losses.rows[0][1] == f"{sum(trial.sent for trial in trials):,}"
+    assert losses.rows[0][4:] == (f"{3 * len(full)}", f"{7 * len(full)}", f"dut-left rx_missed_errors {3 * len(full)}")
+
+
+def test_a_run_of_before_loads_were_recorded_has_no_such_tables(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path)
+    measured_rates(sample, "other", [100e3])
+    run = RunReader(sample.end()).run
+    assert cost_table(run) is None
+    assert load_tables(run) == []
