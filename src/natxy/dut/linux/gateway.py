@@ -37,6 +37,11 @@ class LinuxGateway(Gateway[ConfigT]):
     def __post_init__(self) -> None:
         super().__post_init__()
         macs = self.config.neighbors if isinstance(self.config, NeighborsModel) else None
+        self._sysctls = dict.fromkeys(FORWARDING, "1")
+        if self.interfaces.left == self.interfaces.right:
+            # The kernel would tell the tester with every few frames that its other port is nearer.
+            redirects = (f"net.ipv4.conf.{name}.send_redirects" for name in ("all", self.interfaces.left))
+            self._sysctls |= dict.fromkeys(redirects, "0")
         self._neighbors = NeighborTable(self.transport, self.interfaces, self.addresses, macs)
 
     def install(self) -> None:
@@ -65,8 +70,8 @@ class LinuxGateway(Gateway[ConfigT]):
 
     def apply(self) -> None:
         with self.removed_on_error():
-            for name in FORWARDING:
-                self.transport.network.hold(name, "1")
+            for name, value in self._sysctls.items():
+                self.transport.network.hold(name, value)
             self._neighbors.apply()
             if self.table:
                 self.table.apply()
@@ -75,7 +80,7 @@ class LinuxGateway(Gateway[ConfigT]):
     def remove(self) -> None:
         # Each step is taken whatever another one raises.
         with ExitStack() as stack:
-            for name in FORWARDING:
+            for name in self._sysctls:
                 stack.callback(self.transport.network.release, name)
             stack.callback(self._neighbors.remove)
             if self.table:

@@ -65,6 +65,17 @@ def test_sysctls_are_restored_although_the_rules_cannot_be_removed() -> None:
     assert set(dut.sysctls.values()) == {"0"}
 
 
+def test_a_gateway_with_one_interface_sends_no_redirects() -> None:
+    dut = MadeUpDut()
+    names = [f"net.ipv4.conf.{name}.send_redirects" for name in ("all", "a")]
+    dut.sysctls = dict.fromkeys(names, "1")
+    gateway = NftablesGateway(NftablesConfig(), dut, DutInterfaces("a", "a"), ADDRESSES)
+    gateway.apply()
+    assert [dut.sysctls[name] for name in names] == ["0", "0"]
+    gateway.remove()
+    assert [dut.sysctls[name] for name in names] == ["1", "1"]
+
+
 @pytest.mark.parametrize(
     "stubborn",
     ["net.ipv4.ip_forward", "net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_udp_timeout"],

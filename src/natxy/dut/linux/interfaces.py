@@ -61,9 +61,10 @@ def remove_neighbors(transport: Transport, interfaces: DutInterfaces, addresses:
 
 
 def _neighbors(interfaces: DutInterfaces, addresses: AddressPlan, macs: LinkMacs) -> Iterator[str]:
-    for interface, link in _links(interfaces, addresses):
-        mac = macs.left if interface == interfaces.left else macs.right
-        yield from (f"{address} lladdr {mac} dev {interface}" for address in link.neighbors)
+    for pair in addresses.pairs:
+        sides = ((interfaces.left, pair.left, macs.left), (interfaces.right, pair.right, macs.right))
+        for interface, link, mac in sides:
+            yield from (f"{address} lladdr {mac} dev {interface}" for address in link.neighbors)
 
 
 def _links(interfaces: DutInterfaces, addresses: AddressPlan) -> Iterator[tuple[str, LinkAddresses]]:

@@ -29,6 +29,8 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
         text = f"{gateway.driver} is a machine of its own; give `testbed: {{kind: hardware}}` with its `dut.ssh`, or "
         text += "`testbed: {kind: vm}` with its `image`"
         yield Problem(at, text)
+    if (dut := testbed.dut_location) and dut.one_armed and gateway.tells_sides_by_interface:
+        yield Problem(at, f"{gateway.driver} without NAT tells the sides apart by their interfaces; give the DUT two")
     if gateway.keeps_connections is False and experiment.procedure.stateful:
         text = f"{gateway.driver} keeps no connections, which {experiment.procedure.name} needs; choose a stateful one"
         yield Problem(at, text)

@@ -22,6 +22,7 @@ OVERLOAD: Fields = FORWARDING | {"procedure": "overload", "flows": 2}
 OWN_LINK: Fields = {"dut": "10.1.0.1/24", "tester": "10.1.0.2/24"}
 CABLE: Fields = {"left": {"interface": "a"}, "right": {"interface": "b"}}
 BESIDE: Fields = {"kind": "hardware", "dut": {"left": "em0", "right": "em1"}} | CABLE
+ONE_ARMED: Fields = {"kind": "hardware", "dut": {"left": "em0", "right": "em0", "one_armed": True}} | CABLE
 BEHIND_SSH: Fields = BESIDE | {"dut": BESIDE["dut"] | {"ssh": "root@dut"}}
 LOOP: Fields = {"kind": "loop"}
 SIMULATED: Fields = {"kind": "simulated"}
@@ -303,3 +304,9 @@ def test_references_to_what_fits_are_accepted() -> None:
     latency |= {"name": "latency", "procedure": "latency", "rate": of_rate("base")}
     phase2 = PHASE2 | {"phase1_rate": of_rate("rate"), "baseline": "base", "directions": "bidirectional"}
     assert problems(BASE, RATE, latency, phase2) == {}
+
+
+def test_a_filter_without_nat_needs_two_interfaces() -> None:
+    accepted, refused = NAT, NAT | {"gateway": {"driver": "nftables", "nat": False}}
+    assert_limit(accepted, refused, "gateway", "tells the sides apart by their interfaces", testbed=ONE_ARMED)
+    assert problems(refused, testbed=BESIDE) == {}

@@ -119,6 +119,11 @@ class GatewayModel(PlanModel):
         return f"{self.driver} takes no pool of public addresses; remove it"
 
     @property
+    def tells_sides_by_interface(self) -> bool:
+        """True if it treats traffic of the two sides differently by their interfaces, so that it needs two of them."""
+        return False
+
+    @property
     def most_hosts(self) -> dict[str, int]:
         """The greatest number of left hosts that it can give an address of their own, by the name of the setting."""
         return {}

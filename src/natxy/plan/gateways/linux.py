@@ -116,6 +116,10 @@ class NftablesConfig(ConntrackModel):
         return self.nat
 
     @property
+    def tells_sides_by_interface(self) -> bool:
+        return not self.nat
+
+    @property
     def no_pool(self) -> str | None:
         return None if self.nat else super().no_pool
 

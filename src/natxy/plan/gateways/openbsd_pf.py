@@ -66,6 +66,10 @@ class OpenbsdPfConfig(NeighborsModel):
         return {} if self.udp_timeout_s is None else {"udp_timeout_s": self.udp_timeout_s}
 
     @property
+    def tells_sides_by_interface(self) -> bool:
+        return not self.nat
+
+    @property
     def no_pool(self) -> str | None:
         return None if self.hides_left else super().no_pool
 

@@ -65,13 +65,21 @@ class DutLocation(PlanModel):
     namespace: str | None = None
     """A network namespace on this machine."""
     addresses: LinkSetUp = LinkSetUp.SET
+    one_armed: bool = False
+    """The DUT has one interface for both sides, with the addresses of both links; a switch joins it to the tester's two
+    ports."""
 
     @model_validator(mode="after")
     def _one_place(self) -> DutLocation:
         if self.ssh and self.namespace:
             raise ValueError("expected ssh, or a namespace on this machine, and not both; remove one of them")
-        if self.left == self.right:
-            raise ValueError(f"left and right are the same interface, {self.left}; a gateway forwards between two")
+        if self.left == self.right and not self.one_armed:
+            raise ValueError(
+                f"left and right are the same interface, {self.left}; a gateway forwards between two, unless it is "
+                "`one_armed: true`"
+            )
+        if self.left != self.right and self.one_armed:
+            raise ValueError(f"a one_armed DUT has one interface, not {self.left} and {self.right}; give one for both")
         return self
 
     @property

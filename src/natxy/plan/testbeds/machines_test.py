@@ -25,6 +25,12 @@ def test_a_dut_is_in_one_place_and_has_two_interfaces() -> None:
         DutLocation.model_validate(LINKS | {"right": "eth1"})
 
 
+def test_a_one_armed_dut_has_one_interface() -> None:
+    assert DutLocation.model_validate(LINKS | {"right": "eth1", "one_armed": True}).one_armed
+    with pytest.raises(ValidationError, match="a one_armed DUT has one interface, not eth1 and eth2"):
+        DutLocation.model_validate(LINKS | {"one_armed": True})
+
+
 @pytest.mark.parametrize(
     ("own", "elsewhere"),
     [
