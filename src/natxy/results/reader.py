@@ -15,6 +15,7 @@ from typing import Final
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
+from natxy.results.database.migrations import in_present_schema
 from natxy.results.database.rows import StoredExperiment, StoredRun, StoredSession
 from natxy.results.database.schema import SCHEMA, from_row, optional_columns
 from natxy.results.database.snapshot import snapshot
@@ -47,8 +48,9 @@ class RunReader:
         try:
             with snapshot(file) as db:
                 _check_begun(db, file)
-                _check_columns(db)
-                self.run: RunRecord = _read_run(db, trials)
+                with in_present_schema(db) as present:
+                    _check_columns(present)
+                    self.run: RunRecord = _read_run(present, trials)
         except (sqlite3.DatabaseError, LookupError, ValueError) as error:
             raise PlanError(
                 f"{file} is no natxy run, or another version of natxy wrote it: read it with that version, or measure "

@@ -19,7 +19,8 @@ from natxy.engine.messages.results import TrialResult
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
-from natxy.results.database.schema import SCHEMA, to_row
+from natxy.results.database.migrations import schema_number
+from natxy.results.database.schema import SCHEMA, SCHEMA_NUMBER, to_row
 from natxy.results.dut_load import DutLoad
 from natxy.results.planned import settings_of
 from natxy.results.records import RunState, State
@@ -41,7 +42,7 @@ def timestamp() -> str:
 class RunStore:
     """Writes one run. `path` must not exist; with `resume` it must be the file of the run to go on with.
 
-    Raises PlanError when it is a link.
+    Raises PlanError when it is a link, or a run of another schema.
     """
 
     def __init__(self, path: Path, *, resume: bool = False) -> None:
@@ -50,6 +51,12 @@ class RunStore:
         if path.exists() != resume:
             raise FileNotFoundError(path) if resume else FileExistsError(path)
         self._db = sqlite3.connect(path, isolation_level=None)
+        if resume and (number := schema_number(self._db)) != SCHEMA_NUMBER:
+            self._db.close()
+            raise PlanError(
+                f"{path} is of schema {number}, and this natxy writes schema {SCHEMA_NUMBER}: resume the run with the "
+                "version that began it, or start a new run with its plan.yaml"
+            )
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA foreign_keys = ON")

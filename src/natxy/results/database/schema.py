@@ -116,7 +116,10 @@ def optional_columns() -> set[str]:
     }
 
 
+SCHEMA_NUMBER: Final = 11
+"""The number of the schema below. Another schema has another number, and a step in `migrations` that leads to it."""
 SCHEMA: Final = f"""
+PRAGMA user_version = {SCHEMA_NUMBER};
 CREATE TABLE run (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, started_at TEXT NOT NULL, finished_at TEXT, state TEXT NOT NULL,
     owner TEXT NOT NULL, plan_yaml TEXT NOT NULL, seed TEXT NOT NULL, natxy_version TEXT NOT NULL,
