@@ -25,7 +25,6 @@ from natxy.results.selftest import SelfTest, save, which_tester
 from natxy.run.run import run_plan
 from natxy.selftest.outcome import self_test_of
 from natxy.selftest.plan import (
-    CONNECTIONS,
     FRAME_SIZES,
     REPEAT,
     TRIAL_S,
@@ -71,8 +70,15 @@ def selftest(
         float, typer.Option(min=0.01, max=60, metavar="SECONDS", help="Length of a trial's traffic.")
     ] = TRIAL_S,
     connections: Annotated[
-        int, typer.Option(min=0, max=2**32, metavar="N", help="Connections of the measurements over these; 0: none.")
-    ] = CONNECTIONS,
+        int | None,
+        typer.Option(
+            min=0,
+            max=2**32,
+            metavar="N",
+            help="Connections of the measurements over these; 0: none; default: those of a trial, at least 100,000.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(

@@ -31,7 +31,7 @@ TRIAL_S: Final = 0.1
 REPEAT: Final = 2
 ERROR: Final = "5%"
 MIN_RATE_FPS: Final = 1000
-CONNECTIONS: Final = 100_000
+FEWEST_CONNECTIONS: Final = 100_000
 PHASE1_PERCENT: Final = 50
 """Rate of phase 1 before traffic over connections, as a percentage of the rate that the tester can do."""
 # Enough frames to keep any tester busy for some milliseconds, and few enough not to take long.
@@ -93,13 +93,16 @@ def selftest_plan(
     frame_sizes: Sequence[int] = FRAME_SIZES,
     repeat: int = REPEAT,
     trial_s: float = TRIAL_S,
-    connections: int = CONNECTIONS,
+    connections: int | None = None,
 ) -> ResolvedPlan:
     """Returns searches with every variant of the smallest frame, and with the costliest variant of each frame size.
 
-    Searches over `connections`, unless these are 0, have the costliest variant of the smallest frame. `fastest_fps`:
-    the rate one way of a tester that was offered more than it can send.
+    Searches over `connections`, unless these are 0, have the costliest variant of the smallest frame. By default they
+    are so many that making them takes as long as a trial. `fastest_fps`: the rate one way of a tester that was offered
+    more than it can send.
     """
+    if connections is None:
+        connections = max(FEWEST_CONNECTIONS, round(fastest_fps * trial_s))
     one_core = len(testbed.tester_cores or (0,)) == 1
     most = {
         Directions.FORWARD: fastest_fps * HEADROOM,
