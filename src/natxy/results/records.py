@@ -106,12 +106,16 @@ class PlacedTrial(NamedTuple):
 
 @dataclass(frozen=True)
 class DutRecord:
-    """Holds a gateway's description of itself; `configuration` is the exact text in force."""
+    """Holds a gateway's description of itself; `configuration` is the exact text in force.
+
+    `hardware` has the facts about its machine and the cards of its interfaces, as far as it told them.
+    """
 
     name: str
     version: str
     settings: dict[str, str]
     configuration: str
+    hardware: dict[str, str] = field(default_factory=dict)
 
 
 _BOUNDS: Final = {1: Bound.AT_LEAST, 0: Bound.EXACTLY, -1: Bound.AT_MOST}

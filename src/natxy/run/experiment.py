@@ -219,7 +219,8 @@ class ExperimentRun:
     def _describe(self, setup: Setup) -> None:
         with setup.gateway() as gateway:
             dut = gateway.describe()
-        self.store.set_dut(self.experiment_id, asdict(replace(dut, settings=setup.dut_description | dut.settings)))
+        described = asdict(replace(dut, settings=setup.dut_description | dut.settings))
+        self.store.set_dut(self.experiment_id, described | {"hardware": setup.dut_hardware})
         self.store.describe_tester(
             engine=setup.engine_info,
             testbed=setup.description,

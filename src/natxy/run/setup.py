@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ class Setup:
     description: dict[str, str]
     dut_description: dict[str, str]
     deviations: list[str]
+    dut_hardware: dict[str, str] = field(default_factory=dict)
 
 
 class Setups:
@@ -148,6 +149,7 @@ class Setups:
             description=testbed.description() | description,
             dut_description=testbed.dut_description(),
             deviations=[*departures_of(testbed, experiment), *remarks],
+            dut_hardware=testbed.dut_hardware(),
         )
 
     def _testbed(self, stack: ExitStack, experiment: Experiment) -> Testbed:

@@ -110,6 +110,11 @@ class Testbed(ABC):
         """Returns facts about the DUT's machine, which may differ between the gateways of a run."""
         return {}
 
+    def dut_hardware(self) -> dict[str, str]:
+        """Returns what the DUT tells about its machine and the cards of its interfaces; nothing where that is no
+        machine of its own that could tell it."""
+        return {}
+
     def deviations(self) -> list[str]:
         """Returns sentences on where measuring on this testbed departs from the RFCs."""
         return []

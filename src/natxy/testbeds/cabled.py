@@ -8,9 +8,9 @@ from typing import Any
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
+from natxy.dut.linux.hardware import describe_hardware
 from natxy.dut.linux.load import LoadWatch, ReadingCost
 from natxy.dut.networks import check_free, other_uses
-from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import LocalTransport, NetnsTransport
 from natxy.dut.transport.ssh import SshTransport
 from natxy.plan.gateways import GatewayConfig
@@ -78,8 +78,12 @@ class CabledTestbed(Testbed):
             "cores": ", ".join(map(str, self.gateway_cores)) or "unknown: set by the DUT itself",
         }
 
+    def dut_hardware(self) -> dict[str, str]:
+        # Commands for a DUT elsewhere run on this machine, which is another one.
+        return {} if self._dut.may_be_elsewhere else describe_hardware(self.transport, self.interfaces)
 
-def dut_transport(location: DutLocation, machine: MachineSysctls) -> Transport:
+
+def dut_transport(location: DutLocation, machine: MachineSysctls) -> LocalTransport | SshTransport:
     """Returns the transport that runs commands on the DUT; one by ssh is not yet connected."""
     if location.ssh:
         return SshTransport(location.ssh)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.linux.counters import read_here
+from natxy.dut.linux.hardware import describe_hardware
 from natxy.dut.linux.interfaces import set_links, steer
 from natxy.dut.linux.load import LoadWatch
 from natxy.dut.transport.base import Transport
@@ -145,6 +146,9 @@ class NetnsLab(EngineTestbed):
 
     def dut_description(self) -> dict[str, str]:
         return {"cores": f"{named_cores(self.cores.dut)} (RPS on {self.interfaces.left} and {self.interfaces.right})"}
+
+    def dut_hardware(self) -> dict[str, str]:
+        return describe_hardware(self._dut, self.interfaces)
 
     def engine_description(self) -> dict[str, str]:
         return {

@@ -58,6 +58,14 @@ class Dut:
     experiments: list[str]
 
 
+@dataclass(frozen=True)
+class DutMachine:
+    """Holds what a machine told about itself while `gateways` ran on it."""
+
+    facts: dict[str, str]
+    gateways: list[str]
+
+
 def sweep_results(run: RunRecord) -> list[SweepResults]:
     columns = computed(run)
     return [
@@ -106,6 +114,16 @@ def duts(run: RunRecord) -> list[Dut]:
         Dut(dut.name, dut.version, dut.settings, dut.configuration, [*_titles(run, measured)])
         for dut, measured in found.values()
     ]
+
+
+def dut_machines(run: RunRecord) -> list[DutMachine]:
+    """Returns the facts about each machine that gateways told of, with the names of these gateways."""
+    found: dict[str, tuple[dict[str, str], dict[str, None]]] = {}
+    for dut in (experiment.dut for experiment in run.experiments):
+        if dut and dut.hardware:
+            key = json.dumps(dut.hardware, sort_keys=True)
+            found.setdefault(key, (dut.hardware, {}))[1][dut.name] = None
+    return [DutMachine(facts, [*names]) for facts, names in found.values()]
 
 
 def _titles(run: RunRecord, experiments: list[ExperimentRecord]) -> Iterator[str]:

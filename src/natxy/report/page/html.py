@@ -17,7 +17,7 @@ from markupsafe import Markup
 from natxy.plan.model.units import format_duration
 from natxy.plan.testbeds.cores import named_cores
 from natxy.report.charts.overview import OVERVIEW_NOTE, overview_charts
-from natxy.report.page.chapters import chapters, duts, sweep_results
+from natxy.report.page.chapters import chapters, dut_machines, duts, sweep_results
 from natxy.report.page.shared import data_block, live_script, pictures, source_hash, style, template
 from natxy.report.page.terms import Explainer
 from natxy.report.tables.disturbances import absences
@@ -93,6 +93,7 @@ def render(reader: RunReader) -> str:
         live=Markup(live),
         live_hash=source_hash(live),
         duts=duts(run),
+        dut_machines=dut_machines(run),
         tester=_facts({"natxy": run.natxy_version, **_prefixed("engine", run.engine), **run.testbed}),
         self_test_sentence=self_test_sentence(run),
         self_test=tables(run.self_test) if run.self_test else [],

@@ -69,9 +69,15 @@ def test_the_report_says_everything_that_has_to_be_said(tmp_path: Path) -> None:
 
 def test_the_gateway_is_seen_at_work(tmp_path: Path) -> None:
     sample = SampleRun(tmp_path, loads=True)
-    sample.experiment("forward", Sought(231e3), title="Forwarding")
+    for name in ("forward", "again"):
+        number = sample.experiment(name, Sought(231e3), title=name)
+        told = {"processor": "Some CPU @ 2.10GHz", "eth1 RSS fields, UDP over IPv4": HOSTILE}
+        gateway = {"name": "linux-forward", "version": "6.1", "settings": {"x": name}, "configuration": ""}
+        sample.store.set_dut(number, gateway | {"hardware": told})
     page = Page(write_report(RunReader(sample.end())))
     text = re.sub(r"\s+", " ", page.text)
+    # The machine is described once, whatever ran on it.
+    assert (text.count("Some CPU @ 2.10GHz"), text.count(re.sub(r"\s+", " ", HOSTILE))) == (1, 1)
     for expected in (
         "The gateway at work", "CPU time per forwarded frame, ns", "2,005", "Load of the DUT's cores",
         "Where frames were lost", "dut-left rx_missed_errors",

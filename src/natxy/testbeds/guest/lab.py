@@ -42,6 +42,10 @@ class GuestLab(NetnsLab):
             "receive buffer": f"{RECEIVE_BUFFER_BYTES} bytes an interface",
         }
 
+    def dut_hardware(self) -> dict[str, str]:
+        """Returns nothing: the guest's hardware is a process."""
+        return {}
+
     def deviations(self) -> list[str]:
         return [
             *super().deviations(),
