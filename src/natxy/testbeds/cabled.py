@@ -8,6 +8,7 @@ from typing import Any
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
+from natxy.dut.linux.card_settings import cards_set
 from natxy.dut.linux.hardware import describe_hardware
 from natxy.dut.linux.load import LoadWatch, ReadingCost
 from natxy.dut.networks import check_free, other_uses
@@ -41,6 +42,8 @@ class CabledTestbed(Testbed):
             self._stack.enter_context(self.transport)
             self._stack.callback(self.transport.hot_plug.give_back)
             self.gateway_cores = self.transport.hot_plug.cores()
+        if self._dut.cards:
+            self._stack.enter_context(cards_set(self.transport, self.interfaces, self._dut.cards))
 
     @abstractmethod
     def _take_ends(self) -> None:

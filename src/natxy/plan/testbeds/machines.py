@@ -13,6 +13,7 @@ from pydantic_core import CoreSchema
 
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.units import Duration
+from natxy.plan.testbeds.cards import CardSettings
 from natxy.plan.testbeds.ports import InterfaceName
 
 
@@ -68,6 +69,8 @@ class DutLocation(PlanModel):
     one_armed: bool = False
     """The DUT has one interface for both sides, with the addresses of both links; a switch joins it to the tester's two
     ports."""
+    cards: CardSettings | None = None
+    """How the cards of both interfaces are set while the plan is measured; default: as they are."""
 
     @model_validator(mode="after")
     def _one_place(self) -> DutLocation:
@@ -80,6 +83,10 @@ class DutLocation(PlanModel):
             )
         if self.left != self.right and self.one_armed:
             raise ValueError(f"a one_armed DUT has one interface, not {self.left} and {self.right}; give one for both")
+        if self.cards and self.may_be_elsewhere:
+            raise ValueError(
+                "cards needs to know where the DUT is: give ssh or a namespace, or set the cards of the DUT yourself"
+            )
         return self
 
     @property
