@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from natxy.dut.linux.load import LoadWatch
 from natxy.results.dut_load import DutLoad
 from natxy.system.core_watch import Absence
 
@@ -28,6 +29,20 @@ class GatewayWatch:
     cores: int
     buffer_frames: int | None
     load: Callable[[], DutLoad | None] = _unknown
+
+    def with_load(self, spent: LoadWatch) -> GatewayWatch:
+        """Returns a watch that also reads what the DUT spends, outside of the time in which its cores are watched."""
+
+        def begin() -> None:
+            spent.begin()
+            self.begin()
+
+        def end() -> Absence | None:
+            absence = self.end()
+            spent.end()
+            return absence
+
+        return replace(self, begin=begin, end=end, load=spent.load)
 
     def that_only_records(self) -> GatewayWatch:
         """Returns a watch of the same cores whose absences explain no failure."""

@@ -29,7 +29,7 @@ from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.units import counted
 from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.lab import LabConfig
-from natxy.system.core_watch import Absence, CoreWatch
+from natxy.system.core_watch import CoreWatch
 from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.proc_sys import PROC_SYS
@@ -116,22 +116,12 @@ class NetnsLab(EngineTestbed):
 
     def watch(self) -> GatewayWatch:
         cores = CoreWatch(self.cores.dut, self._namespaces.dut_processes)
+        watch = GatewayWatch(cores.begin, cores.end, len(self.cores.dut), self._buffer_frames())
         if self.cores.shared:
             # What the core spent would be the tester's work too.
-            return GatewayWatch(cores.begin, cores.end, len(self.cores.dut), self._buffer_frames())
+            return watch
         namespace = NetnsTransport(self._namespaces.dut, self._machine)
-        spent = LoadWatch(namespace, self.interfaces, self.cores.dut, read_here)
-
-        def begin() -> None:
-            spent.begin()
-            cores.begin()
-
-        def end() -> Absence | None:
-            absence = cores.end()
-            spent.end()
-            return absence
-
-        return GatewayWatch(begin, end, len(self.cores.dut), self._buffer_frames(), spent.load)
+        return watch.with_load(LoadWatch(namespace, self.interfaces, self.cores.dut, read_here))
 
     def description(self) -> dict[str, str]:
         return {

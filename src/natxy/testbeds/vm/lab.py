@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
+from natxy.dut.linux.hardware import describe_hardware
+from natxy.dut.linux.load import LoadWatch, ReadingCost
 from natxy.dut.networks import check_free, other_uses
 from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.devices import ring_slots
@@ -60,6 +62,7 @@ class VmLab(EngineTestbed):
         self._tester = NetnsTransport(self._namespaces.tester, self._machine)
         self._image = find_image(config)
         self.transport = VirtualMachine(config, self._image, self._cpus)
+        self._reading_cost: ReadingCost | None = None
         self._accelerator = choose_accelerator(config.accelerator)
         # vhost is made for the virtual CPUs of KVM.
         self._vhost = _VHOST.exists() and config.nic == "virtio" and self._accelerator == "kvm"
@@ -124,7 +127,14 @@ class VmLab(EngineTestbed):
             self.transport.check_runs()
             return cores.end()
 
-        return GatewayWatch(begin, end, len(self.cores.dut), QUEUE_FRAMES)
+        watch = GatewayWatch(begin, end, len(self.cores.dut), QUEUE_FRAMES)
+        spent = LoadWatch(self.transport, self.interfaces)
+        self._reading_cost = spent.cost()
+        # A system other than Linux need not be asked before and after each trial.
+        return watch.with_load(spent) if self._reading_cost else watch
+
+    def dut_hardware(self) -> dict[str, str]:
+        return describe_hardware(self.transport, self.interfaces)
 
     def description(self) -> dict[str, str]:
         return {
@@ -132,6 +142,7 @@ class VmLab(EngineTestbed):
             "kernel": f"{platform.system()} {platform.release()} (the tester's)",
             "tester cores": named_cores(self.cores.tester),
             "control core": named_cores([self.cores.main]),
+            **({"readings of the DUT's load": self._reading_cost.text()} if self._reading_cost else {}),
         }
 
     def dut_description(self) -> dict[str, str]:
