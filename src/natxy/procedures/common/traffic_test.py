@@ -61,8 +61,8 @@ def test_the_foreground_is_what_is_not_background() -> None:
     plan = plan_of({"name": "t", "procedure": "throughput", "search": {"max_rate": "1M"}, "background": "10%"})
     [experiment] = resolve(plan).experiments
     names = [stream.name for stream in traffic_request(experiment, 10_000, 1).streams]
-    fields: dict[str, Any] = dict.fromkeys(StreamResult.model_fields, 0)
-    streams = [StreamResult.model_construct(**fields | {"name": name}) for name in names]
+    nothing: dict[str, Any] = dict.fromkeys(StreamResult.model_fields, 0)
+    streams = [StreamResult.model_construct(**nothing | {"name": name}) for name in names]
     assert len(names) == 4
     assert [stream.name for stream in foreground(streams)] == ["forward", "reverse"]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from natxy.results.analysis.ratios import Ratio
-from natxy.results.analysis.sweeps import Computed, as_number, computed, sweep_groups, sweeps
+from natxy.results.analysis.sweeps import Computed, Sweep, as_number, computed, shared_fields, sweep_groups, sweeps
 from natxy.results.bounded import Bound
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
@@ -188,6 +188,7 @@ def test_what_is_alone_has_nothing_to_compare(run: RunRecord) -> None:
     alone: list[ExperimentRecord] = [
         replace(replanned(experiment, sweep=None, cell={}), baseline=None) for experiment in run.experiments
     ]
+    assert sweeps(replace(run, experiments=alone)) == []
     for found in computed(replace(run, experiments=alone)).values():
         assert (found.relative_scale_up, found.relative_performance, found.degradation) == (None, None, None)
 
@@ -197,3 +198,67 @@ def test_without_a_cell_of_one_core_there_is_no_scale_up(run: RunRecord) -> None
     assert four
     found = computed(replace(run, experiments=[*four, *(replace(each, id=1000 + each.id) for each in four)]))
     assert {found[cell.id].relative_scale_up for cell in four} == {None}
+
+
+def test_a_group_has_the_fields_and_coordinates_of_each_of_its_sweeps(run: RunRecord) -> None:
+    for group in sweep_groups(run):
+        for sweep in group.sweeps:
+            assert (group.fields, group.coordinates) == (sweep.fields, sweep.coordinates)
+
+
+@pytest.mark.parametrize(
+    ("fields", "count", "in_rows"), [(("x",), 8, False), (("x",), 9, True), (("frame_size",), 1, True)]
+)
+def test_more_than_eight_cells_need_rows(
+    run: RunRecord, fields: tuple[str, ...], count: int, *, in_rows: bool
+) -> None:  # fmt: skip
+    assert Sweep("s", "S", fields, (run.experiments[0],) * count).has_cells_in_rows == in_rows
+
+
+def test_a_single_cell_is_a_sweep_with_nothing_to_compare(run: RunRecord) -> None:
+    for name in ("rate/cores=1", "sizes/frame_size=64"):
+        one = replace(run, experiments=[cell for cell in run.experiments if cell.name == name])
+        [sweep] = sweeps(one)
+        assert (sweep.name, len(sweep.cells)) == (name.split("/")[0], 1)
+        assert [group.sweeps for group in sweep_groups(one)] == [(sweep,)]
+        [found] = computed(one).values()
+        assert (found.relative_scale_up, found.relative_performance) == (None, None)
+    two = replace(run, experiments=[cell for cell in run.experiments if cell.name in ("rate/cores=1", "rate/cores=4")])
+    assert all(each.relative_scale_up for each in computed(two).values())
+
+
+def test_only_fields_that_all_cells_have_are_shared(run: RunRecord) -> None:
+    (rate,) = (sweep for sweep in sweeps(run) if sweep.name == "rate")
+    first, *others = rate.cells
+    further = replanned(first, cell={**first.cell, "addresses": "multiple"})
+    assert shared_fields([further, *others]) == ["cores"]
+
+
+def test_a_reference_differs_in_the_varied_field_only(run: RunRecord) -> None:
+    (rate,) = (sweep for sweep in sweeps(run) if sweep.name == "rate")
+    places = [(cores, size) for size in ("small", "large") for cores in (1, 2)]
+    sources = [*rate.cells, *rate.cells][:4]
+    cells = [
+        replace(replanned(cell, cell={"cores": cores, "addresses": size}), id=number)
+        for number, (cell, (cores, size)) in enumerate(zip(sources, places, strict=True))
+    ]
+    cells[3] = replace(cells[3], repetitions=rate.cells[0].repetitions)
+    found = computed(replace(run, experiments=cells))
+    ratio = cells[3].ratio_to(cells[2])
+    assert ratio is not None
+    assert ratio.value != 1
+    assert value(found[3].relative_scale_up) == pytest.approx(ratio.value / 2)
+
+
+def test_columns_have_the_sizes_of_tables(run: RunRecord) -> None:
+    found = of(run, "many/connections=800000")
+    assert found.connections_per_hash_bucket == pytest.approx(800_000 / 1_072_000)
+    columns = found.columns()
+    assert (columns["table_size"], columns["hash_size"]) == (1_072_000, 1_072_000)
+
+
+def test_only_rates_have_a_relative_performance(run: RunRecord) -> None:
+    spread = [cell for cell in run.experiments if cell.sweep == "spread"]
+    delays = [replanned(cell, procedure="latency") for cell in spread]
+    assert all(computed(replace(run, experiments=spread))[cell.id].relative_performance for cell in spread)
+    assert not any(computed(replace(run, experiments=delays))[cell.id].relative_performance for cell in delays)
