@@ -123,12 +123,13 @@ profile: setup ## measure where the cycles of the engine's tasks go, by Debian's
 	ninja -C build/engine --quiet task_bench
 	.venv/bin/python -m tools.bench.cycles
 
-docs: setup ## regenerate the schemas, and the tables of the last `make bench`, `make profile` and `make soak`
+docs: setup ## regenerate the schemas, and the tables of the last `make bench`, `make profile`, `make soak` and `make mutants`
 	@mkdir -p docs/reference
 	.venv/bin/python -m natxy.plan.yaml.schema > docs/reference/plan.schema.json
 	.venv/bin/python -m natxy.engine.schema > docs/reference/rpc.schema.json
 	.venv/bin/python -m tools.bench.speed_tables
 	.venv/bin/python -m tools.soak.table
+	.venv/bin/python -m tools.mutants.table
 
 clean: ## remove .venv and everything that was built, but no measured run
 	rm -rf build .venv

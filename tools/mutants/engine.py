@@ -130,7 +130,7 @@ def main() -> int:
         for number, each in enumerate(pool.map(lambda mutant: judge(mutant, known), listed), 1):
             print(f"engine: {number} of {len(listed)}", end="\r", flush=True)
             judged.append(each)
-    return finish(judged)
+    return finish(judged, "the engine's list", FOLDER / "engine.json")
 
 
 if __name__ == "__main__":

@@ -141,7 +141,8 @@ def main() -> int:
     with TemporaryDirectory(dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None) as folder:
         os.environ["TMPDIR"] = folder
         baseline = baselines(tests, every_source, arguments.at_once)
-        return finish([*judge(chosen, texts, baseline, arguments.at_once)])
+        judged = [*judge(chosen, texts, baseline, arguments.at_once)]
+        return finish(judged, f"sample of {len(chosen)} by seed {arguments.seed}", FOLDER / "python.json")
 
 
 if __name__ == "__main__":

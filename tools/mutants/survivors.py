@@ -59,10 +59,10 @@ def unexplained(judged: Sequence[Judged], why: Reasons) -> list[Judged]:
     return sorted(unknown, key=lambda each: (each.file, each.line, each.after))
 
 
-def finish(judged: Sequence[Judged]) -> int:
+def finish(judged: Sequence[Judged], title: str = "", figures: Path | None = None) -> int:
     """Prints the survivors without a reason and the counts; returns 1 if there are any, or if too few were killed.
 
-    Mutants that could not be used do not count.
+    Mutants that could not be used do not count. The counts are also written into the file `figures`, for `table.py`.
     """
     unknown = unexplained(judged, reasons(LIST.read_text(encoding="utf-8")))
     for each in unknown:
@@ -72,6 +72,11 @@ def finish(judged: Sequence[Judged]) -> int:
     killed_in = Counter(room for each in usable if each.is_killed for room in (each.room, "together"))
     for room, count in all_in.items():
         print(f"{room:10} {killed_in[room]:5} of {count:5} mutants killed ({killed_in[room] / count:.1%})")
+    if figures:
+        counts = {room: [killed_in[room], count] for room, count in all_in.items()}
+        figures.write_text(
+            json.dumps({"title": title, "counts": counts, "unexplained": len(unknown)}), encoding="utf-8"
+        )
     print(f"without a reason: {len(unknown)} survivors; not counted: {len(judged) - len(usable)} unusable mutants")
     return 1 if unknown or killed_in["together"] < LEAST_KILLED * len(usable) else 0
 

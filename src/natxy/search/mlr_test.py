@@ -82,7 +82,12 @@ def test_it_needs_less_traffic_than_halving() -> None:
 @pytest.mark.parametrize(("lowest", "highest"), [(1, 5), (2e3, 5e3), (2e9, 5e9)])
 def test_the_limits_may_be_any_rates(lowest: float, highest: float) -> None:
     truth = (lowest + highest) / 2
-    assert MlrSearch(lowest, highest, ERROR, STRICT).run(Dut(truth)).rate == pytest.approx(truth, rel=ERROR)
+    dut = Dut(truth)
+    assert MlrSearch(lowest, highest, ERROR, STRICT).run(dut).rate == pytest.approx(truth, rel=ERROR)
+    assert all(0.999 * lowest <= attempt.rate <= 1.001 * highest for attempt in dut.tried)
+    slow = Dut(lowest / 2)
+    MlrSearch(lowest, highest, ERROR, STRICT).run(slow)
+    assert min(attempt.rate for attempt in slow.tried) == pytest.approx(lowest)
 
 
 def test_faster_than_the_highest_rate() -> None:
@@ -205,6 +210,40 @@ def test_what_passed_below_the_limit_of_a_longer_trial_is_kept() -> None:
     # Those that pass are not tried again, neither to find the highest nor by the library.
     long = [attempt.rate for attempt in tried if attempt.duration_s == 0.25 and attempt.rate <= 800]
     assert len(long) == len({*long})
+
+
+def test_a_preparation_that_fails_later_ends_the_search_at_once() -> None:
+    tried: list[Attempt] = []
+
+    def prepared_once(attempt: Attempt) -> Sample:
+        tried.append(attempt)
+        return Sample(Outcome.FAIL, 1000, 500) if len(tried) == 1 else Sample(Outcome.INVALID_PREPARATION, 10, 10)
+
+    with pytest.raises(TesterLimitReached):
+        search_with(STRICT).run(prepared_once)
+    assert [(attempt.step, attempt.number) for attempt in tried] == [(1, 1), (2, 1), (2, 2), (2, 3)]
+
+
+def test_the_highest_rate_has_two_attempts_before_lower_ones() -> None:
+    dut = Dut(123_456)
+
+    def limited(attempt: Attempt) -> Sample:
+        sample = dut(attempt)
+        return Sample(Outcome.INVALID, 10, 10) if attempt.rate > 300e3 else sample
+
+    search_with(STRICT).run(limited)
+    assert [(attempt.rate, attempt.number) for attempt in dut.tried][:5] == [
+        (1e6, 1), (1e6, 2), (0.5e6, 1), (0.5e6, 2), (0.25e6, 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("brackets", "steps"), [(0.999, 5), (1.001, 6), (3.001, 7)])
+def test_the_expected_steps_halve_a_64th_of_the_range(brackets: float, steps: int) -> None:
+    error = math.log(10) / (64 * brackets)
+    assert MlrSearch(1e3, 1e4, error, STRICT).expected_steps() == steps
+    assert MlrSearch(1e3, 1e4, error).expected_steps() == steps, "one trial decides unless the search says otherwise"
+    assert MlrSearch(1e3, 1e4, error, TrialDurations(6, 12, 60)).expected_steps() == steps + 4
+    assert MlrSearch(1e3, 1e4, error, trials=3).expected_steps() == steps + 2
 
 
 @pytest.mark.parametrize("truth", [123_456, 2e6])
