@@ -12,7 +12,8 @@
 
 namespace natxy {
 
-/// Describes one of the tester's own addresses on a link, the gateway there, and the prefixes to answer for.
+/// Describes one of the tester's own addresses on a link, the gateway there, and the prefixes to answer for. A gateway
+/// whose MAC address is given is not asked for it.
 struct LinkNeighbor {
   Side side = Side::left;
   AnyAddress address;

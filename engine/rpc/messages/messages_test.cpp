@@ -192,6 +192,20 @@ TEST(Messages, PortsComeInPairs) {
   EXPECT_THROW(read_ports_open({{"ports", {left, right}}}), FieldError);
 }
 
+TEST(Messages, AGatewayIsAskedForItsMacAddressUnlessThatIsGiven) {
+  Json link = {{"side", "left"}, {"address", "2001:2::2"}};
+  const auto read = [&] { return read_neighbors_resolve({{"neighbors", Json::array({link})}}).links.front(); };
+  EXPECT_THROW(read(), FieldError);
+  link["gateway"] = "2001:2::1";
+  EXPECT_FALSE(read().gateway_mac.has_value());
+  link["gateway_mac"] = "02:00:00:00:00:11";
+  EXPECT_EQ(read().gateway_mac, parse_mac("02:00:00:00:00:11"));
+  link.erase("gateway");
+  EXPECT_EQ(read().gateway, (AnyAddress{Family::ipv6, 0}));
+  link["gateway_mac"] = "02:00";
+  EXPECT_THROW(read(), FieldError);
+}
+
 TEST(Messages, CoresOfTheDutAreNumbers) {
   const Json ports = {{{"side", "left"}, {"device", "net_null0"}, {"medium", "loop"}},
                       {{"side", "right"}, {"device", "net_null1"}, {"medium", "loop"}}};

@@ -29,6 +29,14 @@ Limits read_limits(FieldReader& parent) {
   return limits;
 }
 
+/// Returns the MAC address of a field, or nothing without the field.
+std::optional<MacAddress> read_mac(FieldReader& reader, const std::string& name) {
+  if (reader.find(name) == nullptr) return std::nullopt;
+  const auto mac = parse_mac(reader.text(name));
+  if (!mac) throw FieldError(reader.path_of(name), "expected a MAC address like 02:00:00:00:00:01");
+  return mac;
+}
+
 /// Reads the fields that requests for trials, phase 1 and validation have in common.
 TrialSpec read_common(FieldReader& reader) {
   TrialSpec spec;
@@ -51,10 +59,7 @@ PortsOpen read_ports_open(const Json& params) {
     port.side = item.choice("side", kSides);
     port.device = item.text("device");
     port.medium = item.choice("medium", kMedia);
-    if (item.find("mac") != nullptr) {
-      port.mac = parse_mac(item.text("mac"));
-      if (!port.mac) throw FieldError(item.path_of("mac"), "expected a MAC address like 02:00:00:00:00:01");
-    }
+    port.mac = read_mac(item, "mac");
     port.queues = static_cast<unsigned>(item.whole("queues", 1, 64, 1));
     if (item.find("mtu") != nullptr) port.mtu = static_cast<std::uint16_t>(item.whole("mtu", 576, 9600));
     item.finish();
@@ -83,7 +88,10 @@ NeighborsResolve read_neighbors_resolve(const Json& params) {
     LinkNeighbor link;
     link.side = item.choice("side", kSides);
     link.address = read_address(item, "address");
-    link.gateway = read_address(item, "gateway");
+    link.gateway_mac = read_mac(item, "gateway_mac");
+    // No request asks for the unspecified address.
+    link.gateway.family = link.address.family;
+    if (!link.gateway_mac || item.find("gateway") != nullptr) link.gateway = read_address(item, "gateway");
     if (link.address.family != link.gateway.family) {
       throw FieldError(item.path_of("gateway"), "must be of the same family as address");
     }

@@ -96,12 +96,14 @@ class NeighborSide(Message):
     """The addresses of one family on one side's link.
 
     `address` is the tester's own, `gateway` the DUT's. The tester answers ARP or neighbour solicitations (RFC 2544 §25)
-    for `address` and for the prefixes of `answers`, but never for `gateway`.
+    for `address` and for the prefixes of `answers`, but never for `gateway`. With `gateway_mac` the DUT is not asked
+    for its MAC address, and `gateway` may be missing.
     """
 
     side: Side
     address: IPAddress
-    gateway: IPAddress
+    gateway: IPAddress | None = None
+    gateway_mac: str | None = Field(default=None, description="xx:xx:xx:xx:xx:xx")
     answers: list[IPNetwork] = Field(default=[])
 
 
