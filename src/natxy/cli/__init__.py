@@ -22,7 +22,6 @@ from natxy.cli.console import echo
 from natxy.cli.export import export
 from natxy.cli.gate.judge import judge
 from natxy.cli.history import history
-from natxy.cli.import_conf import import_conf
 from natxy.cli.list import list_names
 from natxy.cli.machine.cleanup import cleanup
 from natxy.cli.machine.doctor import doctor
@@ -30,6 +29,8 @@ from natxy.cli.report import report
 from natxy.cli.resume import resume
 from natxy.cli.run import run
 from natxy.cli.selftest import selftest
+from natxy.cli.siitperf.import_conf import import_conf
+from natxy.cli.siitperf.install import install_siitperf
 from natxy.untrusted.validation import expectation, got, guess
 
 
@@ -72,6 +73,7 @@ for verb in (run, resume, check, report, judge, history, export, doctor, cleanup
 app.command("list", cls=_Command)(list_names)
 app.command("compare", cls=_Command)(compare_runs)
 app.command("import", cls=_Command)(import_conf)
+app.command("install-siitperf", cls=_Command)(install_siitperf)
 
 
 def _print_version(wanted: bool) -> None:

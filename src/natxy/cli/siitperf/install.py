@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy install-siitperf`: puts the programs that stand in for siitperf's where its scripts expect them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from natxy.cli.console import echo
+from natxy.cli.errors import reported_errors
+from natxy.errors import PlanError
+from natxy.siitperf.arguments import Program
+
+
+def install_siitperf(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="A folder, such as the `build` beside the scripts.", show_default=False),
+    ],
+) -> None:
+    """Link siitperf-tp, siitperf-lat and siitperf-pdv into a folder, where siitperf's scripts find them.
+
+    Links of an earlier call are made anew; no other file is replaced.
+    """
+    with reported_errors():
+        echo("".join(f"{link}\n" for link in _installed(folder)))
+
+
+def _installed(folder: Path) -> list[Path]:
+    programs = [Path(sys.executable).with_name(program.value) for program in Program]
+    if missing := [str(program) for program in programs if not program.is_file()]:
+        raise PlanError(f"{', '.join(missing)} is missing: run `make setup`, or `pip install natxy` again")
+    links = [folder / program.name for program in programs]
+    taken = [str(link) for link in links if link.exists() and not link.is_symlink()]
+    if taken:
+        raise PlanError(f"{', '.join(taken)} is no link; move it away, or choose another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for link, program in zip(links, programs, strict=True):
+            link.unlink(missing_ok=True)
+            link.symlink_to(program)
+    except OSError as error:
+        raise PlanError(f"{error.filename}: {error.strerror}; choose a folder that can be written to") from error
+    return links

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lines that siitperf's scripts read, on standard output, and what natxy adds on standard error.
+
+Scripts read both together and search for `Error:` and `invalid`: what natxy adds has neither, unless it is asked to
+make an invalid trial fail.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from natxy.engine.messages.results import StreamResult, TrialResult, Verdict
+from natxy.siitperf.trial.requests import Limits, direction_of
+from natxy.untrusted.texts import one_line
+
+# What a gateway sends in any case.
+_ORDINARY: Final = frozenset({"arp", "neighbor_solicitation", "neighbor_advertisement", "mld"})
+
+
+def say(text: str) -> None:
+    """Prints a line of siitperf's."""
+    print(text, flush=True)
+
+
+def remark(text: str) -> None:
+    """Prints a line of natxy's own on standard error."""
+    quiet = one_line(text).replace("Error:", "error").replace("invalid", "not valid")
+    print(f"natxy: {quiet}", file=sys.stderr, flush=True)
+
+
+def fail(text: str) -> None:
+    """Prints a line that ends the scripts, or fails their step."""
+    print(one_line(text), file=sys.stderr, flush=True)
+
+
+def now() -> str:
+    return datetime.now().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def streams_of(result: TrialResult, direction: str) -> list[StreamResult]:
+    return [stream for stream in result.streams if direction_of(stream.name) == direction]
+
+
+def say_sending(
+    streams: Iterable[StreamResult], direction: str, duration_s: float, limits: Limits, *, pdv: bool
+) -> bool:
+    """Prints how long a direction's sending took, and what it sent; returns False if it was late."""
+    streams = [*streams]
+    overrun_s = max((stream.pacing.overrun_ns for stream in streams), default=0) / 1e9
+    unsent = sum(stream.unsent for stream in streams)
+    who = "Preliminary sender's" if direction == "Preliminary" else f"{direction} sender's"
+    say(f"Info: {who} sending took {duration_s + overrun_s:.10f} seconds.")
+    if unsent or overrun_s > limits.overrun_s(duration_s):
+        kind = "Error" if pdv else "Warning"
+        what = f"{unsent} frames were not sent" if unsent else "the last frame left too late"
+        say(f"{kind}: {direction} sending exceeded its time, {what}; the test is invalid.")
+        return False
+    say(f"{direction} frames sent: {sum(stream.sent for stream in streams)}")
+    return True
+
+
+def say_received(streams: Iterable[StreamResult], direction: str) -> None:
+    say(f"{direction} frames received: {sum(stream.received for stream in streams)}")
+
+
+def remark_on(result: TrialResult, said_invalid: bool, *, strict: bool) -> None:
+    """Says on standard error what siitperf does not count; with `strict`, an invalid trial says so aloud."""
+    counts = {
+        "duplicate": sum(stream.duplicate for stream in result.streams),
+        "corrupt": sum(stream.corrupt for stream in result.streams),
+        "misrouted": sum(stream.misrouted for stream in result.streams),
+        "of earlier trials": result.stale,
+        "dropped by the tester": sum(port.missed + port.no_buffer + port.kernel_drops for port in result.ports),
+    }
+    for port in result.ports:
+        for kind, count in port.foreign.items():
+            if kind in _ORDINARY:
+                continue
+            counts[f"foreign ({kind})"] = counts.get(f"foreign ({kind})", 0) + count
+    found = [f"{count} {kind}" for kind, count in counts.items() if count]
+    if found:
+        remark(f"not counted as received: {', '.join(found)}")
+    if result.verdict == Verdict.INVALID and not said_invalid:
+        if strict:
+            fail(f"Error: the trial is invalid, by the tester's fault: {result.reason}")
+        else:
+            remark(f"by the tester's fault this trial proves nothing about the gateway: {result.reason}")

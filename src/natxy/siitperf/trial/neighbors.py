@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The neighbours of a trial: the gateway by its configured MAC addresses, and what the tester answers for.
+
+siitperf answers neither ARP nor neighbour solicitations, so that a gateway needs static neighbours. Here it does not.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_network, summarize_address_range
+
+from natxy.engine.messages.common import IPNetwork, Side
+from natxy.engine.messages.ports import NeighborSide, NeighborsResolve
+from natxy.plan.model.address_ranges import AddressRange
+from natxy.plan.model.terms import Family
+from natxy.siitperf.arguments import Arguments
+from natxy.siitperf.conf import Conf
+from natxy.siitperf.sides import Letter, active, destination_key, family, hosts, initiator, real_key
+
+_LOW_32 = 0xFFFF_FFFF
+
+
+def neighbors_request(conf: Conf, arguments: Arguments) -> NeighborsResolve:
+    """Requests one neighbour for each family that a side sends. ConfError if a MAC address is missing."""
+    background = arguments.m < arguments.n
+    neighbors = []
+    for side in Letter:
+        conf.mac(f"MAC-{side}-Tester")
+        families = {family(conf, side)} | ({Family.IPV6} if background else set())
+        for of in sorted(families):
+            own = _own(conf, side, of)
+            if own is None:
+                continue
+            neighbors.append(
+                NeighborSide(
+                    side=Side.LEFT if side is Letter.LEFT else Side.RIGHT,
+                    address=own.first,
+                    gateway_mac=conf.mac(f"MAC-{side}-DUT"),
+                    answers=_prefixes(own),
+                )
+            )
+    return NeighborsResolve(neighbors=neighbors)
+
+
+def _own(conf: Conf, side: Letter, of: Family) -> AddressRange | None:
+    """Returns the addresses of a family that the tester has on a side; None if it sends no such frames."""
+    key = real_key(side, of)
+    if conf.has(key):
+        return hosts(conf, side, key)
+    first = initiator(conf)
+    if first and side is first.sender.opposite:
+        # The peers' IPv6 address for the responder ends with its IPv4 address (RFC 6052).
+        known = hosts(conf, side, destination_key(conf, side, family(conf, first.sender)))
+        if isinstance(known.first, IPv6Address) and of == Family.IPV4:
+            first_host, last_host = (IPv4Address(int(each) & _LOW_32) for each in (known.first, known.last))
+            return AddressRange(first=first_host, last=last_host, low_bit=known.low_bit)
+        return known
+    sends = {direction.sender for direction in active(conf)} | ({first.sender} if first else set())
+    if side in sends:
+        raise conf.missing(key, "; the tester needs an address of its own there")
+    return None
+
+
+def _prefixes(own: AddressRange) -> list[IPNetwork]:
+    """Returns prefixes that hold these addresses, and no others if their last bits vary."""
+    if own.low_bit:
+        length = own.first.max_prefixlen - (int(own.first) ^ int(own.last)).bit_length()
+        return [ip_network((own.first, length), strict=False)]
+    if isinstance(own.first, IPv4Address):
+        return [*summarize_address_range(own.first, IPv4Address(own.last))]
+    return [*summarize_address_range(own.first, IPv6Address(own.last))]

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the two ports and the cores of a trial: those that the environment names, or what siitperf would take."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from natxy.engine.devices import ring_slots
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import PortMedium, PortSpec
+from natxy.engine.program import find_engine
+from natxy.errors import PlanError
+from natxy.siitperf.conf import Conf
+
+LEFT: Final = "NATXY_SIITPERF_LEFT"
+RIGHT: Final = "NATXY_SIITPERF_RIGHT"
+IO: Final = "NATXY_SIITPERF_IO"
+CORES: Final = "NATXY_SIITPERF_CORES"
+
+_ETHERNET_BYTES: Final = 18
+_USUAL_MTU: Final = 1500
+_PCI: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_VDEV: Final = re.compile(r"(net|eth)_\w+(,.*)?")
+_INTERFACES: Final = Path("/sys/class/net")
+_DRIVERS: Final = tuple(Path("/sys/bus/pci/drivers", name) for name in ("vfio-pci", "igb_uio", "uio_pci_generic"))
+
+
+@dataclass(frozen=True)
+class Tester:
+    """The ports of a trial, and the command that starts the engine for them."""
+
+    ports: list[PortSpec]
+    argv: list[str]
+
+
+def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) -> Tester:
+    """Returns the ports and the engine's command. PlanError if there are none."""
+    devices = [environment.get(name, "") for name in (LEFT, RIGHT)]
+    if not any(devices):
+        devices = _bound_devices()
+    elif not all(devices):
+        missing = LEFT if not devices[0] else RIGHT
+        raise PlanError(f"{missing} is missing; give both {LEFT} and {RIGHT}, or none of them for the first two NICs")
+    mtu = max(_USUAL_MTU, longest_frame - _ETHERNET_BYTES)
+    io = environment.get(IO, "af_xdp")
+    if io not in {"af_xdp", "af_packet"}:
+        raise PlanError(f"{IO} is {io!r}, expected af_xdp or af_packet")
+    sides = zip(Side, devices, ("L", "R"), strict=True)
+    ports = [
+        _port(side, number, device, io, mtu).model_copy(update={"mac": conf.mac(f"MAC-{letter}-Tester"), "mtu": mtu})
+        for number, (side, device, letter) in enumerate(sides)
+    ]
+    main, workers = _cores(conf, environment)
+    argv = [str(find_engine()), "--worker-cores", ",".join(map(str, workers)), "--main-core", str(main)]
+    if any(port.medium is PortMedium.NIC and _PCI.fullmatch(port.device) for port in ports):
+        argv.append("--pci")
+    return Tester(ports, argv)
+
+
+def _port(side: Side, number: int, device: str, io: str, mtu: int) -> PortSpec:
+    if _PCI.fullmatch(device):
+        return PortSpec(side=side, device=device, medium=PortMedium.NIC)
+    if _VDEV.fullmatch(device):
+        medium = PortMedium.MEMIF if "memif" in device else PortMedium.LOOP
+        return PortSpec(side=side, device=device, medium=medium)
+    if "/" in device or not (_INTERFACES / device).exists():
+        found = ", ".join(sorted(path.name for path in _INTERFACES.iterdir()))
+        text = (
+            f"no interface {device!r} here; expected one of {found}, a PCI address or a DPDK device such as net_null0"
+        )
+        raise PlanError(f"{LEFT if side is Side.LEFT else RIGHT}: {text}")
+    medium = PortMedium.NIC if (_INTERFACES / device / "device").exists() else PortMedium.VETH
+    if io == "af_packet":
+        return PortSpec(
+            side=side, device=f"net_af_packet{number},iface={device},qpairs=1{ring_slots(mtu)}", medium=medium
+        )
+    budget = ",busy_budget=0" if medium is PortMedium.VETH else ""
+    arguments = f"iface={device},start_queue=0,queue_count=1{budget}"
+    return PortSpec(side=side, device=f"net_af_xdp{number},{arguments}", medium=medium)
+
+
+def _bound_devices() -> list[str]:
+    """Returns the first two network cards that are bound to a driver of DPDK, as siitperf takes them."""
+    found = sorted(path.name for driver in _DRIVERS if driver.is_dir() for path in driver.iterdir() if _is_nic(path))
+    if len(found) < 2:
+        text = f"{len(found)} network cards are bound to a driver of DPDK, expected two; bind them, or name two "
+        raise PlanError(f"{text}interfaces, PCI addresses or DPDK devices by {LEFT} and {RIGHT}")
+    return found[:2]
+
+
+def _is_nic(path: Path) -> bool:
+    """Returns whether a device is a network card: its PCI class begins with 02."""
+    if not _PCI.fullmatch(path.name):
+        return False
+    try:
+        return (path / "class").read_text(encoding="ascii").startswith("0x02")
+    except OSError:
+        return False
+
+
+def _cores(conf: Conf, environment: Mapping[str, str]) -> tuple[int, list[int]]:
+    """Returns the main core and the workers: siitperf's four if this machine has them."""
+    here = sorted(os.sched_getaffinity(0))
+    given = environment.get(CORES)
+    if given is None:
+        named = [conf.optional(f"CPU-{core}") for core in ("L-Send", "R-Recv", "R-Send", "L-Recv")]
+        workers = list(dict.fromkeys(core for core in named if core is not None))
+        if not workers or not {*workers} <= {*here}:
+            workers = here[:1]
+    else:
+        workers = [int(core) for core in given.split(",") if core.strip().isdecimal()]
+        if not workers or not {*workers} <= {*here}:
+            listed = ",".join(map(str, here))
+            raise PlanError(f"{CORES} is {given!r}, expected cores of this process ({listed}), such as 1,2")
+    others = [core for core in here if core not in workers]
+    return (others or workers)[0], workers

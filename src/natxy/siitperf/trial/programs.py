@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs siitperf-tp, siitperf-lat and siitperf-pdv.
+
+The exit code is siitperf's: 255 before a test, 1 in the middle of it, and 0 whatever it measured.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from natxy.engine.client import EngineClient
+from natxy.errors import NatxyError
+from natxy.plan.model.terms import Family
+from natxy.siitperf.arguments import ArgumentError, Program, parse_arguments
+from natxy.siitperf.conf import FILE, read_conf
+from natxy.siitperf.rules import check
+from natxy.siitperf.trial.lines import fail, remark
+from natxy.siitperf.trial.ports import find_tester
+from natxy.siitperf.trial.trial import Test, check_requests, prepare, run
+
+UNUSABLE: Final = 255
+BROKEN: Final = 1
+_INTERRUPTED: Final = 130
+
+
+def throughput() -> None:
+    sys.exit(main(Program.THROUGHPUT, sys.argv[1:]))
+
+
+def latency() -> None:
+    sys.exit(main(Program.LATENCY, sys.argv[1:]))
+
+
+def pdv() -> None:
+    sys.exit(main(Program.PDV, sys.argv[1:]))
+
+
+def main(program: Program, given: Sequence[str]) -> int:
+    """Runs a program in the current directory; returns its exit code."""
+    try:
+        with TemporaryDirectory(prefix="natxy-siitperf-") as folder:
+            return _main(program, given, Path(folder) / "engine.log")
+    except KeyboardInterrupt:
+        remark("interrupted")
+        return _INTERRUPTED
+
+
+def _main(program: Program, given: Sequence[str], log: Path) -> int:
+    engine: EngineClient | None = None
+    prepared = False
+    try:
+        conf = read_conf(Path(FILE))
+        for line, text in conf.remarks:
+            remark(f"{FILE}, line {line}: {text}")
+        check(conf)
+        arguments = parse_arguments(program, given, conf)
+        check(conf, background=arguments.m < arguments.n)
+        test = Test.of(conf, arguments, os.environ)
+        check_requests(test)
+        tester = find_tester(conf, arguments.sent_size(Family.IPV6), os.environ)
+        engine = EngineClient(tester.argv, log)
+        prepare(test, engine, tester)
+        prepared = True
+        run(test, engine)
+    except ArgumentError as error:
+        fail(f"Input Error: {error}")
+        return UNUSABLE
+    except NatxyError as error:
+        fail(f"Error: {error}")
+        return BROKEN if prepared else UNUSABLE
+    finally:
+        if engine is not None:
+            engine.close()
+    return 0

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests what the programs do before they need an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from natxy.siitperf.arguments import Program
+from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT
+from natxy.siitperf.trial.programs import UNUSABLE, main
+from tests.support.siitperf_confs import conf_text
+
+STATELESS = "84 1000 1 200 2 2"
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Calls a program in a folder with a configuration; returns its exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    for name in (LEFT, RIGHT, IO, CORES):
+        monkeypatch.delenv(name, raising=False)
+
+    def called(arguments: str, conf: str | None, program: Program = Program.THROUGHPUT) -> tuple[int, str, str]:
+        if conf is not None:
+            Path("siitperf.conf").write_text(conf, encoding="utf-8")
+        code = main(program, arguments.split())
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return called
+
+
+@pytest.mark.parametrize(
+    ("arguments", "conf", "error"),
+    [
+        (STATELESS, None, "Error: siitperf.conf cannot be read: No such file or directory; siitperf's"),
+        (STATELESS, "nonsense\n", "Error: siitperf.conf, line 1: 'nonsense' has no key of siitperf"),
+        (STATELESS, conf_text("siit", IP_L_Vers="5"), "Error: siitperf.conf, line 18: IP-L-Vers: expected 4 or 6"),
+        (STATELESS, conf_text("siit", CPU_L_Send=None), "Error: siitperf.conf: CPU-L-Send is missing; Forward"),
+        (STATELESS, conf_text("siit", MAC_L_Tester=None), "Error: siitperf.conf: MAC-L-Tester is missing"),
+        ("84 1000 1 200 2", conf_text("siit"), "Input Error: 5 arguments, expected 6"),
+        ("84 0 1 200 2 2", conf_text("siit"), "Input Error: rate is '0'"),
+        (STATELESS, conf_text("nat44"), "Input Error: 6 arguments, expected 11"),
+        (f"{STATELESS} 10 10 0 100 2000", conf_text("nat44"), "Input Error: R is '0'"),
+        ("84 1000 1 200 2 1", conf_text("router-many"), "Error: siitperf.conf: IPv6-L-Real is missing"),
+    ],
+)  # fmt: skip
+def test_an_error_is_one_line_and_the_exit_code_255(call: Call, arguments: str, conf: str | None, error: str) -> None:
+    code, out, err = call(arguments, conf)
+    assert (code, out) == (UNUSABLE, "")
+    assert err.startswith(error)
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("environment", "error"),
+    [
+        ({LEFT: "lo"}, f"Error: {RIGHT} is missing; give both"),
+        ({LEFT: "lo", RIGHT: "nothing0"}, f"Error: {RIGHT}: no interface 'nothing0' here; expected one of "),
+        ({LEFT: "../lo", RIGHT: "lo"}, f"Error: {LEFT}: no interface '../lo' here"),
+        ({LEFT: "lo", RIGHT: "lo", IO: "dpdk"}, f"Error: {IO} is 'dpdk', expected af_xdp or af_packet"),
+        ({LEFT: "lo", RIGHT: "lo", CORES: "x"}, f"Error: {CORES} is 'x', expected cores of this process"),
+        ({LEFT: "lo", RIGHT: "lo", CORES: "1022"}, f"Error: {CORES} is '1022'"),
+    ],
+)
+def test_ports_that_are_not_there(
+    call: Call, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], error: str
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    code, out, err = call(STATELESS, conf_text("siit"))
+    assert (code, out) == (UNUSABLE, "")
+    assert err.startswith(error)
+    assert err.count("\n") == 1
+
+
+def test_remarks_do_not_end_scripts(call: Call) -> None:
+    code, _, err = call("84 0 1 200 2 2", conf_text("siit") + "Reverse = 0\n")
+    assert code == UNUSABLE
+    remark, error = err.splitlines()
+    assert remark.startswith("natxy: siitperf.conf, line ")
+    assert "Error:" not in remark
+    assert "invalid" not in remark
+    assert error.startswith("Input Error:")

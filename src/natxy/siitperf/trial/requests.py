@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a configuration and arguments to the requests of a trial.
+
+The streams are those of siitperf: fields that vary do so independently of each other, background frames are native
+IPv6, and phase 1 enumerates. Every frame has correct checksums, whatever varies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import (
+    AddressField,
+    EstablishRequest,
+    FlowSpace,
+    FrameFormat,
+    PortField,
+    Selection,
+    StreamKind,
+    StreamSpec,
+    TaggedFrames,
+    TrialLimits,
+    TrialRequest,
+)
+from natxy.plan.model.address_ranges import AddressRange
+from natxy.plan.model.terms import Family, Order
+from natxy.siitperf.arguments import ArgumentError, Arguments, Phase1, Program
+from natxy.siitperf.conf import Conf
+from natxy.siitperf.sides import (
+    ORDERS,
+    Direction,
+    Letter,
+    active,
+    destination_key,
+    family,
+    hosts,
+    initiator,
+    networks,
+    order_of,
+    port_order,
+    port_range,
+    real_key,
+)
+
+TTL: Final = 10
+MOST_OVERRUN: Final = 1e-5
+"""The share of a trial by which siitperf's sender may be late."""
+
+# The engine repeats the order of foreground and background after at most so many frames.
+_LONGEST_CYCLE: Final = 1000
+_SIDES: Final = {Letter.LEFT: Side.LEFT, Letter.RIGHT: Side.RIGHT}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How late a sender may be: siitperf's share of the duration, or `floor_s` if that is longer."""
+
+    floor_s: float = 0.0
+
+    def overrun_s(self, duration_s: float) -> float:
+        return max(self.floor_s, MOST_OVERRUN * duration_s)
+
+
+def direction_of(stream: str) -> str:
+    """Returns the direction in the name of a stream."""
+    return stream.split()[0]
+
+
+def trial_request(conf: Conf, arguments: Arguments, seed: int, limits: Limits) -> TrialRequest:
+    """Requests the traffic of the active directions, with the delays that the program needs."""
+    return TrialRequest(
+        streams=[stream for direction in active(conf) for stream in _streams(conf, arguments, direction)],
+        seed=seed,
+        drain_s=arguments.timeout_ms / 1000,
+        drain_ends_early=True,
+        limits=TrialLimits(max_overrun_ratio=MOST_OVERRUN, overrun_floor_s=limits.floor_s),
+        delay_histogram=arguments.program is Program.PDV,
+    )
+
+
+def establish_request(
+    conf: Conf, arguments: Arguments, phase1: Phase1, direction: Direction, seed: int, limits: Limits
+) -> EstablishRequest:
+    """Requests phase 1. ArgumentError if natxy cannot send it."""
+    ports, ips = (ORDERS.get(conf.number(f"Enumerate-{what}")) for what in ("ports", "ips"))
+    if ports is None and ips is None:
+        text = "Enumerate-ports and Enumerate-ips are 0, and natxy's phase 1 uses each four-tuple once; set one of both"
+        raise conf.wrong("Enumerate-ports", text)
+    connections = arguments.foreground_of_phase1
+    flows = _flows(conf, direction, family(conf, direction.sender), ports=ports, ips=ips)
+    if flows.size < connections:
+        text = f"N makes {connections} connections, and the ranges have {flows.size} four-tuples; widen them"
+        raise ArgumentError(text)
+    stream = StreamSpec(
+        name="Preliminary",
+        source=_SIDES[direction.sender],
+        frame=_frame(arguments, family(conf, direction.sender)),
+        rate_fps=phase1.rate_fps * connections / phase1.frames,
+        frames=connections,
+        flows=flows,
+        arrives_as=family(conf, direction.sender.opposite),
+        selection=Selection.ENUMERATE,
+    )
+    return EstablishRequest(
+        stream=stream,
+        seed=seed,
+        drain_s=phase1.timeout_ms / 1000,
+        drain_ends_early=True,
+        limits=TrialLimits(max_overrun_ratio=MOST_OVERRUN, overrun_floor_s=limits.floor_s),
+    )
+
+
+def _streams(conf: Conf, arguments: Arguments, direction: Direction) -> Iterator[StreamSpec]:
+    """Yields the streams of one direction: foreground, background, and those of an incomplete last cycle."""
+    if arguments.m >= arguments.n:
+        yield _foreground(conf, arguments, direction, arguments.frames, float(arguments.rate_fps))
+        return
+    if arguments.m == 0:
+        yield _native(conf, arguments, direction, arguments.frames, float(arguments.rate_fps))
+        return
+    if arguments.n > _LONGEST_CYCLE:
+        raise ArgumentError(f"n is {arguments.n}, and natxy mixes at most {_LONGEST_CYCLE} frames; lower n and m")
+    whole, rest = divmod(arguments.frames, arguments.n)
+    parts = [(whole * arguments.n, whole * arguments.m, 0.0)] if whole else []
+    if rest:
+        parts.append((rest, min(rest, arguments.m), whole * arguments.n / arguments.rate_fps))
+    for number, (frames, foreground, start_s) in enumerate(parts):
+        suffix = " rest" if number else ""
+        share = foreground / frames
+        own = _foreground(conf, arguments, direction, foreground, arguments.rate_fps * share)
+        own = own.model_copy(update={"name": f"{own.name}{suffix}", "start_s": start_s})
+        yield own
+        if foreground < frames:
+            native = _native(conf, arguments, direction, frames - foreground, arguments.rate_fps * (1 - share))
+            other = {"name": f"{native.name}{suffix}", "start_s": start_s, "interleaved_with": own.name}
+            yield native.model_copy(update=other)
+
+
+def _foreground(conf: Conf, arguments: Arguments, direction: Direction, frames: int, rate_fps: float) -> StreamSpec:
+    own = family(conf, direction.sender)
+    first = initiator(conf)
+    replies = first is not None and first is not direction
+    return StreamSpec(
+        name=direction.key,
+        source=_SIDES[direction.sender],
+        kind=StreamKind.REPLIES if replies else StreamKind.FLOWS,
+        frame=_frame(arguments, own),
+        rate_fps=rate_fps,
+        frames=frames,
+        flows=None if replies else _flows_of_traffic(conf, direction, own),
+        arrives_as=None if replies else family(conf, direction.sender.opposite),
+        order=_order_of_replies(conf) if replies else Order.PSEUDORANDOM,
+        tagged=_tagged(arguments, frames),
+    )
+
+
+def _native(conf: Conf, arguments: Arguments, direction: Direction, frames: int, rate_fps: float) -> StreamSpec:
+    return StreamSpec(
+        name=f"{direction.key} background",
+        source=_SIDES[direction.sender],
+        frame=FrameFormat(size=arguments.size, ttl=TTL),
+        rate_fps=rate_fps,
+        frames=frames,
+        flows=_flows_of_traffic(conf, direction, Family.IPV6, native=True),
+    )
+
+
+def _order_of_replies(conf: Conf) -> Order:
+    order = ORDERS.get(conf.number("Responder-tuples"))
+    if order is None:
+        text = "with 0 all replies are of one four-tuple, which natxy's responder cannot do yet; set it to 1, 2 or 3"
+        raise conf.wrong("Responder-tuples", text)
+    return order
+
+
+def _tagged(arguments: Arguments, frames: int) -> TaggedFrames | None:
+    """Returns the tags of a foreground of so many frames."""
+    if arguments.program is not Program.LATENCY:
+        return None
+    first = frames * arguments.delay_s // arguments.duration_s
+    stride = max(1, (frames - first) // arguments.timestamps)
+    return TaggedFrames(first=first, stride=stride, count=min(arguments.timestamps, frames - first))
+
+
+def _flows_of_traffic(conf: Conf, direction: Direction, of: Family, *, native: bool = False) -> FlowSpace:
+    """Returns the flow space of frames that follow the keys of their direction."""
+    far = direction.sender.opposite
+    key = real_key(far, of) if native else destination_key(conf, far, of)
+    many_networks = conf.number(f"Num-{far}-Nets") > 1
+    sport, dport = (_port(conf, direction, port, port_order(conf, direction, port)) for port in ("sport", "dport"))
+    return FlowSpace(
+        source_address=_field(
+            hosts(conf, direction.sender, real_key(direction.sender, of)), order_of(conf, direction.sender)
+        ),
+        destination_address=_field(networks(conf, far, key), None if many_networks else order_of(conf, far)),
+        source_port=sport,
+        destination_port=dport,
+    )
+
+
+def _flows(conf: Conf, direction: Direction, of: Family, *, ports: Order | None, ips: Order | None) -> FlowSpace:
+    """Returns the flow space that phase 1 enumerates."""
+    far = direction.sender.opposite
+    sport, dport = (_port(conf, direction, port, ports) for port in ("sport", "dport"))
+    return FlowSpace(
+        source_address=_field(hosts(conf, direction.sender, real_key(direction.sender, of)), ips),
+        destination_address=_field(hosts(conf, far, destination_key(conf, far, of)), ips),
+        source_port=sport,
+        destination_port=dport,
+    )
+
+
+def _port(conf: Conf, direction: Direction, port: str, order: Order | None) -> PortField:
+    ports = port_range(conf, direction, port, varies=order is not None)
+    return PortField(min=ports.min, max=ports.max, order=order or Order.PSEUDORANDOM)
+
+
+def _field(of: AddressRange, order: Order | None) -> AddressField:
+    if of.size == 1:
+        return AddressField(address=of.first)
+    low, high = of.values
+    return AddressField(address=of.first, low_bit=of.low_bit, min=low, max=high, order=order or Order.PSEUDORANDOM)
+
+
+def _frame(arguments: Arguments, of: Family) -> FrameFormat:
+    return FrameFormat(size=arguments.sent_size(of), ttl=TTL)

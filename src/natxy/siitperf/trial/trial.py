@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carries out one trial of a program: phase 1 if the configuration is stateful, then the traffic, then the lines."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from natxy.engine.client import EngineClient
+from natxy.engine.messages.ports import PortsOpen
+from natxy.engine.messages.results import TrialResult
+from natxy.siitperf.arguments import Arguments, Phase1, Program
+from natxy.siitperf.conf import Conf
+from natxy.siitperf.sides import Direction, active, initiator
+from natxy.siitperf.trial.delays import in_time, latency, variation
+from natxy.siitperf.trial.lines import fail, now, remark, remark_on, say, say_received, say_sending, streams_of
+from natxy.siitperf.trial.neighbors import neighbors_request
+from natxy.siitperf.trial.ports import Tester
+from natxy.siitperf.trial.requests import Limits, establish_request, trial_request
+
+STRICT: Final = "NATXY_SIITPERF_STRICT"
+FLOOR_MS: Final = "NATXY_SIITPERF_OVERRUN_FLOOR_MS"
+
+
+@dataclass(frozen=True)
+class Test:
+    """One call of a program. `strict` makes an invalid trial fail loudly."""
+
+    conf: Conf
+    arguments: Arguments
+    limits: Limits
+    strict: bool = False
+
+    @classmethod
+    def of(cls, conf: Conf, arguments: Arguments, environment: Mapping[str, str]) -> Test:
+        floor_s = float(environment.get(FLOOR_MS) or 0) / 1000
+        return cls(conf, arguments, Limits(floor_s), environment.get(STRICT, "") not in {"", "0"})
+
+
+def check_requests(test: Test) -> None:
+    """Makes the requests of all phases, to find their errors before anything starts."""
+    neighbors_request(test.conf, test.arguments)
+    first, phase1 = initiator(test.conf), test.arguments.phase1
+    if first and phase1:
+        establish_request(test.conf, test.arguments, phase1, first, 0, test.limits)
+    if active(test.conf):
+        trial_request(test.conf, test.arguments, 0, test.limits)
+
+
+def prepare(test: Test, engine: EngineClient, tester: Tester) -> None:
+    """Opens the ports and names the neighbours. Errors of this are those of the initialisation."""
+    engine.open_ports(PortsOpen(ports=tester.ports))
+    engine.resolve_neighbors(neighbors_request(test.conf, test.arguments))
+
+
+def run(test: Test, engine: EngineClient) -> list[TrialResult]:
+    """Carries out the test and prints its lines; returns the results of its phases."""
+    results = []
+    first, phase1 = initiator(test.conf), test.arguments.phase1
+    if first and phase1:
+        started = time.monotonic()
+        result = _phase1(test, engine, phase1, first)
+        results.append(result)
+        # The engine's responder needs all connections.
+        if not active(test.conf) or (result.established or 0) < test.arguments.foreground_of_phase1:
+            say("Info: Test finished.")
+            return results
+        time.sleep(max(0.0, started + phase1.start_of_phase2_ms / 1000 - time.monotonic()))
+    at = f" initiated at {now()}" if test.arguments.program is Program.THROUGHPUT else " started."
+    say(f"Info: Testing{at}")
+    result = engine.run_trial(trial_request(test.conf, test.arguments, _seed(), test.limits))
+    results.append(result)
+    late = False
+    for direction in active(test.conf):
+        streams = streams_of(result, direction.key)
+        pdv = test.arguments.program is Program.PDV
+        in_order = say_sending(streams, direction.key, float(test.arguments.duration_s), test.limits, pdv=pdv)
+        late = late or not in_order
+        if not (pdv and test.arguments.frame_timeout_ms):
+            say_received(streams, direction.key)
+    say("Info: Test finished.")
+    _say_delays(test, result)
+    remark_on(result, late, strict=test.strict)
+    return results
+
+
+def _phase1(test: Test, engine: EngineClient, phase1: Phase1, first: Direction) -> TrialResult:
+    tp = test.arguments.program is Program.THROUGHPUT
+    at = f" initiated at {now()}" if tp else " started."
+    say(f"Info: Preliminary frame sending{at}")
+    request = establish_request(test.conf, test.arguments, phase1, first, _seed(), test.limits)
+    if request.stream.frames < phase1.frames:
+        remark(f"phase 1 has no background: {request.stream.frames} of its {phase1.frames} frames are sent")
+    result = engine.establish(request)
+    duration_s = phase1.frames / phase1.rate_fps
+    in_order = say_sending(result.streams, "Preliminary", duration_s, test.limits, pdv=False)
+    say_received(result.streams, "Preliminary")
+    established = result.established or 0
+    if established < phase1.table:
+        say(f"Error: Failed to fill state table, valid entries: {established}, table size: {phase1.table}")
+    else:
+        if established < request.stream.frames:
+            missing = request.stream.frames - established
+            remark(f"{missing} connections of phase 1 are missing; natxy's responder needs all of them for phase 2")
+        say("Info: Preliminary phase finished.")
+    remark_on(result, not in_order, strict=test.strict)
+    return result
+
+
+def _say_delays(test: Test, result: TrialResult) -> None:
+    arguments = test.arguments
+    for direction in active(test.conf):
+        name, streams = direction.key, streams_of(result, direction.key)
+        lost_ms = 1000.0 * (arguments.duration_s - arguments.delay_s) + arguments.timeout_ms
+        if arguments.program is Program.LATENCY:
+            tagged = [each for stream in streams for each in stream.tagged_delays_ns or []]
+            if not tagged:
+                fail(f"Error: {name} has no tagged frames")
+                continue
+            typical, worst = latency(tagged, lost_ms)
+            say(f"{name} TL: {typical:.6f}")
+            say(f"{name} WCL: {worst:.6f}")
+        elif arguments.program is Program.PDV and arguments.frame_timeout_ms:
+            received = sum(stream.received for stream in streams)
+            say(f"{name} frames received: {in_time(streams, arguments.frame_timeout_ms)}")
+            say(f"Info: {name} frames completely missing: {sum(stream.planned for stream in streams) - received}")
+        elif arguments.program is Program.PDV:
+            found = variation(streams, lost_ms)
+            say(f"Info: {name} D99_9th_perc: {found.d999_ms:.6f}")
+            say(f"Info: {name} Dmin: {found.min_ms:.6f}")
+            say(f"Info: {name} Dmax: {found.max_ms:.6f}")
+            say(f"{name} PDV: {found.pdv_ms:.6f}")
+    if arguments.program is Program.PDV:
+        say("Info: Test finished.")
+
+
+def _seed() -> int:
+    # As siitperf's, every trial has other random numbers.
+    return secrets.randbits(63)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests both phases of the programs that stand in for siitperf's through a NAT in a lab."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from scapy.layers.inet import IP, UDP
+
+from natxy.engine.messages.common import Side
+from natxy.plan.gateways.linux import NftablesConfig
+from natxy.plan.model.terms import Family
+from tests.support import needs
+from tests.support.captured_frames import judge, tuple_of
+from tests.support.siitperf_bed import LINKS, SiitperfBed, siitperf_bed
+from tests.support.siitperf_confs import conf_text
+
+pytestmark = needs.LAB
+
+FRAMES = 400
+STATELESS = "400 1 500 2 2"
+CONNECTIONS = 300
+
+
+@pytest.fixture(scope="module")
+def nat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiitperfBed]:
+    with siitperf_bed(LINKS, NftablesConfig(), tmp_path_factory.mktemp("nat")) as bed:
+        yield bed
+
+
+def test_a_nat_in_both_phases(nat: SiitperfBed) -> None:
+    """Phase 1 enumerates every port once, and the replies of phase 2 reach the connections."""
+    conf = conf_text(
+        "nat44", Enumerate_ports="1", Responder_tuples="1",
+        Fwd_sport_min="10000", Fwd_sport_max="10029", Fwd_dport_min="80", Fwd_dport_max="89",
+    )  # fmt: skip
+    nat.gateway.clear()
+    arguments = f"84 {STATELESS} {CONNECTIONS} {CONNECTIONS} 1000 500 1200"
+    with nat.sent(Side.LEFT) as left, nat.sent(Side.RIGHT) as right:
+        ended = nat.run("tp", arguments, conf)
+    assert ended.code == 0, ended.errors
+    assert ended.number("Preliminary frames sent") == ended.number("Preliminary frames received") == CONNECTIONS
+    for direction in ("Forward", "Reverse"):
+        assert ended.number(f"{direction} frames received") == FRAMES
+    assert "Info: Preliminary phase finished." in ended.lines
+    first, second = left[:CONNECTIONS], left[CONNECTIONS:]
+    assert [tuple_of(frame) for frame in first] == [
+        ("198.18.0.2", "198.19.0.2", 10_000 + number % 30, 80 + number // 30) for number in range(CONNECTIONS)
+    ]
+    assert len(second) == len(right) == FRAMES
+    assert {tuple_of(frame) for frame in second} <= {tuple_of(frame) for frame in first}
+    # Replies go to the NAT's own address, from the ports that phase 1 sent to, in the order of the state table.
+    assert {frame[IP].dst for frame in right} == {"198.19.0.1"}
+    assert [frame[UDP].sport for frame in right[:CONNECTIONS]] == [80 + number // 30 for number in range(CONNECTIONS)]
+    for frame in left:
+        judge(frame, Family.IPV4, 64, Side.LEFT, ttl=10)
+    for frame in right:
+        judge(frame, Family.IPV4, 64, Side.RIGHT, ttl=10)
+
+
+def test_a_state_table_that_is_not_filled(nat: SiitperfBed) -> None:
+    """Nothing arrives, and the exit code is 0 all the same, as scripts expect."""
+    nat.gateway.clear()
+    conf = conf_text("nat44", MAC_L_DUT="02:00:00:00:00:99")
+    ended = nat.run("tp", f"84 {STATELESS} 100 100 1000 100 2000", conf)
+    assert ended.code == 0
+    assert ended.number("Preliminary frames received") == 0
+    assert "Error: Failed to fill state table, valid entries: 0, table size: 100" in ended.lines

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests the frames and the lines of the programs that stand in for siitperf's, captured in a lab and read by Scapy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+import pytest
+from scapy.layers.inet import IP
+from scapy.packet import Packet
+
+from natxy.engine.messages.common import Side
+from natxy.plan.gateways.linux import LinuxForwardConfig
+from natxy.plan.model.terms import Family
+from tests.support import needs
+from tests.support.captured_frames import judge, tuple_of
+from tests.support.siitperf_bed import LINKS, SiitperfBed, siitperf_bed
+from tests.support.siitperf_confs import conf_text
+
+pytestmark = needs.LAB
+
+FRAMES = 400
+# 400 frames a second for one second, and half a second for the stragglers.
+STATELESS = "400 1 500 2 2"
+
+
+@pytest.fixture(scope="module")
+def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiitperfBed]:
+    with siitperf_bed(LINKS, LinuxForwardConfig(), tmp_path_factory.mktemp("router")) as bed:
+        yield bed
+
+
+def last_16_bits(addresses: set[str], low_bit: int = 0) -> set[int]:
+    return {int(ip_address(address)) >> low_bit & 0xFFFF for address in addresses}
+
+
+def columns(frames: list[Packet]) -> tuple[set[str], set[str], set[int], set[int]]:
+    """Returns the source addresses, destination addresses, source ports and destination ports of frames."""
+    tuples = [tuple_of(frame) for frame in frames]
+    return (
+        {each[0] for each in tuples},
+        {each[1] for each in tuples},
+        {each[2] for each in tuples},
+        {each[3] for each in tuples},
+    )
+
+
+@pytest.mark.parametrize("size", [84, 128, 1538])
+def test_a_router_of_many_addresses(router: SiitperfBed, size: int) -> None:
+    """The addresses vary, and the ports do not: here siitperf's UDP checksums over IPv6 were wrong."""
+    with router.sent(Side.LEFT) as left, router.sent(Side.RIGHT) as right:
+        ended = router.run("tp", f"{size} {STATELESS}", conf_text("router-many"))
+    assert (ended.code, len(left), len(right)) == (0, FRAMES, FRAMES)
+    for side, frames in ((Side.LEFT, left), (Side.RIGHT, right)):
+        for frame in frames:
+            judge(frame, Family.IPV4, size - 20, side, ttl=10)
+        sources, destinations, sports, dports = columns(frames)
+        assert (sports, dports) == ({49_184}, {7})
+        for addresses in (sources, destinations):
+            assert len(addresses) > 350
+            assert last_16_bits(addresses) <= {*range(2, 65_535)}
+    assert columns(left)[0] != columns(right)[1]
+    for direction in ("Forward", "Reverse"):
+        assert ended.number(f"{direction} frames sent") == FRAMES
+        assert ended.number(f"{direction} frames received") == FRAMES
+
+
+def test_lines_are_those_that_scripts_read(router: SiitperfBed) -> None:
+    ended = router.run("tp", f"84 {STATELESS}", conf_text("router-many", Reverse="0"))
+    seconds = r"\d+\.\d{10} seconds\."
+    patterns = [
+        r"Info: Testing initiated at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
+        rf"Info: Forward sender's sending took {seconds}",
+        "Forward frames sent: 400",
+        "Forward frames received: 400",
+        r"Info: Test finished\.",
+    ]
+    assert len(ended.lines) == len(patterns)
+    assert all(re.fullmatch(pattern, line) for pattern, line in zip(patterns, ended.lines, strict=True)), ended.lines
+    assert not any("Error:" in line or "invalid" in line for line in ended.errors)
+
+
+def test_directions_have_ports_and_orders_of_their_own(router: SiitperfBed) -> None:
+    conf = conf_text(
+        "router-many", IP_L_var="1", IP_L_min="10", IP_L_max="19", IP_R_var="2", IP_R_min="0x20", IP_R_max="0x22",
+        Fwd_var_sport="1", Fwd_sport_min="5000", Fwd_sport_max="5006", Fwd_var_dport="0",
+        Rev_var_sport="0", Rev_var_dport="2", Rev_dport_min="80", Rev_dport_max="84",
+    )  # fmt: skip
+    with router.sent(Side.LEFT) as left, router.sent(Side.RIGHT) as right:
+        assert router.run("tp", f"84 {STATELESS}", conf).code == 0
+    forward, reverse = [tuple_of(frame) for frame in left], [tuple_of(frame) for frame in right]
+    assert forward == [
+        (f"198.18.0.{10 + number % 10}", f"198.19.0.{34 - number % 3}", 5000 + number % 7, 7)
+        for number in range(FRAMES)
+    ]
+    assert reverse == [
+        (f"198.19.0.{34 - number % 3}", f"198.18.0.{10 + number % 10}", 49_184, 84 - number % 5)
+        for number in range(FRAMES)
+    ]
+
+
+def test_each_family_has_an_offset_of_its_own(router: SiitperfBed) -> None:
+    """The order of the keys does not matter either, although siitperf loses the offset of the left here.
+
+    The router has no IPv6 addresses, and takes the frames by their MAC address.
+    """
+    conf = conf_text(
+        "pdv", IP_L_var="3", IP_L_min="0", IP_L_max="3999", IPv6_L_offset="8", IPv4_R_offset="1",
+        IP_R_var="3", IP_R_min="2", IP_R_max="1001", IPv6_R_offset="14",
+    )  # fmt: skip
+    with router.sent(Side.LEFT) as left:
+        ended = router.run("tp", f"84 {STATELESS}", conf)
+    assert ended.number("Forward frames sent") == len(left) == FRAMES
+    sources, destinations, sports, dports = columns(left)
+    assert last_16_bits(sources, 48) <= {*range(4000)}
+    assert len(sources) > 350
+    assert {int(ip_address(source)) & 0xFFFF_FFFF for source in sources} == {2}
+    assert last_16_bits(destinations) <= {*range(2, 1002)}
+    assert len(destinations) > 200
+    assert min(sports) >= 1024
+    assert max(dports) <= 49_151
+    assert len(sports) > 350
+    for frame in left:
+        judge(frame, Family.IPV6, 84, Side.LEFT, ttl=10)
+
+
+def test_networks(router: SiitperfBed) -> None:
+    conf = conf_text("router-many", IP_L_var="0", IP_R_var="0", Num_R_Nets="100", Num_L_Nets="256")
+    with router.sent(Side.LEFT) as left, router.sent(Side.RIGHT) as right:
+        assert router.run("tp", f"84 {STATELESS}", conf).code == 0
+    assert columns(left)[0] == {"198.18.0.2"}
+    assert columns(left)[1] <= {f"198.19.{number}.2" for number in range(100)}
+    assert len(columns(left)[1]) > 80
+    assert columns(right)[0] == {"198.19.0.2"}
+    assert columns(right)[1] <= {f"198.18.{number}.2" for number in range(256)}
+
+
+def test_background_frames_are_ipv6_of_the_full_size(router: SiitperfBed) -> None:
+    """403 frames are 40 cycles of 10 and three foreground frames."""
+    native = {"IPv6_L_Real": "2001:2::2", "IPv6_R_Real": "2001:2:0:8000::2"}
+    conf = conf_text("router-many", IP_L_var="0", IP_R_var="0", Reverse="0", **native)
+    with router.sent(Side.LEFT) as left:
+        ended = router.run("tp", "100 403 1 200 10 7", conf)
+    own = [frame for frame in left if IP in frame]
+    others = [frame for frame in left if IP not in frame]
+    assert (len(own), len(others)) == (40 * 7 + 3, 40 * 3)
+    assert ended.number("Forward frames sent") == 403
+    # The router has no IPv6 addresses.
+    assert ended.number("Forward frames received") == len(own)
+    for frame in own:
+        judge(frame, Family.IPV4, 80, Side.LEFT, ttl=10)
+    for frame in others:
+        judge(frame, Family.IPV6, 100, Side.LEFT, ttl=10)
+        assert tuple_of(frame) == ("2001:2::2", "2001:2:0:8000::2", 49_184, 7)
+
+
+def test_latency(router: SiitperfBed) -> None:
+    ended = router.run("lat", "84 400 2 500 2 2 1 100", conf_text("router-many"))
+    assert (ended.code, ended.lines[0]) == (0, "Info: Testing started.")
+    assert ended.lines.index("Info: Test finished.") == len(ended.lines) - 5
+    for direction in ("Forward", "Reverse"):
+        assert 0.001 < ended.number(f"{direction} TL") <= ended.number(f"{direction} WCL") < 1000
+    assert all(re.search(r": \d+\.\d{6}$", line) for line in ended.lines[-4:])
+
+
+def test_variation_and_frames_in_time(router: SiitperfBed) -> None:
+    """The addresses vary, which siitperf-pdv did not do; lost frames alone do not look like a PDV of 0."""
+    with router.sent(Side.LEFT) as left:
+        ended = router.run("pdv", f"84 {STATELESS} 0", conf_text("router-many"))
+    assert len(columns(left)[0]) > 350
+    for direction in ("Forward", "Reverse"):
+        assert 0 < ended.number(f"{direction} PDV") < 1000
+    in_time = router.run("pdv", f"84 {STATELESS} 1000", conf_text("router-many"))
+    assert in_time.number("Forward frames received") == FRAMES
+    assert in_time.lines.index("Info: Test finished.") < in_time.lines.index("Forward frames received: 400")
+    nowhere = conf_text("router-many", MAC_L_DUT="02:00:00:00:00:99", Reverse="0")
+    lost = router.run("pdv", f"84 {STATELESS} 0", nowhere)
+    assert (lost.code, lost.number("Forward frames received"), lost.number("Forward PDV")) == (0, 0, 1500)
+
+
+def test_the_lateness_of_a_sender_is_said_in_siitperfs_way(router: SiitperfBed) -> None:
+    """No port sends 14 million frames in a second here."""
+    ended = router.run("tp", "84 14000000 1 0 2 2", conf_text("router-many", Reverse="0"))
+    assert ended.code == 0
+    assert [line for line in ended.lines if line.startswith("Warning: Forward") and "invalid" in line]
+    assert not [line for line in ended.lines if line.startswith("Forward frames sent")]
+    assert len([line for line in ended.lines if line.startswith("Forward frames received")]) == 1
