@@ -52,6 +52,11 @@ def initiator(conf: Conf) -> Direction | None:
     return {1: FORWARD, 2: REVERSE}.get(conf.number("Stateful"))
 
 
+def enumerates(conf: Conf) -> bool:
+    """Returns whether phase 1 uses each four-tuple once; otherwise it draws them as its var keys say."""
+    return bool(conf.number("Enumerate-ports") or conf.number("Enumerate-ips"))
+
+
 def active(conf: Conf) -> list[Direction]:
     return [direction for direction in (FORWARD, REVERSE) if conf.flag(direction.key)]
 

@@ -11,14 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from natxy.siitperf.conf import Conf
-from natxy.siitperf.sides import (
-    FORWARD,
-    REVERSE,
-    Letter,
-    initiator,
-    order_of,
-    port_order,
-)
+from natxy.siitperf.importing.source import OF_CONNECTIONS
+from natxy.siitperf.sides import Letter, enumerates, initiator
+
+_COUNTING: Final = frozenset({"tear-down-rate", "table-capacity"})
 
 
 @dataclass(frozen=True)
@@ -29,51 +25,34 @@ class Gap:
     """
 
     key: str
-    matters: Callable[[Conf, bool], bool]
+    matters: Callable[[Conf, str], bool]
     text: str
     is_error: bool
 
 
-def _one_tuple(conf: Conf, phase2: bool) -> bool:
+def _drawn_phase1(conf: Conf, procedure: str) -> bool:
+    return procedure in _COUNTING and initiator(conf) is not None and not enumerates(conf)
+
+
+def _with_replacement(conf: Conf, procedure: str) -> bool:
+    return procedure not in OF_CONNECTIONS and initiator(conf) is not None and conf.number("Responder-tuples") == 3
+
+
+def _initiator_draws(conf: Conf, procedure: str) -> bool:
     first = initiator(conf)
-    replies = first is not None and conf.flag((REVERSE if first == FORWARD else FORWARD).key)
-    return phase2 and replies and conf.number("Responder-tuples") == 0
+    return procedure not in OF_CONNECTIONS and first is not None and conf.flag(first.key)
 
 
-def _drawn_phase1(conf: Conf, _phase2: bool) -> bool:
-    first = initiator(conf)
-    if first is None or conf.number("Enumerate-ports") or conf.number("Enumerate-ips"):
-        return False
-    varies = [port_order(conf, first, port) for port in ("sport", "dport")]
-    return any(varies) or any(order_of(conf, side) for side in Letter)
-
-
-def _with_replacement(conf: Conf, phase2: bool) -> bool:
-    return phase2 and initiator(conf) is not None and conf.number("Responder-tuples") == 3
-
-
-def _initiator_draws(conf: Conf, phase2: bool) -> bool:
-    first = initiator(conf)
-    return phase2 and first is not None and conf.flag(first.key)
-
-
-def _networks(conf: Conf, _phase2: bool) -> bool:
+def _networks(conf: Conf, _procedure: str) -> bool:
     return any(conf.number(f"Num-{side}-Nets") > 1 for side in Letter)
 
 
 GAPS: Final = (
     Gap(
-        "Responder-tuples",
-        _one_tuple,
-        "with 0 all replies are of the first four-tuple, and a plan's responder uses the whole state table; set it to "
-        "1, 2 or 3",
-        True,
-    ),
-    Gap(
         "Enumerate-ports",
         _drawn_phase1,
-        "with 0 phase 1 draws four-tuples of which some are the same, and a plan's phase 1 uses each once; set it, or "
-        "Enumerate-ips, to 1, 2 or 3",
+        "with 0 phase 1 draws four-tuples of which some are the same, and this procedure counts connections; set it, "
+        "or Enumerate-ips, to 1, 2 or 3",
         True,
     ),
     Gap(
@@ -127,15 +106,15 @@ GAPS: Final = (
 """The rows, errors first."""
 
 
-def check_expressible(conf: Conf, *, phase2: bool) -> None:
-    """Raises ConfError if a plan cannot express the configuration; `phase2` if there is traffic after phase 1."""
+def check_expressible(conf: Conf, procedure: str) -> None:
+    """Raises ConfError if a plan of the procedure cannot express the configuration."""
     for gap in GAPS:
-        if gap.is_error and gap.matters(conf, phase2):
+        if gap.is_error and gap.matters(conf, procedure):
             raise conf.wrong(gap.key, f"a plan cannot express it yet: {gap.text}")
 
 
-def differences(conf: Conf, *, phase2: bool) -> Iterator[str]:
+def differences(conf: Conf, procedure: str) -> Iterator[str]:
     """Yields a sentence for each difference between the configuration and the plan."""
     for gap in GAPS:
-        if not gap.is_error and gap.matters(conf, phase2):
+        if not gap.is_error and gap.matters(conf, procedure):
             yield gap.text

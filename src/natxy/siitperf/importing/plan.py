@@ -48,7 +48,7 @@ def _check(source: Source) -> None:
     check(conf, background=arguments is not None and arguments.m < arguments.n)
     if source.phase2 and not active(conf):
         raise conf.wrong("Forward", f"{procedure} needs a direction, and Forward and Reverse are 0; set one to 1")
-    check_expressible(conf, phase2=source.phase2)
+    check_expressible(conf, procedure)
 
 
 def _plan_fields(source: Source) -> list[Field]:
@@ -74,7 +74,7 @@ def _opening(source: Source) -> list[str]:
         )
     if source.left is Letter.RIGHT:
         said.append("A plan's initiator is on the left: with Stateful 2, siitperf's right is the plan's left.")
-    said += [*dict.fromkeys(source.differences), *differences(source.conf, phase2=source.phase2)]
+    said += [*dict.fromkeys(source.differences), *differences(source.conf, source.procedure)]
     head = f"Imported from {source.conf.path.rsplit('/', 1)[-1]} for {PROCEDURES[source.procedure]}. Comments name the "
     head += "keys and arguments that lines are from; what natxy does by default is left out. Differences from siitperf:"
     return [head, *(f"- {sentence}" for sentence in said)]

@@ -12,8 +12,8 @@ from natxy.cli import app
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRange
-from natxy.plan.model.terms import Order
-from natxy.plan.model.traffic import PortRange
+from natxy.plan.model.terms import Order, Selection
+from natxy.plan.model.traffic import ActiveConnections, PortRange
 from natxy.plan.procedures.latency import LatencyConfig
 from natxy.plan.yaml.loading import load_plan
 from natxy.siitperf.arguments import parse_arguments
@@ -209,7 +209,8 @@ def test_background(folder: Path) -> None:
     assert str(experiment.background.left.tester) == "2001:2::2/64"
     assert experiment.connections == 70_000
     whole = " ".join(text.split("\n#   "))
-    assert "M is 50000, and the plan's state table has all 70000 connections" in whole
+    assert "M is 50000: siitperf's responder uses the 50000 connections that arrived last" in whole
+    assert experiment.active_connections == ActiveConnections(forward=None, reverse=50_000)
     assert "phase 1 has no background" in whole
     same_family = text_of("siit", arguments="84 50000 60 2000 2 1")
     assert experiment_of(folder, same_family).background
@@ -219,8 +220,6 @@ def test_background(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "changed", "error"),
     [
-        ("nat64", {"Responder_tuples": "0"}, "Responder-tuples: a plan cannot express it yet: with 0 all replies"),
-        ("nat64", {"Enumerate_ports": "0"}, "Enumerate-ports: a plan cannot express it yet: with 0 phase 1 draws"),
         ("nat64-many", {"IPv6_R_offset": "11"}, "IPv6-R-offset: a plan cannot express it: the bytes that vary"),
         ("siit", {"Num_R_Nets": "2"}, "Num-R-Nets: a plan cannot express it: a plan's networks are for gateways that"),
         ("siit", {"IPv4_L_Virt": None, "Reverse": "0"}, "IPv4-L-Virt is missing; a plan's translation has an IPv4"),
@@ -232,6 +231,23 @@ def test_what_a_plan_cannot_express_is_an_error(name: str, changed: dict[str, st
     with pytest.raises(PlanError) as caught:
         text_of(name, "throughput", None, **changed)
     assert error in str(caught.value)
+
+
+def test_replies_of_one_four_tuple(folder: Path) -> None:
+    text = text_of("nat64", Responder_tuples="0")
+    assert experiment_of(folder, text).active_connections == ActiveConnections(forward=None, reverse=1)
+    assert "active_connections: {reverse: 1}  # Responder-tuples (line " in text
+    assert experiment_of(folder, text_of("nat64", Responder_tuples="0", Reverse="0")).active_connections is None
+
+
+def test_a_phase_1_that_draws_four_tuples(folder: Path) -> None:
+    text = text_of("nat64", Enumerate_ports="0", Fwd_var_sport="2", Fwd_var_dport="0")
+    experiment = experiment_of(folder, text)
+    assert experiment.phase1_selection == Selection.RANDOM
+    assert (experiment.connections, experiment.orders.source_port) == (1_000_000, Order.DECREASING)
+    assert (experiment.ports.source.size, experiment.ports.destination.min) == (40_000, 7)
+    with pytest.raises(PlanError, match="a plan cannot express it yet: with 0 phase 1 draws"):
+        text_of("nat64", "table-capacity", Enumerate_ports="0")
 
 
 @pytest.mark.parametrize(

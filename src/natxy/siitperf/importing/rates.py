@@ -122,13 +122,12 @@ def rate_fields(source: Source) -> list[Field]:
     fields = []
     if source.stateful and name != "table-capacity":
         fields.append(Field("connections", str(source.connections), source.argument("N")))
+        if source.draws:
+            fields.append(Field("phase1_selection", "random", source.of("Enumerate-ports", "Enumerate-ips")))
+        fields += _active(source)
     if source.stateful and (source.phase2 or name == "tear-down-rate"):
         rate = phase1.rate_fps if phase1 else _USUAL_RATE_FPS
         fields.append(Field("phase1_rate", str(rate), source.argument("R")))
-    if phase1 and phase1.table < source.connections and name != "table-capacity":
-        source.differences.append(
-            f"M is {phase1.table}, and the plan's state table has all {source.connections} connections."
-        )
     if name in {"latency", "pdv"}:
         fields.append(Field("rate", str(arguments.rate_fps if arguments else _USUAL_RATE_FPS), source.argument("rate")))
     if name in {"throughput", "connection-rate", "validated-connection-rate", "table-capacity"}:
@@ -138,3 +137,21 @@ def rate_fields(source: Source) -> list[Field]:
         search = {"min_rate": 1 if highest <= _LEAST_RATE_FPS else None, "max_rate": highest}
         fields.append(Field("search", mapping(search), source.argument("rate" if of_traffic else "R")))
     return fields
+
+
+def _active(source: Source) -> list[Field]:
+    """Returns `active_connections`, if not all of them have replies."""
+    if not (source.phase2 and source.conf.flag(source.second.key)):
+        return []
+    phase1 = source.arguments.phase1 if source.arguments else None
+    if not source.conf.number("Responder-tuples"):
+        active, whence = 1, source.of("Responder-tuples")
+    elif phase1 and phase1.table < source.connections:
+        active, whence = phase1.table, "argument M"
+        source.differences.append(
+            f"M is {active}: siitperf's responder uses the {active} connections that arrived last, and the plan's the "
+            "first of phase 1."
+        )
+    else:
+        return []
+    return [Field("active_connections", mapping({"reverse": active}), whence)]

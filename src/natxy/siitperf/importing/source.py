@@ -10,7 +10,7 @@ from typing import Final
 from natxy.plan.model.terms import Family, TranslationKind
 from natxy.siitperf.arguments import Arguments, Program, flow_space
 from natxy.siitperf.conf import Conf
-from natxy.siitperf.sides import FORWARD, REVERSE, Direction, Letter, active, family, initiator
+from natxy.siitperf.sides import FORWARD, REVERSE, Direction, Letter, active, enumerates, family, initiator
 
 PROCEDURES: Final[Mapping[str, Program]] = {
     "throughput": Program.THROUGHPUT,
@@ -93,7 +93,14 @@ class Source:
     def connections(self) -> int:
         if self.arguments:
             return self.arguments.foreground_of_phase1
+        if self.draws:
+            return _USUAL_CONNECTIONS
         return min(flow_space(self.conf, self.first), _USUAL_CONNECTIONS)
+
+    @property
+    def draws(self) -> bool:
+        """Whether phase 1 draws four-tuples, which may repeat."""
+        return self.stateful and not enumerates(self.conf)
 
     def of(self, *keys: str) -> str:
         """Returns a comment: the keys that a field is from, with their lines or `default`."""

@@ -88,21 +88,22 @@ class _Way:
 
 def _way(source: Source, direction: Direction) -> _Way:
     conf, prefix = source.conf, direction.ports
+    by_enumeration = source.stateful and not source.draws
     enumerated = {what: ORDERS.get(conf.number(f"Enumerate-{what}")) for what in ("ports", "ips")}
     ports: dict[str, PortRange] = {}
     orders: dict[str, Order | None] = {}
     port_keys, order_keys = [], []
     for port, name in _NAMES.items():
-        order = enumerated["ports"] if source.stateful else port_order(conf, direction, port)
-        varied = "Enumerate-ports" if source.stateful else f"{prefix}-var-{port}"
+        order = enumerated["ports"] if by_enumeration else port_order(conf, direction, port)
+        varied = "Enumerate-ports" if by_enumeration else f"{prefix}-var-{port}"
         ports[name] = port_range(conf, direction, port, varies=order is not None)
         orders[f"{name}_port"] = order if ports[name].size > 1 else None
         port_keys += [varied, *(f"{prefix}-{port}-{end}" for end in ("min", "max") if order)]
         order_keys += [varied] if order else []
     for side, name in ((direction.sender, "source"), (direction.sender.opposite, "destination")):
         order = order_of(conf, side)
-        varied = "Enumerate-ips" if source.stateful else f"IP-{side}-var"
-        orders[f"{name}_address"] = enumerated["ips"] if source.stateful and order else order
+        varied = "Enumerate-ips" if by_enumeration else f"IP-{side}-var"
+        orders[f"{name}_address"] = enumerated["ips"] if by_enumeration and order else order
         order_keys += [varied] if order else []
     return _Way(ports, orders, port_keys, order_keys)
 
