@@ -72,6 +72,7 @@ class Engine(SimulatedEngine):
             neighbors=[
                 ResolvedNeighbor(side=each.side, gateway=each.gateway, mac=self.macs[each.side])
                 for each in request.neighbors
+                if each.gateway
             ]
         )
 

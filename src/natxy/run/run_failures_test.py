@@ -99,7 +99,8 @@ def test_an_engine_that_dies_ends_its_experiment_but_not_the_run(
     assert (code, run.state) == (5, RunState.DONE)
     assert [experiment.state for experiment in run.experiments] == [State.FAILED, State.DONE, State.FAILED]
     assert run.experiments[0].reason == "it ended"
-    assert len(discarded) == 2
+    # Once for each engine that ended, and at the end of the run.
+    assert len(discarded) == 3
     assert resume_plan(load_plan(tmp_path / "run" / PLAN_FILE), tmp_path / "run", RunListener()) == 0
     again = RunReader(tmp_path / "run").run
     assert [experiment.state for experiment in again.experiments] == [State.DONE] * 3

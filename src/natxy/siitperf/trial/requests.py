@@ -18,7 +18,6 @@ from natxy.engine.messages.requests import (
     FlowSpace,
     FrameFormat,
     PortField,
-    Selection,
     StreamKind,
     StreamSpec,
     TaggedFrames,
@@ -26,7 +25,7 @@ from natxy.engine.messages.requests import (
     TrialRequest,
 )
 from natxy.plan.model.address_ranges import AddressRange
-from natxy.plan.model.terms import Family, Order
+from natxy.plan.model.terms import Family, Order, Selection
 from natxy.siitperf.arguments import ArgumentError, Arguments, Phase1, Program
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.sides import (

@@ -10,12 +10,11 @@ from natxy.engine.messages.requests import (
     AddressField,
     EstablishRequest,
     PortField,
-    Selection,
     StreamKind,
     StreamSpec,
     TrialRequest,
 )
-from natxy.plan.model.terms import Family, Order
+from natxy.plan.model.terms import Family, Order, Selection
 from natxy.siitperf.arguments import ArgumentError, Program, parse_arguments
 from natxy.siitperf.conf import ConfError, parse_conf
 from natxy.siitperf.sides import initiator
