@@ -95,7 +95,8 @@ def test_the_default_search_finds_the_rate_of_forwarding(tmp_path: Path) -> None
     # Frames say how long a trial was to be: a disturbed tester may need longer for them.
     assert all(trial.planned / trial.rate_fps == pytest.approx(2 * 0.1, rel=0.01) for trial in at_bound)
     # A lab whose gateway has a core of its own knows what the gateway spent.
-    for trial in repetition.trials if len(os.sched_getaffinity(0)) > 1 else ():
+    watched = repetition.trials if len(os.sched_getaffinity(0)) > 1 else []
+    for trial in watched:
         assert trial.dut_load is not None
         interfaces = {each.name: each.received for each in trial.dut_load.interfaces}
         assert interfaces.keys() == {"dut-left", "dut-right"}
@@ -104,7 +105,9 @@ def test_the_default_search_finds_the_rate_of_forwarding(tmp_path: Path) -> None
         # The receive path sees each frame once or, where one core steers it to the other, twice.
         assert core.frames is not None
         assert core.frames >= trial.received
-        assert 0 < core.busy_s <= trial.dut_load.elapsed_s
+        assert core.busy_s <= trial.dut_load.elapsed_s
+    # One short trial may be less than Linux's ticks tell.
+    assert not watched or sum(trial.dut_load.busy_s for trial in watched if trial.dut_load) > 0
     # More than three if the search began there and had to go on above.
     assert [trial.verdict for trial in at_bound].count(Verdict.PASS) >= 3
 
