@@ -49,7 +49,7 @@ vm: packages-vm ## build the Debian of testbeds of kind vm: three minutes, 700 M
 test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes long; ends with the counts
 	@tools/test.sh short
 
-test-long: setup-dev jool vm ## run the other tests: kills, calibration, real tables, user-mode Linux, a virtual machine
+test-long: setup-dev jool ## run the other tests: kills, calibration, real tables, user-mode Linux; after `make vm` a VM too
 	@ninja -C build/engine --quiet task_bench
 	@tools/test.sh long
 
