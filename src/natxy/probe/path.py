@@ -33,7 +33,8 @@ _COUNTERS_RENEWED_S: Final = 2.1
 class ProbedPath:
     """The way of an experiment's frames through its gateway.
 
-    `asks_dut`: the gateway's commands run on the DUT itself, so that its kernel can be asked.
+    `asks_dut`: the gateway's commands run on the DUT itself, so that its kernel can be asked. `answer_s`: how long it
+    may take to answer the first requests for its addresses.
     """
 
     engine: Engine
@@ -41,6 +42,7 @@ class ProbedPath:
     experiment: Experiment
     asks_dut: bool
     sleep: Callable[[float], None] = time.sleep
+    answer_s: float = 3.0
 
     def check(self) -> None:
         """Resolves the DUT's addresses and sends a few frames each way.
@@ -70,7 +72,7 @@ class ProbedPath:
         return remarks(read_default_routes(self.gateway.transport), interfaces.left, interfaces.right)
 
     def _resolve(self) -> dict[Side, str]:
-        request = neighbors_request(self.experiment)
+        request = neighbors_request(self.experiment).model_copy(update={"timeout_s": self.answer_s})
         try:
             resolved = self.engine.resolve_neighbors(request)
         except DutError as error:

@@ -135,7 +135,8 @@ class Setups:
         gateway.wait_ready()
         remarks: list[str] = []
         if not isinstance(tester, TcpHosts) and self._plan.testbed.has_gateway:
-            path = ProbedPath(tester, gateway, experiment, asks_dut=self._plan.testbed.commands_run_on_dut)
+            kind = self._plan.testbed
+            path = ProbedPath(tester, gateway, experiment, asks_dut=kind.commands_run_on_dut, answer_s=kind.answer_s)
             path.check()
             remarks = path.remarks() if self._plan.testbed.dut_location else []
         testbed.sleep(experiment.timing.learning_pause)
@@ -174,7 +175,7 @@ class Setups:
         sets_links = self._plan.testbed.driver_sets_links
         stack.enter_context(recorded_gateway(gateway, links=sets_links))
         if sets_links:
-            stack.callback(gateway.unset_links)
+            stack.callback(_unset_links, gateway)
             gateway.set_links()
         stack.callback(_remove, gateway)
         gateway.apply()
@@ -189,9 +190,15 @@ class Setups:
 
 
 def _remove(gateway: Gateway[Any]) -> None:
-    """Removes the gateway. Only a guest is ever lost, and it disappears with its lab, whatever was set in it."""
+    """Removes the gateway. Only a guest is ever lost, and it disappears with whatever was set in it."""
     with suppress(DutLostError):
         gateway.remove()
+
+
+def _unset_links(gateway: Gateway[Any]) -> None:
+    """Removes the addresses and routes, unless the gateway is lost."""
+    with suppress(DutLostError):
+        gateway.unset_links()
 
 
 def _nice_value(plan: ResolvedPlan) -> int:

@@ -133,17 +133,20 @@ def test_programs_that_a_gateway_starts_beside_a_trial_have_the_priority_of_its_
     assert noted.read_text().split() == [str(before)] * 4
 
 
+@pytest.mark.parametrize("part", ["remove", "unset_links"])
 @pytest.mark.parametrize(("error", "goes_on"), [(DutLostError, True), (DutError, False)])
 def test_only_a_lost_gateway_need_not_be_removed(
-    plan: ResolvedPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[DutError], goes_on: bool
+    plan: ResolvedPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, error: type[DutError], goes_on: bool
 ) -> None:
     def remove(_: SimulatedGateway) -> None:
         raise error("the gateway does not answer")
 
+    monkeypatch.setattr(SimulatedTestbedConfig, "driver_sets_links", True)
+    monkeypatch.setattr(SimulatedGateway, "set_links", lambda _: None)
     with Setups(plan, tmp_path / "engine.log") as setups:
         first = setups.provide(plan.experiments[0])
         with monkeypatch.context() as patch:
-            patch.setattr(SimulatedGateway, "remove", remove)
+            patch.setattr(SimulatedGateway, part, remove)
             with nullcontext() if goes_on else pytest.raises(DutError, match="does not answer"):
                 setups.discard()
         assert setups.provide(plan.experiments[0]) is not first
