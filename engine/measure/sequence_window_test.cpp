@@ -54,6 +54,13 @@ TEST(SequenceWindow, KnowsTheFirstAndLastLostFrame) {
   EXPECT_EQ(none.lost(12), (LostRange{10, 10}));
   EXPECT_EQ(SequenceWindow(10).lost(10), (LostRange{0, 9}));
 
+  // What arrives late, but within the window, is not lost with the numbers that left it.
+  SequenceWindow late(64);
+  late.arrive(0);
+  late.arrive(200);
+  for (std::uint64_t i = 137; i < 200; ++i) late.arrive(i);
+  EXPECT_EQ(late.lost(201), (LostRange{1, 136}));
+
   // A window of 64 numbers also knows the lost frames that left it long ago, alone or in long gaps.
   std::mt19937_64 random(8);
   for (int round = 0; round < 2000; ++round) {
