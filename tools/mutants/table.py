@@ -23,7 +23,7 @@ def rows(measured: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         counts: dict[str, tuple[int, int]] = dict(part["counts"])
         together = counts.pop("together")
         for room, (killed, of) in sorted(counts.items()):
-            yield f"| `{room}` | {killed} | {of} | {killed / of:.0%} | |"
+            yield f"| {room} | {killed} | {of} | {killed / of:.0%} | |"
         killed, of = together
         yield f"| **{part['title']}** | {killed} | {of} | {killed / of:.0%} | {part['unexplained']} |"
 

@@ -15,7 +15,7 @@ def test_the_counts_of_a_sample_become_a_table(tmp_path: Path) -> None:
     killed = [judged(Outcome.KILLED)] * 3
     assert finish([*killed, judged(Outcome.SURVIVED, "if True:"), judged(Outcome.UNUSABLE)], "a sample", figures) == 1
     assert [*rows([json.loads(figures.read_text(encoding="utf-8"))])][2:] == [
-        "| `search` | 3 | 4 | 75% | |",
+        "| search | 3 | 4 | 75% | |",
         "| **a sample** | 3 | 4 | 75% | 1 |",
     ]
 
