@@ -67,3 +67,19 @@ def test_a_state_table_that_is_not_filled(nat: SiitperfBed) -> None:
     assert ended.code == 0
     assert ended.number("Preliminary frames received") == 0
     assert "Error: Failed to fill state table, valid entries: 0, table size: 100" in ended.lines
+
+
+def test_drawn_connections_and_replies_of_one_of_them(nat: SiitperfBed) -> None:
+    nat.gateway.clear()
+    conf = conf_text("nat44", Enumerate_ports="0", Responder_tuples="0")
+    with nat.sent(Side.LEFT) as left, nat.sent(Side.RIGHT) as right:
+        ended = nat.run("tp", f"84 {STATELESS} {CONNECTIONS} {CONNECTIONS} 1000 500 1200", conf)
+    assert ended.code == 0, ended.errors
+    assert ended.number("Preliminary frames received") == CONNECTIONS
+    assert ended.number("Reverse frames received") == FRAMES
+    sports = [frame[UDP].sport for frame in left[:CONNECTIONS]]
+    assert len({*sports}) > CONNECTIONS - 20
+    assert sports != sorted(sports)
+    assert {*sports} <= {*range(10_000, 50_000)}
+    (reply,) = {tuple_of(frame) for frame in right}
+    assert reply[1] == "198.19.0.1"

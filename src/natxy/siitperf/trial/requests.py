@@ -34,6 +34,7 @@ from natxy.siitperf.sides import (
     Letter,
     active,
     destination_key,
+    enumerates,
     family,
     hosts,
     initiator,
@@ -84,24 +85,25 @@ def establish_request(
     conf: Conf, arguments: Arguments, phase1: Phase1, direction: Direction, seed: int, limits: Limits
 ) -> EstablishRequest:
     """Requests phase 1. ArgumentError if natxy cannot send it."""
-    ports, ips = (ORDERS.get(conf.number(f"Enumerate-{what}")) for what in ("ports", "ips"))
-    if ports is None and ips is None:
-        text = "Enumerate-ports and Enumerate-ips are 0, and natxy's phase 1 uses each four-tuple once; set one of both"
-        raise conf.wrong("Enumerate-ports", text)
     connections = arguments.foreground_of_phase1
-    flows = _flows(conf, direction, family(conf, direction.sender), ports=ports, ips=ips)
-    if flows.size < connections:
-        text = f"N makes {connections} connections, and the ranges have {flows.size} four-tuples; widen them"
-        raise ArgumentError(text)
+    own = family(conf, direction.sender)
+    if enumerates(conf):
+        ports, ips = (ORDERS.get(conf.number(f"Enumerate-{what}")) for what in ("ports", "ips"))
+        flows = _flows(conf, direction, own, ports=ports, ips=ips)
+        if flows.size < connections:
+            text = f"N makes {connections} connections, and the ranges have {flows.size} four-tuples; widen them"
+            raise ArgumentError(text)
+    else:
+        flows = _flows_of_traffic(conf, direction, own)
     stream = StreamSpec(
         name="Preliminary",
         source=_SIDES[direction.sender],
-        frame=_frame(arguments, family(conf, direction.sender)),
+        frame=_frame(arguments, own),
         rate_fps=phase1.rate_fps * connections / phase1.frames,
         frames=connections,
         flows=flows,
         arrives_as=family(conf, direction.sender.opposite),
-        selection=Selection.ENUMERATE,
+        selection=Selection.ENUMERATE if enumerates(conf) else Selection.RANDOM,
     )
     return EstablishRequest(
         stream=stream,
@@ -152,6 +154,7 @@ def _foreground(conf: Conf, arguments: Arguments, direction: Direction, frames: 
         flows=None if replies else _flows_of_traffic(conf, direction, own),
         arrives_as=None if replies else family(conf, direction.sender.opposite),
         order=_order_of_replies(conf) if replies else Order.PSEUDORANDOM,
+        active_connections=_active(conf, arguments) if replies else None,
         tagged=_tagged(arguments, frames),
     )
 
@@ -168,11 +171,13 @@ def _native(conf: Conf, arguments: Arguments, direction: Direction, frames: int,
 
 
 def _order_of_replies(conf: Conf) -> Order:
-    order = ORDERS.get(conf.number("Responder-tuples"))
-    if order is None:
-        text = "with 0 all replies are of one four-tuple, which natxy's responder cannot do yet; set it to 1, 2 or 3"
-        raise conf.wrong("Responder-tuples", text)
-    return order
+    return ORDERS.get(conf.number("Responder-tuples"), Order.INCREASING)
+
+
+def _active(conf: Conf, arguments: Arguments) -> int:
+    """Returns how many of the connections have replies: those in the table, or one of them."""
+    table = arguments.phase1.table if arguments.phase1 else 1
+    return table if conf.number("Responder-tuples") else 1
 
 
 def _tagged(arguments: Arguments, frames: int) -> TaggedFrames | None:

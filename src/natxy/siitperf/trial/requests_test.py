@@ -16,7 +16,7 @@ from natxy.engine.messages.requests import (
 )
 from natxy.plan.model.terms import Family, Order, Selection
 from natxy.siitperf.arguments import ArgumentError, Program, parse_arguments
-from natxy.siitperf.conf import ConfError, parse_conf
+from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.sides import initiator
 from natxy.siitperf.trial.neighbors import neighbors_request
 from natxy.siitperf.trial.requests import Limits, establish_request, trial_request
@@ -150,12 +150,19 @@ def test_phase_2_draws_for_the_initiator_and_replies_for_the_responder() -> None
     )  # fmt: skip
 
 
-def test_what_the_engine_cannot_do_is_an_error() -> None:
-    arguments = f"84 1000 10 2000 2 2 {PHASE1}"
-    with pytest.raises(ConfError, match="natxy's phase 1 uses each four-tuple once"):
-        established("nat64", arguments, Enumerate_ports="0")
-    with pytest.raises(ConfError, match="all replies are of one four-tuple"):
-        request("nat64", arguments, changed={"Responder_tuples": "0"})
+def test_phase_1_draws_if_nothing_enumerates() -> None:
+    stream = established("nat64", f"84 1000 10 2000 2 2 {PHASE1}", Enumerate_ports="0", Fwd_var_dport="1").stream
+    assert stream.selection == Selection.RANDOM
+    assert stream.flows
+    assert stream.flows.source_port == PortField(min=1, max=40_000)
+    assert stream.flows.destination_port == PortField(min=1, max=100, order=Order.INCREASING)
+
+
+@pytest.mark.parametrize(("tuples", "table", "active"), [("0", 4000, 1), ("1", 4000, 4000), ("3", 70, 70)])
+def test_replies_are_of_the_connections_in_the_table(tuples: str, table: int, active: int) -> None:
+    arguments = f"84 1000 10 2000 2 2 4000 {table} 1000 500 5000"
+    reverse = streams("nat64", arguments, changed={"Responder_tuples": tuples})["Reverse"]
+    assert (reverse.kind, reverse.active_connections) == (StreamKind.REPLIES, active)
 
 
 def test_neighbors_have_the_macs_of_the_configuration_and_answer_for_every_host() -> None:
