@@ -30,6 +30,7 @@ from natxy.plan.yaml.loading import load_plan
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
 from natxy.results.store import RESULTS_FILE
+from tests.support.siitperf_confs import conf_text
 from tests.support.stored_values import NAMES, Place, change, control_characters, measured, places
 
 TAINT: Final = (
@@ -39,15 +40,19 @@ TAINT: Final = (
 )
 
 # They concern this machine, and read no run.
-OF_THE_MACHINE: Final = {"selftest", "calibrate", "cleanup"}
+OF_THE_MACHINE: Final = {"selftest", "calibrate", "cleanup", "install-siitperf"}
 # Values of options that are neither a choice nor a flag, by the option's name or by verb and name.
 VALUES: Final = {
     "--fail-below": "5%", "--undecided": "3", "--repeat": "1", "--only": "forwarding", "--baseline": "OTHER",
     "--output": "OUT", "--junit": "OUT.xml", "--markdown": "OUT.md", "--json": "OUT.json", "judge --plan": "PLAN",
+    "import --procedure": TAINT, "import --arguments": f"84 {TAINT}", "import --gateway": TAINT,
     "history --plan": f"{TAINT}stored", "export --output": "OUT.csv", "history --output": "OUT.html",
 }  # fmt: skip
 # Cases that are bad usage: their error is looked at.
-REFUSED: Final = {("report", "--output"), ("export", ""), ("judge", "--plan")}
+REFUSED: Final = {
+    ("report", "--output"), ("export", ""), ("judge", "--plan"),
+    ("import", ""), ("import", "--procedure"), ("import", "--arguments"), ("import", "--gateway"),
+}  # fmt: skip
 # What has to stay as it is in a run that is resumed.
 OF_THE_PLAN: Final = {"settings_json", "natxy_version", "name"}
 
@@ -170,6 +175,8 @@ def _arguments(verb: str, argument: Any, choices: Sequence[str]) -> Iterator[lis
         yield from ([choice] for choice in choices)
     elif argument.metavar == "RUN":
         yield ["RUN", "OTHER"] if argument.nargs == -1 else ["RUN"]
+    elif argument.metavar == "SIITPERF.CONF":
+        yield ["CONF"]
     else:
         assert argument.metavar == "FOLDER" or argument.name == "plan", f"{verb}: what is {argument.name}?"
         yield ["PLAN" if argument.name == "plan" else "RUNS"]
@@ -213,9 +220,11 @@ def test_no_verb_lets_it_through(
     folder, other = Path(shutil.copytree(run, runs / run.name)), Path(shutil.copytree(tainted[0], tmp_path / "other"))
     (tmp_path / "plans").mkdir()
     shutil.copy(folder / "plan.yaml", tmp_path / "plans" / "a[b].yaml")
+    (tmp_path / "siitperf.conf").write_text(conf_text("nat44") + f"Promisc {TAINT}\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     words = {"RUN": folder, "RUNS": runs, "OTHER": other, "PLAN": folder / "plan.yaml"}
+    words["CONF"] = tmp_path / "siitperf.conf"
     before = {*tmp_path.rglob("*")}
     done = CliRunner().invoke(app, [verb, *(str(words.get(word, word)) for word in arguments)], env={"COLUMNS": "200"})
     option, value = ["", "", *arguments][-2:]
