@@ -56,11 +56,13 @@ std::vector<CoreSpeed> CoreProbe::stop() {
     if (samples->thread.joinable()) samples->thread.join();
     const auto& all = samples->speeds_hz;
     if (all.empty()) continue;
-    const double sum = std::accumulate(all.begin(), all.end(), 0.0);
+    const double mean_hz = std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+    const double fastest_hz = *std::ranges::max_element(all);
+    // Of equal samples, the mean may be rounded up.
     speeds.push_back({.core = samples->core,
                       .samples = all.size(),
-                      .mean_hz = sum / static_cast<double>(all.size()),
-                      .fastest_hz = *std::max_element(all.begin(), all.end())});
+                      .mean_hz = std::min(mean_hz, fastest_hz),
+                      .fastest_hz = fastest_hz});
   }
   return speeds;
 }
