@@ -36,9 +36,14 @@ def parse(text: str) -> Any:
 
 
 class _Composer(Composer):
-    """Refuses deep nesting as soon as it is read."""
+    """Refuses deep nesting as soon as it is read. An anchor may be given anew, as YAML has it."""
 
     _depth = 0
+
+    def __init__(self, loader: Any = None) -> None:
+        super().__init__(loader=loader)
+        # The library's warning would be a line of its source on the user's terminal.
+        self.warn_double_anchors = False
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         self._depth += 1

@@ -117,3 +117,7 @@ def test_aliases_may_make_a_million_values() -> None:
     assert len(parse(with_aliases(990))[1]) == 990
     with pytest.raises(YAMLError, match="its aliases make more than 1,000,000 values"):
         parse(with_aliases(1000))
+
+
+def test_an_anchor_that_is_given_anew_needs_no_warning() -> None:
+    assert parse("a: &x 1\nb: &x 2\nc: *x") == {"a": 1, "b": 2, "c": 2}
