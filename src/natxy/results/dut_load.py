@@ -21,9 +21,10 @@ class CoreLoad(_Model):
 
     `busy_s` is the time in which it was neither idle nor taken away by the machine's host (`steal_s`). Linux measures
     the idle time where the tick stops on an idle core, but only samples what a core did: interrupts that end between
-    two ticks are in `busy_s` and in none of the others. `frames` is the number of frames that the kernel's receive path
-    processed here, once more for each core that steered them on; `dropped` of them did not fit into the core's queue.
-    `squeezed` counts how often the receive path had to stop with work left.
+    two ticks are in `busy_s` and in none of the others. All times are told in ticks, so that `busy_s` of an idle core
+    may be below zero by one or two; sums over cores would be too high without them. `frames` is the number of frames
+    that the kernel's receive path processed here, once more for each core that steered them on; `dropped` of them did
+    not fit into the core's queue. `squeezed` counts how often the receive path had to stop with work left.
     """
 
     core: Whole
@@ -69,8 +70,8 @@ class DutLoad(_Model):
 
     @property
     def busy_s(self) -> float:
-        """The time of all cores in which they were neither idle nor taken away."""
-        return sum(core.busy_s for core in self.cores)
+        """The time of all cores in which they were neither idle nor taken away; never below zero."""
+        return max(0.0, sum(core.busy_s for core in self.cores))
 
     @property
     def dropped(self) -> int | None:

@@ -130,7 +130,8 @@ def _core(core: int, before: Mapping[str, float], after: Mapping[str, float], el
     idle_s = seconds["idle"] + seconds["iowait"]
     return CoreLoad(
         core=core,
-        busy_s=round(max(0.0, elapsed_s - idle_s - seconds["steal"]), 6),
+        # Zero for what is below it would make a sum over idle cores too high.
+        busy_s=round(elapsed_s - idle_s - seconds["steal"], 6),
         user_s=round(seconds["user"] + seconds["nice"], 6),
         system_s=seconds["system"],
         softirq_s=seconds["softirq"],

@@ -70,6 +70,19 @@ def test_an_idle_time_that_runs_backwards_counts_as_none() -> None:
     assert (load.cores[0].idle_s, load.cores[0].busy_s) == (0.0, 10.0)
 
 
+def test_ticks_of_idle_cores_cancel_out() -> None:
+    idle = {1: 10.01, 2: 9.99, 3: 10.0}
+    before = replace(BEFORE, cores={core: dict.fromkeys(SPENT, 0.0) for core in idle})
+    after = replace(AFTER, cores={core: {**dict.fromkeys(SPENT, 0.0), "idle": idle_s} for core, idle_s in idle.items()})
+    load = spent(before, after)
+    assert load is not None
+    assert [core.busy_s for core in load.cores] == [-0.01, 0.01, 0.0]
+    assert load.busy_s == 0
+    alone = spent(before, after, [1])
+    assert alone is not None
+    assert alone.busy_s == 0
+
+
 def test_counters_of_an_interface_that_was_made_anew_are_left_out() -> None:
     after = replace(AFTER, interfaces={"eth1": {"rx_packets": 1, "tx_packets": 1}})
     load = spent(BEFORE, after)

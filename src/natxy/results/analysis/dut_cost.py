@@ -24,8 +24,10 @@ COST: Final = Figure("dut_time_per_frame", "DUT CPU time per forwarded frame", U
 KINDS: Final = ("user", "system", "softirq", "irq")
 SHARES: Final = ("busy", *KINDS, "steal")
 
-# Linux tells times in ticks of 10 ms; a tenth is then the most that a reading is wrong by.
-_LEAST_BUSY_S: Final = 0.2
+# Linux tells times in ticks. The idle time of a core and the time that passed are each wrong by less than one.
+_TICK_S: Final = 0.01
+_WRONG_TICKS: Final = 2
+_LEAST_PER_ERROR: Final = 10
 
 
 def decisive_trials(repetition: RepetitionRecord) -> list[TrialRecord]:
@@ -36,13 +38,18 @@ def decisive_trials(repetition: RepetitionRecord) -> list[TrialRecord]:
 
 
 def ns_per_frame(trials: Iterable[TrialRecord]) -> float | None:
-    """Returns the cost of a frame in these trials together; None when the cores were busy for too short to tell."""
-    frames, busy_s = 0, 0.0
+    """Returns the cost of a frame in these trials together.
+
+    None when the cores were busy for less than ten times what the ticks of all of them may be wrong by.
+    """
+    frames, busy_s, wrong_s = 0, 0.0, 0.0
     for trial in trials:
         if trial.dut_load:
             frames += trial.received
             busy_s += trial.dut_load.busy_s
-    return busy_s * 1e9 / frames if frames and busy_s >= _LEAST_BUSY_S else None
+            wrong_s += _WRONG_TICKS * _TICK_S * len(trial.dut_load.cores)
+    # Sums of hundredths are not exact.
+    return busy_s * 1e9 / frames if frames and round(busy_s, 6) >= round(_LEAST_PER_ERROR * wrong_s, 6) else None
 
 
 def cost(experiment: ExperimentRecord) -> Summary | None:
@@ -66,11 +73,11 @@ def shares(cores: Iterable[CoreLoad], duration_s: float) -> dict[str, float]:
     count = 0
     for core in cores:
         count += 1
-        scale = 1 / max(duration_s, core.busy_s) if core.busy_s else 0.0
+        scale = 1 / max(duration_s, core.busy_s)
         for name in ("busy", *KINDS):
             total[name] += min(1.0, scale * getattr(core, f"{name}_s"))
         total["steal"] += min(1.0, core.steal_s / duration_s)
-    return {name: part / count for name, part in total.items()}
+    return {name: max(0.0, part / count) for name, part in total.items()}
 
 
 def loads(trials: Sequence[TrialRecord]) -> list[tuple[TrialRecord, DutLoad]]:
