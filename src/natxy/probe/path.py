@@ -57,12 +57,11 @@ class ProbedPath:
             found = send_probes(self.engine, self.experiment)
             # Frames that the tester could not send say nothing about the gateway; the trials tell about them.
             blocked = [passage for passage in found if passage.sent and not passage.good]
-            if not blocked:
-                self._check_translated()
-                return
-            if any(passage.merged for passage in blocked):
+            if not blocked or any(passage.merged for passage in blocked):
                 break
-        self._explain(macs)
+        if blocked:
+            self._explain(macs)
+        self._check_translated()
 
     def remarks(self) -> list[str]:
         """Returns sentences for the report on what the DUT's user should know although the frames pass."""

@@ -37,6 +37,7 @@ class Dut(LocalTransport):
     far: int = 0
     default: str = ""
     extra: str = ""
+    tracked: str = ""
     asked: int = field(default=0)
 
     def __post_init__(self) -> None:
@@ -45,6 +46,8 @@ class Dut(LocalTransport):
     def run(self, argv: Sequence[str], **_: Any) -> CompletedCommand:
         self.asked += 1
         shown = f"default via 10.0.0.9 dev {self.default}\n" if self.default else ""
+        if "conntrack -L" in argv[2]:
+            return CompletedCommand((), 0, self.tracked, "")
         if "== " not in argv[2]:
             return CompletedCommand((), 0, shown, "")
         received, sent = self.asked * self.near, self.asked * self.far
@@ -87,7 +90,9 @@ class Engine(SimulatedEngine):
 
 
 def experiment(driver: str = "linux-forward") -> Experiment:
-    written = {"name": "x", "procedure": "throughput", "gateway": driver, "search": {"max_rate": "1M"}}
+    written: dict[str, Any] = {"name": "x", "procedure": "throughput", "gateway": driver, "search": {"max_rate": "1M"}}
+    if driver == "nftables":
+        written |= {"connections": 100, "phase1_rate": "10k"}
     return resolve(
         Plan.model_validate({"name": "p", "testbed": {"kind": "lab"}, "experiments": [written]})
     ).experiments[0]
@@ -119,6 +124,19 @@ def test_frames_that_an_accident_took_are_sent_again(path: Callable[..., ProbedP
     engine = Engine(blocked=2)
     path(engine, Dut()).check()
     assert engine.trials == 3
+
+
+@pytest.mark.parametrize("blocked", range(4))
+def test_a_gateway_that_translates_nothing_is_found_however_late_frames_pass(
+    path: Callable[..., ProbedPath], blocked: int
+) -> None:
+    measured = experiment("nftables").addresses
+    left, right = measured.left_hosts.first, measured.right_hosts.first
+    tracked = f"udp 17 29 src={left} dst={right} sport=1 dport=2 src={right} dst={left} sport=2 dport=1 mark=0\n"
+    engine = Engine(blocked=blocked)
+    with pytest.raises(DutError, match="the gateway does not translate"):
+        path(engine, Dut(near=16, tracked=tracked), driver="nftables").check()
+    assert engine.trials == blocked + 1
 
 
 def test_a_blocked_path_ends_with_the_cause(path: Callable[..., ProbedPath], slept: list[float]) -> None:
