@@ -13,6 +13,7 @@ from natxy.dut.transport.base import Transport
 from natxy.engine.messages.common import IPAddress, Side
 from natxy.errors import DutError
 from natxy.probe.observed import DutState, Interface, Route
+from natxy.untrusted.texts import one_line
 
 # A program that is missing leaves its part empty.
 _DEFAULTS: Final = "ip -4 route show default; ip -6 route show default"
@@ -41,13 +42,17 @@ for save in iptables-save iptables-legacy-save ip6tables-save ip6tables-legacy-s
 for each in "$left" "$right"; do part "features-$each"; ethtool --show-features "$each"; done
 exit 0
 """
-_SHORT: Final = 5.0
+_SHORT_TIMEOUT_S: Final = 5.0
 
 # Offloads that merge UDP, as ethtool prints them and as it takes them.
 _MERGING: Final = {"rx-udp-gro-forwarding": "rx-udp-gro-forwarding", "rx-gro-list": "rx-gro-list"} | {
     "large-receive-offload": "lro"
 }
-_COUNTER: Final = re.compile(r"counter packets (\d+) bytes \d+ ")
+# Numbers of 64 bits, and names that Linux allows: Python's integers end at some thousands of digits.
+_NUMBER: Final = r"\d{1,20}"
+_NAME: Final = r"\S{1,15}(?!\S)"
+_LONGEST: Final = 200
+_COUNTER: Final = re.compile(rf"counter packets ({_NUMBER}) bytes {_NUMBER} ")
 _HOOKS_OF_FORWARDING: Final = {"forward", "prerouting", "postrouting", "ingress"}
 
 
@@ -69,7 +74,7 @@ def read_dut(
 def read_default_routes(transport: Transport) -> DutState:
     """Returns a state that has only the interfaces of the default routes; none if the DUT does not tell."""
     try:
-        shown = transport.run(["sh", "-c", _DEFAULTS], check=False, timeout_s=_SHORT).stdout
+        shown = transport.run(["sh", "-c", _DEFAULTS], check=False, timeout_s=_SHORT_TIMEOUT_S).stdout
     except DutError:
         return DutState({})
     return DutState({}, default_routes=_devices(shown))
@@ -82,12 +87,15 @@ def read_seen_as(transport: Transport, sender: IPAddress, receiver: IPAddress) -
     """
     listing = f"conntrack -L -f ipv{sender.version} -p udp --orig-src {sender} --orig-dst {receiver} || :"
     try:
-        shown = transport.run(["sh", "-c", listing], check=False, timeout_s=_SHORT).stdout
+        shown = transport.run(["sh", "-c", listing], check=False, timeout_s=_SHORT_TIMEOUT_S).stdout
     except DutError:
         return None
     # Each line has the connection's own addresses, and those of its replies.
     replies = re.search(r"src=\S+ dst=\S+ .*?src=\S+ dst=([0-9a-f.:]+) ", shown)
-    return ip_address(replies[1]) if replies else None
+    try:
+        return ip_address(replies[1]) if replies else None
+    except ValueError:
+        return None
 
 
 def parse_state(answers: str) -> DutState | None:
@@ -120,27 +128,30 @@ def parse_state(answers: str) -> DutState | None:
 def _interfaces(links: str, counters: str) -> Iterator[tuple[str, Interface]]:
     frames = {
         name: (int(received), int(sent))
-        for name, received, sent in re.findall(r"^\s*(\S+):\s*\d+\s+(\d+)(?:\s+\d+){7}\s+(\d+)", counters, re.MULTILINE)
+        for name, received, sent in re.findall(
+            rf"^\s*(\S{{1,15}}):\s*\d+\s+({_NUMBER})(?:\s+\d+){{7}}\s+({_NUMBER})\s", counters, re.MULTILINE
+        )
     }
-    for name, mac, carrier in re.findall(r"^(\S+) ([0-9a-f:]{17}) ?([01]?)$", links, re.MULTILINE):
+    for name, mac, carrier in re.findall(r"^(\S{1,15}) ([0-9a-f:]{17}) ?([01]?)$", links, re.MULTILINE):
         received, sent = frames.get(name, (0, 0))
         yield name, Interface(mac, carrier == "1", received, sent)
 
 
 def _devices(routes: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"^default .*?\bdev (\S+)", routes, re.MULTILINE))
+    return tuple(re.findall(rf"^default .*?\bdev ({_NAME})", routes, re.MULTILINE))
 
 
 def _path_filter_drops(netstat: str) -> int:
     rows = [line.split() for line in netstat.splitlines() if line.startswith("TcpExt:")]
     if len(rows) != 2 or len(rows[0]) != len(rows[1]):
         return 0
-    return int(dict(zip(*rows, strict=True)).get("IPReversePathFilter", "0"))
+    count = dict(zip(*rows, strict=True)).get("IPReversePathFilter", "")
+    return int(count) if re.fullmatch(_NUMBER, count) else 0
 
 
 def _strict(modes: str) -> tuple[str, ...]:
     """Returns the interfaces with a strict filter: the higher of the modes of all and of the interface holds."""
-    found = dict(re.findall(r"^(\S+) ([012])$", modes, re.MULTILINE))
+    found = dict(re.findall(r"^(\S{1,15}) ([012])$", modes, re.MULTILINE))
     of_all = found.pop("all", "0")
     return tuple(name for name, mode in found.items() if max(of_all, mode) == "1")
 
@@ -152,8 +163,8 @@ def _routes(parts: Mapping[str, str], kind: str) -> dict[Side, Route]:
 def _route(answer: str) -> Route | None:
     lines = answer.strip().splitlines()
     if errors := re.findall(r"^RTNETLINK answers: (.*)$", answer, re.MULTILINE):
-        return Route(error=errors[-1])
-    if not lines or not (device := re.search(r"\bdev (\S+)", lines[0])):
+        return Route(error=_shown(errors[-1]))
+    if not lines or not (device := re.search(rf"\bdev ({_NAME})", lines[0])):
         return None
     return Route(device[1], by_default=lines[0].startswith("default "))
 
@@ -169,16 +180,22 @@ def _nft_drops(ruleset: str) -> Iterator[tuple[str, int | None]]:
             if base[1] not in _HOOKS_OF_FORWARDING:
                 chain = ""
             elif base[2] == "drop":
-                yield f"nft {table} {chain}: policy drop", None
+                yield _shown(f"nft {table} {chain}: policy drop"), None
         elif chain and re.search(r"\b(?:drop|reject)\b", line):
             counted = _COUNTER.search(line)
-            yield f"nft {table} {chain}: {_COUNTER.sub('', line)}", int(counted[1]) if counted else None
+            yield _shown(f"nft {table} {chain}: {_COUNTER.sub('', line)}"), int(counted[1]) if counted else None
 
 
 def _iptables_drops(program: str, saved: str) -> Iterator[tuple[str, int | None]]:
     name = program.removesuffix("-save")
-    for chain, frames in re.findall(r"^:(FORWARD) DROP \[(\d+):\d+\]", saved, re.MULTILINE):
+    for chain, frames in re.findall(rf"^:(FORWARD) DROP \[({_NUMBER}):\d+\]", saved, re.MULTILINE):
         yield f"{name} -P {chain} DROP", int(frames)
-    for frames, rule in re.findall(r"^\[(\d+):\d+\] (-A .*-j (?:DROP|REJECT)\b.*)$", saved, re.MULTILINE):
+    for frames, rule in re.findall(rf"^\[({_NUMBER}):\d+\] (-A .*-j (?:DROP|REJECT)\b.*)$", saved, re.MULTILINE):
         if not re.match(r"-A (?:INPUT|OUTPUT)\b", rule):
-            yield f"{name} {rule}", int(frames)
+            yield _shown(f"{name} {rule}"), int(frames)
+
+
+def _shown(text: str) -> str:
+    """Returns a text of the DUT's as errors show it. Rules that are cut to the same text count as one."""
+    line = one_line(text)
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

@@ -128,6 +128,39 @@ def test_parts_that_are_missing_are_facts_that_are_missing() -> None:
     assert (state.interfaces, state.forwards, state.path_filter_drops, state.routes) == ({}, {}, 0, {})
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "== counters\na: 0 MANY 0 0 0 0 0 0 0 MANY\n== links\na 02:00:00:00:00:01 1\n",
+        "== netstat\nTcpExt: IPReversePathFilter\nTcpExt: MANY\n",
+        "== netstat\nTcpExt: IPReversePathFilter\nTcpExt: some\n",
+        "== nft\ntable ip a {\nchain b {\ncounter packets MANY bytes 0 drop\n",
+        "== iptables-save\n:FORWARD DROP [MANY:0]\n[MANY:0] -A FORWARD -j DROP\n",
+    ],
+)
+def test_numbers_that_no_kernel_counts_to_are_no_error(answer: str) -> None:
+    state = parse_state(f"== system\nLinux\n{answer.replace('MANY', '9' * 5000)}")
+    assert state is not None
+    assert state.path_filter_drops == 0
+    assert not any(state.drops.values())
+    assert not any(each.received or each.sent for each in state.interfaces.values())
+
+
+def test_texts_of_the_dut_are_short_and_plain() -> None:
+    long = "x" * 9000
+    state = parse_state(
+        f"== system\nLinux\n== nft\ntable ip {long} {{\nchain b {{\nip saddr \x1b[31m drop\n"
+        f"== iptables-save\n[1:0] -A FORWARD --comment {long} -j DROP\n"
+        f"== route-left\nRTNETLINK answers: {long}\n== route-right\nunicast 10.0.0.0/8 dev {long}\n"
+    )
+    assert state is not None
+    assert len(state.drops) == 2
+    for text in (*state.drops, state.routes[Side.LEFT].error):
+        assert len(text) <= 201
+        assert text.isprintable()
+    assert Side.RIGHT not in state.routes
+
+
 def test_this_machine_answers_every_question() -> None:
     here = LocalTransport(MachineSysctls())
     state = read_dut(here, DutInterfaces("lo", "lo"), ip_address("127.0.0.1"), ip_address("127.0.0.2"))
@@ -154,7 +187,12 @@ class Printing(LocalTransport):
 
 @pytest.mark.parametrize(
     ("printed", "source"),
-    [(CONNTRACK, "198.19.0.1"), (CONNTRACK.replace("198.19.0.1", "10.0.0.2"), "10.0.0.2"), ("", None)],
+    [
+        (CONNTRACK, "198.19.0.1"),
+        (CONNTRACK.replace("198.19.0.1", "10.0.0.2"), "10.0.0.2"),
+        (CONNTRACK.replace("198.19.0.1", "::::"), None),
+        ("", None),
+    ],
 )
 def test_the_source_of_a_connection_behind_the_gateway(printed: str, source: str | None) -> None:
     found = read_seen_as(Printing(printed), ip_address("10.0.0.2"), ip_address("198.19.0.2"))
