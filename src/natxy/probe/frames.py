@@ -12,7 +12,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import StreamSpec
 from natxy.engine.messages.results import ForeignSample, StreamResult, TrialResult
 from natxy.plan.experiment import Experiment
-from natxy.probe.observed import Passage, Refusal
+from natxy.probe.observed import Passage, Refusal, together
 from natxy.procedures.common.streams import establish_request, traffic_request, with_foreground
 
 FRAMES: Final = 16
@@ -40,19 +40,20 @@ _ICMPV6: Final = {
 }
 
 
-def send_probes(engine: Engine, experiment: Experiment) -> list[Passage]:
+def send_probes(engine: Engine, experiment: Experiment, openings: int = 1) -> list[Passage]:
     """Sends frames in the experiment's directions and returns how they fared.
 
-    Through a gateway that keeps connections, the frames are those of one connection. If that cannot be opened, nothing
-    else is sent.
+    Through a gateway that keeps connections, the frames are those of one connection. If that cannot be opened by as
+    many frames as `openings`, one after the other, nothing else is sent.
     """
     probe = _probe_of(experiment)
     if probe.connections:
         request = establish_request(probe, _RATE_FPS, _SEED)
-        opened = engine.establish(request)
-        (passage,) = passages(opened, [request.stream])
-        if not passage.good:
-            return [passage]
+        tried: list[Passage] = []
+        while not any(passage.good for passage in tried):
+            if len(tried) == openings:
+                return [together(tried)]
+            tried += passages(engine.establish(request), [request.stream])
     traffic = with_foreground(traffic_request(probe, _RATE_FPS, _SEED, frames=FRAMES), lambda _: {"burst": _BURST})
     return passages(engine.run_trial(traffic), traffic.streams)
 

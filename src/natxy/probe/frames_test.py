@@ -91,6 +91,16 @@ def test_nothing_more_is_sent_without_the_connection() -> None:
     (passage,) = send_probes(engine, experiment(procedure="connection-rate", connections=1_000_000))
     assert (passage.source, passage.sent, passage.arrived) == (Side.LEFT, 1, 0)
     assert len(engine.asked) == 1
+    (passage,) = send_probes(engine, experiment(procedure="connection-rate", connections=1_000_000), 8)
+    assert (passage.source, passage.sent, passage.arrived) == (Side.LEFT, 8, 0)
+    assert len(engine.asked) == 9
+
+
+def test_of_several_openings_one_has_to_succeed() -> None:
+    engine = NotingEngine()
+    found = send_probes(engine, experiment(connections=100, phase1_rate="10k"), 8)
+    assert [passage.arrived for passage in found] == [FRAMES, FRAMES]
+    assert len(engine.asked) == 2
 
 
 def test_background_traffic_is_left_out() -> None:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -49,6 +49,20 @@ class Passage:
     @property
     def good(self) -> bool:
         return self.arrived > 0 and not self.merged
+
+
+def together(passages: Sequence[Passage]) -> Passage:
+    """Returns passages of the same direction and size as one."""
+    longest = [passage.longest for passage in passages if passage.longest is not None]
+    return replace(
+        passages[0],
+        sent=sum(passage.sent for passage in passages),
+        arrived=sum(passage.arrived for passage in passages),
+        misrouted=sum(passage.misrouted for passage in passages),
+        corrupt=sum(passage.corrupt for passage in passages),
+        longest=max(longest, default=None),
+        refusals=tuple(dict.fromkeys(refusal for passage in passages for refusal in passage.refusals)),
+    )
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ _ATTEMPTS: Final = 3
 # The time for the requests of one side alone, ten a second.
 _ASK_S: Final = 0.5
 _ASKED: Final = 5
+# Frames that tell the opening of a connection from single address requests in the DUT's counters.
+_OPENINGS: Final = 8
 # Drivers of some cards renew their counters this seldom.
 _COUNTERS_RENEWED_S: Final = 2.1
 
@@ -109,7 +111,7 @@ class ProbedPath:
     def _explain(self, macs: dict[Side, str]) -> None:
         """Sends the frames once more between two looks at the DUT, and raises DutError if they are still blocked."""
         before = self._state()
-        found = send_probes(self.engine, self.experiment)
+        found = send_probes(self.engine, self.experiment, _OPENINGS)
         blocked = [passage for passage in found if passage.sent and not passage.good]
         if not blocked:
             return

@@ -13,7 +13,7 @@ from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborsResolve, NeighborsResolved, ResolvedNeighbor
-from natxy.engine.messages.requests import TrialRequest
+from natxy.engine.messages.requests import EstablishRequest, TrialRequest
 from natxy.engine.messages.results import TrialResult
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
@@ -66,6 +66,7 @@ class Engine(SimulatedEngine):
         super().__init__(SimulatedDut(SimulatedConfig(buffer_frames=64)))
         self.blocked, self.macs, self.sent = blocked, MACS if macs is None else macs, sent
         self.trials = 0
+        self.closed = False
 
     def resolve_neighbors(self, request: NeighborsResolve) -> NeighborsResolved:
         missing = [each for each in request.neighbors if each.side not in self.macs]
@@ -78,6 +79,13 @@ class Engine(SimulatedEngine):
                 if each.gateway
             ]
         )
+
+    def establish(self, request: EstablishRequest, on_progress: Any = None) -> TrialResult:
+        result = super().establish(request, on_progress)
+        if not self.closed:
+            return result
+        nothing = result.streams[0].model_copy(update={"received": 0})
+        return result.model_copy(update={"streams": [nothing], "established": 0})
 
     def run_trial(self, request: TrialRequest, on_progress: Any = None) -> TrialResult:
         result = super().run_trial(request, on_progress)
@@ -137,6 +145,19 @@ def test_a_gateway_that_translates_nothing_is_found_however_late_frames_pass(
     with pytest.raises(DutError, match="the gateway does not translate"):
         path(engine, Dut(near=16, tracked=tracked), driver="nftables").check()
     assert engine.trials == blocked + 1
+
+
+@pytest.mark.parametrize(
+    ("received", "found"),
+    [(1, "the DUT has not received the frames on d-left"), (8, "the DUT has received the frames on d-left")],
+)
+def test_an_address_request_does_not_pass_for_the_frames_of_a_connection(
+    path: Callable[..., ProbedPath], received: int, found: str
+) -> None:
+    engine = Engine()
+    engine.closed = True
+    with pytest.raises(DutError, match=found):
+        path(engine, Dut(near=received), driver="nftables").check()
 
 
 def test_a_blocked_path_ends_with_the_cause(path: Callable[..., ProbedPath], slept: list[float]) -> None:
