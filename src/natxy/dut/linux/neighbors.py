@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of neighbours (ARP and neighbour discovery) of a Linux gateway: its size, and static entries."""
+"""Sets the size of a Linux gateway's table of neighbours (ARP and neighbour discovery), and static entries in it."""
 
 from __future__ import annotations
 
@@ -32,28 +32,30 @@ class NeighborTable:
         hosts = sum(link.on_link for link in links)
         versions = {link.dut.version for link in links if link.on_link} if hosts > _FEW else set()
         # Twice as many, because the tables of all namespaces share the size.
-        self._sizes = {
-            f"net.ipv{version}.neigh.default.{name}": str(2 * hosts + 1024)
-            for version in sorted(versions)
-            for name in _THRESHOLDS
-        }
+        self._least = 2 * hosts + 1024
+        self._names = [f"net.ipv{version}.neigh.default.{name}" for version in sorted(versions) for name in _THRESHOLDS]
+        self._sizes: dict[str, str] = {}
 
     def apply(self) -> None:
-        """Sets the sizes and adds the entries. DutError when the kernel refuses."""
-        for name, size in self._sizes.items():
-            self._transport.machine.hold(name, size)
+        """Makes the sizes sufficient and adds the entries. DutError when the kernel refuses."""
+        for name in self._names:
+            size = self._transport.machine.read(name)
+            # A larger one may be what others need. It is held too, lest another run's end makes it smaller.
+            enough = size if size.isdecimal() and int(size) >= self._least else str(self._least)
+            self._transport.machine.hold(name, enough)
+            self._sizes[name] = enough
         if self._macs:
             add_neighbors(self._transport, self._interfaces, self._addresses, self._macs)
 
     def remove(self) -> None:
         """Removes the entries and restores the sizes; no error when there is nothing to undo."""
         with ExitStack() as stack:
-            for name in self._sizes:
+            for name in self._names:
                 stack.callback(self._transport.machine.release, name)
             if self._macs:
                 remove_neighbors(self._transport, self._interfaces, self._addresses, self._macs)
 
     def describe(self) -> dict[str, str]:
-        """Returns the settings that the plan made, by their names."""
+        """Returns the settings in force for the plan, by their names."""
         static = {"static neighbours": f"{self._macs.left} and {self._macs.right}"} if self._macs else {}
         return self._sizes | static

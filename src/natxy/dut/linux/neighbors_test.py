@@ -94,3 +94,15 @@ def test_the_table_has_room_for_many_hosts_and_its_size_is_restored() -> None:
     assert many.describe() == dut.sysctls
     many.remove()
     assert set(dut.sysctls.values()) == {"7"}
+
+
+def test_a_table_that_is_larger_is_not_made_smaller() -> None:
+    dut = MadeUpDut()
+    names = [f"net.ipv4.neigh.default.gc_thresh{number}" for number in (1, 2, 3)]
+    before = dict(zip(names, ("4096", "8192", "16384"), strict=True))
+    dut.sysctls = dict(before)
+    many = table(dut, 1000, None)
+    many.apply()
+    assert dut.sysctls == many.describe() == before | {names[0]: "5024"}
+    many.remove()
+    assert dut.sysctls == before

@@ -24,6 +24,10 @@ class OwnSysctls:
         self._before: dict[str, str] = {}
         self._entries: dict[str, Entry] = {}
 
+    def read(self, name: str) -> str:
+        """Returns the value in force. DutError when the DUT's kernel has no such setting."""
+        return " ".join(self._transport.run(["sysctl", "-n", name]).stdout.split())
+
     def hold(self, name: str, value: str) -> None:
         """Sets a sysctl. DutError when the DUT's kernel refuses."""
         place = self._place()
@@ -33,7 +37,7 @@ class OwnSysctls:
             del self._before[name]
             self._ledger.remove(self._entries.pop(name))
         if name not in self._before:
-            self._before[name] = self._read(name)
+            self._before[name] = self.read(name)
         if place:
             self._record(name, value, place)
         self._write(name, value)
@@ -61,9 +65,6 @@ class OwnSysctls:
         self._entries[name] = entry
         # A killed run may have changed it before.
         self._before[name] = entry.original or ""
-
-    def _read(self, name: str) -> str:
-        return " ".join(self._transport.run(["sysctl", "-n", name]).stdout.split())
 
     def _write(self, name: str, value: str) -> None:
         self._transport.run(["sysctl", "-qw", f"{name}={value}"], timeout_s=LONGEST_S)
