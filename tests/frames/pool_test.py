@@ -97,5 +97,8 @@ def test_connections_use_all_four_and_replies_go_to_each(config: GatewayModel, t
 
         routes = ["ip", "route", "show", "table", "local", "198.19.0.4/30"]
         assert bed.lab.transport.run(routes).stdout.startswith("local 198.19.0.4/30 dev dut-right")
+        # Somebody else's route for the same addresses stays.
+        bed.lab.transport.run(["ip", "route", "add", "local", "198.19.0.4/30", "dev", "dut-right", "metric", "7"])
         bed.gateway.remove()
-        assert bed.lab.transport.run(routes).stdout == ""
+        assert "metric 7" in bed.lab.transport.run(routes).stdout
+        assert len(bed.lab.transport.run(routes).stdout.splitlines()) == 1

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import ip_interface
+from ipaddress import ip_interface, ip_network
 
 import pytest
 
@@ -27,12 +27,15 @@ class MadeUpDut:
         self.machine = self.network = OwnSysctls(self)
         self.sysctls: dict[str, str] = {}
         self.refused: set[str] = set()
+        self.routes: list[str] = []
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
         output = ""
         match list(argv):
+            case ["ip", "route", *words]:
+                self.routes.append(" ".join(words))
             case ["sysctl", "-n", name]:
                 output = self.sysctls.setdefault(name, "0")
             case ["sysctl", "-qw", assignment]:
@@ -74,6 +77,28 @@ def test_a_gateway_with_one_interface_sends_no_redirects() -> None:
     assert [dut.sysctls[name] for name in names] == ["0", "0"]
     gateway.remove()
     assert [dut.sysctls[name] for name in names] == ["1", "1"]
+
+
+def of_pool(dut: MadeUpDut, pool: str) -> NftablesGateway:
+    addresses = ADDRESSES.model_copy(update={"pool": ip_network(pool)})
+    return NftablesGateway(NftablesConfig(), dut, DutInterfaces("a", "b"), addresses)
+
+
+def test_the_route_of_public_addresses_is_told_from_those_of_others() -> None:
+    dut = MadeUpDut()
+    gateway = of_pool(dut, "198.19.0.8/30")
+    gateway.apply()
+    gateway.remove()
+    route = "local 198.19.0.8/30 dev b proto 110 metric 4096"
+    assert dut.routes == [f"replace {route}", f"del {route}"]
+
+
+def test_the_duts_own_address_as_the_public_one_needs_no_route() -> None:
+    dut = MadeUpDut()
+    gateway = of_pool(dut, "198.19.0.1/32")
+    gateway.apply()
+    gateway.remove()
+    assert dut.routes == []
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import Final, TypeVar
 
 from natxy.dut.base import Capability
@@ -16,6 +17,11 @@ from natxy.plan.gateways.linux import ConntrackModel
 from natxy.plan.model.addresses import IPNetwork
 
 ConntrackT = TypeVar("ConntrackT", bound=ConntrackModel)
+
+# Both tell natxy's route from one that the kernel or somebody else made for the same addresses. The number is one that
+# iproute2 has no name for.
+_PROTOCOL: Final = "110"
+_METRIC: Final = "4096"
 
 # The declaration before the deletion makes this one transaction, whether the table exists or not.
 _NO_RULES: Final = """\
@@ -77,19 +83,25 @@ class NetfilterGateway(LinuxGateway[ConntrackT]):
 
     def install(self) -> None:
         super().install()
-        if pool := self.addresses.pool:
+        if route := self._pool_route():
             # As with addresses of its own, the DUT answers ARP for them, and keeps what belongs to no connection.
-            self.transport.run(["ip", "route", "replace", "local", str(pool), "dev", self.interfaces.right])
+            self.transport.run(["ip", "route", "replace", *route])
 
     def uninstall(self) -> None:
         super().uninstall()
-        if pool := self.addresses.pool:
+        if route := self._pool_route():
             # It fails when there is none.
-            route = ["ip", "route", "del", "local", str(pool), "dev", self.interfaces.right]
-            self.transport.run(route, check=False)
+            self.transport.run(["ip", "route", "del", *route], check=False)
 
     def check(self, need: TableNeed) -> None:
         self.table.check(need)
+
+    def _pool_route(self) -> list[str]:
+        """Returns the words for the route of the public addresses; none if they are the DUT's own address alone."""
+        pool = self.addresses.pool
+        if pool is None or pool == ip_network(self.addresses.right.dut.ip):
+            return []
+        return ["local", str(pool), "dev", self.interfaces.right, "proto", _PROTOCOL, "metric", _METRIC]
 
     def clear(self) -> None:
         self.table.clear()
