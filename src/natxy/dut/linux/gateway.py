@@ -37,6 +37,7 @@ class LinuxGateway(Gateway[ConfigT]):
     def __post_init__(self) -> None:
         super().__post_init__()
         macs = self.config.neighbors if isinstance(self.config, NeighborsModel) else None
+        self._chosen_cores: tuple[int, ...] | None = None
         self._sysctls = dict.fromkeys(FORWARDING, "1")
         if self.interfaces.left == self.interfaces.right:
             # The kernel would tell the tester with every few frames that its other port is nearer.
@@ -94,9 +95,12 @@ class LinuxGateway(Gateway[ConfigT]):
         """
         if isinstance(self.transport, PowerSwitch):
             self.transport.restart()
-            self.set_links()
+            if not self.transport.sets_own_links:
+                self.set_links()
             self.apply()
             self.wait_ready()
+            if self._chosen_cores is not None:
+                self.set_cores(self._chosen_cores)
             return
         for name in FORWARDING:
             self._write_sysctl(name, "0")
@@ -129,6 +133,7 @@ class LinuxGateway(Gateway[ConfigT]):
 
         On a machine of the DUT's own, the other cores go out of service; elsewhere no frames are steered to them.
         """
+        self._chosen_cores = tuple(cores)
         if isinstance(self.transport, CoreSwitch):
             self.transport.hot_plug.use(cores)
         else:

@@ -7,12 +7,14 @@ from ipaddress import ip_interface, ip_network
 import pytest
 
 from natxy.dut.base import DutInterfaces
-from natxy.dut.drivers.linux import NftablesGateway
+from natxy.dut.drivers.linux import LinuxForwardGateway, NftablesGateway
 from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.hotplug import HotPlug
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError
-from natxy.plan.gateways.linux import NftablesConfig
+from natxy.plan.gateways.linux import LinuxForwardConfig, NftablesConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.system.ledger import Ledger
 
 ADDRESSES = AddressPlan(
     left=LinkAddresses(dut=ip_interface("198.18.0.1/24"), tester=ip_interface("198.18.0.2/24")),
@@ -77,6 +79,52 @@ def test_a_gateway_with_one_interface_sends_no_redirects() -> None:
     assert [dut.sysctls[name] for name in names] == ["0", "0"]
     gateway.remove()
     assert [dut.sysctls[name] for name in names] == ["1", "1"]
+
+
+class SwitchedDut(MadeUpDut):
+    """Has a power switch and, after each boot, four cores in service and no settings."""
+
+    def __init__(self, sets_own_links: bool) -> None:
+        super().__init__()
+        self.sets_own_links = sets_own_links
+        self.hot_plug = HotPlug(self, ledger=Ledger())
+        self.online = {0, 1, 2, 3}
+        self.addresses: list[str] = []
+
+    def restart(self) -> None:
+        self.sysctls.clear()
+        self.addresses.clear()
+        self.online = {0, 1, 2, 3}
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        match list(argv):
+            case ["cat", file] if file.endswith("/online"):
+                return CompletedCommand(tuple(argv), 0, ",".join(map(str, sorted(self.online))), "")
+            case ["cat", file] if file.endswith("/operstate"):
+                return CompletedCommand(tuple(argv), 0, "up", "")
+            case ["tee", file]:
+                core = int(file.split("/")[-2].removeprefix("cpu"))
+                self.online = self.online | {core} if input == "1" else self.online - {core}
+            case ["ip", "address", "replace", address, *_]:
+                self.addresses.append(address)
+        return super().run(argv, input=input, timeout_s=timeout_s, check=check)
+
+
+@pytest.mark.parametrize(("sets_own_links", "set_by_natxy"), [(False, ["198.18.0.1/24", "198.19.0.1/24"]), (True, [])])
+def test_a_gateway_that_was_switched_off_and_on_is_as_before(sets_own_links: bool, set_by_natxy: list[str]) -> None:
+    dut = SwitchedDut(sets_own_links)
+    gateway = LinuxForwardGateway(LinuxForwardConfig(), dut, DutInterfaces("a", "b"), ADDRESSES)
+    gateway.apply()
+    gateway.set_cores([0, 1])
+    before = dict(dut.sysctls)
+    gateway.restart()
+    assert dut.addresses == set_by_natxy
+    assert dut.online == {0, 1}
+    assert dut.sysctls == before
+    dut.hot_plug.give_back()
+    assert dut.online == {0, 1, 2, 3}
 
 
 def of_pool(dut: MadeUpDut, pool: str) -> NftablesGateway:

@@ -95,6 +95,10 @@ class Lasting(Protocol):
 class PowerSwitch(Protocol):
     """A transport that can switch the DUT's whole machine off and on, which loses everything that was set there."""
 
+    @property
+    def sets_own_links(self) -> bool:
+        """True if the system has its addresses and routes by itself whenever it boots."""
+
     def restart(self) -> None: ...
 
 

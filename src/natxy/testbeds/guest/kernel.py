@@ -110,6 +110,10 @@ class Guest:
         """Ends the guest; does nothing when it is not running."""
         self._stack.close()
 
+    @property
+    def sets_own_links(self) -> bool:
+        return False
+
     def restart(self) -> None:
         """Restarts the guest as after a power failure: all its settings are lost."""
         self._kill()

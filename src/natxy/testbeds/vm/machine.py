@@ -88,6 +88,10 @@ class VirtualMachine:
         """Ends the virtual machine; does nothing when it is not running."""
         self._stack.close()
 
+    @property
+    def sets_own_links(self) -> bool:
+        return not self._config.driver_sets_links
+
     def restart(self) -> None:
         """Restarts the virtual machine as by its reset button: all settings of the running system are lost."""
         self._disconnect()
