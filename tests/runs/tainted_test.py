@@ -220,7 +220,7 @@ def test_no_verb_lets_it_through(
     folder, other = Path(shutil.copytree(run, runs / run.name)), Path(shutil.copytree(tainted[0], tmp_path / "other"))
     (tmp_path / "plans").mkdir()
     shutil.copy(folder / "plan.yaml", tmp_path / "plans" / "a[b].yaml")
-    (tmp_path / "siitperf.conf").write_text(conf_text("nat44") + f"Promisc {TAINT}\n")
+    (tmp_path / "siitperf.conf").write_text(conf_text("nat44") + ("" if arguments[1:] else f"Promisc {TAINT}\n"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     words = {"RUN": folder, "RUNS": runs, "OTHER": other, "PLAN": folder / "plan.yaml"}

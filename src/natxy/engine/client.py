@@ -42,9 +42,11 @@ class EngineClient:
     Its stderr goes to `log_path`. An engine that is silent for `silence_s`, plus a trial's drain, counts as dead.
     """
 
-    def __init__(self, argv: Sequence[str], log_path: Path, silence_s: float = SILENCE_S) -> None:
+    def __init__(
+        self, argv: Sequence[str], log_path: Path, silence_s: float = SILENCE_S, *, log_stays: bool = True
+    ) -> None:
         self._pipe = RpcPipe(
-            argv, log_path, log_stays=True, name="natxy-engine", silence_s=silence_s, died=EngineDiedError
+            argv, log_path, log_stays=log_stays, name="natxy-engine", silence_s=silence_s, died=EngineDiedError
         )
 
     @property

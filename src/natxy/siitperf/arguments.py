@@ -77,8 +77,11 @@ class Arguments:
         """The frames of each active direction."""
         return self.duration_s * self.rate_fps
 
-    def is_foreground(self, frame: int) -> bool:
-        return frame % self.n < self.m
+    @property
+    def foreground(self) -> int:
+        """The foreground frames of each active direction: the first m of each n."""
+        whole, rest = divmod(self.frames, self.n)
+        return whole * min(self.m, self.n) + min(rest, self.m)
 
     @property
     def foreground_of_phase1(self) -> int:

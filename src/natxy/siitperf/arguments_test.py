@@ -36,7 +36,11 @@ def test_a_number_is_read_up_to_what_is_none_and_siitperf_tp_ignores_surplus_arg
 def test_foreground_of_phase1(n: int, m: int, made: int) -> None:
     arguments = parsed(f"84 1000 10 2000 {n} {m} 4000 1 1000 500 5000", "nat64", Responder_tuples="0")
     assert arguments.foreground_of_phase1 == made
-    assert [arguments.is_foreground(frame) for frame in range(n)] == [frame < m for frame in range(n)]
+
+
+@pytest.mark.parametrize(("n", "m", "made"), [(2, 2, 403), (10, 7, 283), (3, 0, 0), (500, 400, 400), (3, 9, 403)])
+def test_foreground_is_the_beginning_of_each_cycle(n: int, m: int, made: int) -> None:
+    assert parsed(f"84 403 1 200 {n} {m}").foreground == made == sum(frame % n < m for frame in range(403))
 
 
 @pytest.mark.parametrize(

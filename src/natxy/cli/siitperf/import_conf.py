@@ -10,10 +10,13 @@ import typer
 
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
+from natxy.dut.registry import GATEWAYS
+from natxy.errors import PlanError
 from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import read_conf
 from natxy.siitperf.importing.plan import import_plan
 from natxy.siitperf.importing.source import PROCEDURES, Source
+from natxy.untrusted.texts import plain
 
 
 def import_conf(
@@ -41,6 +44,8 @@ def import_conf(
     way than it is written, and what a plan cannot express, are errors.
     """
     with reported_errors():
+        if gateway is not None and gateway not in GATEWAYS:
+            raise PlanError(f"--gateway is {plain(gateway)!r}, expected one of {', '.join(GATEWAYS)}")
         conf = read_conf(path)
         program = PROCEDURES.get(procedure)
         given = parse_arguments(program, arguments.split(), conf) if arguments and program else None

@@ -34,9 +34,9 @@ def _installed(folder: Path) -> list[Path]:
     if missing := [str(program) for program in programs if not program.is_file()]:
         raise PlanError(f"{', '.join(missing)} is missing: run `make setup`, or `pip install natxy` again")
     links = [folder / program.name for program in programs]
-    taken = [str(link) for link in links if link.exists() and not link.is_symlink()]
+    taken = [str(link) for link, program in zip(links, programs, strict=True) if not _is_free(link, program)]
     if taken:
-        raise PlanError(f"{', '.join(taken)} is no link; move it away, or choose another folder")
+        raise PlanError(f"{', '.join(taken)} is no link to natxy's; move it away, or choose another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for link, program in zip(links, programs, strict=True):
@@ -45,3 +45,11 @@ def _installed(folder: Path) -> list[Path]:
     except OSError as error:
         raise PlanError(f"{error.filename}: {error.strerror}; choose a folder that can be written to") from error
     return links
+
+
+def _is_free(link: Path, program: Path) -> bool:
+    """Returns True unless there is something else than a link to a natxy's program of this name."""
+    if not link.is_symlink():
+        return not link.exists()
+    target = link.readlink()
+    return target == program or (target.name == program.name and target.with_name("natxy").exists())

@@ -34,9 +34,11 @@ def test_links_are_made_and_made_anew(programs: Path, tmp_path: Path) -> None:
 
 def test_siitperfs_own_programs_are_not_replaced(programs: Path, tmp_path: Path) -> None:
     (tmp_path / "siitperf-lat").write_text("its own", encoding="utf-8")
+    (tmp_path / "siitperf-pdv").symlink_to("/opt/siitperf/build/siitperf-pdv")
     done = CliRunner().invoke(app, ["install-siitperf", str(tmp_path)])
     assert done.exit_code == 2
-    assert f"{tmp_path / 'siitperf-lat'} is no link" in done.stderr
+    assert f"{tmp_path / 'siitperf-lat'}, {tmp_path / 'siitperf-pdv'} is no link to natxy's" in done.stderr
+    assert (tmp_path / "siitperf-pdv").readlink() == Path("/opt/siitperf/build/siitperf-pdv")
     assert not (tmp_path / "siitperf-tp").exists()
 
 

@@ -11,6 +11,7 @@ import pytest
 from natxy.siitperf.arguments import Program
 from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT
 from natxy.siitperf.trial.programs import UNUSABLE, main
+from natxy.siitperf.trial.trial import FLOOR_MS
 from tests.support.siitperf_confs import conf_text
 
 STATELESS = "84 1000 1 200 2 2"
@@ -21,7 +22,7 @@ Call = Callable[..., tuple[int, str, str]]
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Calls a program in a folder with a configuration; returns its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
-    for name in (LEFT, RIGHT, IO, CORES):
+    for name in (LEFT, RIGHT, IO, CORES, FLOOR_MS):
         monkeypatch.delenv(name, raising=False)
 
     def called(arguments: str, conf: str | None, program: Program = Program.THROUGHPUT) -> tuple[int, str, str]:
@@ -65,9 +66,12 @@ def test_an_error_is_one_line_and_the_exit_code_255(call: Call, arguments: str, 
         ({LEFT: "lo", RIGHT: "lo", IO: "dpdk"}, f"Error: {IO} is 'dpdk', expected af_xdp or af_packet"),
         ({LEFT: "lo", RIGHT: "lo", CORES: "x"}, f"Error: {CORES} is 'x', expected cores of this process"),
         ({LEFT: "lo", RIGHT: "lo", CORES: "1022"}, f"Error: {CORES} is '1022'"),
+        ({FLOOR_MS: "soon"}, f"Error: {FLOOR_MS} is 'soon', expected 0 to 1000 milliseconds"),
+        ({FLOOR_MS: "2000"}, f"Error: {FLOOR_MS} is '2000'"),
+        ({FLOOR_MS: "nan"}, f"Error: {FLOOR_MS} is 'nan'"),
     ],
 )
-def test_ports_that_are_not_there(
+def test_an_environment_that_does_not_fit(
     call: Call, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], error: str
 ) -> None:
     for name, value in environment.items():
@@ -76,6 +80,14 @@ def test_ports_that_are_not_there(
     assert (code, out) == (UNUSABLE, "")
     assert err.startswith(error)
     assert err.count("\n") == 1
+
+
+def test_more_tags_than_foreground_frames_are_an_error_before_anything_starts(call: Call) -> None:
+    code, out, err = call(
+        "84 1000 10 200 2 0 1 100", conf_text("siit", IPv6_R_Real="2001:2:0:8000::2"), Program.LATENCY
+    )
+    assert (code, out) == (UNUSABLE, "")
+    assert err.startswith("Input Error: timestamps is 100, and 0 foreground frames come after the delay")
 
 
 def test_remarks_do_not_end_scripts(call: Call) -> None:

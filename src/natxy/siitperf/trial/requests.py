@@ -70,13 +70,21 @@ def direction_of(stream: str) -> str:
 
 
 def trial_request(conf: Conf, arguments: Arguments, seed: int, limits: Limits) -> TrialRequest:
-    """Requests the traffic of the active directions, with the delays that the program needs."""
+    """Requests the traffic of the active directions, with the delays that the program needs.
+
+    Raises ArgumentError if natxy cannot send it.
+    """
+    if arguments.program is Program.LATENCY and arguments.foreground - _first_tag(arguments) < arguments.timestamps:
+        tagged = f"{arguments.foreground - _first_tag(arguments)} foreground frames come after the delay"
+        text = f"timestamps is {arguments.timestamps}, and {tagged}; lower it, or raise m: natxy tags no background"
+        raise ArgumentError(text)
     return TrialRequest(
         streams=[stream for direction in active(conf) for stream in _streams(conf, arguments, direction)],
         seed=seed,
         drain_s=arguments.timeout_ms / 1000,
         drain_ends_early=True,
-        limits=TrialLimits(max_overrun_ratio=MOST_OVERRUN, overrun_floor_s=limits.floor_s),
+        # Each stream is judged by the whole duration, also one of the last frames alone.
+        limits=TrialLimits(max_overrun_ratio=MOST_OVERRUN, overrun_floor_s=limits.overrun_s(arguments.duration_s)),
         delay_histogram=arguments.program is Program.PDV,
     )
 
@@ -132,7 +140,8 @@ def _streams(conf: Conf, arguments: Arguments, direction: Direction) -> Iterator
         suffix = " rest" if number else ""
         share = foreground / frames
         own = _foreground(conf, arguments, direction, foreground, arguments.rate_fps * share)
-        own = own.model_copy(update={"name": f"{own.name}{suffix}", "start_s": start_s})
+        tagged = _tagged(arguments, begin=whole * arguments.m if number and whole else 0, frames=foreground)
+        own = own.model_copy(update={"name": f"{own.name}{suffix}", "start_s": start_s, "tagged": tagged})
         yield own
         if foreground < frames:
             native = _native(conf, arguments, direction, frames - foreground, arguments.rate_fps * (1 - share))
@@ -155,7 +164,7 @@ def _foreground(conf: Conf, arguments: Arguments, direction: Direction, frames: 
         arrives_as=None if replies else family(conf, direction.sender.opposite),
         order=_order_of_replies(conf) if replies else Order.PSEUDORANDOM,
         active_connections=_active(conf, arguments) if replies else None,
-        tagged=_tagged(arguments, frames),
+        tagged=_tagged(arguments, begin=0, frames=frames),
     )
 
 
@@ -180,13 +189,22 @@ def _active(conf: Conf, arguments: Arguments) -> int:
     return table if conf.number("Responder-tuples") else 1
 
 
-def _tagged(arguments: Arguments, frames: int) -> TaggedFrames | None:
-    """Returns the tags of a foreground of so many frames."""
+def _tagged(arguments: Arguments, *, begin: int, frames: int) -> TaggedFrames | None:
+    """Returns the tags of the `frames` foreground frames of a direction from number `begin` on; None if it has none."""
     if arguments.program is not Program.LATENCY:
         return None
-    first = frames * arguments.delay_s // arguments.duration_s
-    stride = max(1, (frames - first) // arguments.timestamps)
-    return TaggedFrames(first=first, stride=stride, count=min(arguments.timestamps, frames - first))
+    first, tags = _first_tag(arguments), arguments.timestamps
+    stride = (arguments.foreground - first) // tags
+    # The tags before frame `begin`, and before the frame that follows the last one.
+    before, up_to = (min(tags, max(0, -((first - end) // stride))) for end in (begin, begin + frames))
+    if before == up_to:
+        return None
+    return TaggedFrames(first=first + before * stride - begin, stride=stride, count=up_to - before)
+
+
+def _first_tag(arguments: Arguments) -> int:
+    """Returns the number of a direction's first foreground frame after the delay."""
+    return arguments.foreground * arguments.delay_s // arguments.duration_s
 
 
 def _flows_of_traffic(conf: Conf, direction: Direction, of: Family, *, native: bool = False) -> FlowSpace:

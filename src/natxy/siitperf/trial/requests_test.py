@@ -4,6 +4,8 @@ from __future__ import annotations
 from ipaddress import ip_address
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import (
@@ -121,6 +123,39 @@ def test_tags_are_spread_over_the_time_after_the_delay() -> None:
     mixed = streams("siit", "84 1000 10 0 10 5 4 3000", Program.LATENCY)["Forward"].tagged
     assert mixed
     assert (mixed.first, mixed.stride, mixed.count) == (2000, 1, 3000)
+
+
+@settings(deadline=None)
+@given(
+    rate=st.integers(1, 400), duration=st.integers(2, 4), n=st.integers(2, 12), m=st.integers(1, 12),
+    delay=st.integers(0, 1), tags=st.integers(1, 300),
+)  # fmt: skip
+def test_a_direction_has_its_tags_once_each(rate: int, duration: int, n: int, m: int, delay: int, tags: int) -> None:
+    arguments = f"84 {rate} {duration} 0 {n} {m} {delay} {tags}"
+    foreground = [frame for frame in range(rate * duration) if frame % n < m]
+    first = len(foreground) * delay // duration
+    if tags > (duration - delay) * rate:
+        return
+    if tags > len(foreground) - first:
+        with pytest.raises(ArgumentError, match=f"timestamps is {tags}, and {len(foreground) - first} foreground"):
+            streams("siit", arguments, Program.LATENCY)
+        return
+    found = streams("siit", arguments, Program.LATENCY)
+    begin, numbers = 0, []
+    for stream in (found["Forward"], found.get("Forward rest")):
+        if stream and stream.tagged:
+            own = [stream.tagged.first + each * stream.tagged.stride for each in range(stream.tagged.count)]
+            assert 0 <= own[0] <= own[-1] < stream.frames
+            numbers += [begin + number for number in own]
+        begin += stream.frames if stream else 0
+    stride = (len(foreground) - first) // tags
+    assert numbers == [first + each * stride for each in range(tags)]
+
+
+def test_an_incomplete_last_cycle_is_judged_by_the_whole_duration() -> None:
+    request_ = request("siit", "84 403 3 0 10 7")
+    assert {"Forward rest", "Forward background rest"} - {stream.name for stream in request_.streams} == set()
+    assert request_.limits.overrun_floor_s == pytest.approx(3e-5)
 
 
 def test_phase_1_enumerates_the_ranges_whatever_the_var_keys_say() -> None:

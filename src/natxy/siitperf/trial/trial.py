@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Final
 from natxy.engine.client import EngineClient
 from natxy.engine.messages.ports import PortsOpen
 from natxy.engine.messages.results import TrialResult
+from natxy.errors import PlanError
 from natxy.siitperf.arguments import Arguments, Phase1, Program
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.sides import Direction, active, initiator
@@ -20,9 +22,11 @@ from natxy.siitperf.trial.lines import fail, now, remark, remark_on, say, say_re
 from natxy.siitperf.trial.neighbors import neighbors_request
 from natxy.siitperf.trial.ports import Tester
 from natxy.siitperf.trial.requests import Limits, establish_request, trial_request
+from natxy.untrusted.texts import plain
 
 STRICT: Final = "NATXY_SIITPERF_STRICT"
 FLOOR_MS: Final = "NATXY_SIITPERF_OVERRUN_FLOOR_MS"
+_MOST_FLOOR_MS: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,19 @@ class Test:
 
     @classmethod
     def of(cls, conf: Conf, arguments: Arguments, environment: Mapping[str, str]) -> Test:
-        floor_s = float(environment.get(FLOOR_MS) or 0) / 1000
-        return cls(conf, arguments, Limits(floor_s), environment.get(STRICT, "") not in {"", "0"})
+        return cls(conf, arguments, Limits(_floor_s(environment)), environment.get(STRICT, "") not in {"", "0"})
+
+
+def _floor_s(environment: Mapping[str, str]) -> float:
+    """Returns how late a sender may be at any duration. Raises PlanError unless it is 0 to 1000 ms."""
+    text = environment.get(FLOOR_MS) or "0"
+    try:
+        floor_ms = float(text)
+    except ValueError:
+        floor_ms = math.nan
+    if not 0 <= floor_ms <= _MOST_FLOOR_MS:
+        raise PlanError(f"{FLOOR_MS} is {plain(text)!r}, expected 0 to {_MOST_FLOOR_MS} milliseconds")
+    return floor_ms / 1000
 
 
 def check_requests(test: Test) -> None:
