@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart of the load of the DUT's cores against the rate: where the packets went, and which core was the limit."""
+"""Draws the load of the DUT's cores against the rate: where the packets went, and which core was the limit."""
 
 from __future__ import annotations
 
@@ -23,15 +23,13 @@ _MOST_ROWS: Final = 1500
 
 
 def load_chart(experiment: ExperimentRecord, *, name: str) -> Chart | None:
-    """Draws a mark for each core and trial; None when no load is known."""
-    rows: list[Row] = []
-    for repetition in experiment.repetitions:
-        for trial in repetition.trials:
-            found = [*_rows(repetition, trial)]
-            if len(rows) + len(found) <= _MOST_ROWS:
-                rows += found
-    if not rows:
+    """Draws a mark for each core and trial, or for some trials of the whole run; None when no load is known."""
+    found = [[*_rows(repetition, trial)] for repetition in experiment.repetitions for trial in repetition.trials]
+    trials = [each for each in found if each]
+    if not trials:
         return None
+    drawn = _thinned(trials)
+    rows = [row for each in drawn for row in each]
     names = sorted({str(row["core"]) for row in rows}, key=lambda core: (len(core), core))
     tooltip: list[Spec] = [
         {"field": "trial"},
@@ -59,7 +57,18 @@ def load_chart(experiment: ExperimentRecord, *, name: str) -> Chart | None:
         },
     )
     description = f"Time in which the DUT's cores were busy, in % of each trial, against its rate: {', '.join(names)}"
-    return Chart(name, "Load of the DUT's cores", description, spec)
+    title = "Load of the DUT's cores"
+    if len(drawn) < len(trials):
+        title = f"{title}, in {len(drawn):,} of {len(trials):,} trials"
+    return Chart(name, title, description, spec)
+
+
+def _thinned(trials: Sequence[list[Row]]) -> list[list[Row]]:
+    """Returns all trials, or as many as fit, at even distances from the first to the last."""
+    most = max(1, _MOST_ROWS // max(map(len, trials)))
+    if len(trials) <= most:
+        return [*trials]
+    return [trials[number * len(trials) // most] for number in range(most)]
 
 
 def _rows(repetition: RepetitionRecord, trial: TrialRecord) -> Iterator[Row]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,6 +57,27 @@ def test_many_cores_are_drawn_as_the_busiest_and_the_mean(tmp_path: Path) -> Non
     drawn = {row["core"]: row["busy"] for row in chart.spec["data"]["values"]}
     assert drawn.keys() == {"busiest core", "mean of 33 cores"}
     assert drawn["mean of 33 cores"] == pytest.approx(drawn["busiest core"] / 2)
+
+
+def test_more_trials_than_fit_are_thinned_evenly_and_the_title_says_so(tmp_path: Path) -> None:
+    experiment = measured(tmp_path)
+    trial = next(t for t in experiment.repetitions[0].trials if t.verdict is not Verdict.INVALID)
+    trials = [replace(trial, number=number, rate_fps=float(number)) for number in range(2000)]
+    repetitions = [replace(experiment.repetitions[0], trials=trials)]
+    chart = load_chart(replace(experiment, repetitions=repetitions), name="c")
+    assert chart is not None
+    rates = [row["rate"] for row in chart.spec["data"]["values"] if row["core"] == "core 1"]
+    # Two cores share 1,500 marks.
+    assert len(rates) == 750
+    assert {after - before for before, after in itertools.pairwise(rates)} == {2, 3}
+    assert (rates[0], rates[-1]) == (0, 1997)
+    assert chart.title == "Load of the DUT's cores, in 750 of 2,000 trials"
+    few = load_chart(
+        replace(experiment, repetitions=[replace(experiment.repetitions[0], trials=trials[:750])]), name="c"
+    )
+    assert few is not None
+    assert len(few.spec["data"]["values"]) == 1500
+    assert few.title == "Load of the DUT's cores"
 
 
 def test_without_loads_there_is_no_chart(tmp_path: Path) -> None:
