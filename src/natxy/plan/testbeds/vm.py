@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from natxy.plan.model.base import Pattern
 from natxy.plan.model.problems import Problem
@@ -20,11 +20,23 @@ Accelerator = Literal["kvm", "tcg"]
 Memory = Annotated[str, Pattern(r"[1-9]\d{0,5}[MG]", "an amount of memory, such as 512M or 4G")]
 
 
+def _absolute(path: Path) -> Path:
+    """Returns the path as it is from any working folder, with the user's home folder for `~`."""
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError as error:
+        raise ValueError(f"expected the path of a file, got {str(path)!r}: no such user") from error
+
+
+LocalFile = Annotated[Path, AfterValidator(_absolute)]
+"""A file of this machine; a relative path begins at the working folder."""
+
+
 class VmConfig(SharedMachine):
     """A virtual machine on this machine (QEMU), whose system is the gateway and is reached by ssh."""
 
     kind: Literal["vm"]
-    image: Path | None = None
+    image: LocalFile | None = None
     """Disk image to boot, raw or qcow2, which is never changed; default: the Debian that `make vm` builds."""
     cpus: Annotated[int, Field(ge=1, le=64)] | None = None
     """Virtual CPUs; default: one for each of the gateway's cores."""
@@ -40,9 +52,9 @@ class VmConfig(SharedMachine):
     """Prefix that runs a command as root, e.g. [sudo, -n]; none when the user is root."""
     port: Annotated[int, Field(ge=1, le=65535)] = 22
     """Port of the ssh server in the virtual machine."""
-    key: Path | None = None
+    key: LocalFile | None = None
     """Private key to log in to an own image with."""
-    known_hosts: Path | None = None
+    known_hosts: LocalFile | None = None
     """File with the ssh key of an own image for the host `gateway`; default: the key that it shows is accepted,
     because nothing else answers there."""
     left: InterfaceName = "left"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,9 +48,21 @@ def test_settings_that_fit(written: dict[str, Any]) -> None:
     assert problems(**written) == []
 
 
+def test_files_are_the_same_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/somebody")
+    config = described(image="disk", key="~/.ssh/key", known_hosts="/etc/known")
+    assert (config.image, config.key) == (tmp_path / "disk", Path("/home/somebody/.ssh/key"))
+    assert config.known_hosts == Path("/etc/known")
+    assert config.model_dump(mode="json")["key"] == "/home/somebody/.ssh/key"
+    monkeypatch.chdir("/")
+    assert TypeAdapter(TestbedConfig).validate_python(config.model_dump(mode="json")) == config
+
+
 @pytest.mark.parametrize(
     "refused",
     [
+        {"image": "x", "key": "~nobody-of-this-name/key"},
         {"memory": "1"},
         {"memory": "0G"},
         {"memory": "lots"},

@@ -53,10 +53,7 @@ def find_image(config: VmConfig) -> VmImage:
     for field, path in _files(config):
         if not (path.is_file() and os.access(path, os.R_OK)):
             raise PlanError(f"testbed.{field}: {path} is no file that natxy can read; give the path of one")
-    image = config.image.absolute()
-    return VmImage(
-        image, _format_of(image), config.key.absolute(), config.known_hosts and config.known_hosts.absolute()
-    )
+    return VmImage(config.image, _format_of(config.image), config.key, config.known_hosts)
 
 
 def _files(config: VmConfig) -> Iterator[tuple[str, Path]]:
