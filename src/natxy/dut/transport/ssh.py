@@ -40,6 +40,10 @@ _PLACE: Final = [
 _NAMESPACE: Final = re.compile(r"\s*net:\[(\d+)\]\s*$")
 
 
+class UnreachableError(DutError):
+    """No connection could be made, or it was lost."""
+
+
 class SshTransport:
     """Runs commands over one ssh connection, which the first command opens and which is reopened after a loss.
 
@@ -115,7 +119,7 @@ class SshTransport:
                 # Not waited for: a program that does not end would keep it open.
                 process.close()
         except (asyncssh.Error, OSError) as error:
-            raise DutError(
+            raise UnreachableError(
                 f"the connection was lost during `{shlex.join(argv)}` ({self.describe()}): {_reason(error)}"
             ) from error
         stdout, stderr = _text(done.stdout), _SESSION_LINE.sub("", _text(done.stderr), count=1)
@@ -123,7 +127,7 @@ class SshTransport:
             raise DutError(f"{argv[0]} is not installed there ({self.describe()}): {stderr.strip()}")
         # Without a return code the connection ended before the program did.
         if done.returncode is None:
-            raise DutError(f"the connection was lost during `{shlex.join(argv)}` ({self.describe()})")
+            raise UnreachableError(f"the connection was lost during `{shlex.join(argv)}` ({self.describe()})")
         return CompletedCommand(tuple(argv), done.returncode, stdout, stderr)
 
     async def _end_session(self, connection: asyncssh.SSHClientConnection, stderr: str) -> None:
@@ -162,14 +166,14 @@ class SshTransport:
                 f"make `ssh -o BatchMode=yes {target} true` work"
             ) from error
         except (TimeoutError, asyncssh.TimeoutError) as error:
-            raise DutError(
+            raise UnreachableError(
                 f"{self.describe()}: no answer within {target.connect_timeout:g} s; check that it is up "
                 "and that its management address is right"
             ) from error
         except (asyncssh.ConfigParseError, asyncssh.KeyImportError) as error:
             raise DutError(f"{self.describe()}: the ssh configuration or one of its keys is wrong: {error}") from error
         except (asyncssh.Error, OSError) as error:
-            raise DutError(f"{self.describe()}: {_reason(error)}; make `ssh {target} true` work") from error
+            raise UnreachableError(f"{self.describe()}: {_reason(error)}; make `ssh {target} true` work") from error
 
     async def _disconnect(self) -> None:
         if self._connection:

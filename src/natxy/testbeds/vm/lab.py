@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import platform
-import socket
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
@@ -83,7 +82,6 @@ class VmLab(EngineTestbed):
                 taps=taps,
                 vhosts=vhosts,
                 folder=folder,
-                ssh_port=_free_port(),
                 mtu=self._addresses.mtu,
             )
         )
@@ -168,8 +166,8 @@ class VmLab(EngineTestbed):
         if self._accelerator == "tcg":
             sentences.append(
                 "QEMU executed the gateway's instructions itself (TCG), because a guest does not boot with KVM here or "
-                "the plan says so: the gateway is about ten times slower than on the processor, so compare it only "
-                "with gateways that were measured in the same way."
+                "the plan says so: the gateway is many times slower than on the processor, so compare it only with "
+                "gateways that were measured in the same way."
             )
         if self._cpus > len(self.cores.dut):
             few = f"{self._cpus} virtual CPUs share {counted(len(self.cores.dut), 'core')}"
@@ -212,11 +210,3 @@ class VmLab(EngineTestbed):
 
     def _execution(self) -> str:
         return "KVM" if self._accelerator == "kvm" else "TCG (no KVM: QEMU executes the instructions itself)"
-
-
-def _free_port() -> int:
-    """Returns a port of this machine that nothing listens at; QEMU does not start if something takes it first."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,7 @@ import asyncssh
 
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.hotplug import HotPlug
-from natxy.dut.transport.ssh import SshTransport
+from natxy.dut.transport.ssh import SshTransport, UnreachableError
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, DutLostError
 from natxy.plan.testbeds.machines import SshTarget
@@ -29,12 +30,14 @@ from natxy.testbeds.vm.qmp import QemuMonitor
 
 # The name that the ssh configuration gives the virtual machine.
 HOST: Final = "gateway"
-# With TCG a system boots about ten times slower.
+# With TCG a system boots many times slower.
 _BOOT_S: Final = {"kvm": 120.0, "tcg": 300.0}
 # An ssh server in TCG takes seconds for a login.
 _LOGIN_S: Final = 30.0
 _START_S: Final = 10.0
+_MOST_STARTS: Final = 3
 _PAUSE_S: Final = 0.1
+_END_S: Final = 1.0
 # A connection that the system was not yet ready for may never be answered; a busy one takes seconds to greet.
 _GREETING_S: Final = 5.0
 _LAST_LINES: Final = 6
@@ -68,18 +71,8 @@ class VirtualMachine:
         Raises DutError when it does not; then nothing of it stays.
         """
         with ExitStack() as stack:
-            self._start = start
             stack.callback(self._end)
-            with (start.folder / "output").open("wb") as output:
-                self._process = subprocess.Popen(
-                    qemu_argv(self._config, self._image, start, self._cpus),
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    pass_fds=start.descriptors,
-                    start_new_session=True,
-                )
-            self._monitor = self._connect_monitor(start)
+            start = self._start_qemu(start)
             self._pin_threads(start)
             self._boot()
             self._stack = stack.pop_all()
@@ -99,22 +92,22 @@ class VirtualMachine:
         try:
             self._monitor.execute("system_reset")
         except DutError as error:
-            raise self._lost() from error
+            if self._wait(self._has_ended, _END_S):
+                raise self._lost() from error
+            raise
         self._boot()
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
-        """Runs a command as `Transport.run` does; DutLostError when the virtual machine has ended."""
+        """Runs a command as `Transport.run` does; DutLostError when the machine has ended or not booted."""
         if self._ssh is None or self._has_ended():
             raise self._lost(argv[0])
         try:
             return self._ssh.run(argv, input=input, timeout_s=timeout_s, check=check)
         except DutError as error:
             # ssh notices the end before the process can be waited for.
-            if "connection" in str(error):
-                self._wait(self._has_ended, 1.0)
-            if self._has_ended():
+            if self._wait(self._has_ended, _END_S if isinstance(error, UnreachableError) else 0):
                 raise self._lost(argv[0]) from error
             raise
 
@@ -134,11 +127,40 @@ class VirtualMachine:
             else []
         )
 
-    def _connect_monitor(self, start: Start) -> QemuMonitor:
-        self._wait(lambda: start.control.exists() or self._has_ended(), _START_S)
-        if self._has_ended():
-            raise DutError(f"QEMU did not start{self._last_words()}")
-        return QemuMonitor(start.control)
+    def _start_qemu(self, start: Start) -> Start:
+        """Starts QEMU and connects to its monitor. Returns the start with the port that it was given for ssh."""
+        for _ in range(_MOST_STARTS):
+            self._start = start = replace(start, ssh_port=free_port())
+            start.control.unlink(missing_ok=True)
+            with (start.folder / "output").open("wb") as output:
+                self._process = subprocess.Popen(
+                    qemu_argv(self._config, self._image, start, self._cpus),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=start.descriptors,
+                    start_new_session=True,
+                )
+            if monitor := self._connected_monitor(start):
+                self._monitor = monitor
+                return start
+            # Somebody may have taken the port before QEMU did.
+            if not _is_taken(start.ssh_port):
+                break
+        raise DutError(f"QEMU did not start{self._last_words()}")
+
+    def _connected_monitor(self, start: Start) -> QemuMonitor | None:
+        """Returns the monitor; None when QEMU ends instead. Raises DutError when it does not answer."""
+        deadline = time.monotonic() + _START_S
+        while not self._has_ended():
+            try:
+                return QemuMonitor(start.control)
+            except DutError:
+                # The socket is there before QEMU listens at it.
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_PAUSE_S)
+        return None
 
     def _pin_threads(self, start: Start) -> None:
         """Gives each virtual CPU a core; the scheduler would move them, and two may have met on one core."""
@@ -201,8 +223,8 @@ class VirtualMachine:
     def _has_ended(self) -> bool:
         return self._process is None or self._process.poll() is not None
 
-    def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
+    def _wait(self, condition: Callable[[], bool], limit_s: float) -> bool:
+        deadline = time.monotonic() + limit_s
         while not condition():
             if time.monotonic() > deadline:
                 return False
@@ -211,7 +233,8 @@ class VirtualMachine:
 
     def _lost(self, what: str | None = None) -> DutLostError:
         before = "" if what is None else f"`{what}` cannot be run: "
-        return DutLostError(f"{before}the virtual machine has ended{self._last_words()}")
+        state = "has ended" if self._has_ended() else "runs, but its system has not booted"
+        return DutLostError(f"{before}the virtual machine {state}{self._last_words()}")
 
     def _last_words(self) -> str:
         """Returns what QEMU and the system's serial console printed last."""
@@ -219,6 +242,25 @@ class VirtualMachine:
             return ""
         said = [*_last_lines(self._start.folder / "output"), *_last_lines(self._start.console)][-_LAST_LINES:]
         return "; its last words: " + " | ".join(said) if said else ""
+
+
+def free_port() -> int:
+    """Returns a port of this machine that nothing listens at, which may be taken as soon as this returns."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        # As QEMU does, so that connections that have ended are in nobody's way.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+        return False
 
 
 def _greets(port: int) -> bool:

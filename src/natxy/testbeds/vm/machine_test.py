@@ -2,11 +2,15 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from natxy.dut.transport.ssh import SshTransport, UnreachableError
 from natxy.errors import DutError, DutLostError
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.testbeds.vm import machine as module
@@ -17,20 +21,13 @@ from natxy.testbeds.vm.qemu import Start
 
 @pytest.fixture
 def start(tmp_path: Path) -> Start:
-    return Start(accelerator="tcg", cores=(0,), taps={}, vhosts={}, folder=tmp_path, ssh_port=_free_port(), mtu=1500)
+    return Start(accelerator="tcg", cores=(0,), taps={}, vhosts={}, folder=tmp_path, ssh_port=22, mtu=1500)
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> VirtualMachine:
     image = VmImage(tmp_path / "disk", "raw", tmp_path / "100% key", known_hosts=tmp_path / "known")
     return VirtualMachine(VmConfig(kind="vm"), image, 1)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture
@@ -62,6 +59,86 @@ def test_the_console_has_the_last_words(machine: VirtualMachine, start: Start, q
         machine.start(start)
 
 
+def test_a_port_that_somebody_took_meanwhile_is_replaced(
+    machine: VirtualMachine, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as somebody:
+        somebody.bind(("127.0.0.1", 0))
+        somebody.listen()
+        ports = [somebody.getsockname()[1], module.free_port()]
+        given: list[int] = []
+
+        def argv(*words: object) -> list[str]:
+            given.extend(word.ssh_port for word in words if isinstance(word, Start))
+            return ["sh", "-c", "echo no such port; exit 1"]
+
+        monkeypatch.setattr(module, "qemu_argv", argv)
+        monkeypatch.setattr(module, "free_port", lambda: ports[len(given)])
+        with pytest.raises(DutError, match="QEMU did not start; its last words: no such port"):
+            machine.start(start)
+        assert given == ports
+
+
+def test_a_control_socket_that_nobody_listens_at_yet_is_asked_again(
+    machine: VirtualMachine, start: Start, qemu: list[str]
+) -> None:
+    program = (
+        "import json, socket, sys, time\n"
+        "control = socket.socket(socket.AF_UNIX)\n"
+        f"control.bind({str(start.control)!r})\n"
+        "time.sleep(0.5)\n"
+        "control.listen()\n"
+        "lines = control.accept()[0].makefile('rw')\n"
+        "print(json.dumps({'QMP': {}}), file=lines, flush=True)\n"
+        "lines.readline()\n"
+        "print(json.dumps({'return': {}}), file=lines, flush=True)\n"
+        "lines.readline()\n"
+        "print(json.dumps({'error': {'desc': 'it was reached'}}), file=lines, flush=True)\n"
+    )
+    qemu += [sys.executable, "-c", program]
+    with pytest.raises(DutError, match="QEMU refused query-cpus-fast: it was reached"):
+        machine.start(start)
+
+
+def test_a_machine_that_runs_without_a_connection_has_not_ended(machine: VirtualMachine, start: Start) -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        machine._process = process
+        with pytest.raises(
+            DutLostError, match=r"^`nft` cannot be run: the virtual machine runs, but its system has not"
+        ):
+            machine.run(["nft"])
+        process.kill()
+    with pytest.raises(DutLostError, match=r"^`nft` cannot be run: the virtual machine has ended$"):
+        machine.run(["nft"])
+
+
+class FailingSsh:
+    def __init__(self, error: DutError) -> None:
+        self.error = error
+
+    def run(self, *_: object, **__: object) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "lost"),
+    [
+        (UnreachableError("gone"), True),
+        # A command's own words do not decide.
+        (DutError("`ip` failed: no connection"), False),
+    ],
+)
+def test_a_lost_connection_to_a_machine_that_ends_is_its_end(
+    machine: VirtualMachine, error: DutError, *, lost: bool
+) -> None:
+    with subprocess.Popen(["sleep", "0.3"]) as process:
+        machine._process = process
+        machine._ssh = cast("SshTransport", FailingSsh(error))
+        with pytest.raises(DutError) as raised:
+            machine.run(["nft"])
+    assert isinstance(raised.value, DutLostError) == lost
+
+
 def test_the_users_ssh_configuration_has_no_part_in_it(machine: VirtualMachine, start: Start, tmp_path: Path) -> None:
     target = machine._written_target(start)
     assert (target.host, target.user, target.config) == ("gateway", "root", tmp_path / "ssh_config")
@@ -89,4 +166,4 @@ def test_an_ssh_server_is_known_by_its_greeting(greeting: bytes, *, expected: bo
 
 
 def test_a_closed_port_does_not_greet() -> None:
-    assert not module._greets(_free_port())
+    assert not module._greets(module.free_port())

@@ -36,7 +36,7 @@ class Start:
 
     `taps`: the descriptors of each tap, one a queue; `vhosts`, when given, those of /dev/vhost-net. `cores`: those that
     its threads may run on. `folder` gets its control socket and its console. `ssh_port` is where its ssh server is
-    reached on this machine.
+    reached on this machine; `VirtualMachine.start` chooses one.
     """
 
     accelerator: Accelerator
@@ -44,8 +44,8 @@ class Start:
     taps: Mapping[Side, Sequence[int]]
     vhosts: Mapping[Side, Sequence[int]]
     folder: Path
-    ssh_port: int
     mtu: int
+    ssh_port: int = 0
 
     @property
     def control(self) -> Path:
