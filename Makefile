@@ -43,13 +43,13 @@ demo: setup ## measure a Linux router and an nftables NAT44 in a temporary lab
 jool: packages-jool ## build Jool for user-mode Linux, for machines that load no kernel modules: a minute, into ~/.cache/natxy
 	@guest/build.sh
 
-vm: packages-vm ## build the Debian of testbeds of kind vm: three minutes, 700 MB, into ~/.cache/natxy
+vm: packages-vm ## build the Debian of testbeds of kind vm: two minutes, 700 MB, into ~/.cache/natxy
 	@guest/vm.sh
 
 test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes long; ends with the counts
 	@tools/test.sh short
 
-test-long: setup-dev jool ## run the other tests: kills, calibration, real tables, user-mode Linux; after `make vm` a VM too
+test-long: setup-dev jool vm ## run the other tests: kills, calibration, real tables, user-mode Linux, a virtual machine
 	@ninja -C build/engine --quiet task_bench
 	@tools/test.sh long
 
