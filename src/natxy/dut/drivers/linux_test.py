@@ -88,10 +88,10 @@ def test_a_filter_without_nat_lets_only_connections_of_the_left_side_pass() -> N
 def test_the_dut_has_the_pool_and_gives_it_back(config: GatewayConfig) -> None:
     gateway, dut = nat(config, IPV4, "198.19.0.4/30")
     gateway.install()  # type: ignore[attr-defined]
-    assert "ip route replace local 198.19.0.4/30 dev b" in dut.asked
+    assert "ip route replace local 198.19.0.4/30 dev b proto 110 metric 4096" in dut.asked
     dut.asked.clear()
     gateway.uninstall()  # type: ignore[attr-defined]
-    assert "ip route del local 198.19.0.4/30 dev b" in dut.asked
+    assert "ip route del local 198.19.0.4/30 dev b proto 110 metric 4096" in dut.asked
 
 
 @pytest.mark.parametrize("config", [NftablesConfig(), SNAT, IptablesConfig()])
