@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import pytest
+
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures import DECLARATIONS
+from natxy.plan.procedures.figures import Figure, applies, per_direction
 
 # The figures of both directions by their common name, so that a new figure has to be added on one of the two sides.
 MORE_IS_BETTER = {
@@ -46,3 +50,29 @@ def figures(*, more_is_better: bool) -> dict[str, set[str]]:
 def test_each_figure_is_better_in_one_direction() -> None:
     assert figures(more_is_better=True) == MORE_IS_BETTER
     assert figures(more_is_better=False) == LESS_IS_BETTER
+
+
+@pytest.mark.parametrize(
+    ("name", "directions", "shown"),
+    [
+        ("tl", "forward", True),
+        ("tl_forward", "forward", True),
+        ("tl_forward", "reverse", False),
+        ("tl_reverse", "reverse", True),
+        ("tl_reverse", "forward", False),
+        ("lost_tagged_reverse", "forward", False),
+        ("tl_reverse", "bidirectional", True),
+        ("tl_forward", None, True),
+    ],
+)
+def test_a_direction_in_which_nothing_is_sent_has_no_figures(name: str, directions: str | None, shown: bool) -> None:
+    assert applies(Figure(name, "Some delay", Unit.NS), directions) == shown
+
+
+def test_a_figure_of_each_direction_is_called_after_it() -> None:
+    both = per_direction("min", "Smallest", Unit.PERCENT, more_is_better=True, signed=True)
+    assert [(each.name, each.title) for each in both] == [
+        ("min_forward", "Smallest, forward"), ("min_reverse", "Smallest, reverse"),
+    ]  # fmt: skip
+    assert all(each.signed and each.is_better_when_higher for each in both)
+    assert not any(each.signed or each.is_better_when_higher for each in per_direction("min", "Smallest", Unit.NS))

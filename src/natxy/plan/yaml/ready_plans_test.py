@@ -7,11 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
 
 from natxy.plan.model.timing import PRESETS, TimingPreset
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.plan.testbeds.hosts import HostsConfig
 from natxy.plan.yaml.loading import load_plan
+from natxy.plan.yaml.schema import plan_schema
 from natxy.published import published_names
 
 FOLDER = Path(__file__).parents[4] / "plans"
@@ -30,6 +33,16 @@ def test_every_plan_resolves_and_is_called_as_its_file(file: Path) -> None:
     assert plan.name == (f"{file.stem}-paper" if paper else file.stem)
     assert plan.description
     assert "\n" not in plan.description
+
+
+@pytest.mark.parametrize("file", PLANS, ids=called)
+def test_an_editor_accepts_every_plan_and_marks_unknown_fields(file: Path) -> None:
+    validator = Draft202012Validator(plan_schema())
+    plan = YAML(typ="safe").load(file)
+    assert not [*validator.iter_errors(plan)]
+    experiments = plan.pop("experiments")
+    unknown = [{**plan, "experiment": 1}, {**plan, "experiments": [{**experiments[0], "frames": 1}]}]
+    assert not any(map(validator.is_valid, [plan, *unknown]))
 
 
 @pytest.mark.parametrize("file", PLANS, ids=called)
