@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests a DUT behind a switch: one interface with the addresses of both links."""
+"""Tests a DUT behind a switch: one interface with both links' addresses, or two that are named as VLANs are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from natxy.results.reader import RunReader
-from natxy.results.records import RunState
+from natxy.results.records import ExperimentRecord, RunState
 from tests.support import needs
 
 pytestmark = needs.LAB
@@ -29,10 +29,10 @@ testbed:
   left: {{interface: t-left}}
   right: {{interface: t-right}}
   io: af_packet
-  dut: {{namespace: {dut}, left: d-arm, right: d-arm, one_armed: true}}
+  dut: {{namespace: {dut}, {interfaces}}}
 experiments:
   - name: nat
-    gateway: nftables
+    gateway: {gateway}
     procedure: throughput
     connections: 1k
     phase1_rate: 2k
@@ -68,19 +68,34 @@ def _switched() -> Iterator[None]:
         yield
 
 
-@pytest.mark.usefixtures("_switched")
-def test_a_nat_with_one_interface_is_measured(tmp_path: Path) -> None:
-    redirects = ["sysctl", "net.ipv4.conf.all.send_redirects", "net.ipv4.conf.d-arm.send_redirects"]
-    before = inside(DUT, *redirects)
-    (tmp_path / "plan.yaml").write_text(PLAN.format(dut=DUT))
-    argv = ["-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
+@pytest.fixture
+def _two_networks() -> Iterator[None]:
+    """Joins each of the tester's ports to an interface of the DUT whose name has a dot.
+
+    The links are as a switch with VLANs gives them, but without tags, which few test kernels have.
+    """
+    with ExitStack() as stack:
+        for namespace in (TESTER, DUT):
+            ip("netns", "add", namespace)
+            stack.callback(ip, "netns", "del", namespace)
+        for end, arm in (("t-left", "d-arm.10"), ("t-right", "d-arm.20")):
+            ip("-n", TESTER, "link", "add", "name", end, "type", "veth", "peer", "name", arm, "netns", DUT)
+            for namespace, name in ((TESTER, end), (DUT, arm)):
+                inside(namespace, "ethtool", "-K", name, "tx", "off")
+                ip("-n", namespace, "link", "set", name, "up")
+        yield
+
+
+def measured(folder: Path, interfaces: str, gateway: str = "nftables") -> ExperimentRecord:
+    """Runs the plan. Returns its experiment, after it was found to be good."""
+    (folder / "plan.yaml").write_text(PLAN.format(dut=DUT, interfaces=interfaces, gateway=gateway))
+    argv = ["-m", "natxy", "run", str(folder / "plan.yaml"), "--output", str(folder / "out")]
     done = subprocess.run(
         ["ip", "netns", "exec", TESTER, sys.executable, *argv], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert inside(DUT, *redirects) == before
     assert "198.1" not in ip("-n", DUT, "-4", "address")
-    run = RunReader(tmp_path / "out").run
+    run = RunReader(folder / "out").run
     assert run.state == RunState.DONE
     (nat,) = run.experiments
     assert nat.statistics is not None
@@ -90,3 +105,20 @@ def test_a_nat_with_one_interface_is_measured(tmp_path: Path) -> None:
     assert not any(trial.misrouted or trial.duplicate for trial in passed)
     # The kernel sent no redirects.
     assert not any("redirect" in kind for trial in passed for port in trial.result.ports for kind in port.foreign)
+    return nat
+
+
+@pytest.mark.usefixtures("_switched")
+def test_a_nat_with_one_interface_is_measured(tmp_path: Path) -> None:
+    redirects = ["sysctl", "net.ipv4.conf.all.send_redirects", "net.ipv4.conf.d-arm.send_redirects"]
+    before = inside(DUT, *redirects)
+    measured(tmp_path, "left: d-arm, right: d-arm, one_armed: true")
+    assert inside(DUT, *redirects) == before
+
+
+@pytest.mark.usefixtures("_two_networks")
+@pytest.mark.parametrize("gateway", ["nftables", "iptables"])
+def test_a_nat_between_interfaces_with_dots_in_their_names_is_measured(gateway: str, tmp_path: Path) -> None:
+    nat = measured(tmp_path, "left: d-arm.10, right: d-arm.20", gateway)
+    assert nat.dut is not None
+    assert "d-arm.20" in nat.dut.configuration

@@ -11,6 +11,7 @@ from typing import Final
 
 from natxy.engine.messages.common import IPAddress
 from natxy.probe.observed import DutState, Observed, Refusal
+from natxy.system.machine_sysctls import interface_word
 
 # The kernel's answer to a request for a route whose source the reverse path filter refuses.
 _CROSS_DEVICE: Final = "Invalid cross-device link"
@@ -139,7 +140,7 @@ def _path_filter(observed: Observed) -> str | None:
     return (
         f"the DUT's reverse path filter drops the frames: its route to their source, {observed.sender}, does not lead "
         f"through {observed.near}; correct that route, or set net.ipv4.conf.all.rp_filter and "
-        f"net.ipv4.conf.{observed.near}.rp_filter to 0"
+        f"net.ipv4.conf.{interface_word(observed.near)}.rp_filter to 0"
     )
 
 

@@ -13,6 +13,16 @@ from natxy.errors import DutError
 from natxy.system.ledger import Entry, Kind, Ledger, Place, here, own_network
 
 
+def interface_word(interface: str) -> str:
+    """Returns an interface's name as a word of a sysctl's name: its own dots are slashes there, as for sysctl(8)."""
+    return interface.replace(".", "/")
+
+
+def sysctl_file(name: str) -> str:
+    """Returns the file of a sysctl below /proc/sys."""
+    return name.translate(str.maketrans("./", "/."))
+
+
 def sysctl_entry(name: str) -> str:
     """Returns what the ledger calls a sysctl."""
     return f"sysctl {name}"
@@ -21,13 +31,13 @@ def sysctl_entry(name: str) -> str:
 def sysctl_undo(name: str, original: str) -> tuple[tuple[str, ...], ...]:
     """Returns the command that restores a sysctl on any system; on Linux if it still exists: an interface's go with
     that."""
-    file = f"/proc/sys/{name.replace('.', '/')}"
+    file = f"/proc/sys/{sysctl_file(name)}"
     script = '[ -d /proc/sys ] && [ ! -e "$1" ] || sysctl -qw "$2=$3"'
     return (("sh", "-c", script, "sh", file, name, original),)
 
 
 class MachineSysctls:
-    """Holds sysctls at values until it releases them. Names have dots, values are text."""
+    """Holds sysctls at values until it releases them. Names are those of sysctl(8), values are text."""
 
     def __init__(self, ledger: Ledger | None = None, *, root: Path = Path("/proc/sys")) -> None:
         self._ledger = ledger or Ledger()
@@ -71,7 +81,7 @@ class MachineSysctls:
             self.release(name)
 
     def _path(self, name: str) -> Path:
-        return self._root / name.replace(".", "/")
+        return self._root / sysctl_file(name)
 
     def _write(self, name: str, value: str) -> None:
         try:

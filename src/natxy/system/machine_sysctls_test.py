@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from natxy.errors import DutError
 from natxy.system.ledger import Ledger, here, own_network
-from natxy.system.machine_sysctls import MachineSysctls, sysctl_undo
+from natxy.system.machine_sysctls import MachineSysctls, interface_word, sysctl_file, sysctl_undo
 from natxy.system.process_owner import Owner
 
 ME = Owner.current()
@@ -145,3 +145,9 @@ def test_any_sequence_of_one_owner_ends_at_the_original(steps: list[tuple[str, i
         sysctls.release_all()
         assert sysctls.read(NAME) == "100"
         assert machine.ledger().entries() == []
+
+
+def test_an_interface_may_have_dots_in_its_name() -> None:
+    name = f"net.ipv6.conf.{interface_word('eth0.10')}.disable_ipv6"
+    assert name == "net.ipv6.conf.eth0/10.disable_ipv6"
+    assert sysctl_file(name) == "net/ipv6/conf/eth0.10/disable_ipv6"

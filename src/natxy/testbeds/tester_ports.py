@@ -15,7 +15,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.errors import PlanError
 from natxy.plan.testbeds.ports import TesterPort
-from natxy.system.machine_sysctls import MachineSysctls
+from natxy.system.machine_sysctls import MachineSysctls, interface_word
 
 # From <linux/if.h>.
 _IFF_UP: Final = 0x1
@@ -49,7 +49,7 @@ class TesterPorts:
         with ExitStack() as stack:
             for side, interface in self.interfaces.items():
                 self._check_free(side, interface)
-                self._machine.hold(f"net.ipv6.conf.{interface}.disable_ipv6", "1")
+                self._machine.hold(f"net.ipv6.conf.{interface_word(interface)}.disable_ipv6", "1")
                 flags = int((INTERFACES / interface / "flags").read_text(), 16)
                 if not flags & _IFF_UP:
                     stack.enter_context(self._given_back(interface, "the state", "down"))

@@ -16,6 +16,7 @@ from natxy.dut.transport.base import PowerSwitch
 from natxy.dut.transport.hotplug import CoreSwitch
 from natxy.errors import DutError
 from natxy.plan.gateways.neighbors import NeighborsModel
+from natxy.system.machine_sysctls import interface_word
 
 LINK_UP_S = 10.0
 FORWARDING = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
@@ -41,7 +42,9 @@ class LinuxGateway(Gateway[ConfigT]):
         self._sysctls = dict.fromkeys(FORWARDING, "1")
         if self.interfaces.left == self.interfaces.right:
             # The kernel would tell the tester with every few frames that its other port is nearer.
-            redirects = (f"net.ipv4.conf.{name}.send_redirects" for name in ("all", self.interfaces.left))
+            redirects = (
+                f"net.ipv4.conf.{name}.send_redirects" for name in ("all", interface_word(self.interfaces.left))
+            )
             self._sysctls |= dict.fromkeys(redirects, "0")
         self._neighbors = NeighborTable(self.transport, self.interfaces, self.addresses, macs)
 

@@ -13,9 +13,9 @@ from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.problems import Problem
 
 Cores = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
-# The kernel's rule, and no dots: they would separate words in the names of sysctls.
+# The kernel's rule.
 InterfaceName = Annotated[
-    str, Pattern(r"[^\s/.]{1,15}", "the name of an interface, such as ens1f0, of at most 15 characters")
+    str, Pattern(r"(?!\.{1,2}$)[^\s/]{1,15}", "the name of an interface, such as ens1f0, of at most 15 characters")
 ]
 PciAddress = Annotated[
     str,
