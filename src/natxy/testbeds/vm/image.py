@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from natxy.errors import PlanError
 from natxy.plan.testbeds.vm import VmConfig
 
 _SUITE: Final = "bookworm"
+# Only a source tree has it; where natxy is installed without one, an image cannot be out of date.
+_RECIPE: Final = Path(__file__).resolve().parents[4] / "guest" / "vm.sh"
 _QCOW2: Final = b"QFI\xfb"
 
 
@@ -35,12 +38,18 @@ def cache_folder() -> Path:
 
 
 def find_image(config: VmConfig) -> VmImage:
-    """Finds the image of a testbed. Raises PlanError when a file is missing or cannot be read."""
+    """Finds the image of a testbed. Raises PlanError when a file is missing or cannot be read, or natxy's own image is
+    out of date."""
     if config.image is None:
         folder = cache_folder()
         # `make vm` writes the stamp last.
         if not (folder / "stamp").is_file():
             raise PlanError(f"{folder}, the virtual machine, is missing: run `make vm` as the user that natxy runs as")
+        if _RECIPE.is_file() and (folder / "stamp").read_text().strip() != _recipe_stamp():
+            raise PlanError(
+                f"{folder}, the virtual machine, was built by another version of {_RECIPE}: run `make vm` as the user "
+                "that natxy runs as"
+            )
         return VmImage(
             disk=folder / "disk.img",
             disk_format="raw",
@@ -54,6 +63,11 @@ def find_image(config: VmConfig) -> VmImage:
         if not (path.is_file() and os.access(path, os.R_OK)):
             raise PlanError(f"testbed.{field}: {path} is no file that natxy can read; give the path of one")
     return VmImage(config.image, _format_of(config.image), config.key, config.known_hosts)
+
+
+def _recipe_stamp() -> str:
+    """Returns what `make vm` writes into the stamp."""
+    return hashlib.sha256(_RECIPE.read_bytes()).hexdigest()
 
 
 def _files(config: VmConfig) -> Iterator[tuple[str, Path]]:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from natxy.errors import PlanError
 from natxy.plan.testbeds.vm import VmConfig
+from natxy.testbeds.vm import image as module
 from natxy.testbeds.vm.image import cache_folder, find_image
 
 
@@ -16,9 +18,22 @@ def test_natxys_own_is_booted_directly(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(PlanError, match=f"{folder}, the virtual machine, is missing: run `make vm`"):
         find_image(VmConfig(kind="vm"))
     folder.mkdir(parents=True)
-    (folder / "stamp").write_text("")
+    recipe = Path(__file__).parents[4] / "guest" / "vm.sh"
+    (folder / "stamp").write_text(hashlib.sha256(recipe.read_bytes()).hexdigest() + "\n")
     image = find_image(VmConfig(kind="vm"))
     assert (image.disk, image.kernel, image.key) == (folder / "disk.img", folder / "kernel", folder / "key")
+
+
+def test_natxys_own_is_refused_if_another_recipe_built_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = cache_folder()
+    folder.mkdir(parents=True)
+    (folder / "stamp").write_text("0" * 64 + "\n")
+    with pytest.raises(PlanError, match=r"was built by another version of .*/guest/vm\.sh: run `make vm`"):
+        find_image(VmConfig(kind="vm"))
+    # Without a source tree there is nothing to compare with.
+    monkeypatch.setattr(module, "_RECIPE", tmp_path / "vm.sh")
+    assert find_image(VmConfig(kind="vm")).disk == folder / "disk.img"
 
 
 @pytest.mark.parametrize(("begins", "expected"), [(b"QFI\xfb\0\0\0\3", "qcow2"), (b"\xeb\x63", "raw"), (b"", "raw")])
