@@ -19,8 +19,10 @@ from tests.support.siitperf_confs import conf_text
 pytestmark = needs.LAB
 
 FRAMES = 400
-STATELESS = "400 1 500 2 2"
+# Two seconds for the stragglers of a gateway that was paused.
+STATELESS = "400 1 2000 2 2"
 CONNECTIONS = 300
+PHASE1 = f"{CONNECTIONS} {CONNECTIONS} 1000 2000 2500"
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +37,7 @@ def test_a_nat_in_both_phases(nat: SiitperfBed) -> None:
         "nat44", Enumerate_ports="1", Responder_tuples="1",
         Fwd_sport_min="10000", Fwd_sport_max="10029", Fwd_dport_min="80", Fwd_dport_max="89",
     )  # fmt: skip
-    nat.gateway.clear()
-    arguments = f"84 {STATELESS} {CONNECTIONS} {CONNECTIONS} 1000 500 1200"
-    with nat.sent(Side.LEFT) as left, nat.sent(Side.RIGHT) as right:
-        ended = nat.run("tp", arguments, conf)
+    ended, left, right = nat.measure("tp", f"84 {STATELESS} {PHASE1}", conf)
     assert ended.code == 0, ended.errors
     assert ended.number("Preliminary frames sent") == ended.number("Preliminary frames received") == CONNECTIONS
     for direction in ("Forward", "Reverse"):
@@ -61,19 +60,16 @@ def test_a_nat_in_both_phases(nat: SiitperfBed) -> None:
 
 def test_a_state_table_that_is_not_filled(nat: SiitperfBed) -> None:
     """Nothing arrives, and the exit code is 0 all the same, as scripts expect."""
-    nat.gateway.clear()
     conf = conf_text("nat44", MAC_L_DUT="02:00:00:00:00:99")
-    ended = nat.run("tp", f"84 {STATELESS} 100 100 1000 100 2000", conf)
+    ended, _, _ = nat.send("tp", f"84 {STATELESS} 100 100 1000 100 2000", conf)
     assert ended.code == 0
     assert ended.number("Preliminary frames received") == 0
     assert "Error: Failed to fill state table, valid entries: 0, table size: 100" in ended.lines
 
 
 def test_drawn_connections_and_replies_of_one_of_them(nat: SiitperfBed) -> None:
-    nat.gateway.clear()
     conf = conf_text("nat44", Enumerate_ports="0", Responder_tuples="0")
-    with nat.sent(Side.LEFT) as left, nat.sent(Side.RIGHT) as right:
-        ended = nat.run("tp", f"84 {STATELESS} {CONNECTIONS} {CONNECTIONS} 1000 500 1200", conf)
+    ended, left, right = nat.measure("tp", f"84 {STATELESS} {PHASE1}", conf)
     assert ended.code == 0, ended.errors
     assert ended.number("Preliminary frames received") == CONNECTIONS
     assert ended.number("Reverse frames received") == FRAMES

@@ -22,8 +22,10 @@ from tests.support.siitperf_confs import conf_text
 pytestmark = needs.LAB
 
 FRAMES = 400
-# 400 frames a second for one second, and half a second for the stragglers.
-STATELESS = "400 1 500 2 2"
+# 400 frames a second for one second, and two seconds for the stragglers of a gateway that was paused.
+STATELESS = "400 1 2000 2 2"
+# The delay of a lost frame in siitperf's figures: the duration and that time.
+LOST_MS = 3000
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +52,7 @@ def columns(frames: list[Packet]) -> tuple[set[str], set[str], set[int], set[int
 @pytest.mark.parametrize("size", [84, 128, 1538])
 def test_a_router_of_many_addresses(router: SiitperfBed, size: int) -> None:
     """The addresses vary, and the ports do not: here siitperf's UDP checksums over IPv6 were wrong."""
-    with router.sent(Side.LEFT) as left, router.sent(Side.RIGHT) as right:
-        ended = router.run("tp", f"{size} {STATELESS}", conf_text("router-many"))
+    ended, left, right = router.measure("tp", f"{size} {STATELESS}", conf_text("router-many"))
     assert (ended.code, len(left), len(right)) == (0, FRAMES, FRAMES)
     for side, frames in ((Side.LEFT, left), (Side.RIGHT, right)):
         for frame in frames:
@@ -68,7 +69,7 @@ def test_a_router_of_many_addresses(router: SiitperfBed, size: int) -> None:
 
 
 def test_lines_are_those_that_scripts_read(router: SiitperfBed) -> None:
-    ended = router.run("tp", f"84 {STATELESS}", conf_text("router-many", Reverse="0"))
+    ended, _, _ = router.measure("tp", f"84 {STATELESS}", conf_text("router-many", Reverse="0"))
     seconds = r"\d+\.\d{10} seconds\."
     patterns = [
         r"Info: Testing initiated at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
@@ -88,8 +89,8 @@ def test_directions_have_ports_and_orders_of_their_own(router: SiitperfBed) -> N
         Fwd_var_sport="1", Fwd_sport_min="5000", Fwd_sport_max="5006", Fwd_var_dport="0",
         Rev_var_sport="0", Rev_var_dport="2", Rev_dport_min="80", Rev_dport_max="84",
     )  # fmt: skip
-    with router.sent(Side.LEFT) as left, router.sent(Side.RIGHT) as right:
-        assert router.run("tp", f"84 {STATELESS}", conf).code == 0
+    ended, left, right = router.measure("tp", f"84 {STATELESS}", conf)
+    assert ended.code == 0
     forward, reverse = [tuple_of(frame) for frame in left], [tuple_of(frame) for frame in right]
     assert forward == [
         (f"198.18.0.{10 + number % 10}", f"198.19.0.{34 - number % 3}", 5000 + number % 7, 7)
@@ -110,8 +111,7 @@ def test_each_family_has_an_offset_of_its_own(router: SiitperfBed) -> None:
         "pdv", IP_L_var="3", IP_L_min="0", IP_L_max="3999", IPv6_L_offset="8", IPv4_R_offset="1",
         IP_R_var="3", IP_R_min="2", IP_R_max="1001", IPv6_R_offset="14",
     )  # fmt: skip
-    with router.sent(Side.LEFT) as left:
-        ended = router.run("tp", f"84 {STATELESS}", conf)
+    ended, left, _ = router.send("tp", f"84 {STATELESS}", conf)
     assert ended.number("Forward frames sent") == len(left) == FRAMES
     sources, destinations, sports, dports = columns(left)
     assert last_16_bits(sources, 48) <= {*range(4000)}
@@ -128,8 +128,8 @@ def test_each_family_has_an_offset_of_its_own(router: SiitperfBed) -> None:
 
 def test_networks(router: SiitperfBed) -> None:
     conf = conf_text("router-many", IP_L_var="0", IP_R_var="0", Num_R_Nets="100", Num_L_Nets="256")
-    with router.sent(Side.LEFT) as left, router.sent(Side.RIGHT) as right:
-        assert router.run("tp", f"84 {STATELESS}", conf).code == 0
+    ended, left, right = router.measure("tp", f"84 {STATELESS}", conf)
+    assert ended.code == 0
     assert columns(left)[0] == {"198.18.0.2"}
     assert columns(left)[1] <= {f"198.19.{number}.2" for number in range(100)}
     assert len(columns(left)[1]) > 80
@@ -141,14 +141,13 @@ def test_background_frames_are_ipv6_of_the_full_size(router: SiitperfBed) -> Non
     """403 frames are 40 cycles of 10 and three foreground frames."""
     native = {"IPv6_L_Real": "2001:2::2", "IPv6_R_Real": "2001:2:0:8000::2"}
     conf = conf_text("router-many", IP_L_var="0", IP_R_var="0", Reverse="0", **native)
-    with router.sent(Side.LEFT) as left:
-        ended = router.run("tp", "100 403 1 200 10 7", conf)
+    ended, left, _ = router.send("tp", "100 403 1 200 10 7", conf)
     own = [frame for frame in left if IP in frame]
     others = [frame for frame in left if IP not in frame]
     assert (len(own), len(others)) == (40 * 7 + 3, 40 * 3)
     assert ended.number("Forward frames sent") == 403
-    # The router has no IPv6 addresses.
-    assert ended.number("Forward frames received") == len(own)
+    # The router has no IPv6 addresses. A few frames may be lost where the machine pauses the tester.
+    assert 0.8 * len(own) < ended.number("Forward frames received") <= len(own)
     for frame in own:
         judge(frame, Family.IPV4, 80, Side.LEFT, ttl=10)
     for frame in others:
@@ -157,27 +156,28 @@ def test_background_frames_are_ipv6_of_the_full_size(router: SiitperfBed) -> Non
 
 
 def test_latency(router: SiitperfBed) -> None:
-    ended = router.run("lat", "84 400 2 500 2 2 1 100", conf_text("router-many"))
+    ended, _, _ = router.measure("lat", "84 400 2 2000 2 2 1 100", conf_text("router-many"))
     assert (ended.code, ended.lines[0]) == (0, "Info: Testing started.")
     assert ended.lines.index("Info: Test finished.") == len(ended.lines) - 5
     for direction in ("Forward", "Reverse"):
-        assert 0.001 < ended.number(f"{direction} TL") <= ended.number(f"{direction} WCL") < 1000
+        assert 0.001 < ended.number(f"{direction} TL") <= ended.number(f"{direction} WCL") < LOST_MS
     assert all(re.search(r": \d+\.\d{6}$", line) for line in ended.lines[-4:])
 
 
 def test_variation_and_frames_in_time(router: SiitperfBed) -> None:
     """The addresses vary, which siitperf-pdv did not do; lost frames alone do not look like a PDV of 0."""
-    with router.sent(Side.LEFT) as left:
-        ended = router.run("pdv", f"84 {STATELESS} 0", conf_text("router-many"))
+    ended, left, _ = router.measure("pdv", f"84 {STATELESS} 0", conf_text("router-many"))
     assert len(columns(left)[0]) > 350
     for direction in ("Forward", "Reverse"):
-        assert 0 < ended.number(f"{direction} PDV") < 1000
-    in_time = router.run("pdv", f"84 {STATELESS} 1000", conf_text("router-many"))
+        high, least, most = (ended.number(f"Info: {direction} {what}") for what in ("D99_9th_perc", "Dmin", "Dmax"))
+        assert 0 < least < high <= most < LOST_MS
+        assert ended.number(f"{direction} PDV") == pytest.approx(high - least, abs=2e-6)
+    in_time, _, _ = router.measure("pdv", f"84 {STATELESS} {LOST_MS - 1}", conf_text("router-many"))
     assert in_time.number("Forward frames received") == FRAMES
     assert in_time.lines.index("Info: Test finished.") < in_time.lines.index("Forward frames received: 400")
     nowhere = conf_text("router-many", MAC_L_DUT="02:00:00:00:00:99", Reverse="0")
-    lost = router.run("pdv", f"84 {STATELESS} 0", nowhere)
-    assert (lost.code, lost.number("Forward frames received"), lost.number("Forward PDV")) == (0, 0, 1500)
+    lost, _, _ = router.send("pdv", f"84 {STATELESS} 0", nowhere)
+    assert (lost.code, lost.number("Forward frames received"), lost.number("Forward PDV")) == (0, 0, LOST_MS)
 
 
 def test_the_lateness_of_a_sender_is_said_in_siitperfs_way(router: SiitperfBed) -> None:

@@ -12,19 +12,21 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_interface, ip_network
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from scapy.packet import Packet
 
-from natxy.dut.base import Gateway
+from natxy.dut.base import Capability, Gateway
 from natxy.dut.registry import create
 from natxy.engine.messages.common import Side
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.plan.testbeds.lab import LabConfig
+from natxy.siitperf.trial.lines import TESTERS_FAULT
 from natxy.testbeds.lab import NetnsLab
 from tests.support.capture import Direction, captured
 from tests.support.lab_frames import namespace_of_tester
+from tests.support.undisturbed import undisturbed
 
 # The tests judge frames and lines; a busy machine sends them late.
 _PATIENCE_MS: Final = "1000"
@@ -53,12 +55,39 @@ class Ended:
         (found,) = (text for text in self.lines if text.startswith(f"{line}:"))
         return float(found.rsplit(":", 1)[1])
 
+    @property
+    def blame(self) -> str:
+        """Natxy's words on a disturbed tester; empty if it was not disturbed."""
+        return "\n".join(
+            line for line in self.lines + self.errors if TESTERS_FAULT in line or "the test is invalid" in line
+        )
+
+
+class Sent(NamedTuple):
+    """The end of a program, and the frames that the tester's ports sent meanwhile, as the gateway received them."""
+
+    ended: Ended
+    left: list[Packet]
+    right: list[Packet]
+
 
 @dataclass(frozen=True)
 class SiitperfBed:
     lab: NetnsLab
     gateway: Gateway[Any]
     folder: Path
+
+    def measure(self, program: str, arguments: str, conf: str) -> Sent:
+        """Runs a program whose frames all arrive, and again if natxy says that the tester was disturbed."""
+        return undisturbed(lambda: self.send(program, arguments, conf), lambda sent: sent.ended.blame)
+
+    def send(self, program: str, arguments: str, conf: str) -> Sent:
+        """Runs a program once, with an empty connection table, and captures what it sends."""
+        if Capability.CLEAR in self.gateway.capabilities:
+            self.gateway.clear()
+        with self._sent(Side.LEFT) as left, self._sent(Side.RIGHT) as right:
+            ended = self.run(program, arguments, conf)
+        return Sent(ended, left, right)
 
     def run(self, program: str, arguments: str, conf: str, **environment: str) -> Ended:
         (self.folder / "siitperf.conf").write_text(conf, encoding="utf-8")
@@ -70,8 +99,7 @@ class SiitperfBed:
             NATXY_SIITPERF_OVERRUN_FLOOR_MS=_PATIENCE_MS, **environment,
         )  # fmt: skip
 
-    def sent(self, side: Side) -> AbstractContextManager[list[Packet]]:
-        """Captures what the tester's port of a side sends, as the gateway receives it."""
+    def _sent(self, side: Side) -> AbstractContextManager[list[Packet]]:
         interface = getattr(self.lab.interfaces, side)
         return captured(self.lab.description()["dut namespace"], interface, Direction.IN)
 

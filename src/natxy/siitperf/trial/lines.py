@@ -16,6 +16,9 @@ from natxy.engine.messages.results import StreamResult, TrialResult, Verdict
 from natxy.siitperf.trial.requests import Limits, direction_of
 from natxy.untrusted.texts import one_line
 
+TESTERS_FAULT: Final = "by the tester's fault this trial proves nothing about the gateway"
+"""How the remark on an invalid trial begins."""
+
 # What a gateway sends in any case.
 _ORDINARY: Final = frozenset({"arp", "neighbor_solicitation", "neighbor_advertisement", "mld"})
 
@@ -87,4 +90,4 @@ def remark_on(result: TrialResult, said_invalid: bool, *, strict: bool) -> None:
         if strict:
             fail(f"Error: the trial is invalid, by the tester's fault: {result.reason}")
         else:
-            remark(f"by the tester's fault this trial proves nothing about the gateway: {result.reason}")
+            remark(f"{TESTERS_FAULT}: {result.reason}")
