@@ -10,9 +10,8 @@ kernel=$(basename /usr/lib/uml/modules/*)
 jool=$(dpkg-query -W -f '${Version}' jool-tools)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/natxy
 target=$cache/guest-$kernel
-# Any change of these inputs triggers a new build.
-recipe=$(cat "$here"/build.sh "$here"/preload.c; echo "$kernel $jool")
-stamp=$(sha256sum <<< "$recipe" | cut -d ' ' -f 1)
+# Any change of these inputs triggers a new build. natxy compares the first one with its own sources.
+stamp="$(cat "$here"/build.sh "$here"/preload.c | sha256sum | cut -d ' ' -f 1) $kernel $jool"
 
 mkdir -p "$cache"
 exec 9> "$cache/lock"

@@ -161,9 +161,9 @@ def _af_xdp() -> list[Finding]:
 def _guest() -> list[Finding]:
     try:
         files = find_guest()
-    except NatxyError:
-        remedy = "run `make jool`; without it, Jool needs a kernel that loads its module"
-        return [Finding("user-mode Linux", None, "not ready; optional", remedy)]
+    except NatxyError as error:
+        remedy = "optional: without it, Jool needs a kernel that loads its module"
+        return [Finding("user-mode Linux", None, str(error), remedy)]
     return [Finding("user-mode Linux", True, f"{files.version}, with Jool's modules ({files.folder})")]
 
 

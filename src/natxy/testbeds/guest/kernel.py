@@ -24,6 +24,7 @@ from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, DutLostError, PlanError
 from natxy.system.temporary_folder import temporary_folder
 from natxy.testbeds.guest import init as guest_init
+from natxy.testbeds.guest.recipe import Recipe, built_folder
 from natxy.testbeds.guest.serial_line import GuestLine, LineBrokenError
 
 RECEIVE_BUFFER_BYTES: Final = 4 * 1024 * 1024
@@ -34,6 +35,7 @@ _DEPTH: Final = 128
 _BOOT_S: Final = 30.0
 _END_S: Final = 3.0
 _LAST_LINES: Final = 8
+_RECIPE: Final = Recipe("jool", "a guest's modules", ("build.sh", "preload.c"))
 _INSTALLED_MODULES: Final = Path("/usr/lib/uml/modules")
 # Modules that the gateway drivers expect, as in a distribution's kernel.
 _EXPECTED_MODULES: Final = ("ipv6", "nf_conntrack")
@@ -51,17 +53,14 @@ class GuestFiles:
 def find_guest() -> GuestFiles:
     """Finds Debian's user-mode Linux, and the modules that `make jool` builds for it.
 
-    Raises PlanError when something is missing.
+    Raises PlanError when something is missing or out of date.
     """
     program = shutil.which("linux.uml")
     versions = sorted(path.name for path in _INSTALLED_MODULES.glob("*"))
     if program is None or not versions:
         raise PlanError("user-mode Linux is not installed on this machine: run `make jool`")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "natxy"
-    folder = cache / f"guest-{versions[0]}"
-    # `make jool` writes the stamp last.
-    if not (folder / "stamp").is_file():
-        raise PlanError(f"{folder}, a guest's modules, is missing: run `make jool` as the user that natxy runs as")
+    folder = built_folder(f"guest-{versions[0]}")
+    _RECIPE.check(folder)
     return GuestFiles(Path(program), versions[0], folder)
 
 

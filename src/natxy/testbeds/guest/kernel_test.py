@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -25,5 +26,10 @@ def test_what_is_missing_and_what_to_do(tmp_path: Path, monkeypatch: pytest.Monk
         find_guest()
     folder = tmp_path / "cache" / "natxy" / "guest-6.1.2"
     folder.mkdir(parents=True)
-    (folder / "stamp").write_text("")
+    (folder / "stamp").write_text(f"{'0' * 64} 6.1.2 4.1.9\n")
+    with pytest.raises(PlanError, match=r"guest-6\.1\.2, a guest's modules, was built by another .*`make jool`"):
+        find_guest()
+    build = Path(__file__).parents[4] / "guest"
+    sources = (build / "build.sh").read_bytes() + (build / "preload.c").read_bytes()
+    (folder / "stamp").write_text(f"{hashlib.sha256(sources).hexdigest()} 6.1.2 4.1.9\n")
     assert (find_guest().version, find_guest().folder) == ("6.1.2", folder)

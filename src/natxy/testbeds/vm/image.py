@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,10 +11,10 @@ from typing import Final
 
 from natxy.errors import PlanError
 from natxy.plan.testbeds.vm import VmConfig
+from natxy.testbeds.guest.recipe import Recipe, built_folder
 
 _SUITE: Final = "bookworm"
-# Only a source tree has it; where natxy is installed without one, an image cannot be out of date.
-_RECIPE: Final = Path(__file__).resolve().parents[4] / "guest" / "vm.sh"
+_RECIPE: Final = Recipe("vm", "the virtual machine", ("vm.sh",))
 _QCOW2: Final = b"QFI\xfb"
 
 
@@ -34,7 +33,7 @@ class VmImage:
 
 def cache_folder() -> Path:
     """Returns the folder of the image that `make vm` builds."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "natxy" / f"vm-{_SUITE}"
+    return built_folder(f"vm-{_SUITE}")
 
 
 def find_image(config: VmConfig) -> VmImage:
@@ -42,14 +41,7 @@ def find_image(config: VmConfig) -> VmImage:
     out of date."""
     if config.image is None:
         folder = cache_folder()
-        # `make vm` writes the stamp last.
-        if not (folder / "stamp").is_file():
-            raise PlanError(f"{folder}, the virtual machine, is missing: run `make vm` as the user that natxy runs as")
-        if _RECIPE.is_file() and (folder / "stamp").read_text().strip() != _recipe_stamp():
-            raise PlanError(
-                f"{folder}, the virtual machine, was built by another version of {_RECIPE}: run `make vm` as the user "
-                "that natxy runs as"
-            )
+        _RECIPE.check(folder)
         return VmImage(
             disk=folder / "disk.img",
             disk_format="raw",
@@ -63,11 +55,6 @@ def find_image(config: VmConfig) -> VmImage:
         if not (path.is_file() and os.access(path, os.R_OK)):
             raise PlanError(f"testbed.{field}: {path} is no file that natxy can read; give the path of one")
     return VmImage(config.image, _format_of(config.image), config.key, config.known_hosts)
-
-
-def _recipe_stamp() -> str:
-    """Returns what `make vm` writes into the stamp."""
-    return hashlib.sha256(_RECIPE.read_bytes()).hexdigest()
 
 
 def _files(config: VmConfig) -> Iterator[tuple[str, Path]]:

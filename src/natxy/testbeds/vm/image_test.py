@@ -8,7 +8,7 @@ import pytest
 
 from natxy.errors import PlanError
 from natxy.plan.testbeds.vm import VmConfig
-from natxy.testbeds.vm import image as module
+from natxy.testbeds.guest import recipe
 from natxy.testbeds.vm.image import cache_folder, find_image
 
 
@@ -29,10 +29,10 @@ def test_natxys_own_is_refused_if_another_recipe_built_it(tmp_path: Path, monkey
     folder = cache_folder()
     folder.mkdir(parents=True)
     (folder / "stamp").write_text("0" * 64 + "\n")
-    with pytest.raises(PlanError, match=r"was built by another version of .*/guest/vm\.sh: run `make vm`"):
+    with pytest.raises(PlanError, match=r"vm-bookworm, the virtual machine, was built by another .*`make vm`"):
         find_image(VmConfig(kind="vm"))
     # Without a source tree there is nothing to compare with.
-    monkeypatch.setattr(module, "_RECIPE", tmp_path / "vm.sh")
+    monkeypatch.setattr(recipe, "_SOURCES", tmp_path / "guest")
     assert find_image(VmConfig(kind="vm")).disk == folder / "disk.img"
 
 
