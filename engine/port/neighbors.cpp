@@ -19,8 +19,11 @@ void Neighbors::answer(const Port& port, std::uint16_t queue, std::span<const st
   if (!message || !message->is_request) return;
   const bool simulated = std::ranges::any_of(links_, [&](const LinkNeighbor& link) {
     if (link.side != port.options().side || message->target == link.gateway) return false;
-    return message->target == link.address ||
-           std::ranges::any_of(link.answers, [&](const Prefix& prefix) { return prefix.contains(message->target); });
+    if (message->target == link.address) return true;
+    // A gateway that is not known by its address may have one of a prefix. It asks for its own to announce it, or to
+    // find out whether it is free (RFC 5227 §2.1, RFC 4862 §5.4), and an answer would take the address from it.
+    if (message->sender.value == 0 || message->sender == message->target) return false;
+    return std::ranges::any_of(link.answers, [&](const Prefix& prefix) { return prefix.contains(message->target); });
   });
   if (simulated) port.send(queue, make_neighbor_answer(*message, port.mac()));
 }

@@ -81,6 +81,7 @@ class RingBed {
         link.address = *parse_address(std::string{prefix} + "2");
         link.gateway = *parse_address(std::string{prefix} + "1");
         link.gateway_mac = kGatewayMac;
+        link.answers = {*parse_prefix(std::string{prefix} + (prefix[0] == '1' ? "16/28" : "10/124"))};
         links.push_back(link);
       }
     }

@@ -152,6 +152,22 @@ TEST_P(Trials, NeighborsAreAnsweredWhileTrafficRuns) {
   EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
 }
 
+TEST_P(Trials, AGatewaysOwnAddressInAPrefixIsNotTakenFromIt) {
+  const bool v4 = GetParam() == Family::ipv4;
+  const auto gateway = *parse_address(v4 ? "198.18.0.1" : "2001:2::1");
+  const auto tester = *parse_address(v4 ? "198.18.0.2" : "2001:2::2");
+  const auto of_prefix = *parse_address(v4 ? "198.18.0.17" : "2001:2::11");
+  const AnyAddress unspecified{GetParam(), 0};
+  bed.inject(Side::left, make_neighbor_request(unspecified, kGatewayMac, of_prefix));
+  bed.inject(Side::left, make_neighbor_request(of_prefix, kGatewayMac, of_prefix));
+  bed.inject(Side::left, make_neighbor_request(gateway, kGatewayMac, of_prefix));
+  bed.inject(Side::left, make_neighbor_request(unspecified, kGatewayMac, tester));
+  bed.run(trial({stream("forward", Side::left, GetParam(), 100)}));
+  ASSERT_EQ(bed.neighbor_answers.size(), 2U);
+  EXPECT_EQ(parse_neighbor_message(bed.neighbor_answers[0])->target, of_prefix);
+  EXPECT_EQ(parse_neighbor_message(bed.neighbor_answers[1])->target, tester);
+}
+
 TEST_P(Trials, FramesOfAnEarlierTrialAreStale) {
   std::vector<std::vector<std::uint8_t>> kept;
   bed.treat = [&](Side, Bytes frame) {

@@ -96,8 +96,9 @@ class NeighborSide(Message):
     """The addresses of one family on one side's link.
 
     `address` is the tester's own, `gateway` the DUT's. The tester answers ARP or neighbour solicitations (RFC 2544 §25)
-    for `address` and for the prefixes of `answers`, but never for `gateway`. With `gateway_mac` the DUT is not asked
-    for its MAC address, and `gateway` may be missing.
+    for `address` and for the prefixes of `answers`, but never for `gateway`, nor for an address of a prefix that a
+    neighbour announces or is about to use. With `gateway_mac` the DUT is not asked for its MAC address, and `gateway`
+    may be missing.
     """
 
     side: Side
