@@ -107,7 +107,9 @@ def _check_enumeration(conf: Conf, first: Direction | None) -> None:
         raise conf.wrong("Enumerate-ports", f"Num-{first.sender.opposite}-Nets must be 1, so that each is used once")
     if ports and not ips and varying:
         raise conf.wrong("Enumerate-ports", f"IP-{varying[0]}-var varies addresses; set Enumerate-ips too, or it to 0")
-    if ips and not ports and (port_order(conf, first, "sport") or port_order(conf, first, "dport")):
-        raise conf.wrong("Enumerate-ips", "the ports vary; set Enumerate-ports too, or their keys to 0")
+    for direction in (FORWARD, REVERSE):
+        if ips and not ports and (port_order(conf, direction, "sport") or port_order(conf, direction, "dport")):
+            text = f"the ports of {direction.key} vary; set Enumerate-ports too, or {direction.ports}-var-… to 0"
+            raise conf.wrong("Enumerate-ips", text)
     if ips and len(varying) < len(Letter):
         raise conf.wrong("Enumerate-ips", "expected IP-L-var and IP-R-var from 1 to 3")

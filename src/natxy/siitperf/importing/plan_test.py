@@ -208,6 +208,9 @@ def test_background(folder: Path) -> None:
     assert experiment.background.frame_size == 84
     assert str(experiment.background.left.tester) == "2001:2::2/64"
     assert experiment.connections == 70_000
+    assert experiment.phase1_rate
+    assert experiment.phase1_rate.rate == 35_000
+    assert "phase1_rate: 35000  # arguments R, n, m: its foreground" in text
     whole = " ".join(text.split("\n#   "))
     assert "M is 50000: siitperf's responder uses the 50000 connections that arrived last" in whole
     assert experiment.active_connections == ActiveConnections(forward=None, reverse=50_000)
@@ -238,6 +241,13 @@ def test_replies_of_one_four_tuple(folder: Path) -> None:
     assert experiment_of(folder, text).active_connections == ActiveConnections(forward=None, reverse=1)
     assert "active_connections: {reverse: 1}  # Responder-tuples (line " in text
     assert experiment_of(folder, text_of("nat64", Responder_tuples="0", Reverse="0")).active_connections is None
+
+
+@pytest.mark.parametrize("procedure", ["validated-connection-rate", "table-capacity"])
+def test_a_validation_reads_the_state_table_as_the_responder_does(folder: Path, procedure: str) -> None:
+    experiment = experiment_of(folder, text_of("nat64", procedure, Responder_tuples="2", Reverse="0"))
+    assert experiment.orders.state_table == Order.DECREASING
+    assert "state_table" not in text_of("nat64", "connection-rate", Responder_tuples="2")
 
 
 def test_a_phase_1_that_draws_four_tuples(folder: Path) -> None:

@@ -126,17 +126,27 @@ def rate_fields(source: Source) -> list[Field]:
             fields.append(Field("phase1_selection", "random", source.of("Enumerate-ports", "Enumerate-ips")))
         fields += _active(source)
     if source.stateful and (source.phase2 or name == "tear-down-rate"):
-        rate = phase1.rate_fps if phase1 else _USUAL_RATE_FPS
-        fields.append(Field("phase1_rate", str(rate), source.argument("R")))
+        rate, whence = _phase1_rate(source, phase1) if phase1 else (_USUAL_RATE_FPS, source.argument("R"))
+        fields.append(Field("phase1_rate", str(rate), whence))
     if name in {"latency", "pdv"}:
         fields.append(Field("rate", str(arguments.rate_fps if arguments else _USUAL_RATE_FPS), source.argument("rate")))
     if name in {"throughput", "connection-rate", "validated-connection-rate", "table-capacity"}:
         of_traffic = name == "throughput"
-        given = arguments.rate_fps if arguments and of_traffic else phase1.rate_fps if phase1 else None
-        highest = given or LARGEST_RATE_FPS
+        highest, whence = LARGEST_RATE_FPS, source.argument("rate" if of_traffic else "R")
+        if arguments and of_traffic:
+            highest = arguments.rate_fps
+        elif phase1:
+            highest, whence = _phase1_rate(source, phase1)
         search = {"min_rate": 1 if highest <= _LEAST_RATE_FPS else None, "max_rate": highest}
-        fields.append(Field("search", mapping(search), source.argument("rate" if of_traffic else "R")))
+        fields.append(Field("search", mapping(search), whence))
     return fields
+
+
+def _phase1_rate(source: Source, phase1: Phase1) -> tuple[int, str]:
+    """Returns the connections per second of phase 1, and where they are from: R also counts background frames."""
+    if source.connections == phase1.frames:
+        return phase1.rate_fps, "argument R"
+    return max(1, round(phase1.rate_fps * source.connections / phase1.frames)), "arguments R, n, m: its foreground"
 
 
 def _active(source: Source) -> list[Field]:

@@ -27,6 +27,9 @@ PROCEDURES: Final[Mapping[str, Program]] = {
 OF_CONNECTIONS: Final = frozenset({"connection-rate", "validated-connection-rate", "tear-down-rate", "table-capacity"})
 """Those that measure connections, and have no traffic over them."""
 
+VALIDATING: Final = frozenset({"validated-connection-rate", "table-capacity"})
+"""Those of them that read the state table, by a reply to each connection."""
+
 # What stands for N without arguments.
 _USUAL_CONNECTIONS: Final = 1_000_000
 

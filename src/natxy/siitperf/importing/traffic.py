@@ -14,7 +14,7 @@ from natxy.plan.model.background import DEFAULT_LINKS, LONGEST_CYCLE
 from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.traffic import SMALLEST_FRAME, PortRange
 from natxy.siitperf.importing.links import link_around
-from natxy.siitperf.importing.source import Source
+from natxy.siitperf.importing.source import VALIDATING, Source
 from natxy.siitperf.importing.text import Field, mapping
 from natxy.siitperf.sides import ORDERS, Direction, active, order_of, port_order, port_range
 
@@ -144,7 +144,9 @@ def background_fields(source: Source) -> list[Field]:
 def _state_order(source: Source) -> Order | None:
     """Returns the order of replies, if there are any and it is not natxy's default."""
     order = ORDERS.get(source.conf.number("Responder-tuples"))
-    replies = source.stateful and source.phase2 and source.conf.flag(source.second.key)
+    replies = source.procedure in VALIDATING or (
+        source.stateful and source.phase2 and source.conf.flag(source.second.key)
+    )
     return order if replies and order != Order.PSEUDORANDOM else None
 
 
