@@ -14,7 +14,7 @@ from natxy.plan.model.address_ranges import AddressRange
 from natxy.plan.model.terms import Family
 from natxy.siitperf.arguments import Arguments
 from natxy.siitperf.conf import Conf
-from natxy.siitperf.sides import Letter, active, destination_key, family, hosts, initiator, real_key
+from natxy.siitperf.sides import Letter, active, destination_key, family, hosts, initiator, networks, real_key
 
 _LOW_32 = 0xFFFF_FFFF
 
@@ -33,7 +33,7 @@ def neighbors_request(conf: Conf, arguments: Arguments) -> NeighborsResolve:
             neighbors.append(
                 NeighborSide(
                     side=Side.LEFT if side is Letter.LEFT else Side.RIGHT,
-                    address=own.first,
+                    address=conf.address(key) if conf.has(key := real_key(side, of)) else own.first,
                     gateway_mac=conf.mac(f"MAC-{side}-DUT"),
                     answers=_prefixes(own),
                 )
@@ -45,7 +45,7 @@ def _own(conf: Conf, side: Letter, of: Family) -> AddressRange | None:
     """Returns the addresses of a family that the tester has on a side; None if it sends no such frames."""
     key = real_key(side, of)
     if conf.has(key):
-        return hosts(conf, side, key)
+        return networks(conf, side, key)
     first = initiator(conf)
     if first and side is first.sender.opposite:
         # The peers' IPv6 address for the responder ends with its IPv4 address (RFC 6052).

@@ -63,6 +63,8 @@ def _main(program: Program, given: Sequence[str], log: Path) -> int:
         test = Test.of(conf, arguments, os.environ)
         check_requests(test)
         tester = find_tester(conf, arguments.sent_size(Family.IPV6), os.environ)
+        for text in tester.remarks:
+            remark(text)
         engine = EngineClient(tester.argv, log, log_stays=False)
         prepare(test, engine, tester)
         prepared = True

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from natxy.siitperf.arguments import Program
-from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT
+from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT, find_tester
 from natxy.siitperf.trial.programs import UNUSABLE, main
 from natxy.siitperf.trial.trial import FLOOR_MS
 from tests.support.siitperf_confs import conf_text
@@ -88,6 +90,17 @@ def test_more_tags_than_foreground_frames_are_an_error_before_anything_starts(ca
     )
     assert (code, out) == (UNUSABLE, "")
     assert err.startswith("Input Error: timestamps is 100, and 0 foreground frames come after the delay")
+
+
+def test_other_cores_than_those_of_the_configuration_are_remarked_upon() -> None:
+    here = str(min(os.sched_getaffinity(0)))
+    ports = {LEFT: "net_null0", RIGHT: "net_null1"}
+    lacking = parse_conf(conf_text("siit", CPU_L_Send=here, CPU_R_Recv="1022", CPU_R_Send=here, CPU_L_Recv="1021"))
+    (said,) = find_tester(lacking, 84, ports).remarks
+    assert said == f"all tasks are on core {here}, because this process has no core 1021, 1022; {CORES} names others"
+    assert not find_tester(lacking, 84, {**ports, CORES: here}).remarks
+    of_one = conf_text("siit", **dict.fromkeys(("CPU_L_Send", "CPU_R_Recv", "CPU_R_Send", "CPU_L_Recv"), here))
+    assert not find_tester(parse_conf(of_one), 84, ports).remarks
 
 
 def test_remarks_do_not_end_scripts(call: Call) -> None:

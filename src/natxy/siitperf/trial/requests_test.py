@@ -212,6 +212,16 @@ def test_neighbors_have_the_macs_of_the_configuration_and_answer_for_every_host(
     assert any(ip_address("198.18.255.254") in network for network in answers)
 
 
+def test_the_tester_answers_for_a_host_in_each_network() -> None:
+    conf = parse_conf(conf_text("router-many", IP_L_var="0", IP_R_var="0", Num_L_Nets="3", IPv4_L_Real="198.18.9.2"))
+    arguments = parse_arguments(Program.THROUGHPUT, ["84", "1000", "10", "2000", "2", "2"], conf)
+    left, right = neighbors_request(conf, arguments).neighbors
+    assert str(left.address) == "198.18.9.2"
+    for number in range(3):
+        assert any(ip_address(f"198.18.{number}.2") in network for network in left.answers)
+    assert [str(network) for network in right.answers] == ["198.19.0.2/32"]
+
+
 def test_the_responder_of_a_nat64_answers_for_the_address_in_the_prefix() -> None:
     conf = parse_conf(conf_text("nat64"))
     arguments = parse_arguments(Program.THROUGHPUT, f"84 1000 10 2000 2 2 {PHASE1}".split(), conf)
