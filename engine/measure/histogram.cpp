@@ -29,7 +29,7 @@ std::uint64_t Histogram::at_rank(std::uint64_t rank) const {
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     seen += counts_[i];
-    if (seen >= rank && seen > 0) return std::clamp(upper_bound_of(i), min_, max_);
+    if (seen >= rank && seen > 0) return std::min(upper_bound_of(i), max_);
   }
   return max_;
 }

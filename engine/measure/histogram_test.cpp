@@ -50,6 +50,16 @@ TEST(Histogram, TheExtremesFit) {
   EXPECT_EQ(histogram.percentile(1), histogram.max());
 }
 
+TEST(Histogram, APercentileIsNoMoreThanTheMaximumAndThatOf0IsTheMinimum) {
+  constexpr std::uint64_t least = 5000;
+  constexpr std::uint64_t most = (std::uint64_t{1} << 40) + 1;  // the first values of wide buckets
+  Histogram histogram;
+  histogram.record(least);
+  histogram.record(most);
+  EXPECT_EQ(histogram.percentile(1), most);
+  EXPECT_NEAR(static_cast<double>(histogram.percentile(0)), least, least / 1000.0);
+}
+
 TEST(Histogram, TheMeanOfADayAt100GbEIsExact) {
   constexpr std::uint64_t frames = 12'857'142'857'142;
   Histogram histogram;

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -51,6 +52,12 @@ def mutants(toml: str) -> Iterator[Mutant]:
             yield Mutant(file, each["before"], each["after"])
 
 
+def compiler_and_options(words: list[str]) -> tuple[list[str], list[str]]:
+    """Splits a command into the compiler, which is two words where Meson has found ccache, and its options."""
+    compiler = [*takewhile(lambda word: not word.startswith("-"), words)]
+    return compiler, words[len(compiler) :]
+
+
 @dataclass(frozen=True)
 class Program:
     """The test of a file: `trial/verdict` is that of trial/verdict.hpp and trial/verdict.cpp."""
@@ -81,12 +88,12 @@ class Program:
 
     def outcome(self, folder: Path) -> Outcome:
         """Runs the test with the files that `folder` has instead of the engine's."""
-        compiler, *options = self._compiler
+        compiler, options = compiler_and_options(self._compiler)
         # The mutated one first. A header alone has none.
         sources = [path for root in (folder, _ENGINE) if (path := root / f"{self.name}.cpp").exists()][:1]
         program = folder / "test"
         files = [str(path) for path in (self.test, *sources)]
-        command = [compiler, f"-I{folder}", f"-I{_ENGINE}", *options, "-O0", "-w", *files, "-o", str(program)]
+        command = [*compiler, f"-I{folder}", f"-I{_ENGINE}", *options, "-O0", "-w", *files, "-o", str(program)]
         built = subprocess.run([*command, *self._libraries], cwd=_BUILD, capture_output=True)
         if built.returncode:
             (folder / "errors").write_bytes(built.stderr)

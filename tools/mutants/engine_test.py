@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from tools.mutants.baseline import REPOSITORY
-from tools.mutants.engine import LIST, Mutant, mutants
+from tools.mutants.engine import LIST, Mutant, compiler_and_options, mutants
 
 
 def test_each_mutant_changes_its_file() -> None:
@@ -17,3 +17,8 @@ def test_each_mutant_changes_its_file() -> None:
 def test_a_line_that_is_not_there_once_is_an_error(text: str, times: int) -> None:
     with pytest.raises(ValueError, match=f"expected once in x.cpp, found {times} times: a"):
         Mutant("x.cpp", "a", "b").mutated(text)
+
+
+def test_a_compiler_may_be_several_words() -> None:
+    assert compiler_and_options(["ccache", "c++", "-Ix", "-o", "y"]) == (["ccache", "c++"], ["-Ix", "-o", "y"])
+    assert compiler_and_options(["c++", "-Ix"]) == (["c++"], ["-Ix"])
