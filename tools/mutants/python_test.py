@@ -15,7 +15,7 @@ def test_a_mutant_meets_the_nearest_and_fastest_tests() -> None:
         "src/natxy/plan/cells_test.py": 3.0,
         "src/natxy/plan/written_test.py": 2.0,
         "src/natxy/plan/yaml/slow_test.py": 50.0,
-        "src/natxy/plan/yaml/sweep_test.py": 10.0,
+        "src/natxy/plan/yaml/sweep_test.py": 30.0,
         "src/natxy/plan/yaml/a_test.py": 5.0,
     }
     assert nearest("src/natxy/plan/yaml/sweep.py", tests) == [
