@@ -50,6 +50,7 @@ def test_a_burst_that_lost_frames_is_verified() -> None:
     sent = [(trial.planned // 2, trial.verdict) for trial in trials]
     lost = [(4, Verdict.FAIL)] * 3
     assert sent == [*lost, (2, Verdict.PASS), (3, Verdict.PASS)]
+    assert [trial.number for trial in trials] == [1, 2, 3, 4, 5]
 
 
 def test_a_throughput_at_the_maximum_has_no_longest_burst() -> None:

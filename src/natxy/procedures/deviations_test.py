@@ -190,6 +190,13 @@ def test_only_fields_that_vary_can_count(field: str) -> None:
     assert simulated(one) == []
 
 
+def test_two_values_can_count_already() -> None:
+    two = FORWARDING | {"ports": {"source": "7-8", "destination": 8}, "orders": {"source_port": "increasing"}}
+    assert simulated(two) == [
+        "forwarding: source ports are in counting order; RFC 4814 §4 asks for pseudorandom order."
+    ]
+
+
 @pytest.mark.parametrize(
     ("directions", "where"), [("bidirectional", " from right to left"), ("reverse", ""), ("forward", None)]
 )

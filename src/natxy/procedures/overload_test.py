@@ -90,6 +90,15 @@ def test_many_flows_faster_than_the_search_say_nothing(tmp_path: Path) -> None:
     assert repetition.reason.endswith("all flows: at least this: the search's highest rate passed")
 
 
+def test_one_flow_that_no_rate_passes_is_no_degradation(tmp_path: Path) -> None:
+    # 50 fps in each direction are below the search's lowest rate.
+    _, run = measure(tmp_path / "run", {"flows": 10}, {"forwarding_fps": 100})
+    repetition = run.experiments[0].repetitions[0]
+    assert repetition.figures == {"degradation": None, "single": 0, "many": None}
+    assert (repetition.lower_bound, repetition.upper_bound) == (None, 100)
+    assert repetition.reason.startswith("one flow: no rate passed, not even the search's lowest")
+
+
 @pytest.mark.parametrize("own", [{"flows": 10}, NAT])
 def test_a_gateway_that_forwards_nothing_failed(tmp_path: Path, own: dict[str, Any]) -> None:
     code, run = measure(tmp_path / "run", own, {"forward_loss_ratio": 1, "reverse_loss_ratio": 1})

@@ -100,6 +100,12 @@ def test_a_gateway_is_reset_once_and_while_it_has_traffic() -> None:
     assert not reset.awaited
 
 
+def test_no_reset_is_awaited_until_its_traffic_begins() -> None:
+    # A phase 1 that fails is followed by none.
+    reset, _ = waiting()
+    assert not reset.awaited
+
+
 def test_a_late_message_resets_nothing() -> None:
     reset, done = waiting()
     reset.traffic(seed=1)

@@ -26,6 +26,8 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import FinishedTrial, Repetition
+from natxy.procedures.common.searches import binary_search
+from natxy.procedures.connection_rate import validated_s
 from natxy.procedures.deviations import deviations
 from natxy.procedures.registry import procedure_of
 from natxy.report.tables import results as results_tables
@@ -220,6 +222,56 @@ def test_too_many_to_begin_with() -> None:
     result, _ = measure({}, {"table_capacity": 999})
     assert result.figures == {"capacity": None, "c0": 1000, "r0": None, "cs": None, "rs": None, "ct": None}
     assert result.remark == "at no rate were all 1,000 initial connections kept"
+
+
+@pytest.mark.parametrize("broken", [1, 2])
+def test_a_gateway_that_a_step_broke_is_restarted_once(monkeypatch: pytest.MonkeyPatch, broken: int) -> None:
+    calls, restarts = 0, 0
+    clear = SimulatedGateway.clear
+
+    def clears(gateway: SimulatedGateway) -> None:
+        nonlocal calls
+        calls += 1
+        if 3 <= calls < 3 + broken:
+            raise DutError("the table cannot be emptied")
+        clear(gateway)
+
+    def restart(_: SimulatedGateway) -> None:
+        nonlocal restarts
+        restarts += 1
+
+    monkeypatch.setattr(SimulatedGateway, "clear", clears)
+    monkeypatch.setattr(SimulatedGateway, "restart", restart)
+    if broken == 1:
+        result, _ = measure({}, {"table_capacity": 5000})
+        assert result.figures["capacity"] == 5000
+    else:
+        with pytest.raises(DutError, match="cannot be emptied"):
+            measure({}, {"table_capacity": 5000})
+    assert restarts == 1
+
+
+@pytest.mark.parametrize(
+    ("own", "further"),
+    [
+        # Half of the four doublings that max_connections allows, then halving from the middle of the range to E, each
+        # in two steps; four more for what accidents may have rejected.
+        ({"max_connections": 16_000}, 2 * (2 + 12) + 4),
+        ({"max_connections": 16_000, "error": 500}, 2 * (2 + 4) + 4),
+        ({"max_connections": 16_000, "shortcut": "validation-answers"}, 2 * (2 + 2) + 4),
+    ],
+)
+def test_the_expected_steps_are_those_of_doubling_and_bisection(own: dict[str, Any], further: int) -> None:
+    experiment = resolve(plan_of(own, {})).experiments[0]
+    first = binary_search(experiment).expected_steps()
+    assert procedure_of(experiment).expected_steps(experiment) == first + further
+
+
+def test_a_step_is_expected_to_take_as_long_as_connections_in_the_middle_of_the_range() -> None:
+    experiment = resolve(plan_of({"max_connections": 16_000}, {})).experiments[0]
+    assert experiment.search is not None
+    middle = experiment.model_copy(update={"connections": 4000})
+    assert procedure_of(experiment).expected_step_s(experiment, None) == validated_s(middle)
 
 
 @pytest.mark.parametrize("capacity", [999, 5000])

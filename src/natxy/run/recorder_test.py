@@ -118,11 +118,13 @@ def test_a_search_that_passed_or_none_at_all_needs_no_check(
     recorder.check_forwarding(ProcedureResult({}, lower_bound=lower, upper_bound=upper))
 
 
-@pytest.mark.parametrize("counter", ["received", "corrupt", "misrouted"])
-def test_a_frame_that_arrived_in_any_way_was_forwarded(recorder: TrialRecorder, counter: str) -> None:
+@pytest.mark.parametrize(
+    "counters", [["received"], ["corrupt"], ["misrouted"], ["received", "corrupt"], ["received", "misrouted"]]
+)
+def test_a_frame_that_arrived_in_any_way_was_forwarded(recorder: TrialRecorder, counters: list[str]) -> None:
     trial = finished(Verdict.FAIL, lost=True)
     [stream] = trial.result.streams
-    arrived = trial.result.model_copy(update={"streams": [stream.model_copy(update={counter: 1})]})
+    arrived = trial.result.model_copy(update={"streams": [stream.model_copy(update=dict.fromkeys(counters, 1))]})
     recorder.attempt_started(trial.attempt)
     recorder.finished(replace(trial, result=arrived))
     recorder.check_forwarding(ProcedureResult({}, lower_bound=None, upper_bound=100e3))

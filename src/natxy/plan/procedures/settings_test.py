@@ -134,6 +134,28 @@ def test_settings_that_contradict_each_other(
         declaration.model_validate(refused)
 
 
+@pytest.mark.parametrize(
+    ("declaration", "setting"),
+    [
+        (LatencyConfig, "tagging"), (ResetConfig, "command_timeout"), (ResetConfig, "steady"),
+        (ResetConfig, "recovery"), (SystemRecoveryConfig, "recovery"),
+    ],
+)  # fmt: skip
+def test_a_time_without_which_nothing_is_measured_is_above_0(
+    declaration: type[ProcedureDeclaration], setting: str
+) -> None:
+    assert getattr(declaration.model_validate({setting: "1ms"}), setting) == 0.001
+    with pytest.raises(ValidationError, match="greater than 0"):
+        declaration.model_validate({setting: 0})
+
+
+def test_a_goodput_is_measured_for_whole_seconds() -> None:
+    assert TcpGoodputConfig.model_validate({"duration": 1}).duration == 1
+    for duration in (0, 1.5):
+        with pytest.raises(ValidationError):
+            TcpGoodputConfig.model_validate({"duration": duration})
+
+
 def test_a_command_on_the_dut_is_a_setting_of_its_own() -> None:
     assert ResetConfig().dut_command_field is None
     assert ResetConfig(command=["reboot"]).dut_command_field == "command"

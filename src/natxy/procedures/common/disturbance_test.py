@@ -68,6 +68,7 @@ def test_the_core_is_to_blame_if_its_absence_fills_the_queue_and_explains_the_lo
         (0.11, 0.995, True),
         (0.09, 0.995, False),  # shorter than the drain
         (0.11, 0.5, False),  # frames arrived after the first one that was lost
+        (0.11, 0.994985, False),  # so did one more than were lost
     ],
 )
 def test_the_end_is_lost_if_the_core_is_away_for_longer_than_the_drain(
@@ -81,6 +82,16 @@ def test_the_end_is_lost_if_the_core_is_away_for_longer_than_the_drain(
     )
 
 
+@pytest.mark.parametrize(("lost", "disturbed"), [(0, True), (500, False)])
+def test_a_direction_that_lost_nothing_lost_nothing_but_its_end(lost: int, *, disturbed: bool) -> None:
+    result = losing(500, None, first_lost=LostFrame(sequence=99_500, due_s=0.995))
+    early = LostFrame(sequence=10, due_s=0.0001) if lost else None
+    other = result.streams[1].model_copy(update={"lost": lost, "first_lost": early})
+    result = result.model_copy(update={"streams": [result.streams[0], other]})
+    said = disturbance(result, Absence(0.11), cores=1, buffer_frames=10**6, drain_s=DRAIN_S)
+    assert bool(said) == disturbed
+
+
 def test_the_text_says_how_long_why_and_when() -> None:
     said = judged(losing(500, 0.0121), Absence(0.0123, 0.01, 0.0023))
     assert said == (
@@ -92,6 +103,12 @@ def test_the_text_says_how_long_why_and_when() -> None:
     assert absence_text(Absence(0.004, uncertain_s=0.01)) == "4 ms"
     assert absence_text(Absence(0.0)) == "0 ms"
     assert absence_text(Absence(0.004, 0.0, 0.004)) == "4 ms (4 ms behind other tasks)"
+
+
+def test_an_absence_explains_what_arrives_in_it_but_the_queue_and_a_frame_in_each_direction() -> None:
+    # In 20 ms, 4000 frames arrive, of which the queue keeps 1000. A hundredth more may arrive in a burst.
+    assert judged(losing(3032 // 2, 0.02), Absence(0.02))
+    assert not judged(losing(3032 // 2 + 1, 0.02), Absence(0.02))
 
 
 def test_what_linux_counts_in_ticks_may_have_been_longer() -> None:

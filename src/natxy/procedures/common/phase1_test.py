@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from types import SimpleNamespace
+from typing import Any, Final, cast
 
 import pytest
 
@@ -16,15 +17,15 @@ from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.procedures import DECLARATIONS
-from natxy.procedures.common.phase1 import phase1_s
-from natxy.procedures.common.repetition import FinishedTrial
+from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
+from natxy.procedures.common.repetition import FinishedTrial, Repetition
 from natxy.procedures.truth_test import BURST, SEARCH, plan_of
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, State
-from natxy.results.trials import TrialKind
+from natxy.results.trials import Purpose, TrialKind
 from natxy.run.events import RunListener
 from natxy.run.run import resume_plan, run_plan
-from natxy.search.outcome import Outcome
+from natxy.search.outcome import Attempt, Outcome
 
 GATEWAY: Final = {
     "forwarding_fps": 200_000,
@@ -63,6 +64,29 @@ def test_the_time_of_a_phase_1_is_that_of_its_connections_and_pauses() -> None:
     own = own.model_copy(update={"connections": 5000, "timing": timing})
     assert phase1_s(own, 1000) == pytest.approx(5 + 3 + 2, abs=0.01)
     assert phase1_s(own, None) == phase1_s(own.model_copy(update={"connections": None}), 1000) == 0
+
+
+@pytest.mark.parametrize(
+    ("verdict", "goes_on", "slept"),
+    [("pass", True, [2.0]), ("invalid", True, []), ("fail", False, []), ("disturbed", False, [])],
+)
+def test_only_connections_that_were_made_have_a_pause(verdict: str, goes_on: bool, slept: list[float]) -> None:
+    [own] = plan("throughput", {}).experiments
+    own = own.model_copy(update={"timing": own.timing.model_copy(update={"learning_pause": 2.0})})
+    values: dict[str, Any] = {"verdict": Verdict(verdict)}
+    made = TrialResult.model_construct(**values)
+    pauses: list[float] = []
+    purposes: list[Purpose] = []
+
+    def trial(_: Attempt, kind: TrialKind, purpose: Purpose, rate_fps: float, run: object) -> TrialResult:
+        assert (kind, rate_fps) == (TrialKind.PHASE1, 700)
+        purposes.append(purpose)
+        return made
+
+    repetition = SimpleNamespace(experiment=own, phase1_fps=700, begin=lambda _: None, trial=trial, sleep=pauses.append)
+    result = begin_with_connections(cast("Repetition", repetition), Attempt(1, 1, 5000))
+    assert result is (made if goes_on else None)
+    assert (pauses, purposes) == (slept, [Purpose.PREPARE])
 
 
 def experiment(folder: Path) -> ExperimentRecord:

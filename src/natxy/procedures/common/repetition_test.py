@@ -1,10 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
+from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
 from natxy.plan.model.timing import LAB_TIMING, RFC_TIMING
-from natxy.procedures.common.repetition import LONGEST_REST_S, rest_s
+from natxy.plan.resolve import resolve
+from natxy.procedures.common.repetition import LONGEST_REST_S, FinishedTrial, Repetition, rest_s
+from natxy.procedures.common.traffic_test import plan_of
+from natxy.results.dut_load import DutLoad
+from natxy.results.trials import Purpose, TrialKind
+from natxy.search.outcome import Attempt
+from natxy.system.core_watch import Absence
 
 
 def test_the_rest_doubles_until_it_is_longest() -> None:
@@ -15,3 +26,145 @@ def test_the_rest_doubles_until_it_is_longest() -> None:
 
 def test_the_rest_of_the_rfcs_is_never_shorter() -> None:
     assert {rest_s(RFC_TIMING.settle, attempt) for attempt in range(1, 101)} == {5.0}
+
+
+class Machine:
+    """Stands for the gateway, its watch and the observer of a repetition, and notes what is done in which order."""
+
+    def __init__(self, absence: Absence | None = None, pause_s: float | None = None) -> None:
+        self.done: list[str] = []
+        self.finished: list[FinishedTrial] = []
+        self.load = cast("DutLoad", object())
+        self._absence = absence
+        self.gateway = SimpleNamespace(pause_s=lambda: pause_s, clear=lambda: self.done.append("clear"))
+        self.watch = SimpleNamespace(
+            begin=lambda: self.done.append("watch"), end=self._end, load=lambda: self.load, buffer_frames=1000, cores=1
+        )
+        self.observer = SimpleNamespace(
+            attempt_started=lambda _: self.done.append("attempt"),
+            progress=lambda _: None,
+            finished=self.finished.append,
+        )
+
+    def _end(self) -> Absence | None:
+        self.done.append("watched")
+        return self._absence
+
+    def repetition(self, **given: Any) -> Repetition:
+        own: dict[str, Any] = {"name": "t", "procedure": "throughput", "search": {"max_rate": "1M"}}
+        [experiment] = resolve(plan_of(own | given)).experiments
+        return Repetition(
+            experiment=experiment,
+            tester=cast("Any", None),
+            gateway=lambda: nullcontext(cast("Any", self.gateway)),
+            observer=cast("Any", self.observer),
+            sleep=lambda seconds: self.done.append(f"sleep {seconds:g}"),
+            plan_seed=1,
+            number=1,
+            watch=cast("Any", self.watch),
+        )
+
+    def run(self, result: TrialResult, number: int = 1, **given: Any) -> TrialResult:
+        def run(_: int, __: object) -> TrialResult:
+            self.done.append("run")
+            return result
+
+        attempt = Attempt(1, number, 1e5)
+        return self.repetition(**given).trial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, 1e5, run)
+
+
+def failed(lost: int = 100) -> TrialResult:
+    """Returns a failed trial of a second with 100,000 frames."""
+    counts = {"planned": 100_000, "lost": lost, "corrupt": 0, "misrouted": 0, "unsent": 0}
+    stream: dict[str, Any] = counts | {"name": "forward", "intended_rate_fps": 1e5}
+    stream |= {"longest_silence": None, "first_lost": None}
+    trial: dict[str, Any] = {"verdict": Verdict.FAIL, "cause": Cause.LOSS, "reason": "lost"}
+    return TrialResult.model_construct(**trial, streams=[StreamResult.model_construct(**stream)])
+
+
+def test_the_gateway_is_watched_while_the_trial_runs() -> None:
+    machine = Machine(Absence(0.05))
+    machine.run(failed())
+    assert machine.done == ["watch", "run", "watched"]
+    [finished] = machine.finished
+    assert (finished.absence, finished.dut_load) == (Absence(0.05), machine.load)
+
+
+@pytest.mark.parametrize(
+    ("number", "verdict", "ending"),
+    [
+        (1, Verdict.DISTURBED, ""),
+        (2, Verdict.DISTURBED, ""),
+        (3, Verdict.FAIL, "; the failure of a last attempt stands"),
+    ],
+)
+def test_a_disturbed_failure_decides_nothing_until_the_last_attempt(number: int, verdict: Verdict, ending: str) -> None:
+    machine = Machine(Absence(0.05))
+    result = machine.run(failed(), number)
+    assert result.verdict == verdict
+    assert result.reason == f"lost; the gateway's core was taken away for 50 ms{ending}"
+    [finished] = machine.finished
+    assert finished.result == result
+    assert finished.disturbance == "the gateway's core was taken away for 50 ms"
+
+
+def test_a_failure_without_an_absence_is_the_gateways() -> None:
+    for machine in (Machine(), Machine(Absence(0.0))):
+        assert machine.run(failed()) == failed()
+        assert machine.finished[0].disturbance == ""
+    unknown_queue = Machine(Absence(0.05))
+    unknown_queue.watch.buffer_frames = None
+    assert unknown_queue.run(failed()) == failed()
+
+
+@pytest.mark.parametrize(("cores", "verdict"), [(None, Verdict.DISTURBED), (6, Verdict.FAIL)])
+def test_the_plans_cores_share_the_frames(cores: int | None, verdict: Verdict) -> None:
+    # The queues of six cores cover 60 ms.
+    assert Machine(Absence(0.05)).run(failed(), cores=cores).verdict == verdict
+
+
+def test_a_tolerated_loss_is_the_experiments() -> None:
+    # 50 ms explain 4000 frames; 2 % of the frames may be lost without an explanation.
+    assert Machine(Absence(0.05)).run(failed(5000)).verdict == Verdict.FAIL
+    assert Machine(Absence(0.05)).run(failed(5000), loss_tolerance="2%").verdict == Verdict.DISTURBED
+
+
+def test_a_gateway_that_polls_knows_its_absence_better_than_linux() -> None:
+    machine = Machine(Absence(0.05, stolen_s=0.01), pause_s=0.002)
+    machine.run(failed())
+    assert machine.finished[0].absence == Absence(0.002, stolen_s=0.01)
+
+
+def test_a_table_is_emptied_before_every_attempt_after_the_rest() -> None:
+    stateless, stateful = Machine(), Machine()
+    stateless.repetition().begin(Attempt(1, 2, 1e5))
+    assert stateless.done == ["attempt", "sleep 0.04"]
+    stateful.repetition(connections=1000, phase1_rate="1k").begin(Attempt(1, 1, 1e5))
+    assert stateful.done == ["attempt", "sleep 0.02", "clear"]
+
+
+def test_a_trial_is_named_by_what_it_sends() -> None:
+    def title(kind: TrialKind) -> str:
+        return FinishedTrial(Attempt(1, 1, 1e5), kind, Purpose.MEASURE, 812_500, "", failed()).title
+
+    assert title(TrialKind.TRAFFIC) == "traffic at 812.5 kfps per direction"
+    assert title(TrialKind.VALIDATE) == "validation at 812.5 kfps"
+    assert title(TrialKind.PHASE1) == "phase 1 at 812.5 kcps"
+
+
+def test_each_trial_has_a_seed_of_its_own_which_is_the_same_again() -> None:
+    def seeds(step: int) -> list[int]:
+        found: list[int] = []
+
+        def run(seed: int, _: object) -> TrialResult:
+            found.append(seed)
+            return failed()
+
+        repetition = Machine().repetition()
+        for attempt, kind in ((1, TrialKind.PHASE1), (1, TrialKind.TRAFFIC), (2, TrialKind.TRAFFIC)):
+            repetition.trial(Attempt(step, attempt, 1e5), kind, Purpose.MEASURE, 1e5, run)
+        return found
+
+    assert seeds(1) == seeds(1)
+    assert len({*seeds(1), *seeds(2)}) == 6
+    assert all(0 <= seed < 2**64 for seed in seeds(1))

@@ -9,7 +9,7 @@ import pytest
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import PortField, StreamKind
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.terms import Order, Selection
+from natxy.plan.model.terms import Family, Order, Selection
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request, validate_request
@@ -145,6 +145,42 @@ def test_phase_2_may_use_some_connections_only(active: Any, forward: int | None,
     streams = traffic_request(phase2, 1000, seed=7).streams
     assert [stream.active_connections for stream in streams] == [forward, reverse]
     assert phase2.with_one_flow().active_connections is None
+
+
+@pytest.mark.parametrize("directions", ["bidirectional", "forward", "reverse"])
+def test_foreground_and_background_share_the_rate_and_the_frames(directions: str) -> None:
+    streams = traffic_request(experiment(background="20%", directions=directions), 1000, seed=7).streams
+    assert {stream.source for stream in streams} == {
+        "bidirectional": {Side.LEFT, Side.RIGHT}, "forward": {Side.LEFT}, "reverse": {Side.RIGHT},
+    }[directions]  # fmt: skip
+    for own, native in zip(streams[::2], streams[1::2], strict=True):
+        assert (own.rate_fps, native.rate_fps) == pytest.approx((800, 200))
+        assert (own.frames, native.frames) == (400, 100)
+        assert (native.name, native.interleaved_with) == (f"{own.name} background", own.name)
+        assert (own.source, own.interleaved_with) == (native.source, None)
+        assert (own.frame.size, native.frame.size) == (64, 84)
+        assert native.flows is not None
+        assert native.flows.source_address.address.version == 6
+    of_left = [stream for stream in streams if stream.source == Side.LEFT]
+    for stream in of_left[1:]:
+        assert stream.flows is not None
+        assert str(stream.flows.source_address.address) == "2001:2:0:4000::2"
+        assert str(stream.flows.destination_address.address) == "2001:2:0:c000::2"
+    nothing = experiment(background="0%", directions=directions)
+    assert not any(stream.interleaved_with for stream in traffic_request(nothing, 1000, seed=7).streams)
+
+
+@pytest.mark.parametrize(
+    ("translation", "left", "right"),
+    [("siit", (128, Family.IPV4), (108, Family.IPV6)), ("nat46", (108, Family.IPV6), (128, Family.IPV4))],
+)
+def test_each_side_sends_frames_of_its_own_family(
+    translation: str, left: tuple[int, Family], right: tuple[int, Family]
+) -> None:
+    own = experiment(gateway="jool-siit", translation=translation, frame_size=128)
+    found = [(stream.frame.size, stream.arrives_as) for stream in traffic_request(own, 1000, seed=7).streams]
+    assert found == [left, right]
+    assert {stream.arrives_as for stream in traffic_request(experiment(), 1000, seed=7).streams} == {None}
 
 
 def test_timing_reaches_every_trial() -> None:
