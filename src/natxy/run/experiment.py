@@ -78,15 +78,13 @@ class ExperimentRun:
         self._report_end(record.state, record.reason)
 
     def repeat(self, number: int) -> None:
-        """Measures repetition `number`, or takes the recorded one; does nothing when the experiment has ended.
+        """Measures repetition `number` of an experiment that has not ended, or takes the recorded one.
 
         TesterLimitError ends only the repetition, and the experiment if the one before ended so too. HostError,
         DutError and an engine that dies end the experiment. Every other error ends the run, and so does an engine that
         dies in two experiments in a row.
         """
         recorded = self.recorded.get(number)
-        if self.state is not None:
-            return
         if recorded and recorded.state in self.finished:
             self._add(number, recorded.state, recorded_result(self.experiment.procedure, recorded))
             self._end_if_too_slow()

@@ -116,3 +116,8 @@ def test_an_engine_that_dies_ends_the_experiment_first_and_the_run_next(
         measure(tmp_path / "run", RATE, FORWARDING, *more, order="experiments")
     states = [experiment.state for experiment in RunReader(tmp_path / "run").run.experiments]
     assert states == [State.DONE, State.FAILED, State.FAILED, State.PENDING]
+
+
+def test_a_run_does_not_go_on_at_a_limit_that_two_repetitions_reached(tmp_path: Path) -> None:
+    _, run = measure(tmp_path / "run", FORWARDING, testbed={"tester_limit": "900"}, repeat=5)
+    assert [repetition.state for repetition in run.experiments[0].repetitions] == [State.TESTER_LIMIT] * 2
