@@ -9,7 +9,7 @@ from typing import Final
 
 from natxy.plan.experiment import Experiment, PortPair, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
-from natxy.plan.model.search import RFC_TRIAL_S, Goal
+from natxy.plan.model.search import Goal
 from natxy.plan.model.terms import Order, Selection
 from natxy.plan.model.timing import RFC_TIMING, Timing
 from natxy.plan.model.traffic import Directions, Orders
@@ -106,10 +106,10 @@ def _timing(timing: Timing, *, fixed_duration: bool) -> Iterator[str]:
 
 
 def _goal(goal: Goal) -> Iterator[str]:
-    if goal.final_trial is not None and goal.final_trial < RFC_TRIAL_S:
+    if goal.final_trial is not None and goal.final_trial < RFC_TIMING.trial:
         yield (
             f"The trials that decide on a rate last {format_duration(goal.final_trial)}; RFC 2544 §24 asks for at "
-            f"least {format_duration(RFC_TRIAL_S)}."
+            f"least {format_duration(RFC_TIMING.trial)}."
         )
     if goal.exceed_ratio > 0:
         share = f"trials with up to {100 * goal.exceed_ratio:g} % of its trial time"

@@ -18,8 +18,6 @@ from natxy.plan.model.units import (
     format_duration,
 )
 
-# RFC 2544 §24.
-RFC_TRIAL_S: Final = 60.0
 # A shorter trial sends too few frames to be of use, and takes hardly less time as a whole.
 SHORTEST_TRIAL_S: Final = 0.1
 FAST_SHARE: Final = 60
