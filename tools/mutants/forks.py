@@ -30,7 +30,9 @@ Subject = TypeVar("Subject")
 PASSED: Final = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 FAILED: Final = (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)  # the latter if tests cannot be imported
 TOO_LONG: Final = (-signal.SIGXCPU, -signal.SIGALRM)
-_BROKEN: Final = 70  # none of pytest's exit codes
+# None of pytest's exit codes.
+_BROKEN: Final = 70
+_OUT_OF_MEMORY: Final = 72
 _MOST_BYTES: Final = 8 << 30
 _MOST_EXAMPLES: Final = 20
 _WAITS: Final = 10  # a job that waits takes at most so many times as long as it may be on the CPU
@@ -141,6 +143,8 @@ def _fork(job: Job[Subject]) -> int:
         for stream in (1, 2):
             os.dup2(os.open(job.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
         code = job.work()
+    except MemoryError:
+        code = _OUT_OF_MEMORY
     except BaseException:
         os.write(2, traceback.format_exc().encode())
     finally:

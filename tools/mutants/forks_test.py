@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutants.forks import TOO_LONG, Job, in_forks
+from tools.mutants.forks import FAILED, PASSED, TOO_LONG, Job, in_forks
 
 
 def is_alive(pid: int) -> bool:
@@ -60,3 +60,11 @@ def test_a_job_that_breaks_is_no_killed_mutant(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="could not run for breaks"):
         [*in_forks([Job("breaks", breaks, 10, log)], 1)]
     assert "no space" in log.read_text()
+
+
+def test_a_job_that_runs_out_of_memory_is_no_killed_mutant_either() -> None:
+    def fills() -> int:
+        raise MemoryError
+
+    [(_, code)] = in_forks([Job("fills", fills, 10)], 1)
+    assert code not in (*PASSED, *FAILED, *TOO_LONG)

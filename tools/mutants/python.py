@@ -108,7 +108,7 @@ def _outcome(code: int) -> Outcome:
         return Outcome.TOO_LONG
     if code in PASSED:
         return Outcome.SURVIVED
-    # A process that a signal ended, for lack of memory for example, has judged nothing.
+    # A process that ran out of memory, or that a signal ended, has judged nothing.
     return Outcome.KILLED if code in FAILED else Outcome.UNUSABLE
 
 
