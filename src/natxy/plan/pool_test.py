@@ -67,13 +67,19 @@ def test_a_nat66_takes_a_pool_of_its_family() -> None:
     assert "right side's family" in problems(addresses=six["addresses"])["experiments[0].addresses.pool"]
 
 
+def test_a_pool_may_have_65536_addresses() -> None:
+    pool = only(addresses={"pool": "10.4.0.0/16"}).pool
+    assert pool is not None
+    assert pool.num_addresses == 65_536
+
+
 @pytest.mark.parametrize(
     ("own", "pool", "message"),
     [
         ({}, "198.19.0.0/30", "198.19.0.0/30 and 198.19.0.2 have addresses in common"),
         ({"preset": "multiple"}, "198.19.7.0/30", "198.19.7.0/30 and 198.19.1.0 to 198.19.255.254 have addresses"),
         ({}, "192.0.2.0/30", "must not leak"),
-        ({}, "198.0.0.0/8", "more than 65,536 addresses"),
+        ({}, "10.4.0.0/15", "10.4.0.0/15 has more than 65,536 addresses"),
     ],
 )
 def test_what_no_pool_can_be(own: dict[str, Any], pool: str, message: str) -> None:

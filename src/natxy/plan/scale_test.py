@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.base import TableNeed, ports_per_destination
+from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
-from natxy.plan.scale import left_to_the_dut, ports, slowest_phase1_fps, state_table_bytes, table_need
+from natxy.plan.scale import left_to_the_dut, ports, shortfalls, slowest_phase1_fps, state_table_bytes, table_need
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.written import Plan
 
@@ -183,3 +184,22 @@ def test_the_usual_size_of_netfilters_table(driver: str, connections: int, named
 def test_buckets_that_no_kernel_allocates() -> None:
     with pytest.raises(ValueError, match="at most 536,870,400 buckets"):
         plan_of(RATE | {"gateway": {"driver": "iptables", "hash_size": 2**29}})
+
+
+def test_the_testers_own_table_has_an_entry_for_each_connection() -> None:
+    # engine/state/state_table.cpp asserts these sizes of a StateEntry.
+    of_1000 = TableNeed(1000, 1, 1, 1.0)
+    assert state_table_bytes(only(), of_1000) == 16_000
+    assert state_table_bytes(only(family="ipv6"), of_1000) == 40_000
+    assert state_table_bytes(only(**JOOL), of_1000) == 16_000, "its responders are on the right"
+
+
+@pytest.mark.parametrize(("longest_s", "short"), [(29.9, False), (30.0, True)])
+def test_a_connection_has_to_live_longer_than_the_longest_trial(longest_s: float, short: bool) -> None:
+    need = TableNeed(1000, 1, 1, longest_s)
+    usual = only(gateway="nftables")
+    own = NftablesConfig(udp_timeout_s=30, udp_stream_timeout_s=900)
+    planned = usual.model_copy(update={"gateway": own})
+    for experiment, is_planned in ((usual, False), (planned, True)):
+        found = {each.setting[-1]: each.planned for each in shortfalls(experiment, need)}
+        assert found == ({"udp_timeout_s": is_planned} if short else {})

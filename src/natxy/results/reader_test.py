@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from natxy.results.reader import RunReader
 from tests.support.sample_runs import quickstart
 
@@ -17,3 +19,11 @@ def test_without_trials_the_rest_is_the_same(tmp_path: Path) -> None:
             other.statistics, other.figure_statistics, other.spread,
         )  # fmt: skip
         assert one.baseline_ratio == other.baseline_ratio
+
+
+def test_an_experiment_is_found_by_its_name(tmp_path: Path) -> None:
+    reader = RunReader(quickstart(tmp_path / "run"))
+    for experiment in reader.run.experiments:
+        assert reader.experiment(experiment.name) is experiment
+    with pytest.raises(KeyError):
+        reader.experiment("nowhere")

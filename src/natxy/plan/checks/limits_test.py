@@ -310,3 +310,11 @@ def test_a_filter_without_nat_needs_two_interfaces() -> None:
     accepted, refused = NAT, NAT | {"gateway": {"driver": "nftables", "nat": False}}
     assert_limit(accepted, refused, "gateway", "tells the sides apart by their interfaces", testbed=ONE_ARMED)
     assert problems(refused, testbed=BESIDE) == {}
+
+
+@pytest.mark.parametrize(("connections", "too_many"), [(2**48 - 1, False), (2**48, True)])
+def test_the_engine_numbers_connections_with_48_bits(connections: int, *, too_many: bool) -> None:
+    with pytest.raises(PlanProblems) as caught:
+        resolve(Plan.model_validate({"name": "p", "experiments": [NAT | {"name": "e", "connections": connections}]}))
+    said = [problem.message for problem in caught.value.problems]
+    assert ("at most 281474976710655 are possible" in said) == too_many

@@ -35,6 +35,12 @@ def test_no_table_is_larger_than_the_kernels(tmp_path: Path) -> None:
     assert "conntrack_max: expected at most 2147483647" in errors_of(tmp_path, PLAN % (2**31, RATE))
 
 
+def test_a_count_has_31_bits(tmp_path: Path) -> None:
+    [first, *_] = load(tmp_path, PLAN % (2**31 - 1, RATE)).experiments
+    assert first.gateway.table_sizes == {"conntrack_max": 2**31 - 1}
+    assert "expected at most 2147483647, got 2147483648" in errors_of(tmp_path, PLAN % (2**31, RATE))
+
+
 def test_the_share_is_swept_like_anything(tmp_path: Path) -> None:
     plan = load(tmp_path, PLAN % ("{per_connection: [1, 2]}", RATE))
     assert [[*experiment.cell.values()] for experiment in plan.experiments][:4] == [

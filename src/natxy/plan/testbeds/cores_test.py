@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.errors import PlanError
-from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
+from natxy.plan.testbeds.cores import CoreAssignment, assign_cores, named_cores
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,7 @@ def test_automatic_dut_never_shares_while_a_core_is_left(case: tuple[set[int], s
     assigned = assign_cores(cores, sorted(tester) if tester else None)
     assert not assigned.shared
     assert assigned.main not in assigned.tester
+
+
+def test_cores_are_named_by_their_numbers() -> None:
+    assert (named_cores([3]), named_cores([0, 1])) == ("core 3", "cores 0, 1")

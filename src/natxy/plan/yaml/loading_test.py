@@ -455,3 +455,13 @@ def test_the_quickstart_is_good_in_both_families(tmp_path: Path, family: Family)
 def test_a_resolved_plan_is_a_plan_that_means_the_same(tmp_path: Path, family: Family) -> None:
     plan = load(tmp_path, QUICKSTART.read_text().replace("family: ipv4", f"family: {family}"))
     assert load(tmp_path, plan.to_yaml()) == plan
+
+
+@pytest.mark.parametrize(
+    ("wrong", "last"), [(20, "odd_19: unknown field"), (21, "and 1 more"), (1234, "and 1,214 more")]
+)
+def test_only_the_first_20_errors_are_printed(tmp_path: Path, wrong: int, last: str) -> None:
+    fields = "\n    ".join(["connections: 50k", *(f"odd_{number}: 1" for number in range(wrong))])
+    lines = errors_of(tmp_path, experiment(fields)).splitlines()
+    assert sum("odd_" in line for line in lines) == 20
+    assert last in [line for line in lines if not line.startswith("Mend these first")][-1]

@@ -200,6 +200,14 @@ def test_the_tester_answers_for_all_it_plays_but_not_for_the_gateway() -> None:
     assert right.side == Side.RIGHT
 
 
+def test_the_tester_has_a_neighbour_more_on_each_link_for_background_traffic() -> None:
+    own = neighbors_request(experiment(background="10%")).neighbors
+    assert [(each.side, str(each.address)) for each in own] == [
+        (Side.LEFT, "198.18.0.2"), (Side.RIGHT, "198.19.0.2"),
+        (Side.LEFT, "2001:2:0:4000::2"), (Side.RIGHT, "2001:2:0:c000::2"),
+    ]  # fmt: skip
+
+
 def test_a_list_of_networks_is_one_field_in_several_addresses() -> None:
     addresses = {
         "right": {"dut": "198.19.0.1/24", "tester": "198.19.0.2/24", "behind": ["198.19.0.0/16", "10.7.0.0/16"]},

@@ -175,6 +175,30 @@ def test_a_run_is_no_worse_than_another(tmp_path: Path, now: float, answer: Answ
     assert (same.answer, same.interval) == (found.answer, found.interval)
 
 
+@pytest.mark.parametrize(
+    ("first_bracket", "other_bracket", "now", "answer"),
+    [
+        # The truth lies within a bracket above the result: a higher first one makes the change worse.
+        (10, 0, 97.0, Answer.UNDECIDED),
+        (0, 10, 97.0, Answer.MET),
+        # A higher other one makes it better.
+        (0, 10, 93.0, Answer.UNDECIDED),
+        (10, 0, 93.0, Answer.MISSED),
+    ],
+)
+def test_only_the_bracket_that_reaches_the_threshold_leaves_a_change_undecided(
+    tmp_path: Path, first_bracket: float, other_bracket: float, now: float, answer: Answer
+) -> None:
+    runs = []
+    for name, rate, bracket in (("first", 100.0, first_bracket), ("other", now, other_bracket)):
+        sample = SampleRun(tmp_path / name)
+        measured_rates(sample, "base", [rate] * 6, bracket=bracket)
+        runs.append(RunReader(sample.end()).run)
+    [found] = judge_change(runs[0], "first", runs[1], [Limit(5)])
+    assert found.answer == answer
+    assert ("a smaller `error` of the search may decide" in found.reason) == (answer == Answer.UNDECIDED)
+
+
 def test_a_delay_is_worse_when_it_is_longer(tmp_path: Path) -> None:
     runs = []
     for name, typical_ns in (("first", 100e3), ("other", 120e3)):

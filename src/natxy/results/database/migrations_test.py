@@ -68,3 +68,12 @@ def test_settings_that_are_no_mapping_are_a_fault_of_the_file() -> None:
         db.execute("PRAGMA user_version = 6")
         with pytest.raises(ValueError, match=r"experiment 1\.settings_json: expected a mapping"), in_present_schema(db):
             pass
+
+
+def test_a_run_of_schema_10_is_read_as_one_without_loads_of_the_dut(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(written(tmp_path))) as db:
+        db.execute("ALTER TABLE trial DROP COLUMN dut_load_json")
+        db.execute("PRAGMA user_version = 10")
+        with in_present_schema(db) as present:
+            assert "dut_load_json" in {column for _, column, *_ in present.execute("PRAGMA table_info (trial)")}
+            assert present.execute("SELECT dut_load_json FROM trial").fetchall() == []
