@@ -92,6 +92,23 @@ def test_a_direction_that_lost_nothing_lost_nothing_but_its_end(lost: int, *, di
     assert bool(said) == disturbed
 
 
+@pytest.mark.parametrize("counter", ["corrupt", "misrouted", "unsent"])
+def test_a_stream_that_failed_in_another_way_lost_more_than_its_end(counter: str) -> None:
+    end = LostFrame(sequence=99_500, due_s=0.995)
+    result = losing(500, None, first_lost=end, **{counter: 1})
+    assert disturbance(result, Absence(0.11), cores=1, buffer_frames=10**6, drain_s=DRAIN_S) == ""
+    unknown = losing(500, None, first_lost=None)
+    assert disturbance(unknown, Absence(0.11), cores=1, buffer_frames=10**6, drain_s=DRAIN_S) == ""
+
+
+def test_an_absence_as_long_as_the_drain_is_long_enough_for_losses_only() -> None:
+    result = losing(500, None, first_lost=LostFrame(sequence=99_500, due_s=0.995))
+    for cause, disturbed in ((Cause.LOSS, True), (Cause.BACKLOG, False)):
+        failed = result.model_copy(update={"cause": cause})
+        said = disturbance(failed, Absence(DRAIN_S), cores=1, buffer_frames=10**6, drain_s=DRAIN_S)
+        assert bool(said) == disturbed
+
+
 def test_the_text_says_how_long_why_and_when() -> None:
     said = judged(losing(500, 0.0121), Absence(0.0123, 0.01, 0.0023))
     assert said == (
@@ -162,6 +179,15 @@ def test_frames_that_waited_for_the_gateway_are_explained_by_its_absence() -> No
     waited = losing(0, 0.02, pacing=pacing).model_copy(update={"cause": Cause.BACK_PRESSURE})
     assert judged(waited, Absence(0.02))
     assert not judged(waited, Absence(0.012))
+
+
+@pytest.mark.parametrize("backlog_s", [0.015, 0.02])
+def test_a_delay_is_explained_by_an_absence_as_long(backlog_s: float) -> None:
+    longest = losing(0, 0.05, backlog_ns=round(backlog_s * 1e9)).streams[0]
+    streams = [longest, longest.model_copy(update={"backlog_ns": 1_000_000})]
+    delayed = losing(0, 0.05).model_copy(update={"cause": Cause.BACKLOG, "streams": streams})
+    assert judged(delayed, Absence(0.02))
+    assert not judged(delayed, Absence(backlog_s - 1e-4))
 
 
 # --- whole experiments

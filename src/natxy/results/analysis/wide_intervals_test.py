@@ -109,8 +109,14 @@ def test_equal_results_on_a_coarse_grid_are_the_searchs_doing() -> None:
     assert wide.repetitions_needed is None
 
 
-def test_a_spread_wider_than_the_bracket_is_not() -> None:
-    assert not isinstance(found(experiment(VARYING, bracket=6e3)).cause, Resolution)
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.49, 0.51, 0.7])
+def test_a_bracket_is_the_cause_if_it_is_half_of_the_interval(share: float) -> None:
+    without = median_interval(VARYING, 0.0)
+    assert without is not None
+    # The interval reaches up by the bracket.
+    bracket = share / (1 - share) * (without.high - without.low)
+    wide = found(experiment(VARYING, bracket=bracket))
+    assert isinstance(wide.cause, Resolution) == (share >= 0.5)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +170,28 @@ def test_a_trend_is_a_drift(step: float) -> None:
     assert isinstance(cause, Drift)
     assert (cause.change > 0) == (step > 0)
     assert abs(cause.change) == pytest.approx(0.27, abs=0.06)
+
+
+@pytest.mark.parametrize(("count", "cause"), [(4, Few), (5, Drift), (6, Drift)])
+def test_a_trend_of_four_may_be_chance(count: int, cause: type) -> None:
+    assert isinstance(found(experiment([300e3 + 20e3 * number for number in range(count)])).cause, cause)
+
+
+def test_a_drift_is_that_of_the_outer_thirds() -> None:
+    values = [100e3, 110e3, 120e3, 131e3, 138e3, 150e3, 163e3, 170e3, 180e3]
+    cause = found(experiment(values)).cause
+    assert isinstance(cause, Drift)
+    assert cause.change == pytest.approx((170 - 110) / 138)
+
+
+@pytest.mark.parametrize(("upper", "levels"), [(167.5e3, True), (165.5e3, False)])
+def test_levels_are_two_thirds_of_the_range_apart(upper: float, levels: bool) -> None:
+    wide = found(experiment([200e3, 100e3, upper, 100e3, 200e3, 100e3]))
+    assert isinstance(wide.cause, TwoLevels) == levels
+
+
+def test_five_results_have_no_levels() -> None:
+    assert found(experiment([512e3, 287e3, 508e3, 290e3, 510e3])).cause == Few(5)
 
 
 def test_what_few_repetitions_would_need_is_estimated() -> None:
