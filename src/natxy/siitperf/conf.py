@@ -32,10 +32,19 @@ class ConfError(PlanError):
 
 
 class Remark(NamedTuple):
-    """Points at a line that does not mean what it seems to say."""
+    """Points at a line that does not mean what it seems to say; a harmless one means the same to its author."""
 
     line: int
     text: str
+    harmless: bool = False
+
+
+class _Read(NamedTuple):
+    """A value, or None for a number that siitperf would not find, and what there is to remark upon."""
+
+    value: Value | None
+    remark: str = ""
+    harmless: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,9 +129,9 @@ def parse_conf(text: str, path: str = FILE) -> Conf:
         key, start, end = found
         if start:
             remarks.append(Remark(number, f"siitperf skips {_short(line[:start])!r} before {key.name}; remove it"))
-        value, text_after = _value(key, line[end:], f"{path}, line {number}: {key.name}")
-        if text_after:
-            remarks.append(Remark(number, f"{key.name}: {text_after}"))
+        value, remark, harmless = _value(key, line[end:], f"{path}, line {number}: {key.name}")
+        if remark:
+            remarks.append(Remark(number, f"{key.name}: {remark}", harmless))
         if isinstance(value, IPv4Address | IPv6Address) and value.is_unspecified:
             # Samples write 0.0.0.0 and :: for addresses that a test does not use.
             values.pop(key.name, None)
@@ -141,8 +150,7 @@ def _key_in(line: str) -> tuple[Key, int, int] | None:
     return KEYS[names[name]], start, start - length
 
 
-def _value(key: Key, text: str, where: str) -> tuple[Value | None, str]:
-    """Reads a key's value; returns None for a number that siitperf would not find, and a remark if there is one."""
+def _value(key: Key, text: str, where: str) -> _Read:
     given = text.lstrip(" \t")
     if key.kind in {Kind.IPV4, Kind.IPV6, Kind.MAC}:
         return _written_address(key, given, where)
@@ -150,40 +158,55 @@ def _value(key: Key, text: str, where: str) -> tuple[Value | None, str]:
     if match is None:
         if key.kind is Kind.BASED:
             raise ConfError(f"{where}: expected {key.expected}, got {_short(given)!r}")
-        return None, f"no number follows, so siitperf keeps {_kept(key)}; expected {key.expected}"
-    written, remark = match[0], ""
-    octal = key.kind is Kind.BASED and re.fullmatch(r"0[0-7]+", written) is not None
-    if octal:
-        number = int(written, 8)
-        remark = f"a leading 0 makes {written} octal, which is {number}; write that"
-    elif key.kind is Kind.BASED and re.fullmatch(r"[+-]?0\d+", written):
-        raise ConfError(f"{where}: expected {key.expected}, got {written!r}, which is not octal")
-    else:
-        number = int(written, 16 if written[:2] in {"0x", "0X"} else 10)
-    if (key.name, number) in OLD_VALUES:
-        number, remark = OLD_VALUES[key.name, number], f"{number} is the old name of {OLD_VALUES[key.name, number]}"
+        return _Read(None, f"no number follows, so siitperf keeps {_kept(key)}; expected {key.expected}")
+    written, rest = match[0], given[match.end() :]
+    number, remark = _number(key, written, where)
+    current = OLD_VALUES.get((key.name, number), number)
     if key.kind is Kind.FLAG:
-        return int(number != 0), remark
-    if number not in key.allowed:
+        current = int(number != 0)
+    elif current not in key.allowed:
         raise ConfError(f"{where}: expected {key.expected}, got {written}")
-    rest = given[match.end() :]
-    if rest and rest[0] not in " \t\r":
-        remark = f"siitperf reads {written} and ignores {_short(rest)!r} after it; remove that"
-    return number, remark
+    if rest.strip() and rest[0] not in " \t\r":
+        return _Read(current, f"siitperf reads {written} and ignores {_short(rest)!r} after it; remove that")
+    if remark:
+        return _Read(current, remark)
+    if key.kind is not Kind.FLAG and current != number:
+        return _Read(current, f"{number} is what versions of 2021 had for {current}", harmless=True)
+    return _Read(current, *_ignored(rest))
 
 
-def _written_address(key: Key, given: str, where: str) -> tuple[Value, str]:
-    word = given.split(maxsplit=1)[0] if given else ""
+def _number(key: Key, written: str, where: str) -> tuple[int, str]:
+    """Returns a number, and a remark if it is octal."""
+    if key.kind is not Kind.BASED:
+        return int(written), ""
+    if re.fullmatch(r"0[0-7]+", written):
+        number = int(written, 8)
+        return number, f"a leading 0 makes {written} octal, which is {number}; write that"
+    if re.fullmatch(r"[+-]?0\d+", written):
+        raise ConfError(f"{where}: expected {key.expected}, got {written!r}, which is not octal")
+    return int(written, 16 if written[:2] in {"0x", "0X"} else 10), ""
+
+
+def _written_address(key: Key, given: str, where: str) -> _Read:
+    word, *rest = given.split(maxsplit=1) or [""]
+    ignored = _ignored("".join(rest))
     try:
         if key.kind is Kind.IPV4:
-            return IPv4Address(word), ""
+            return _Read(IPv4Address(word), *ignored)
         if key.kind is Kind.IPV6 and "%" not in word:
-            return IPv6Address(word), ""
+            return _Read(IPv6Address(word), *ignored)
     except ValueError:
         pass
     if key.kind is Kind.MAC and MAC.fullmatch(word):
-        return ":".join(f"{int(part, 16):02x}" for part in word.split(":")), ""
+        return _Read(":".join(f"{int(part, 16):02x}" for part in word.split(":")), *ignored)
     raise ConfError(f"{where}: expected {key.expected}, got {_short(word)!r}")
+
+
+def _ignored(rest: str) -> tuple[str, bool]:
+    """Returns a harmless remark on the text behind a value, if there is any."""
+    if not (text := rest.strip()):
+        return "", False
+    return f"siitperf ignores {_short(text)!r} after the value, and so does natxy; # begins a comment", True
 
 
 def _kept(key: Key) -> str:

@@ -9,16 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.siitperf.conf import ConfError, parse_conf, read_conf
+from natxy.siitperf.conf import ConfError, Remark, parse_conf, read_conf
 from natxy.siitperf.keys import KEYS
 from natxy.siitperf.rules import check
 from tests.support.siitperf_confs import CONFS, conf_text
 
 
 def test_values_comments_and_defaults() -> None:
-    conf = parse_conf(
-        "# a comment\n\n  IP-L-Vers\t4 # of the left\nIPv4-L-Real 198.18.0.2#\nCPU-L-Send2\nForward 7 and more\n"
-    )
+    conf = parse_conf("# a comment\n\n  IP-L-Vers\t4 # of the left\nIPv4-L-Real 198.18.0.2#\nCPU-L-Send2\nForward 7\n")
     assert conf.number("IP-L-Vers") == 4
     assert conf.address("IPv4-L-Real") == IPv4Address("198.18.0.2")
     assert (conf.number("CPU-L-Send"), conf.flag("Forward"), conf.number("Fwd-dport-max")) == (2, True, 49_151)
@@ -47,6 +45,16 @@ def test_numbers_of_varying_bits(text: str, number: int) -> None:
 def test_names_and_values_of_old_versions() -> None:
     conf = parse_conf("Responder-ports 2\nEnumerate-ports 4\n")
     assert (conf.number("Responder-tuples"), conf.number("Enumerate-ports")) == (2, 3)
+    assert conf.remarks == (Remark(2, "Enumerate-ports: 4 is what versions of 2021 had for 3", harmless=True),)
+
+
+@pytest.mark.parametrize(
+    "line", ["Forward 7 and more", "IPv4-L-Real 198.18.0.2 and more", "MAC-L-DUT a0:36:9f:74:73:64\tand more"]
+)
+def test_text_after_a_value_is_remarked_upon_and_harmless(line: str) -> None:
+    (remark,) = parse_conf(f"{line} # a comment\n").remarks
+    assert (remark.line, remark.harmless) == (1, True)
+    assert "siitperf ignores 'and more' after the value" in remark.text
 
 
 @pytest.mark.parametrize(
@@ -99,6 +107,7 @@ def test_surprises_are_read_as_siitperf_reads_them_and_remarked_upon(line: str, 
     assert conf.number("IP-L-Vers") == value
     assert [each.line for each in conf.remarks] == [1]
     assert remark in conf.remarks[0].text
+    assert not conf.remarks[0].harmless
 
 
 def test_octal_is_remarked_upon() -> None:

@@ -40,9 +40,9 @@ def _check(source: Source) -> None:
     conf, procedure, arguments = source.conf, source.procedure, source.arguments
     if procedure not in PROCEDURES:
         raise PlanError(f"siitperf has no procedure {procedure!r}; expected one of {', '.join(PROCEDURES)}")
-    if conf.remarks:
-        line, text = conf.remarks[0]
-        raise ConfError(f"{conf.path}, line {line}: {text}")
+    for line, text, harmless in conf.remarks:
+        if not harmless:
+            raise ConfError(f"{conf.path}, line {line}: {text}")
     if procedure in OF_CONNECTIONS and not source.stateful:
         raise conf.wrong("Stateful", f"{procedure} makes connections; expected 1 or 2")
     check(conf, background=arguments is not None and arguments.m < arguments.n)
@@ -75,6 +75,7 @@ def _opening(source: Source) -> list[str]:
     if source.left is Letter.RIGHT:
         said.append("A plan's initiator is on the left: with Stateful 2, siitperf's right is the plan's left.")
     said += [*dict.fromkeys(source.differences), *differences(source.conf, source.procedure)]
+    said += [f"Line {remark.line}: {remark.text}." for remark in source.conf.remarks]
     head = f"Imported from {source.conf.path.rsplit('/', 1)[-1]} for {PROCEDURES[source.procedure]}. Comments name the "
     head += "keys and arguments that lines are from; what natxy does by default is left out. Differences from siitperf:"
     return [head, *(f"- {sentence}" for sentence in said)]

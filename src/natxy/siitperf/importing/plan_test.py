@@ -6,6 +6,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from natxy.cli import app
@@ -234,6 +236,52 @@ def test_what_a_plan_cannot_express_is_an_error(name: str, changed: dict[str, st
     with pytest.raises(PlanError) as caught:
         text_of(name, "throughput", None, **changed)
     assert error in str(caught.value)
+
+
+@st.composite
+def changed_confs(draw: st.DrawFn) -> str:
+    """Draws a documented configuration in which some values are those of other configurations, or small numbers."""
+    values = dict(CONFS[draw(st.sampled_from(sorted(CONFS)))])
+    others: dict[str, set[str]] = {}
+    for conf in CONFS.values():
+        for key, value in conf.items():
+            others.setdefault(key, {"0", "1", "2", "3"}).add(value)
+    for key in draw(st.lists(st.sampled_from(sorted(others)), max_size=6)):
+        values[key] = draw(st.sampled_from(sorted(others[key])))
+    for key in draw(st.lists(st.sampled_from(sorted(values)), max_size=1)):
+        del values[key]
+    return "".join(f"{key} {value}\n" for key, value in values.items())
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changed_confs(), st.sampled_from(sorted(PROCEDURES)), st.booleans())
+def test_a_changed_configuration_becomes_a_good_plan_or_an_error(
+    folder: Path, text: str, procedure: str, with_arguments: bool
+) -> None:
+    last = {"latency": " 20 500", "pdv": " 0"}.get(procedure, "")
+    try:
+        conf = parse_conf(text)
+        phase1 = f" {PHASE1}" if conf.number("Stateful") else ""
+        words = f"{TRAFFIC}{phase1}{last}".split() if with_arguments else None
+        arguments = parse_arguments(PROCEDURES[procedure], words, conf) if words else None
+        plan = import_plan(Source(conf, procedure, arguments))
+    except PlanError as caught:
+        event("error")
+        error: PlanError | None = caught
+    else:
+        event("plan")
+        error = None
+        assert experiment_of(folder, plan).procedure.name == procedure
+    assert error is None or "\n" not in str(error)
+
+
+def test_what_is_harmless_is_stated_in_the_plan(folder: Path) -> None:
+    text = text_of("nat64", Enumerate_ports="4", IPv6_L_Real="2001:2::2 of the tester")
+    assert experiment_of(folder, text).orders.source_port == Order.PSEUDORANDOM
+    head = " ".join(text.split("\n#   "))
+    assert "# - Line " in text
+    assert "Enumerate-ports: 4 is what versions of 2021 had for 3." in head
+    assert "IPv6-L-Real: siitperf ignores 'of the tester' after the value" in head
 
 
 def test_replies_of_one_four_tuple(folder: Path) -> None:

@@ -55,8 +55,8 @@ def _main(program: Program, given: Sequence[str], log: Path) -> int:
     prepared = False
     try:
         conf = read_conf(Path(FILE))
-        for line, text in conf.remarks:
-            remark(f"{FILE}, line {line}: {text}")
+        for each in conf.remarks:
+            remark(f"{FILE}, line {each.line}: {each.text}")
         check(conf)
         arguments = parse_arguments(program, given, conf)
         check(conf, background=arguments.m < arguments.n)

@@ -8,13 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from natxy.siitperf.arguments import Program
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT, find_tester
 from natxy.siitperf.trial.programs import UNUSABLE, main
 from natxy.siitperf.trial.trial import FLOOR_MS
-from tests.support.siitperf_confs import conf_text
+from tests.support.siitperf_confs import CONFS, conf_text
 
 STATELESS = "84 1000 1 200 2 2"
 Call = Callable[..., tuple[int, str, str]]
@@ -27,10 +29,12 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     for name in (LEFT, RIGHT, IO, CORES, FLOOR_MS):
         monkeypatch.delenv(name, raising=False)
 
-    def called(arguments: str, conf: str | None, program: Program = Program.THROUGHPUT) -> tuple[int, str, str]:
+    def called(
+        arguments: str | list[str], conf: str | None, program: Program = Program.THROUGHPUT
+    ) -> tuple[int, str, str]:
         if conf is not None:
             Path("siitperf.conf").write_text(conf, encoding="utf-8")
-        code = main(program, arguments.split())
+        code = main(program, arguments.split() if isinstance(arguments, str) else arguments)
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
@@ -101,6 +105,40 @@ def test_other_cores_than_those_of_the_configuration_are_remarked_upon() -> None
     assert not find_tester(lacking, 84, {**ports, CORES: here}).remarks
     of_one = conf_text("siit", **dict.fromkeys(("CPU_L_Send", "CPU_R_Recv", "CPU_R_Send", "CPU_L_Recv"), here))
     assert not find_tester(parse_conf(of_one), 84, ports).remarks
+
+
+@st.composite
+def spoiled_calls(draw: st.DrawFn) -> tuple[Program, list[str], str]:
+    """Draws a program with arguments and a documented configuration, of which some characters and lines are others."""
+    program = draw(st.sampled_from(Program))
+    lines = conf_text(draw(st.sampled_from(sorted(CONFS)))).splitlines()
+    arguments = f"{STATELESS} 100 100 1000 100 2000".split()[: 11 if any("Stateful" in line for line in lines) else 6]
+    arguments += {Program.LATENCY: ["0", "100"], Program.PDV: ["0"]}.get(program, [])
+    for spoiled in draw(st.sampled_from([[lines], [arguments], [lines, arguments], []])):
+        for _ in range(draw(st.integers(1, 3))):
+            number = draw(st.integers(0, len(spoiled) - 1))
+            word = spoiled[number]
+            at = draw(st.integers(0, len(word)))
+            new = draw(st.sampled_from(["", "0", "-", "9" * 30, "x", "=", " ", "\t#", "\r", "\0", ":", ".", "0x", "é"]))
+            spoiled[number] = word[:at] + new + word[at + draw(st.integers(0, 3)) :]
+    return program, arguments, "\n".join(lines)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(spoiled_calls())
+def test_whatever_is_spoiled_ends_with_one_line_and_255(
+    call: Call, monkeypatch: pytest.MonkeyPatch, spoiled: tuple[Program, list[str], str]
+) -> None:
+    """Nothing is measured either where nothing is spoiled: there are no such ports."""
+    monkeypatch.setenv(LEFT, "nothing0")
+    monkeypatch.setenv(RIGHT, "nothing1")
+    program, arguments, conf = spoiled
+    code, out, err = call(arguments, conf, program)
+    assert (code, out) == (UNUSABLE, "")
+    errors = [line for line in err.splitlines() if not line.startswith("natxy: ")]
+    assert len(errors) == 1
+    assert errors[0].startswith(("Error: ", "Input Error: "))
+    assert "Traceback" not in err
 
 
 def test_remarks_do_not_end_scripts(call: Call) -> None:
