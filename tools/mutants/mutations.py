@@ -129,6 +129,8 @@ class _Finder(ast.NodeVisitor):
             case ast.comprehension():
                 for condition in node.ifs:
                     self._replace(condition, True)
+            case ast.Delete(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
+                pass  # This tells linters that a parameter is not read.
             case ast.Expr(value=ast.Call()) | ast.Raise() | ast.Continue() | ast.Break() | ast.Delete():
                 self._replace(node, "pass")
             case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):

@@ -34,6 +34,7 @@ def changes(source: str) -> set[str]:
         ("if a:\n    raise B(c)\n", {"if True:", "if False:", "pass"}),
         ("a.b = c\n", {"pass"}),
         ("for a in b:\n    continue\n", {"pass"}),
+        ("del a[b], c\n", {"pass"}),
     ],
 )  # fmt: skip
 def test_what_a_program_does_is_changed(source: str, expected: set[str]) -> None:
@@ -45,6 +46,7 @@ def test_what_a_program_does_is_changed(source: str, expected: set[str]) -> None
     [
         '"""Says 1 < 2."""\n',
         "x = f'{a + 1:>{b - 1}}'\n",
+        "def f(a: int) -> None:\n    del a\n",
         "def f(a: int | None = None) -> int | str:\n    return a\n",
         "@dataclass(frozen=True)\nclass A:\n    b: int\n",
         "for a, b in zip(c, d, strict=True):\n    x = a\n",
