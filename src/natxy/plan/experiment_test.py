@@ -18,6 +18,7 @@ from natxy.plan.written import Plan
 THROUGHPUT: dict[str, Any] = {"procedure": "throughput", "search": {"max_rate": "1M"}}
 RATE = THROUGHPUT | {"procedure": "connection-rate", "connections": 600}
 PHASE2 = THROUGHPUT | {"connections": 600, "phase1_rate": 100}
+TEAR_DOWN: dict[str, Any] = {"procedure": "tear-down-rate", "connections": 600, "phase1_rate": 100}
 
 
 def resolved(own: dict[str, Any], **fields: Any) -> Experiment:
@@ -131,6 +132,9 @@ def test_the_orders_from_right_to_left_replace_single_fields() -> None:
         # 600 connections at 100 a second, 2 s of drain, 2 s of pause, 60 s of traffic and its drain.
         (PHASE2, 100, 6 + 2 + 2 + 60 + 2),
         (PHASE2, None, 60 + 2),
+        # Without a search or a rate of phase 1, its length is unknown.
+        (TEAR_DOWN, 100, 6 + 2),
+        (TEAR_DOWN, None, 0),
         (THROUGHPUT, None, 60 + 2),
         (RATE | {"search": {"min_rate": 50, "max_rate": "1M"}}, None, 12 + 2),
         (

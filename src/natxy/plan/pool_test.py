@@ -61,6 +61,12 @@ def test_a_nat_takes_a_pool_and_its_driver_and_the_resolved_plan_have_it(gateway
     assert only(gateway=gateway).address_plan.pool is None
 
 
+def test_replies_go_to_the_pool_as_well_as_to_the_links() -> None:
+    without, with_pool = (only(addresses=own).address_plan.networks for own in ({}, {"pool": "10.4.0.0/30"}))
+    assert {str(network) for network in {*with_pool} - {*without}} == {"10.4.0.0/30"}
+    assert {*without} < {*with_pool}
+
+
 def test_a_nat66_takes_a_pool_of_its_family() -> None:
     six: dict[str, Any] = {"family": "ipv6", "addresses": {"pool": "2001:2:0:8000::10/124"}}
     assert str(only(**six).pool) == "2001:2:0:8000::10/124"

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
@@ -14,6 +15,7 @@ from natxy.plan.model.problems import PlanProblems
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.published import published_names
 
 
 def plan_of(*experiments: dict[str, Any], **top: Any) -> Plan:
@@ -215,6 +217,13 @@ def test_public_destinations_need_permission() -> None:
     experiment = FORWARDING | {"addresses": {"right": link}}
     assert problems_of(plan_of(experiment)) == [("experiments", 0, "addresses", "right_hosts")]
     assert resolve(plan_of(experiment, allow_public_destinations=True)).allow_public_destinations
+
+
+def test_a_plan_names_published_tables_that_there_are() -> None:
+    known = published_names()[0]
+    assert resolve(plan_of(FORWARDING, published=[known])).published == [known]
+    with pytest.raises(ValidationError, match=f"unknown table 'no such'; expected one of {known}"):
+        plan_of(FORWARDING, published=["no such"])
 
 
 def test_timing_layers() -> None:

@@ -15,6 +15,7 @@ from natxy.plan.procedures.back_to_back import BackToBackConfig
 from natxy.plan.resolve import resolve
 from natxy.procedures.common.traffic_test import figures, measure, plan_of
 from natxy.procedures.deviations import deviations
+from natxy.procedures.registry import procedure_of
 
 
 def back_to_back(rate: float, **own: Any) -> dict[str, Any]:
@@ -64,6 +65,21 @@ def test_the_longest_burst_tried_is_at_least_the_result() -> None:
     run = measure(back_to_back(100_000, maximum_rate="200k", longest_burst=100), buffer_frames=10**6)
     assert run.experiments[0].is_only_a_lower_bound
     assert run.experiments[0].values == [100]
+
+
+def test_all_bursts_together_are_expected_to_last_as_long_as_the_longest() -> None:
+    own = back_to_back(100_000, maximum_rate="200k", longest_burst="300k", loss_verification=1, error=1000)
+    timing = {"drain": "3s", "drain_ends_early": False}
+    [experiment] = resolve(plan_of(own | {"timing": timing})).experiments
+    procedure = procedure_of(experiment)
+    steps = procedure.expected_steps(experiment)
+    assert steps == 2 * 9
+    # 1.5 s at the highest rate.
+    assert procedure.expected_step_s(experiment, None) == pytest.approx(3 + 1.5 / steps)
+    own |= {"gateway": {"driver": "simulated"}, "connections": 5000, "phase1_rate": 1000}
+    [with_phase1] = resolve(plan_of(own | {"timing": timing | {"learning_pause": 0}})).experiments
+    before = procedure.expected_step_s(with_phase1, 1000) - procedure.expected_step_s(experiment, None)
+    assert before == pytest.approx(5 + 3, abs=0.01)
 
 
 def test_bursts_with_background_are_whole_turns() -> None:

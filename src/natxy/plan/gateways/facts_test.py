@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from natxy.plan.gateways.base import GatewayModel, TableNeed, ports_per_destination
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.gateways.jool import JoolConfig, JoolSiitConfig
-from natxy.plan.gateways.linux import IptablesConfig, LinuxForwardConfig, NftablesConfig
+from natxy.plan.gateways.linux import IptablesConfig, IptablesTarget, LinuxForwardConfig, NftablesConfig
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig, PfClear
 from natxy.plan.gateways.reference import Faults, ReferenceConfig, ReferenceMode
 from natxy.plan.gateways.simulated import SimulatedConfig
@@ -133,6 +133,30 @@ def test_only_what_the_plan_sets_is_a_limit(
 ) -> None:
     assert gateway.table_sizes == sizes
     assert gateway.lifetimes_s == lifetimes_s
+
+
+@pytest.mark.parametrize(
+    ("gateway", "takes_a_pool", "by_interface"),
+    [
+        (LinuxForwardConfig(), False, False),
+        (NftablesConfig(), True, False),
+        (NftablesConfig(nat=False), False, True),
+        (IptablesConfig(), False, False),
+        (IptablesConfig(target=IptablesTarget.SNAT), True, False),
+        (OpenbsdPfConfig(), True, False),
+        (OpenbsdPfConfig(nat=False), False, True),
+        (OpenbsdPfConfig(enabled=False), False, False),
+        (NAT, True, False),
+        (ReferenceConfig(), False, False),
+        (JoolConfig(), False, False),
+        (CommandConfig(), False, False),
+    ],
+)
+def test_a_nat_takes_a_pool_and_a_filter_tells_the_sides_apart(
+    gateway: GatewayModel, *, takes_a_pool: bool, by_interface: bool
+) -> None:
+    assert (gateway.no_pool is None) == takes_a_pool
+    assert gateway.tells_sides_by_interface == by_interface
 
 
 def test_jool_has_one_port_in_a_nat46() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,20 @@ def test_an_ssh_target_is_written_as_for_ssh(text: str, user: str | None) -> Non
     target = SshTarget.model_validate(text)
     assert (target.host, target.user) == ("10.0.0.9", user)
     assert str(target) == text
+
+
+def test_the_configuration_of_ssh_is_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    target = SshTarget(host="dut", config=Path("lab/config"))
+    assert target.from_anywhere() == SshTarget(host="dut", config=tmp_path / "lab/config")
+    assert SshTarget(host="dut").from_anywhere() == SshTarget(host="dut")
+
+
+def test_cards_are_set_only_where_the_dut_is_known_to_be() -> None:
+    cards = {"addresses": "keep", "cards": {"offloads": {"gro": "off"}}}
+    assert DutLocation.model_validate(LINKS | cards | {"namespace": "dut"}).cards
+    with pytest.raises(ValidationError, match="cards needs to know where the DUT is"):
+        DutLocation.model_validate(LINKS | cards)
 
 
 def test_a_dut_is_in_one_place_and_has_two_interfaces() -> None:
