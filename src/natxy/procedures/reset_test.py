@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from natxy.dut.transport.base import CompletedCommand
 from natxy.engine.messages.results import LostFrame, Progress, Silence, StreamResult
 from natxy.plan.procedures.reset import ResetConfig
 from natxy.plan.resolve import resolve
@@ -64,12 +66,18 @@ def test_methods_differ_by_more_than_a_few_frames(lost: int, silence_s: float | 
     assert said.startswith("the methods differ, reverse: ") if apart else said == ""
 
 
+def _ran(done: list[str], argv: Sequence[str], timeout_s: float) -> CompletedCommand:
+    done.append(f"{' '.join(argv)} within {timeout_s:g} s")
+    return CompletedCommand(tuple(argv), 0, "", "")
+
+
 def waiting(**own: Any) -> tuple[_Reset, list[str]]:
     """Returns a reset of traffic that has begun, and a list of what has been reset."""
     plan = resolve(plan_of({"name": "reset", "procedure": {"name": "reset", "steady": "1s"} | own, "rate": 1000}))
     [experiment] = plan.experiments
     done: list[str] = []
-    gateway = SimpleNamespace(restart=lambda: done.append("gateway"))
+    transport = SimpleNamespace(run=lambda argv, timeout_s: _ran(done, argv, timeout_s))
+    gateway = SimpleNamespace(restart=lambda: done.append("gateway"), transport=transport)
     repetition = SimpleNamespace(experiment=experiment, gateway=lambda: nullcontext(gateway))
     config = procedure_of(experiment).config
     assert isinstance(config, ResetConfig)
@@ -98,6 +106,15 @@ def test_a_gateway_is_reset_once_and_while_it_has_traffic() -> None:
     reset.when_due(progress(steady_s + 0.2, 1200))
     assert done == ["gateway"]
     assert not reset.awaited
+
+
+def test_the_plans_command_is_the_reset_if_there_is_one() -> None:
+    reset, done = waiting()
+    command = {"command": ["reload", "card-1"], "command_timeout": 7.0}
+    reset.config = reset.config.model_copy(update=command)
+    reset.traffic(seed=1)
+    reset.when_due(progress(2.0, 2000))
+    assert done == ["reload card-1 within 7 s"]
 
 
 def test_no_reset_is_awaited_until_its_traffic_begins() -> None:

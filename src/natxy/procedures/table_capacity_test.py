@@ -148,6 +148,27 @@ def test_a_slow_gateway_is_told_from_a_full_table(monkeypatch: pytest.MonkeyPatc
     assert slow.remark.startswith("the table is not full: 5,001 connections are kept at 19.")
 
 
+def test_a_slower_attempt_whose_connections_would_expire_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(1)
+    longest_s: list[float] = []
+
+    def connect(_: SimulatedDut, connections: int, rate_fps: float) -> tuple[int, int]:
+        passed = rate_fps < (200_000 if connections <= 5000 else 30_000)
+        kept = connections if passed else draw.randrange(connections)
+        return kept, kept
+
+    def check(_: SimulatedGateway, need: TableNeed) -> None:
+        longest_s.append(need.longest_trial_s)
+        if need.longest_trial_s > 0.9:
+            raise PlanError("connections expire after 0.9 s")
+
+    monkeypatch.setattr(SimulatedDut, "connect", connect)
+    monkeypatch.setattr(SimulatedGateway, "check", check)
+    found, _ = measure({}, {})
+    assert (found.figures["capacity"], found.remark) == (5000, "")
+    assert [duration_s > 0.9 for duration_s in longest_s] == [False] * (len(longest_s) - 1) + [True]
+
+
 @pytest.mark.parametrize(
     ("dut_cps", "said"),
     [
