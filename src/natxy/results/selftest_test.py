@@ -10,7 +10,7 @@ from natxy.errors import PlanError
 from natxy.plan.model.terms import Family
 from natxy.plan.testbeds import TestbedConfig
 from natxy.procedures.deviations import deviations
-from natxy.results.selftest import Work, which_tester, work_of
+from natxy.results.selftest import Tester, Work, which_tester, work_of
 from natxy.selftest.plan import loop_of, selftest_plan
 
 TESTBED: TypeAdapter[TestbedConfig] = TypeAdapter(TestbedConfig)
@@ -42,6 +42,18 @@ def test_a_testbed_without_its_gateway_has_the_same_tester(testbed: dict[str, An
     assert which_tester(loop_of(config)) == tester
     assert "/" not in tester.file_name
     assert " " not in tester.file_name
+
+
+@pytest.mark.parametrize(
+    ("queues", "workers", "text", "file_name"),
+    [
+        (1, 1, "eth1+eth2 by net_af_xdp, 1 core of h 1", "h_1_eth1+eth2_net_af_xdp_1q_1w.json"),
+        (2, 3, "eth1+eth2 by net_af_xdp, 2 queues a port, 3 cores of h 1", "h_1_eth1+eth2_net_af_xdp_2q_3w.json"),
+    ],
+)
+def test_a_tester_is_named_by_its_machine_ports_and_cores(queues: int, workers: int, text: str, file_name: str) -> None:
+    tester = Tester(host="h 1", processor="p", ports="eth1+eth2", driver="net_af_xdp", queues=queues, workers=workers)
+    assert (str(tester), tester.file_name) == (text, file_name)
 
 
 def test_what_sends_nothing_real_has_no_tester() -> None:

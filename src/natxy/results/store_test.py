@@ -23,6 +23,7 @@ from natxy.results.pcap import PcapWriter
 from natxy.results.planned import planned_experiment
 from natxy.results.reader import RunReader
 from natxy.results.records import DutRecord, RunState, State
+from natxy.results.selftest import SelfTest, Tester
 from natxy.results.store import RESULTS_FILE, RunStore, timestamp
 from natxy.results.trials import Purpose, TransferRecord, TrialKind
 from natxy.search.outcome import Outcome
@@ -78,6 +79,40 @@ def add_experiment(
         repetition = store.start_repetition(experiment, number)
         store.finish_repetition(repetition, State.DONE, value=value, lower_bound=value, upper_bound=value + 1)
     return experiment
+
+
+def test_a_link_is_no_file_of_a_run(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    store.close()
+    (tmp_path / "link").symlink_to(tmp_path / RESULTS_FILE)
+    (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
+    for name in ("link", "nowhere"):
+        with pytest.raises(PlanError, match="is a link; resume the run in the folder that it leads to"):
+            RunStore(tmp_path / name, resume=True)
+
+
+@pytest.mark.parametrize("tested", [True, False])
+def test_a_run_has_its_tester_and_what_a_self_test_found(tmp_path: Path, *, tested: bool) -> None:
+    tester = Tester(host="h", processor="p", ports="veth", driver="net_af_xdp", queues=1, workers=2)
+    found = SelfTest(
+        tester=tester, measured_at="now", natxy_version="0", kernel="6.1", ceilings=[], receive_fps=1e6,
+        receive_limited=True, least_delay_ns=None, pacing=[],
+    ) if tested else None  # fmt: skip
+    store = new_store(tmp_path)
+    store.set_self_test(tester, found)
+    store.close()
+    run = RunReader(tmp_path).run
+    assert (run.tester, run.self_test) == (tester, found)
+
+
+def test_an_owner_that_is_no_process_is_a_fault_of_the_file(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / RESULTS_FILE)) as db:
+        db.execute("UPDATE run SET owner = 'nobody'")
+        db.commit()
+    with pytest.raises(PlanError, match=r"run\.owner: expected the process that measured"):
+        _ = RunReader(tmp_path).run
 
 
 def test_what_is_stored_is_read(tmp_path: Path) -> None:
