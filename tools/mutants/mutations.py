@@ -3,7 +3,8 @@
 
 Comparisons move their boundary or turn round, operators become their opposites, numbers grow, truth values flip,
 conditions become constant, and statements that act are deleted. Texts, f-strings, annotations and decorators stay as
-they are, and so does `strict`, by which zip() asserts what is true already.
+they are, and so do `strict`, by which zip() asserts what is true already, the parameters that `del` tells linters of,
+and AssertionErrors.
 """
 
 from __future__ import annotations
@@ -131,6 +132,8 @@ class _Finder(ast.NodeVisitor):
                     self._replace(condition, True)
             case ast.Delete(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
                 pass  # This tells linters that a parameter is not read.
+            case ast.Raise(exc=ast.Call(func=ast.Name(id="AssertionError"))):
+                return  # What cannot happen.
             case ast.Expr(value=ast.Call()) | ast.Raise() | ast.Continue() | ast.Break() | ast.Delete():
                 self._replace(node, "pass")
             case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):

@@ -47,6 +47,7 @@ def test_what_a_program_does_is_changed(source: str, expected: set[str]) -> None
         '"""Says 1 < 2."""\n',
         "x = f'{a + 1:>{b - 1}}'\n",
         "def f(a: int) -> None:\n    del a\n",
+        "raise AssertionError(1)\n",
         "def f(a: int | None = None) -> int | str:\n    return a\n",
         "@dataclass(frozen=True)\nclass A:\n    b: int\n",
         "for a, b in zip(c, d, strict=True):\n    x = a\n",
