@@ -3,36 +3,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
-import re
 import signal
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from ruamel.yaml import YAML
 
-from natxy.errors import DutError, EngineDiedError, HostError, PlanError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.repetition import FinishedTrial
-from natxy.report.words import states
 from natxy.results.reader import RunReader
-from natxy.results.records import RunRecord, RunState, State
-from natxy.results.store import RESULTS_FILE
+from natxy.results.records import RunState
 from natxy.run.events import RunListener
-from natxy.run.folder import PLAN_FILE, sole_owner
+from natxy.run.resume_test import comparable
 from natxy.run.run import resume_plan, run_plan
-from natxy.tcp.simulated import SimulatedHosts
 from tests.support.trials import Kept, begun, kept_trials
 
 KILLS: Final = 40
@@ -117,12 +108,6 @@ def killed(moments: random.Random, work: Callable[[RunListener], object]) -> boo
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
-def comparable(run: RunRecord) -> str:
-    """Returns the run as text, without times and without the ids of the engine and the database."""
-    text = re.sub(r"(started|finished)_at='[^']*'", "", repr(run.experiments))
-    return re.sub(r"\b(run_id|id)=\d+", "", text)
-
-
 def test_a_run_killed_at_random_moments_ends_like_one_that_was_not(tmp_path: Path) -> None:
     run_plan(plan(), tmp_path / "unbroken", RunListener())
     expected = comparable(RunReader(tmp_path / "unbroken").run)
@@ -167,118 +152,3 @@ def test_a_run_killed_after_its_last_trial_is_finished(tmp_path: Path) -> None:
     assert RunReader(tmp_path / "run").run.state != RunState.DONE
     assert resume_plan(plan(), tmp_path / "run", RunListener()) == 3
     assert RunReader(tmp_path / "run").run.state == RunState.DONE
-
-
-class Stops(RunListener):
-    """Raises an error after so many trials."""
-
-    def __init__(self, error: BaseException, after: int) -> None:
-        self._error = error
-        self._after = after
-        self.trials = 0
-
-    def trial_finished(self, trial: FinishedTrial) -> None:
-        self.trials += 1
-        if self.trials == self._after:
-            raise self._error
-
-
-def limited_trials(run: RunRecord) -> int:
-    """Returns the number of trials that a resumed run measures again because they reached the tester's limit."""
-    limited = [each for each in run.experiments if each.state == State.TESTER_LIMIT and run.state == RunState.DONE]
-    return sum(len(repetition.trials) for each in limited for repetition in each.repetitions)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), EngineDiedError("it ended"), DutError("unreachable")])
-def test_what_was_interrupted_or_failed_goes_on_with_the_next_trial(tmp_path: Path, error: BaseException) -> None:
-    whole = Stops(error, after=-1)
-    run_plan(plan(), tmp_path / "unbroken", whole)
-    first = Stops(error, after=25)
-    with contextlib.suppress(KeyboardInterrupt, EngineDiedError):
-        run_plan(plan(), tmp_path / "run", first)
-    again = limited_trials(RunReader(tmp_path / "run").run)
-    second = Stops(error, after=-1)
-    resume_plan(plan(), tmp_path / "run", second)
-    assert first.trials + second.trials == whole.trials + again
-    assert comparable(RunReader(tmp_path / "run").run) == comparable(RunReader(tmp_path / "unbroken").run)
-
-
-def test_a_gateway_that_forwarded_nothing_is_measured_anew(tmp_path: Path) -> None:
-    def of(loss_ratio: float) -> ResolvedPlan:
-        gateway = {"driver": "simulated", "forward_loss_ratio": loss_ratio, "reverse_loss_ratio": loss_ratio}
-        search = {"min_rate": "1k", "max_rate": "800k", "error": "1k"}
-        experiment = {"name": "forwarding", "procedure": "throughput", "gateway": gateway, "search": search}
-        return resolve(Plan.model_validate(PLAN | {"repeat": 1, "experiments": [experiment]}))
-
-    deaf = of(1)
-    assert run_plan(deaf, tmp_path / "run", RunListener()) == 4
-    listener = Stops(KeyboardInterrupt(), after=-1)
-    assert resume_plan(deaf, tmp_path / "run", listener) == 4
-    assert listener.trials > 0
-    assert RunReader(tmp_path / "run").run.experiments[0].values == []
-
-
-def test_a_host_that_failed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
-        raise HostError("iperf3 failed on the left machine")
-
-    own = {"name": "tcp", "procedure": "tcp-goodput", "gateway": "simulated"}
-    goodput = resolve(Plan.model_validate(PLAN | {"repeat": 2, "experiments": [own, own | {"name": "other"}]}))
-    with monkeypatch.context() as patched:
-        patched.setattr(SimulatedHosts, "transfer", fails)
-        assert run_plan(goodput, tmp_path / "run", RunListener()) == 3
-    failed = RunReader(tmp_path / "run").run
-    assert [each.state for each in failed.experiments] == [State.HOST_FAILED] * 2
-    assert [each.state for each in failed.experiments[0].repetitions] == [State.HOST_FAILED]
-    assert states.incomplete(failed)[0][1] == "a host failed: iperf3 failed on the left machine"
-    assert resume_plan(goodput, tmp_path / "run", RunListener()) == 0
-    assert [len(each.values) for each in RunReader(tmp_path / "run").run.experiments] == [2, 2]
-
-
-def test_what_cannot_be_resumed_is_said(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    with pytest.raises(PlanError, match="is not a run folder"):
-        resume_plan(plan(), folder, RunListener())
-    with pytest.raises(KeyboardInterrupt):
-        run_plan(plan(), folder, Stops(KeyboardInterrupt(), after=3))
-    with sole_owner(folder), pytest.raises(PlanError, match="another natxy is measuring"):
-        resume_plan(plan(), folder, RunListener())
-    with pytest.raises(PlanError, match="no longer the plan"):
-        resume_plan(plan().model_copy(update={"seed": 8}), folder, RunListener())
-    resume_plan(plan(), folder, RunListener())
-    run = RunReader(folder).run
-    assert [experiment.state for experiment in run.experiments][6] == State.TESTER_LIMIT
-    assert (folder / PLAN_FILE).read_text() == run.plan_yaml
-
-
-def test_a_complete_run_is_resumed_for_what_the_tester_could_not_send(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    assert run_plan(plan(), folder, RunListener()) != 0
-    before = RunReader(folder).run
-    again = Stops(KeyboardInterrupt(), after=-1)
-    resume_plan(plan(), folder, again)
-    assert again.trials == limited_trials(before) > 0
-    assert comparable(RunReader(folder).run) == comparable(before)
-
-
-def test_nothing_is_left_of_a_complete_run(tmp_path: Path) -> None:
-    search = {"max_rate": "400k", "error": "1k"}
-    experiment = {"name": "forwarding", "procedure": "throughput", "gateway": "simulated", "search": search}
-    sound = resolve(Plan.model_validate(PLAN | {"repeat": 1, "experiments": [experiment]}))
-    assert run_plan(sound, tmp_path / "run", RunListener()) == 0
-    with pytest.raises(PlanError, match="nothing to resume"):
-        resume_plan(sound, tmp_path / "run", RunListener())
-
-
-def test_a_stored_plan_may_have_its_fields_in_another_order(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    with pytest.raises(KeyboardInterrupt):
-        run_plan(plan(), folder, Stops(KeyboardInterrupt(), after=3))
-    stored = YAML(typ="safe").load(plan().to_yaml())
-    text = StringIO()
-    YAML().dump(dict(reversed(stored.items())), text)
-    with sqlite3.connect(folder / RESULTS_FILE) as database:
-        database.execute("UPDATE run SET plan_yaml = ?", (text.getvalue(),))
-    database.close()
-    resume_plan(plan(), folder, RunListener())
-    assert RunReader(folder).run.state == RunState.DONE
