@@ -89,19 +89,27 @@ class SiitperfBed:
             ended = self.run(program, arguments, conf)
         return Sent(ended, left, right)
 
-    def run(self, program: str, arguments: str, conf: str, **environment: str) -> Ended:
-        (self.folder / "siitperf.conf").write_text(conf, encoding="utf-8")
-        return run_program(
-            program, arguments, self.folder,
-            prefix=["ip", "netns", "exec", namespace_of_tester()],
-            NATXY_SIITPERF_LEFT="left", NATXY_SIITPERF_RIGHT="right",
-            NATXY_SIITPERF_CORES=",".join(map(str, self.lab.cores.tester)),
-            NATXY_SIITPERF_OVERRUN_FLOOR_MS=_PATIENCE_MS, **environment,
-        )  # fmt: skip
+    def run(self, program: str, arguments: str, conf: str) -> Ended:
+        return run_in_lab(self.lab, program, arguments, self.folder, conf)
 
     def _sent(self, side: Side) -> AbstractContextManager[list[Packet]]:
         interface = getattr(self.lab.interfaces, side)
         return captured(self.lab.description()["dut namespace"], interface, Direction.IN)
+
+
+def run_in_lab(
+    lab: NetnsLab, program: str, arguments: str, folder: Path, conf: str, *, io: str = "af_xdp", mirrored: bool = False
+) -> Ended:
+    """Runs a program with a lab's ports; if mirrored, siitperf's left is the lab's right."""
+    (folder / "siitperf.conf").write_text(conf, encoding="utf-8")
+    left, right = ("right", "left") if mirrored else ("left", "right")
+    return run_program(
+        program, arguments, folder,
+        prefix=["ip", "netns", "exec", namespace_of_tester()],
+        NATXY_SIITPERF_LEFT=left, NATXY_SIITPERF_RIGHT=right, NATXY_SIITPERF_IO=io,
+        NATXY_SIITPERF_CORES=",".join(map(str, lab.cores.tester)),
+        NATXY_SIITPERF_OVERRUN_FLOOR_MS=_PATIENCE_MS,
+    )  # fmt: skip
 
 
 def run_program(
