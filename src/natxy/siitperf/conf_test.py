@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from ipaddress import IPv4Address
 from pathlib import Path
 
@@ -108,6 +109,36 @@ def test_surprises_are_read_as_siitperf_reads_them_and_remarked_upon(line: str, 
     assert [each.line for each in conf.remarks] == [1]
     assert remark in conf.remarks[0].text
     assert not conf.remarks[0].harmless
+
+
+# What siitperf's documentation allows, and natxy for cores; the keys of both sides, directions and ports.
+_BOUNDS = {
+    r"Num-.-Nets": (1, 256),
+    r"CPU-.-(Send|Recv)": (0, 1023),
+    r"MEM-Channels": (1, 255),
+    r"(Fwd|Rev)-var-.port": (0, 3),
+    r"(Fwd|Rev)-.port-(min|max)": (0, 65_535),
+    r"IP-.-var": (0, 3),
+    r"IP-.-(min|max)": (0, 65_535),
+    r"IPv4-.-offset": (1, 2),
+    r"IPv6-.-offset": (6, 14),
+    r"Stateful": (0, 2),
+    r"Enumerate-ips": (0, 3),
+    r"Responder-tuples": (0, 3),
+}
+
+
+@pytest.mark.parametrize("pattern", _BOUNDS)
+def test_numbers_have_their_bounds(pattern: str) -> None:
+    least, most = _BOUNDS[pattern]
+    keys = [key for key in KEYS if re.fullmatch(pattern, key)]
+    assert keys
+    for key in keys:
+        for number in (least, most):
+            assert parse_conf(f"{key} {number}\n").number(key) == number
+        for number in (least - 1, most + 1):
+            with pytest.raises(ConfError, match=f"line 1: {key}: expected .*, got {number}$"):
+                parse_conf(f"{key} {number}\n")
 
 
 def test_octal_is_remarked_upon() -> None:

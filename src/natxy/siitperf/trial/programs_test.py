@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,6 +61,26 @@ def test_an_error_is_one_line_and_the_exit_code_255(call: Call, arguments: str, 
     code, out, err = call(arguments, conf)
     assert (code, out) == (UNUSABLE, "")
     assert err.startswith(error)
+    assert err.count("\n") == 1
+
+
+# Of background frames alone, and the offset of an address that the right does not have.
+_UNNEEDED = {("siit", "IPv6-R-Real"), ("nat64-many", "IPv4-R-offset")}
+_NEEDED = [
+    (name, key)
+    for name, conf in CONFS.items()
+    for key, value in conf.items()
+    if re.fullmatch(r"(CPU|MAC)-.*|IPv[46]-.-(Real|Virt|offset)|IP-.-(min|max)", key)
+    if (name, key) not in _UNNEEDED and value not in {"0.0.0.0", "::"}
+]
+
+
+@pytest.mark.parametrize(("name", "key"), _NEEDED)
+def test_a_missing_key_is_named(call: Call, name: str, key: str) -> None:
+    arguments = f"{STATELESS} 100 100 1000 100 2000" if "Stateful" in CONFS[name] else STATELESS
+    code, out, err = call(arguments, conf_text(name, **{key.replace("-", "_"): None}))
+    assert (code, out) == (UNUSABLE, "")
+    assert err.startswith(f"Error: siitperf.conf: {key} is missing; ")
     assert err.count("\n") == 1
 
 
