@@ -26,7 +26,7 @@ std::optional<NeighborMessage> parse_neighbor_message(std::span<const std::uint8
 /// Holds the frame of an ARP or neighbour message. It does not allocate, because workers build answers during a trial.
 class NeighborFrame {
  public:
-  explicit NeighborFrame(std::size_t size) : size_{size} {}
+  explicit NeighborFrame(std::size_t size = 0) : size_{size} {}
 
   [[nodiscard]] std::uint8_t* data() { return bytes_.data(); }
   [[nodiscard]] const std::uint8_t* data() const { return bytes_.data(); }

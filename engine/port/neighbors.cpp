@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "packet/neighbor_messages.hpp"
-
 namespace natxy {
 
 std::optional<MacAddress> Neighbors::gateway_mac(Side side, Family family) const {
@@ -14,9 +12,9 @@ std::optional<MacAddress> Neighbors::gateway_mac(Side side, Family family) const
   return std::nullopt;
 }
 
-void Neighbors::answer(const Port& port, std::uint16_t queue, std::span<const std::uint8_t> frame) const {
+std::optional<NeighborFrame> Neighbors::answer_to(const Port& port, std::span<const std::uint8_t> frame) const {
   const auto message = parse_neighbor_message(frame);
-  if (!message || !message->is_request) return;
+  if (!message || !message->is_request) return std::nullopt;
   const bool simulated = std::ranges::any_of(links_, [&](const LinkNeighbor& link) {
     if (link.side != port.options().side || message->target == link.gateway) return false;
     if (message->target == link.address) return true;
@@ -25,7 +23,12 @@ void Neighbors::answer(const Port& port, std::uint16_t queue, std::span<const st
     if (message->sender.value == 0 || message->sender == message->target) return false;
     return std::ranges::any_of(link.answers, [&](const Prefix& prefix) { return prefix.contains(message->target); });
   });
-  if (simulated) port.send(queue, make_neighbor_answer(*message, port.mac()));
+  if (!simulated) return std::nullopt;
+  return make_neighbor_answer(*message, port.mac());
+}
+
+void Neighbors::answer(const Port& port, std::uint16_t queue, std::span<const std::uint8_t> frame) const {
+  if (const auto found = answer_to(port, frame)) port.send(queue, *found);
 }
 
 void Neighbors::serve(const Port& port, std::span<const std::uint8_t> frame) {

@@ -8,6 +8,7 @@
 
 #include "packet/address.hpp"
 #include "packet/headers.hpp"
+#include "packet/neighbor_messages.hpp"
 #include "port/port.hpp"
 
 namespace natxy {
@@ -32,7 +33,11 @@ class Neighbors {
   [[nodiscard]] const std::vector<LinkNeighbor>& links() const { return links_; }
   [[nodiscard]] std::optional<MacAddress> gateway_mac(Side side, Family family) const;
 
-  /// Answers `frame` on `port` if it is a request for a simulated address. Safe to call from several workers.
+  /// Returns the answer to `frame` if it is a request on `port` for a simulated address. Safe to call from several
+  /// workers.
+  [[nodiscard]] std::optional<NeighborFrame> answer_to(const Port& port, std::span<const std::uint8_t> frame) const;
+
+  /// Sends the answer to `frame`, if there is one. Safe to call from several workers.
   void answer(const Port& port, std::uint16_t queue, std::span<const std::uint8_t> frame) const;
 
   /// Answers a request, and stores the MAC address if `frame` is the answer of a gateway.

@@ -32,6 +32,10 @@ struct PortOptions {
   std::optional<MacAddress> mac;
   unsigned queues = 1;
   std::optional<std::uint16_t> mtu;
+  // Which of the engine's workers send and receive, by their numbers from 0 on; none: the engine spreads its ports over
+  // its workers.
+  std::vector<std::size_t> senders;
+  std::vector<std::size_t> receivers;
 };
 
 class PortError : public std::runtime_error {

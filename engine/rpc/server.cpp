@@ -66,7 +66,7 @@ Json Server::dispatch(const std::string& method, const Json& params) {
     return write_clock(sample_clocks(), clock_);
   }
   if (method == "ports.open") {
-    auto request = read_ports_open(params);
+    auto request = read_ports_open(params, environment_.worker_cores);
     neighbors_ = {};
     dut_cores_ = std::move(request.dut_cores);
     return open_ports(request, ports_, rpc_);

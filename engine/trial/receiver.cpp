@@ -11,11 +11,11 @@ bool is_neighbor_kind(FrameKind kind) { return kind == FrameKind::arp || kind ==
 
 }  // namespace
 
-Receiver::Receiver(const Port& port, std::span<const std::uint16_t> queues, bool shared, const Neighbors& neighbors,
+Receiver::Receiver(const Port& port, std::span<const Source> sources, bool shared, const Neighbors& neighbors,
                    std::uint16_t run_id, std::vector<Stream> streams, Period period, const Clock& clock)
     : port_{port}, neighbors_{neighbors}, run_id_{run_id}, start_{period.start}, clock_{clock} {
-  for (const std::uint16_t queue : queues) {
-    queues_.push_back({.number = queue, .next = std::vector<std::uint64_t>(streams.size())});
+  for (const Source& source : sources) {
+    queues_.push_back({.source = source, .next = std::vector<std::uint64_t>(streams.size())});
   }
   const std::size_t seconds = (period.end - period.start) / clock.hz() + 1;
   for (auto& stream : streams) {
@@ -70,7 +70,7 @@ void Receiver::poll() {
 
 void Receiver::poll(Queue& queue) {
   std::array<rte_mbuf*, kBurst> buffers;
-  const std::size_t count = port_.receive(queue.number, buffers);
+  const std::size_t count = port_.receive(queue.source.queue, buffers);
   const std::uint64_t now = now_ticks();
   if (count == 0) {
     queue.polled = now;
@@ -205,7 +205,11 @@ std::uint64_t Receiver::least_delay(const Queue& queue, const Arrival& arrival, 
 void Receiver::take_foreign(const Queue& queue, Frame frame, FrameKind kind, std::uint64_t now) {
   ++foreign_[static_cast<std::size_t>(kind)];
   if (is_neighbor_kind(kind)) {
-    neighbors_.answer(port_, queue.number, frame);
+    if (queue.source.answers == nullptr) {
+      neighbors_.answer(port_, queue.source.queue, frame);
+    } else if (const auto answer = neighbors_.answer_to(port_, frame)) {
+      queue.source.answers->push(*answer);
+    }
     return;
   }
   if (samples_kept_ < kMostSamples) {

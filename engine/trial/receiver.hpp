@@ -12,6 +12,7 @@
 #include "packet/test_frame/test_frame_form.hpp"
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
+#include "trial/answer_queue.hpp"
 #include "trial/arrival_check.hpp"
 #include "trial/report.hpp"
 #include "trial/spec.hpp"
@@ -46,8 +47,14 @@ class Receiver final : public Task {
     std::uint64_t end;
   };
 
+  /// Names a queue to receive on. `answers` leads to the worker that sends on it; null: to this one.
+  struct Source {
+    std::uint16_t queue;
+    AnswerQueue* answers = nullptr;
+  };
+
   /// `shared`: other receivers receive on other queues of the port.
-  Receiver(const Port& port, std::span<const std::uint16_t> queues, bool shared, const Neighbors& neighbors,
+  Receiver(const Port& port, std::span<const Source> sources, bool shared, const Neighbors& neighbors,
            std::uint16_t run_id, std::vector<Stream> streams, Period period, const Clock& clock);
 
   void poll() override;
@@ -93,7 +100,7 @@ class Receiver final : public Task {
   };
 
   struct Queue {
-    std::uint16_t number;
+    Source source;
     std::uint64_t polled = 0;         // when it was last asked for frames
     std::vector<std::uint64_t> next;  // by stream: the first sequence number above all that came on this queue
   };

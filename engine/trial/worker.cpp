@@ -19,6 +19,7 @@ int Worker::run(void* worker) {
   while (!signals.stop.load(std::memory_order_relaxed)) {
     for (const auto& receiver : self.receivers) receiver.task->poll();
     for (const auto& sender : self.senders) sender->poll();
+    for (const auto& answers : self.answers) answers->send();
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "trial/answer_queue.hpp"
 #include "trial/receiver.hpp"
 #include "trial/sender.hpp"
 
@@ -25,6 +26,7 @@ struct Worker {
   };
   std::vector<PortReceiver> receivers;
   std::vector<std::unique_ptr<Sender>> senders;
+  std::vector<std::unique_ptr<AnswerQueue>> answers;  // from workers that receive on queues on which this one sends
   WorkerSignals* signals = nullptr;
   bool high_priority = false;  // whether to run with the highest priority
 

@@ -23,10 +23,11 @@ class LoopedPort {
  public:
   LoopedPort() {
     eal();
-    ring_ = rte_ring_create("loop", 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-    rte_eth_from_rings("loop", &ring_, 1, &ring_, 1, 0);
+    const std::string name = "loop" + std::to_string(++serial_);
+    ring_ = rte_ring_create(name.c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    rte_eth_from_rings(name.c_str(), &ring_, 1, &ring_, 1, 0);
     PortOptions options;
-    options.device = "net_ring_loop";
+    options.device = "net_ring_" + name;
     options.medium = Medium::loop;
     port_.emplace(options);
   }
@@ -39,6 +40,7 @@ class LoopedPort {
   const Port& operator*() const { return *port_; }
 
  private:
+  inline static int serial_ = 0;
   rte_ring* ring_ = nullptr;
   std::optional<Port> port_;
 };
@@ -70,7 +72,7 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
   std::vector<Receiver::Stream> streams;
   streams.push_back({true, Family::ipv4, kFrames, kSignatureBytes, std::nullopt, false, nullptr});
   worker.receivers.push_back(
-      {0, std::make_unique<Receiver>(*port, std::array<std::uint16_t, 1>{0}, false, nobody, kRunId, std::move(streams),
+      {0, std::make_unique<Receiver>(*port, std::array{Receiver::Source{0}}, false, nobody, kRunId, std::move(streams),
                                      Receiver::Period{start, start + clock.ticks(10)}, hasty)});
   const Sender& sender = *worker.senders.front();
   Receiver& receiver = *worker.receivers.front().task;
@@ -101,6 +103,72 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
     EXPECT_LE(std::accumulate(seconds.begin(), seconds.begin() + some, std::uint64_t{0}),
               static_cast<std::uint64_t>(2 * some + 1));
   }
+}
+
+std::optional<NeighborMessage> received(const Port& port) {
+  std::array<rte_mbuf*, 1> buffer{};
+  if (port.receive(0, buffer) == 0) return std::nullopt;
+  const auto message = parse_neighbor_message({rte_pktmbuf_mtod(buffer[0], const std::uint8_t*), buffer[0]->data_len});
+  Port::give_back(buffer);
+  return message;
+}
+
+TEST(AnswerQueue, TheWorkerThatSendsOnAQueueSendsTheAnswersToo) {
+  const LoopedPort port;
+  LinkNeighbor link;
+  link.address = *parse_address("198.18.0.2");
+  link.gateway = *parse_address("198.18.0.1");
+  const Neighbors neighbors({link});
+  AnswerQueue answers(*port, 0);
+  const Clock clock{rte_get_tsc_hz()};
+  Receiver receiver(*port, std::array{Receiver::Source{0, &answers}}, false, neighbors, kRunId, {},
+                    {now_ticks(), now_ticks() + clock.hz()}, clock);
+  ASSERT_TRUE((*port).send(0, make_neighbor_request(link.gateway, kGatewayMac, link.address)));
+  receiver.poll();
+  EXPECT_FALSE(received(*port)) << "the receiver has sent something itself";
+  answers.send();
+  const auto answer = received(*port);
+  ASSERT_TRUE(answer);
+  EXPECT_FALSE(answer->is_request);
+  EXPECT_EQ(answer->target, link.address);
+  EXPECT_EQ(answer->sender_mac, (*port).mac());
+  EXPECT_FALSE(received(*port));
+}
+
+TEST(AnswerQueue, TakesEveryAnswerOnceAndInOrderBetweenTwoThreads) {
+  constexpr std::uint32_t kAnswers = 20'000;
+  const LoopedPort port;
+  AnswerQueue answers(*port, 0);
+  const auto address = [](std::uint32_t number) { return AnyAddress{Family::ipv4, number}; };
+  std::thread receiver([&] {
+    for (std::uint32_t i = 0; i < kAnswers;) {
+      const NeighborMessage request{true, address(1), kGatewayMac, address(i)};
+      if (answers.push(make_neighbor_answer(request, kGatewayMac))) ++i;
+    }
+  });
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  std::uint32_t next = 0;
+  bool in_order = true;
+  while (next < kAnswers && std::chrono::steady_clock::now() < deadline) {
+    answers.send();
+    while (const auto answer = received(*port)) in_order = in_order && answer->target == address(next++);
+  }
+  receiver.join();
+  EXPECT_EQ(next, kAnswers);
+  EXPECT_TRUE(in_order);
+}
+
+TEST(AnswerQueue, LosesAnswersWhenItIsFull) {
+  const LoopedPort port;
+  AnswerQueue answers(*port, 0);
+  int taken = 0;
+  while (answers.push(make_neighbor_request({}, kGatewayMac, {}))) ++taken;
+  EXPECT_EQ(taken, 256);
+  answers.send();
+  EXPECT_TRUE(answers.push(make_neighbor_request({}, kGatewayMac, {})));
+  int sent = 0;
+  while (received(*port)) ++sent;
+  EXPECT_EQ(sent, 256);
 }
 
 }  // namespace

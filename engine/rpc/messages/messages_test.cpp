@@ -185,11 +185,11 @@ TEST(Messages, PortsComeInPairs) {
   Json right = left;
   right["side"] = "right";
   right["mac"] = "02:00:00:00:00:01";
-  EXPECT_EQ(read_ports_open({{"ports", {left, right}}}).ports.size(), 2U);
-  EXPECT_THROW(read_ports_open({{"ports", {left, left}}}), FieldError);
-  EXPECT_THROW(read_ports_open({{"ports", Json::array({left})}}), FieldError);
+  EXPECT_EQ(read_ports_open({{"ports", {left, right}}}, {}).ports.size(), 2U);
+  EXPECT_THROW(read_ports_open({{"ports", {left, left}}}, {}), FieldError);
+  EXPECT_THROW(read_ports_open({{"ports", Json::array({left})}}, {}), FieldError);
   right["mac"] = "02:00";
-  EXPECT_THROW(read_ports_open({{"ports", {left, right}}}), FieldError);
+  EXPECT_THROW(read_ports_open({{"ports", {left, right}}}, {}), FieldError);
 }
 
 TEST(Messages, AGatewayIsAskedForItsMacAddressUnlessThatIsGiven) {
@@ -206,15 +206,37 @@ TEST(Messages, AGatewayIsAskedForItsMacAddressUnlessThatIsGiven) {
   EXPECT_THROW(read(), FieldError);
 }
 
+TEST(Messages, CoresOfAPortAreTheProgramsOwn) {
+  Json left = {{"side", "left"}, {"device", "net_null0"}, {"medium", "loop"}, {"send_cores", {5}}};
+  const Json right = {{"side", "right"}, {"device", "net_null1"}, {"medium", "loop"}, {"receive_cores", {3, 5}}};
+  const std::vector cores = {3U, 5U};
+  const auto read = [&] { return read_ports_open({{"ports", {left, right}}}, cores).ports; };
+  EXPECT_EQ(read()[0].senders, std::vector<std::size_t>{1});
+  EXPECT_TRUE(read()[0].receivers.empty());
+  EXPECT_EQ(read()[1].receivers, (std::vector<std::size_t>{0, 1}));
+  EXPECT_THROW(read_ports_open({{"ports", {left, right}}}, {}), FieldError);
+  for (const Json& wrong : {Json(4), Json(-3), Json("3"), Json(3.5), Json(true), Json()}) {
+    left["send_cores"] = Json::array({3, wrong});
+    try {
+      read();
+      ADD_FAILURE() << wrong;
+    } catch (const FieldError& error) {
+      EXPECT_EQ(error.field(), "ports[0].send_cores[1]");
+    }
+  }
+  left["send_cores"] = 3;
+  EXPECT_THROW(read(), FieldError);
+}
+
 TEST(Messages, CoresOfTheDutAreNumbers) {
   const Json ports = {{{"side", "left"}, {"device", "net_null0"}, {"medium", "loop"}},
                       {{"side", "right"}, {"device", "net_null1"}, {"medium", "loop"}}};
-  EXPECT_TRUE(read_ports_open({{"ports", ports}}).dut_cores.empty());
-  EXPECT_EQ(read_ports_open({{"ports", ports}, {"dut_cores", {1, 7}}}).dut_cores, (std::vector{1U, 7U}));
+  EXPECT_TRUE(read_ports_open({{"ports", ports}}, {}).dut_cores.empty());
+  EXPECT_EQ(read_ports_open({{"ports", ports}, {"dut_cores", {1, 7}}}, {}).dut_cores, (std::vector{1U, 7U}));
   for (const Json& wrong : {Json(-1), Json("1"), Json(1.5), Json(CPU_SETSIZE)}) {
-    EXPECT_THROW(read_ports_open({{"ports", ports}, {"dut_cores", Json::array({wrong})}}), FieldError) << wrong;
+    EXPECT_THROW(read_ports_open({{"ports", ports}, {"dut_cores", Json::array({wrong})}}, {}), FieldError) << wrong;
   }
-  EXPECT_THROW(read_ports_open({{"ports", ports}, {"dut_cores", 1}}), FieldError);
+  EXPECT_THROW(read_ports_open({{"ports", ports}, {"dut_cores", 1}}, {}), FieldError);
 }
 
 TEST(Messages, AResultCarriesEveryCounter) {

@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <algorithm>
+
 #include "rpc/messages/common_fields.hpp"
 #include "rpc/messages/stream_fields.hpp"
 
@@ -37,6 +39,25 @@ std::optional<MacAddress> read_mac(FieldReader& reader, const std::string& name)
   return mac;
 }
 
+/// Returns the numbers of the workers whose cores a field lists, or none without the field.
+std::vector<std::size_t> read_workers(FieldReader& reader, const std::string& name,
+                                      std::span<const unsigned> worker_cores) {
+  std::vector<std::size_t> workers;
+  if (reader.find(name) == nullptr) return workers;
+  for (const Json& core : reader.list(name)) {
+    const auto worker = std::ranges::find_if(worker_cores, [&](unsigned known) { return core == known; });
+    if (worker == worker_cores.end()) {
+      throw FieldError(item_path(reader, name, workers.size()),
+                       worker_cores.empty()
+                           ? std::string{"this program does not choose the cores of a port; remove the field"}
+                           : fmt::format("expected one of the cores given by --worker-cores, {}; got {}",
+                                         fmt::join(worker_cores, ", "), core.dump()));
+    }
+    workers.push_back(static_cast<std::size_t>(worker - worker_cores.begin()));
+  }
+  return workers;
+}
+
 /// Reads the fields that requests for trials, phase 1 and validation have in common.
 TrialSpec read_common(FieldReader& reader) {
   TrialSpec spec;
@@ -49,7 +70,7 @@ TrialSpec read_common(FieldReader& reader) {
 
 }  // namespace
 
-PortsOpen read_ports_open(const Json& params) {
+PortsOpen read_ports_open(const Json& params, std::span<const unsigned> worker_cores) {
   FieldReader reader(params, "");
   PortsOpen request;
   auto& ports = request.ports;
@@ -62,6 +83,8 @@ PortsOpen read_ports_open(const Json& params) {
     port.mac = read_mac(item, "mac");
     port.queues = static_cast<unsigned>(item.whole("queues", 1, 64, 1));
     if (item.find("mtu") != nullptr) port.mtu = static_cast<std::uint16_t>(item.whole("mtu", 576, 9600));
+    port.senders = read_workers(item, "send_cores", worker_cores);
+    port.receivers = read_workers(item, "receive_cores", worker_cores);
     item.finish();
     ports.push_back(port);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "port/neighbors.hpp"
@@ -16,7 +17,8 @@ struct PortsOpen {
   std::vector<PortOptions> ports;
   std::vector<unsigned> dut_cores;
 };
-PortsOpen read_ports_open(const Json& params);
+/// A port's cores have to be among `worker_cores`.
+PortsOpen read_ports_open(const Json& params, std::span<const unsigned> worker_cores);
 
 struct NeighborsResolve {
   std::vector<LinkNeighbor> links;

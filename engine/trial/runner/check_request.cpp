@@ -53,7 +53,7 @@ void check_frame_size(const StreamSpec& stream, const TrialResources& resources,
 void check_shared_port(const StreamSpec& stream, const TrialResources& resources) {
   for (std::size_t i = 0; i < resources.ports.size(); ++i) {
     const PortOptions& port = resources.ports[i]->options();
-    const std::size_t workers = resources.workers_of(i).size();
+    const std::size_t workers = resources.receivers_of(i).size();
     if (port.side == stream.source || workers == 1) continue;
     if (stream.ipdv) {
       throw TrialError(stream, fmt::format("IPDV needs all frames of the stream on one core, and {} cores share the "

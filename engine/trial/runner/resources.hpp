@@ -26,15 +26,14 @@ struct TrialResources {
   std::span<const unsigned> dut_cores;  // cores of this machine that do the DUT's work
   std::function<Moment()> moment = read_clocks;
 
-  /// Returns the workers of a port, as indices of `workers`. A port's queues share as few workers as possible: what one
-  /// worker receives, it can put in order.
-  [[nodiscard]] std::vector<std::size_t> workers_of(std::size_t port) const {
-    if (workers.size() < ports.size()) return {port % workers.size()};
-    const std::size_t first = port * workers.size() / ports.size();
-    const std::size_t next = (port + 1) * workers.size() / ports.size();
-    std::vector<std::size_t> own(std::min<std::size_t>(next - first, ports[port]->options().queues));
-    std::iota(own.begin(), own.end(), first);
-    return own;
+  /// Returns the workers that send on a port, as indices of `workers`. Queue i belongs to the one whose place is
+  /// i modulo their number.
+  [[nodiscard]] std::vector<std::size_t> senders_of(std::size_t port) const {
+    return spread(port, ports[port]->options().senders);
+  }
+  /// Returns the workers that receive on a port, in the same way.
+  [[nodiscard]] std::vector<std::size_t> receivers_of(std::size_t port) const {
+    return spread(port, ports[port]->options().receivers);
   }
 
   /// Returns the next hop of frames from `source`: the DUT or, in a loop without a DUT, the other port. Returns nothing
@@ -45,6 +44,21 @@ struct TrialResources {
       if (port->options().medium == Medium::loop && port->options().side == opposite(source)) return port->mac();
     }
     return std::nullopt;
+  }
+
+ private:
+  /// Returns the workers for a port's queues: those that were `chosen`, or else a share of all. The queues share as few
+  /// workers as possible: what one worker receives, it can put in order.
+  [[nodiscard]] std::vector<std::size_t> spread(std::size_t port, std::vector<std::size_t> chosen) const {
+    const std::size_t queues = ports[port]->options().queues;
+    if (chosen.empty()) {
+      if (workers.size() < ports.size()) return {port % workers.size()};
+      const std::size_t first = port * workers.size() / ports.size();
+      chosen.resize((port + 1) * workers.size() / ports.size() - first);
+      std::iota(chosen.begin(), chosen.end(), first);
+    }
+    chosen.resize(std::min(chosen.size(), queues));
+    return chosen;
   }
 };
 

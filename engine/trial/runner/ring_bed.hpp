@@ -53,7 +53,16 @@ inline void recompute_udp_checksum(Bytes frame) {
 /// copy comes on the queue after its original's.
 class RingBed {
  public:
-  explicit RingBed(unsigned queues = 1, unsigned workers = 1, Medium medium = Medium::loop) : workers_{workers} {
+  /// Selects the workers that send and receive on a port, as its options do.
+  struct OwnWorkers {
+    std::vector<std::size_t> senders;
+    std::vector<std::size_t> receivers;
+  };
+
+  /// `own`: the workers of the left and of the right port, if not every worker may have any of them.
+  explicit RingBed(unsigned queues = 1, unsigned workers = 1, Medium medium = Medium::loop,
+                   const std::array<OwnWorkers, 2>& own = {})
+      : workers_{workers} {
     eal();
     for (const Side side : {Side::left, Side::right}) {
       Wire& wire = wires_.at(index(side));
@@ -71,6 +80,8 @@ class RingBed {
       options.device = "net_ring_" + name;
       options.medium = medium;
       options.queues = queues;
+      options.senders = own.at(index(side)).senders;
+      options.receivers = own.at(index(side)).receivers;
       ports_.push_back(std::make_unique<Port>(options));
     }
     std::vector<LinkNeighbor> links;

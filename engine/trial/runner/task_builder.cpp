@@ -17,39 +17,44 @@ constexpr double kGraceShare = 0.1;
 }  // namespace
 
 void TaskBuilder::add_senders(std::span<Worker> workers) const {
-  for_each_port_and_worker([&](std::size_t port_index, std::size_t worker, std::span<const std::uint16_t> queues) {
+  for (std::size_t port_index = 0; port_index < resources_.ports.size(); ++port_index) {
     const Port& port = *resources_.ports[port_index];
-    for (const std::uint16_t queue : queues) {
+    const std::vector<std::size_t> senders = resources_.senders_of(port_index);
+    for (std::uint16_t queue = 0; queue < port.options().queues; ++queue) {
       for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
         if (spec_.streams[i].source != port.options().side || spec_.streams[i].interleaved_with) continue;
-        workers[worker].senders.push_back(sender_of(i, port, queue));
+        workers[senders[queue % senders.size()]].senders.push_back(sender_of(i, port, queue));
       }
     }
-  });
+  }
 }
 
 void TaskBuilder::add_receivers(std::span<Worker> workers, std::uint64_t end) const {
-  for_each_port_and_worker([&](std::size_t port_index, std::size_t worker, std::span<const std::uint16_t> queues) {
+  for (std::size_t port_index = 0; port_index < resources_.ports.size(); ++port_index) {
     const Port& port = *resources_.ports[port_index];
-    const bool shared = queues.size() < port.options().queues;
-    workers[worker].receivers.push_back(
-        {port_index, std::make_unique<Receiver>(port, queues, shared, resources_.neighbors, run_id_, streams_at(port),
-                                                Receiver::Period{start_, end}, resources_.clock)});
-  });
+    const std::vector<std::size_t> receivers = resources_.receivers_of(port_index);
+    for (std::size_t i = 0; i < receivers.size(); ++i) {
+      std::vector<Receiver::Source> sources;
+      for (std::size_t queue = i; queue < port.options().queues; queue += receivers.size()) {
+        sources.push_back(source_of(port_index, static_cast<std::uint16_t>(queue), receivers[i], workers));
+      }
+      workers[receivers[i]].receivers.push_back(
+          {port_index, std::make_unique<Receiver>(port, sources, receivers.size() > 1, resources_.neighbors, run_id_,
+                                                  streams_at(port), Receiver::Period{start_, end}, resources_.clock)});
+    }
+  }
 }
 
-/// Calls `use(port, worker, queues)` for each port and each of its workers. Reception and transmission on a queue share
-/// a worker, so that they need no lock.
-template <class Use>
-void TaskBuilder::for_each_port_and_worker(Use use) const {
-  for (std::size_t port = 0; port < resources_.ports.size(); ++port) {
-    const std::vector<std::size_t> workers = resources_.workers_of(port);
-    std::vector<std::vector<std::uint16_t>> queues(workers.size());
-    for (std::uint16_t queue = 0; queue < resources_.ports[port]->options().queues; ++queue) {
-      queues[queue % workers.size()].push_back(queue);
-    }
-    for (std::size_t i = 0; i < workers.size(); ++i) use(port, workers[i], queues[i]);
-  }
+/// Returns a queue as its receiver sees it. A queue has one sender, so that sending needs no lock: another worker hands
+/// it its answers to the DUT's requests.
+Receiver::Source TaskBuilder::source_of(std::size_t port, std::uint16_t queue, std::size_t receiver,
+                                        std::span<Worker> workers) const {
+  const std::vector<std::size_t> senders = resources_.senders_of(port);
+  const std::size_t sender = senders[queue % senders.size()];
+  if (sender == receiver) return {queue};
+  auto& answers = workers[sender].answers;
+  answers.push_back(std::make_unique<AnswerQueue>(*resources_.ports[port], queue));
+  return {queue, answers.back().get()};
 }
 
 /// Makes the sender of a stream and of the stream interleaved with it, if there is one.

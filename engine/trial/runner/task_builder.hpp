@@ -29,8 +29,8 @@ class TaskBuilder {
   void add_receivers(std::span<Worker> workers, std::uint64_t end) const;
 
  private:
-  template <class Use>
-  void for_each_port_and_worker(Use use) const;
+  [[nodiscard]] Receiver::Source source_of(std::size_t port, std::uint16_t queue, std::size_t receiver,
+                                           std::span<Worker> workers) const;
   [[nodiscard]] std::unique_ptr<Sender> sender_of(std::size_t stream, const Port& port, std::uint16_t queue) const;
   [[nodiscard]] Sender::Setup setup_of(const std::vector<std::size_t>& streams, const Turns& turns, std::uint64_t count,
                                        double rate_fps, const Port& port, std::uint16_t queue) const;

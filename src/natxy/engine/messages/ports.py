@@ -59,7 +59,9 @@ class PortSpec(Message):
     """A port to open.
 
     `device` is a DPDK device with its arguments (`net_af_xdp0,iface=left`) or a PCI address (`0000:41:00.0`). `mtu` is
-    1500 by default; a network interface behind a virtual device must already have it.
+    1500 by default; a network interface behind a virtual device must already have it. `send_cores` and
+    `receive_cores`, which are among the engine's worker cores, share the port's queues; without them the engine spreads
+    both ports over all its workers.
     """
 
     side: Side
@@ -68,6 +70,8 @@ class PortSpec(Message):
     mac: str | None = Field(default=None, description="overrides the port's own address; xx:xx:xx:xx:xx:xx")
     queues: Annotated[int, Field(ge=1, le=64)] = 1
     mtu: Annotated[int, Field(ge=576, le=9600)] | None = None
+    send_cores: list[Annotated[int, Field(ge=0)]] | None = None
+    receive_cores: list[Annotated[int, Field(ge=0)]] | None = None
 
 
 class PortsOpen(Message):
