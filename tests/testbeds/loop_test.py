@@ -29,7 +29,7 @@ from natxy.engine.messages.requests import (
     TrialRequest,
 )
 from natxy.engine.messages.results import Cause, Verdict
-from natxy.errors import EngineDiedError
+from natxy.errors import EngineDiedError, NatxyError
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.plan.yaml.loading import load_plan
 from natxy.results.reader import RunReader
@@ -69,22 +69,25 @@ def loop(tmp_path: Path, medium: str = "veth", silence_s: float = 5) -> Iterator
             engine.close()
 
 
-def trial(traffic_s: float) -> TrialRequest:
+def stream_from(source: Side, traffic_s: float) -> StreamSpec:
     flows = FlowSpace(
-        source_address=AddressField(address=ADDRESSES[Side.LEFT]),
-        destination_address=AddressField(address=ADDRESSES[Side.RIGHT]),
+        source_address=AddressField(address=ADDRESSES[source]),
+        destination_address=AddressField(address=ADDRESSES[source.opposite]),
         source_port=PortField(min=1024, max=65535),
         destination_port=PortField(min=1, max=49151),
     )
-    stream = StreamSpec(
-        name="forward",
-        source=Side.LEFT,
+    return StreamSpec(
+        name=source,
+        source=source,
         frame=FrameFormat(size=64),
         rate_fps=RATE_FPS,
         frames=round(RATE_FPS * traffic_s),
         flows=flows,
     )
-    return TrialRequest(streams=[stream], seed=1, drain_s=0.1, limits=LENIENT)
+
+
+def trial(traffic_s: float) -> TrialRequest:
+    return TrialRequest(streams=[stream_from(Side.LEFT, traffic_s)], seed=1, drain_s=0.1, limits=LENIENT)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +107,21 @@ def test_a_plan_measures_the_tester_itself(tmp_path: Path, medium: str, io: str,
     assert delays.repetitions[0].figures["min_delay_forward"] is not None
     assert "no DUT" in run.testbed["testbed"]
     assert traces() == before
+
+
+def test_each_port_has_the_cores_that_the_plan_gives_its_tasks(tmp_path: Path) -> None:
+    one, *_, other = sorted(os.sched_getaffinity(0))
+    tasks = {"left": {"send": one, "receive": other}, "right": {"send": other, "receive": [one, other]}}
+    written = {"kind": "loop", "io": "af_packet", "queues": 2, "tester_cores": tasks}
+    both_ways = [stream_from(side, 0.2) for side in Side]
+    with LoopTestbed(LoopConfig.model_validate(written)) as testbed, testbed.engine(tmp_path / "engine.log") as engine:
+        found = engine.run_trial(trial(0.2).model_copy(update={"streams": both_ways}))
+        assert found.verdict == Verdict.PASS, found.reason
+        assert [stream.received for stream in found.streams] == [stream.frames for stream in both_ways]
+        pairs = both_ways[0].model_copy(update={"ipdv": True})
+        with pytest.raises(NatxyError, match="2 cores share"):
+            engine.run_trial(trial(0.2).model_copy(update={"streams": [pairs]}))
+    assert testbed.description()["tester cores"].endswith(f"right send {other}, right receive {one}+{other}")
 
 
 @pytest.mark.parametrize("ending", [["set", "left", "down"], ["del", "left"]], ids=lambda argv: argv[0])

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import Family
 from natxy.plan.testbeds import TestbedConfig
+from natxy.plan.testbeds.tester_cores import form
 from natxy.system.machine import describe_machine
 from natxy.system.whole_file import whole_file
 from natxy.untrusted.values import Real, Whole
@@ -29,7 +30,7 @@ class Tester(_Model):
     """Identifies a tester: the machine, the two ports and their driver.
 
     `ports` has the names of the ports, or their kind where each run makes them anew. `workers` is the number of cores
-    that send and receive.
+    that send and receive, and `tasks` says which do what, where the plan does.
     """
 
     host: str
@@ -38,16 +39,18 @@ class Tester(_Model):
     driver: str
     queues: Whole
     workers: Whole
+    tasks: str | None = None
 
     @property
     def file_name(self) -> str:
-        words = (self.host, self.ports, self.driver, f"{self.queues}q", f"{self.workers}w")
-        return re.sub(r"[^A-Za-z0-9.+-]+", "_", "_".join(words)) + ".json"
+        words = (self.host, self.ports, self.driver, f"{self.queues}q", f"{self.workers}w", self.tasks or "")
+        return re.sub(r"[^A-Za-z0-9.+-]+", "_", "_".join(filter(None, words))) + ".json"
 
     def __str__(self) -> str:
         cores = f"{self.workers} core{'s' if self.workers > 1 else ''}"
         queues = f", {self.queues} queues a port" if self.queues > 1 else ""
-        return f"{self.ports} by {self.driver}{queues}, {cores} of {self.host}"
+        tasks = f" ({self.tasks})" if self.tasks else ""
+        return f"{self.ports} by {self.driver}{queues}, {cores} of {self.host}{tasks}"
 
 
 def which_tester(testbed: TestbedConfig) -> Tester | None:
@@ -63,7 +66,8 @@ def which_tester(testbed: TestbedConfig) -> Tester | None:
         ports=ports.name,
         driver=ports.driver,
         queues=ports.queues,
-        workers=len(ports.tester_cores or (0,)),
+        workers=ports.workers,
+        tasks=form(ports.tester_cores or ()),
     )
 
 

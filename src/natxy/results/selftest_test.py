@@ -32,6 +32,11 @@ INTERFACES = HARDWARE | {"left": {"interface": "ens1f0"}, "right": {"interface":
         ({"kind": "memif"}, "memif", "net_memif"),
         (HARDWARE, "0000:41:00.0+0000:41:00.1", "a driver of DPDK's own"),
         (INTERFACES, "ens1f0+ens1f1", "net_af_packet"),
+        (
+            INTERFACES | {"tester_cores": {"left": {"send": 4, "receive": 5}, "right": {"send": 5, "receive": 4}}},
+            "ens1f0+ens1f1",
+            "net_af_packet",
+        ),
     ],
 )
 def test_a_testbed_without_its_gateway_has_the_same_tester(testbed: dict[str, Any], ports: str, driver: str) -> None:
@@ -54,6 +59,21 @@ def test_a_testbed_without_its_gateway_has_the_same_tester(testbed: dict[str, An
 def test_a_tester_is_named_by_its_machine_ports_and_cores(queues: int, workers: int, text: str, file_name: str) -> None:
     tester = Tester(host="h 1", processor="p", ports="eth1+eth2", driver="net_af_xdp", queues=queues, workers=workers)
     assert (str(tester), tester.file_name) == (text, file_name)
+
+
+def test_a_tester_is_another_one_if_its_cores_share_other_tasks() -> None:
+    def tester(*cores: int) -> Tester:
+        left, right = ({"send": send, "receive": receive} for send, receive in (cores[:2], cores[2:]))
+        found = which_tester(TESTBED.validate_python(HARDWARE | {"tester_cores": {"left": left, "right": right}}))
+        assert found is not None
+        return found
+
+    apart, crossed, by_task = tester(1, 2, 3, 4), tester(1, 2, 2, 1), tester(1, 2, 1, 2)
+    assert apart == tester(8, 6, 4, 2)
+    assert (apart.workers, crossed.workers, by_task.workers) == (4, 2, 2)
+    assert len({each.file_name for each in (apart, crossed, by_task)}) == 3
+    assert crossed.file_name.endswith("_2w_left_send_1_left_receive_2_right_send_2_right_receive_1.json")
+    assert str(by_task).endswith("(left send 1, left receive 2, right send 1, right receive 2)")
 
 
 def test_what_sends_nothing_real_has_no_tester() -> None:

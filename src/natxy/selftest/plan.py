@@ -103,7 +103,7 @@ def selftest_plan(
     """
     if connections is None:
         connections = max(FEWEST_CONNECTIONS, round(fastest_fps * trial_s))
-    one_core = len(testbed.tester_cores or (0,)) == 1
+    one_core = testbed.engine_ports.workers == 1
     most = {
         Directions.FORWARD: fastest_fps * HEADROOM,
         Directions.BIDIRECTIONAL: fastest_fps * HEADROOM * (SHARED if one_core else 1),

@@ -11,6 +11,7 @@ from natxy.plan.model.address_ranges import AddressRange
 from natxy.plan.model.addresses import IPAddress
 from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.traffic import PortRange
+from natxy.plan.testbeds.tester_cores import CoresOfPort, CoresOfTasks
 from natxy.siitperf.conf import Conf
 
 FIXED_SOURCE_PORT: Final = 49_184
@@ -59,6 +60,22 @@ def enumerates(conf: Conf) -> bool:
 
 def active(conf: Conf) -> list[Direction]:
     return [direction for direction in (FORWARD, REVERSE) if conf.flag(direction.key)]
+
+
+def cores_of(conf: Conf, left: Letter = Letter.LEFT) -> CoresOfTasks | None:
+    """Returns the cores that send and receive on each side; None if nothing is sent. `left`: the side that is left.
+
+    Where a configuration names one core of a side, this has both tasks, because natxy's ports also answer the gateway's
+    requests.
+    """
+    ports = {}
+    for name, side in (("left", left), ("right", left.opposite)):
+        send, receive = (conf.optional(f"CPU-{side}-{task}") for task in ("Send", "Recv"))
+        named = [core for core in (send, receive) if core is not None]
+        if not named:
+            return None
+        ports[name] = CoresOfPort(send=named[:1], receive=named[-1:])
+    return CoresOfTasks(**ports)
 
 
 def family(conf: Conf, side: Letter) -> Family:

@@ -155,7 +155,8 @@ class EngineTestbed(Testbed):
         try:
             # To measure a core that the tester uses too would disturb the tester.
             dut_cores = [core for core in self.cores.dut if core not in self.cores.tester]
-            engine.open_ports(PortsOpen(ports=self.port_specs(), dut_cores=dut_cores))
+            ports = [port.on_cores(self.cores.tasks) for port in self.port_specs()]
+            engine.open_ports(PortsOpen(ports=ports, dut_cores=dut_cores))
             yield engine
         finally:
             engine.close()

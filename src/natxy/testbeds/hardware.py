@@ -13,7 +13,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortSpec
 from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import USUAL_MTU
-from natxy.plan.testbeds.cores import CoreAssignment, named_cores
+from natxy.plan.testbeds.cores import CoreAssignment
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.system.process_owner import Owner
 from natxy.tcp.hosts import Foreground, TcpHosts
@@ -53,8 +53,7 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
         return {
             "testbed": "hardware: the tester's own ports, cabled to the DUT",
             "kernel": f"{platform.system()} {platform.release()} (the tester's)",
-            "tester cores": named_cores(self.cores.tester),
-            "control core": named_cores([self.cores.main]),
+            **self.cores.description(),
             **self._cost_description(),
         }
 

@@ -128,8 +128,7 @@ class NetnsLab(EngineTestbed):
             "testbed": "lab: network namespaces and veth pairs on one machine",
             "kernel": f"{platform.system()} {platform.release()}",
             "dut namespace": self._namespaces.dut,
-            "tester cores": named_cores(self.cores.tester),
-            "control core": named_cores([self.cores.main]),
+            **self.cores.description(),
             "offloads": "checksum, GRO, GSO, TSO and scatter-gather off on all veth ends",
             _BACKLOG: "not visible in natxy's network namespace" if (size := _backlog()) is None else str(size),
         }

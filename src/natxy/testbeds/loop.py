@@ -16,7 +16,7 @@ from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import USUAL_MTU, AddressPlan
 from natxy.plan.model.units import counted
-from natxy.plan.testbeds.cores import CoreAssignment, named_cores
+from natxy.plan.testbeds.cores import CoreAssignment
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
@@ -94,8 +94,7 @@ class LoopTestbed(EngineTestbed):
         return {
             "testbed": f"loop: the tester's ports joined by {_MEDIA[self._config.medium]}; no DUT",
             "kernel": f"{platform.system()} {platform.release()}",
-            "tester cores": named_cores(self.cores.tester),
-            "control core": named_cores([self.cores.main]),
+            **self.cores.description(),
             "i/o": f"net_{io}, {counted(self._config.queues, 'queue')} a port",
         } | ports
 

@@ -64,8 +64,7 @@ class MemifTestbed(EngineTestbed):
         return {
             "testbed": "memif: tester and reference gateway, two programs joined by shared memory",
             "kernel": f"{platform.system()} {platform.release()}",
-            "tester cores": named_cores(self.cores.tester),
-            "control core": named_cores([self.cores.main]),
+            **self.cores.description(),
         }
 
     def dut_description(self) -> dict[str, str]:

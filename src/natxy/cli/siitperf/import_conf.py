@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -49,4 +50,5 @@ def import_conf(
         conf = read_conf(path)
         program = PROCEDURES.get(procedure)
         given = parse_arguments(program, arguments.split(), conf) if arguments and program else None
-        echo(import_plan(Source(conf, procedure, given, gateway)))
+        usable = frozenset(os.sched_getaffinity(0))
+        echo(import_plan(Source(conf, procedure, given, gateway, usable)))

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from natxy.engine.messages.common import IPAddress, IPNetwork, Message, Side
+from natxy.plan.testbeds.tester_cores import CoresOfTasks
 
 
 class EngineInfo(Message):
@@ -72,6 +73,13 @@ class PortSpec(Message):
     mtu: Annotated[int, Field(ge=576, le=9600)] | None = None
     send_cores: list[Annotated[int, Field(ge=0)]] | None = None
     receive_cores: list[Annotated[int, Field(ge=0)]] | None = None
+
+    def on_cores(self, tasks: CoresOfTasks | None) -> PortSpec:
+        """Returns the port with the cores of its side's tasks; None leaves these to the engine."""
+        if tasks is None:
+            return self
+        own = tasks.left if self.side is Side.LEFT else tasks.right
+        return self.model_copy(update={"send_cores": own.send, "receive_cores": own.receive})
 
 
 class PortsOpen(Message):

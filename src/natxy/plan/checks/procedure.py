@@ -47,9 +47,10 @@ def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Locati
             text = f"{procedure.name} needs the tester's own ports, which the testbed {testbed.kind!r} doesn't have; "
             yield Problem((*location, "procedure"), f"{text}choose `kind: hardware`, or {others}")
         ports = testbed.engine_ports
-        if procedure.pairs_frames and ports and ports.most_cores_per_port > 1:
-            text = f"{procedure.name} needs all frames of a direction on one core, and {ports.most_cores_per_port} "
+        if procedure.pairs_frames and ports and ports.most_receivers > 1:
+            text = f"{procedure.name} needs all frames of a direction on one core, and {ports.most_receivers} "
             text += f"cores of the tester share a port's {ports.queues} queues; set it to 1, or give 2 `tester_cores`"
+            text += " or one core to each `receive`"
             yield Problem(("testbed", "queues"), text)
         return
     if not experiment.gateway.forwards_tcp:

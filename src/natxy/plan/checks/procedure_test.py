@@ -38,16 +38,22 @@ def test_a_stateful_gateway_needs_no_connections_and_links_have_the_usual_mtu(fi
 
 
 def test_one_core_receives_the_frames_that_are_compared_with_the_next() -> None:
-    def plan(queues: int, cores: int) -> Plan:
-        testbed = {"kind": "lab", "io": "af_packet", "queues": queues, "tester_cores": list(range(cores))}
+    def plan(queues: int, cores: Any) -> Plan:
+        cores = list(range(cores)) if isinstance(cores, int) else cores
+        testbed = {"kind": "lab", "io": "af_packet", "queues": queues, "tester_cores": cores}
         experiment = {"name": "x", "gateway": "linux-forward", "procedure": "ipdv", "rate": "1k"}
         return Plan.model_validate({"name": "p", "testbed": testbed, "experiments": [experiment]})
 
-    for queues, cores in ((1, 4), (2, 1), (4, 2)):
+    def tasks(*receivers: int) -> dict[str, Any]:
+        return {"left": {"send": [0, 1], "receive": 0}, "right": {"send": 0, "receive": receivers}}
+
+    for queues, cores in ((1, 4), (2, 1), (4, 2), (2, tasks(1))):
         resolve(plan(queues, cores))
     with pytest.raises(PlanProblems, match="2 cores of the tester share a port's 4 queues") as refused:
         resolve(plan(4, 3))
     assert [problem.location for problem in refused.value.problems] == [("testbed", "queues")]
+    with pytest.raises(PlanProblems, match="2 cores of the tester share a port's 3 queues"):
+        resolve(plan(3, tasks(1, 2)))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Problem
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 from natxy.plan.testbeds.machines import DutLocation, HostLocation, LinkSetUp
-from natxy.plan.testbeds.ports import Cores, EnginePorts
+from natxy.plan.testbeds.ports import EnginePorts
+from natxy.plan.testbeds.tester_cores import Cores, TesterCores
 
 
 class TestbedModel(PlanModel):
@@ -94,7 +95,8 @@ class TestbedModel(PlanModel):
 
     def problems(self) -> Iterator[Problem]:
         """Yields the errors in the settings that the types of the fields do not prevent."""
-        yield from ()
+        if self.engine_ports:
+            yield from self.engine_ports.problems()
 
     def frame_problem(self, longest: int) -> str | None:
         """Returns why the testbed cannot carry frames of `longest` bytes, FCS counted, or None when it can."""
@@ -102,11 +104,20 @@ class TestbedModel(PlanModel):
         return None
 
 
-class SharedMachine(TestbedModel):
+class TesterMachine(TestbedModel):
+    """Assigns the cores of a machine that has the tester, and not the gateway."""
+
+    tester_cores: TesterCores | None = None
+    """Cores of the engine's workers, or those that send and that receive on each port; default: core 0."""
+
+    def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment:
+        del dut_count
+        return assign_cores(usable, self.tester_cores, ())
+
+
+class SharedMachine(TesterMachine):
     """Assigns the cores of a machine that tester and gateway share."""
 
-    tester_cores: Cores | None = None
-    """Cores of the engine's workers; default: core 0."""
     dut_cores: Cores | None = None
     """Cores of the gateway; default: a core that the tester does not use, if possible."""
 

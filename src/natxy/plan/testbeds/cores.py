@@ -7,25 +7,38 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from natxy.errors import PlanError
+from natxy.plan.testbeds.tester_cores import CoresOfTasks, distinct
 
 
 @dataclass(frozen=True)
 class CoreAssignment:
-    """The cores of each program. `main` is that of the engine's control thread and natxy itself, which mostly sleep."""
+    """The cores of each program. `main` is that of the engine's control thread and natxy itself, which mostly sleep.
+
+    `tasks`: which of the tester's cores send and receive on which port; None leaves that to the engine.
+    """
 
     tester: tuple[int, ...]
     dut: tuple[int, ...]
     main: int
+    tasks: CoresOfTasks | None = None
 
     @property
     def shared(self) -> bool:
         """True if tester and DUT compete for a core; an overloaded DUT then slows the tester and drops nothing."""
         return not set(self.tester).isdisjoint(self.dut)
 
+    def description(self) -> dict[str, str]:
+        """Returns the tester's cores for the report."""
+        own = named_cores(self.tester)
+        return {
+            "tester cores": f"{own}: {self.tasks}" if self.tasks else own,
+            "control core": named_cores([self.main]),
+        }
+
 
 def assign_cores(
     available: Iterable[int],
-    tester: Sequence[int] | None = None,
+    tester: Sequence[int] | CoresOfTasks | None = None,
     dut: Sequence[int] | None = None,
     *,
     dut_count: int = 1,
@@ -37,18 +50,19 @@ def assign_cores(
     measurement. An empty `dut` is a DUT on another machine. Raises PlanError for a core that natxy may not use.
     """
     cores = sorted(available)
-    for option, wanted in (("tester_cores", tester), ("dut_cores", dut)):
-        missing = sorted(set(wanted or ()) - set(cores))
+    named = distinct(tester) if tester else ()
+    for option, wanted in (("tester_cores", named), ("dut_cores", dut or ())):
+        missing = sorted(set(wanted) - set(cores))
         if missing:
             raise PlanError(
                 f"{option} names core {missing[0]}, but natxy may run on {named_cores(cores)} only: choose from these"
             )
-    tester_cores = tuple(tester or _first_besides(cores, dut or ()))
+    tester_cores = named or tuple(_first_besides(cores, dut or ()))
     dut_cores = tuple(_first_besides(cores, tester_cores, dut_count) if dut is None else dut)
     main = _first_besides(cores, (*tester_cores, *dut_cores))[0]
     if main in tester_cores:
         main = _first_besides(dut_cores or cores, tester_cores)[0]
-    return CoreAssignment(tester_cores, dut_cores, main)
+    return CoreAssignment(tester_cores, dut_cores, main, tester if isinstance(tester, CoresOfTasks) else None)
 
 
 def _first_besides(cores: Sequence[int], taken: Sequence[int], count: int = 1) -> list[int]:

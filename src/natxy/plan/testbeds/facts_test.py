@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from natxy.errors import PlanError
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.base import TestbedModel
 from natxy.plan.testbeds.lab import AF_XDP_LONGEST_FRAME
@@ -18,6 +19,7 @@ HARDWARE: dict[str, Any] = {"kind": "hardware", "dut": {"left": "c", "right": "d
 BEHIND_SSH: dict[str, Any] = HARDWARE | {"dut": {"left": "c", "right": "d", "ssh": "dut"}}
 HOST: dict[str, Any] = {"interface": "eth1"}
 HOSTS: dict[str, Any] = BEHIND_SSH | {"kind": "hosts", "left": HOST | {"ssh": "a"}, "right": HOST | {"ssh": "b"}}
+TASKS: dict[str, Any] = {"left": {"send": 1, "receive": [2]}, "right": {"send": 2, "receive": 1}}
 CABLE: dict[str, Any] = {"kind": "loop", "medium": "cable"}
 
 
@@ -90,6 +92,41 @@ def test_only_af_packet_has_several_queues_on_veth(written: dict[str, Any], prob
     assert len([*described(written).problems()]) == problems
 
 
+def with_tasks(testbed: dict[str, Any], **right: Any) -> TestbedModel:
+    return described(testbed | {"tester_cores": TASKS | {"right": TASKS["right"] | right}})
+
+
+@pytest.mark.parametrize(
+    "testbed",
+    [{"kind": "lab"}, {"kind": "memif"}, {"kind": "loop"}, {"kind": "vm"}, HARDWARE | INTERFACES, CABLE | INTERFACES],
+)
+def test_every_tester_can_have_cores_for_its_tasks(testbed: dict[str, Any]) -> None:
+    cores = with_tasks(testbed).assign_cores(range(6))
+    assert cores is not None
+    assert cores.tasks is not None
+    assert (cores.tester, cores.tasks.left.send, cores.tasks.left.receive) == ((1, 2), [1], [2])
+    assert not cores.shared
+    assert cores.description()["tester cores"] == (
+        "cores 1, 2: left send 1, left receive 2, right send 2, right receive 1"
+    )
+    assert cores.main not in cores.tester
+    with pytest.raises(PlanError, match="tester_cores names core 9, but natxy may run on cores 0, 1, 2 only"):
+        with_tasks(testbed, receive=9).assign_cores(range(3))
+
+
+def test_a_queue_has_one_core_for_each_task() -> None:
+    problems = [*with_tasks({"kind": "lab"}, send=[0, 1], receive=[0, 1, 2]).problems()]
+    assert [problem.location[-2:] for problem in problems] == [("right", "send"), ("right", "receive")]
+    assert problems[1].message == (
+        "3 cores for a port with 1 queue, and a queue has one core that receives; give 1 core, or more `queues`"
+    )
+    assert not [*with_tasks(BEHIND_SSH | PCI | {"queues": 3}, send=[0, 1], receive=[0, 1, 2]).problems()]
+
+
+def test_a_list_of_one_core_may_be_the_core() -> None:
+    assert described({"kind": "lab", "tester_cores": 3}) == described({"kind": "lab", "tester_cores": [3]})
+
+
 @pytest.mark.parametrize(
     ("accepted", "refused"),
     [
@@ -97,6 +134,10 @@ def test_only_af_packet_has_several_queues_on_veth(written: dict[str, Any], prob
         (BEHIND_SSH | PCI | {"queues": 64}, BEHIND_SSH | PCI | {"queues": 65}),
         ({"kind": "lab", "tester_cores": [0]}, {"kind": "lab", "tester_cores": []}),
         ({"kind": "lab", "tester_cores": [0]}, {"kind": "lab", "tester_cores": [-1]}),
+        ({"kind": "lab", "tester_cores": [0, 1]}, {"kind": "lab", "tester_cores": [0, 1, 0]}),
+        ({"kind": "lab", "dut_cores": [0, 1]}, {"kind": "lab", "dut_cores": [1, 1]}),
+        ({"kind": "lab", "tester_cores": TASKS}, {"kind": "lab", "tester_cores": {"left": TASKS["left"]}}),
+        ({"kind": "lab", "tester_cores": TASKS}, {"kind": "lab", "tester_cores": TASKS | {"left": {"send": 1}}}),
         ({"kind": "simulated", "noise": 0.99}, {"kind": "simulated", "noise": 1}),
         ({"kind": "simulated", "dut_cores": 4096}, {"kind": "simulated", "dut_cores": 4097}),
         (CABLE | INTERFACES, CABLE | {"left": {"interface": "a" * 16}, "right": {"interface": "b"}}),

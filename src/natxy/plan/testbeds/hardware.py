@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from natxy.plan.testbeds.base import TestbedModel
-from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
+from natxy.plan.testbeds.base import TesterMachine
 from natxy.plan.testbeds.machines import DutLocation
-from natxy.plan.testbeds.ports import Cores, EnginePorts, Io, TesterPort
+from natxy.plan.testbeds.ports import EnginePorts, Io, TesterPort
 
 
-class HardwareConfig(TestbedModel):
+class HardwareConfig(TesterMachine):
     """The tester's own ports, cabled to a DUT."""
 
     kind: Literal["hardware"]
@@ -25,8 +23,6 @@ class HardwareConfig(TestbedModel):
     """I/O driver of interfaces; a pci device needs none."""
     queues: Annotated[int, Field(ge=1, le=64)] = 1
     """Queues of each port."""
-    tester_cores: Cores | None = None
-    """Cores of the engine's workers; default: core 0."""
 
     @model_validator(mode="after")
     def _two_ports(self) -> HardwareConfig:
@@ -41,7 +37,3 @@ class HardwareConfig(TestbedModel):
     @property
     def engine_ports(self) -> EnginePorts:
         return EnginePorts("cable", self.io, self.queues, self.tester_cores, self.left, self.right)
-
-    def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment:
-        del dut_count
-        return assign_cores(usable, self.tester_cores, ())

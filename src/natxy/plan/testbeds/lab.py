@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from natxy.plan.model.problems import Problem
 from natxy.plan.testbeds.base import SharedMachine
-from natxy.plan.testbeds.ports import EnginePorts, Io, veth_problems
+from natxy.plan.testbeds.ports import EnginePorts, Io
 
 # XDP keeps the frame without its FCS, 256 bytes of headroom and 320 bytes of skb_shared_info in one page.
 AF_XDP_LONGEST_FRAME: Final = 4096 - 256 - 320 + 4
@@ -33,9 +32,6 @@ class LabConfig(SharedMachine):
 
     def dut_core_count(self, usable: Iterable[int], wanted: int) -> int:
         return len(self.assign_cores(usable, wanted).dut)
-
-    def problems(self) -> Iterator[Problem]:
-        return veth_problems(self.io, self.queues)
 
     def frame_problem(self, longest: int) -> str | None:
         if self.io != "af_xdp" or longest <= AF_XDP_LONGEST_FRAME:

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from natxy.plan.model.problems import Problem
-from natxy.plan.testbeds.base import TestbedModel
-from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
-from natxy.plan.testbeds.ports import Cores, EnginePorts, Io, Medium, TesterPort, veth_problems
+from natxy.plan.testbeds.base import TesterMachine
+from natxy.plan.testbeds.ports import EnginePorts, Io, Medium, TesterPort
 
 
-class LoopConfig(TestbedModel):
+class LoopConfig(TesterMachine):
     """The tester's ports joined to each other, to find out what the tester can do.
 
     `veth`: the two ends of a veth pair, as a lab's ports are. `memif`: shared memory, without the kernel. `cable`: the
@@ -31,8 +29,6 @@ class LoopConfig(TestbedModel):
     """I/O driver of the kernel's interfaces."""
     queues: Annotated[int, Field(ge=1, le=64)] = 1
     """Queues of each port."""
-    tester_cores: Cores | None = None
-    """Cores of the engine's workers; default: core 0."""
 
     has_gateway: ClassVar[bool] = False
 
@@ -51,15 +47,7 @@ class LoopConfig(TestbedModel):
     def engine_ports(self) -> EnginePorts:
         return EnginePorts(self.medium, self.io, self.queues, self.tester_cores, self.left, self.right)
 
-    def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment:
-        del dut_count
-        return assign_cores(usable, self.tester_cores, ())
-
     def dut_core_count(self, usable: Iterable[int], wanted: int) -> int:
         del wanted
         self.assign_cores(usable)
         return 0
-
-    def problems(self) -> Iterator[Problem]:
-        if self.medium == "veth":
-            yield from veth_problems(self.io, self.queues)

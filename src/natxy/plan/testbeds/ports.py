@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.problems import Problem
+from natxy.plan.model.units import counted
+from natxy.plan.testbeds.tester_cores import CoresOfTasks, TesterCores, distinct
 
-Cores = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 # The kernel's rule.
 InterfaceName = Annotated[
     str, Pattern(r"(?!\.{1,2}$)[^\s/]{1,15}", "the name of an interface, such as ens1f0, of at most 15 characters")
@@ -50,7 +51,7 @@ class EnginePorts:
     medium: Medium | Literal["tap"]
     io: Io = "af_xdp"
     queues: int = 1
-    tester_cores: list[int] | None = None
+    tester_cores: TesterCores | None = None
     left: TesterPort | None = None
     right: TesterPort | None = None
 
@@ -65,9 +66,16 @@ class EnginePorts:
         return "+".join(port.pci or port.interface or "" for port in self.of_cable.values()) or self.medium
 
     @property
-    def most_cores_per_port(self) -> int:
-        """Returns how many of the tester's cores share the queues of a port."""
-        return min(self.queues, (len(self.tester_cores or [0]) + 1) // 2)
+    def workers(self) -> int:
+        """Returns the number of the tester's cores."""
+        return len(distinct(self.tester_cores or [0]))
+
+    @property
+    def most_receivers(self) -> int:
+        """Returns how many of the tester's cores share the queues of the port that the most receive on."""
+        if isinstance(self.tester_cores, CoresOfTasks):
+            return max(len(cores) for _, task, cores in self.tester_cores.tasks() if task == "receive")
+        return min(self.queues, (self.workers + 1) // 2)
 
     @property
     def driver(self) -> str:
@@ -75,12 +83,20 @@ class EnginePorts:
             return "net_memif"
         return "a driver of DPDK's own" if self.left and self.left.pci else f"net_{self.io}"
 
-
-def veth_problems(io: Io, queues: int) -> Iterator[Problem]:
-    """Yields an error if ports that are ends of veth pairs have more queues than their driver supports."""
-    if io == "af_xdp" and queues > 1:
-        yield Problem(
-            ("testbed", "queues"),
-            f"af_xdp has one queue on a veth pair, not {queues}: DPDK's driver asks for channels that veth doesn't "
-            "have; remove it, or set `io: af_packet`",
-        )
+    def problems(self) -> Iterator[Problem]:
+        """Yields an error if a port has more queues than its driver supports, or a task more cores than its port has
+        queues."""
+        if self.medium == "veth" and self.io == "af_xdp" and self.queues > 1:
+            yield Problem(
+                ("testbed", "queues"),
+                f"af_xdp has one queue on a veth pair, not {self.queues}: DPDK's driver asks for channels that veth "
+                "doesn't have; remove it, or set `io: af_packet`",
+            )
+        if isinstance(self.tester_cores, CoresOfTasks):
+            for side, task, cores in self.tester_cores.tasks():
+                if len(cores) > self.queues:
+                    text = (
+                        f"{len(cores)} cores for a port with {counted(self.queues, 'queue')}, and a queue has one core "
+                        f"that {task}s; give {counted(self.queues, 'core')}, or more `queues`"
+                    )
+                    yield Problem(("testbed", "tester_cores", side, task), text)

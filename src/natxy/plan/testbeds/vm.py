@@ -89,6 +89,7 @@ class VmConfig(SharedMachine):
         return self.cpus or len(self.assign_cores(usable, wanted).dut)
 
     def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
         if self.queues > 1 and self.nic != "virtio":
             text = f"QEMU gives a NIC of {self.nic} one queue, not {self.queues}; remove it, or set `nic: virtio`"
             yield Problem(("testbed", "queues"), text)

@@ -85,12 +85,6 @@ GAPS: Final = (
         False,
     ),
     Gap(
-        "CPU-L-Send",
-        lambda conf, _: True,
-        "CPU-… are not in the plan: a lab chooses its cores. On a testbed of kind hardware, `tester_cores` lists them.",
-        False,
-    ),
-    Gap(
         "MEM-Channels",
         lambda conf, _: conf.number("MEM-Channels") > 1,
         "MEM-Channels is not in the plan: DPDK decides.",

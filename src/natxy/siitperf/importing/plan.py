@@ -9,6 +9,7 @@ from __future__ import annotations
 from natxy.errors import PlanError
 from natxy.siitperf.conf import ConfError
 from natxy.siitperf.importing.addresses import address_fields, are_public, is_ipv6
+from natxy.siitperf.importing.cores import core_fields
 from natxy.siitperf.importing.gaps import check_expressible, differences
 from natxy.siitperf.importing.rates import gateway_field, procedure_field, rate_fields, timing_fields
 from natxy.siitperf.importing.source import OF_CONNECTIONS, PROCEDURES, Source
@@ -55,7 +56,7 @@ def _plan_fields(source: Source) -> list[Field]:
     fields = [Field("name", "from-siitperf")]
     if is_ipv6(source):
         fields.append(Field("family", "ipv6", source.of("IP-L-Vers", "IP-R-Vers")))
-    fields += timing_fields(source)
+    fields += [*core_fields(source), *timing_fields(source)]
     if are_public(source):
         text = "addresses outside the benchmark and private ranges (RFC 6815)"
         fields.append(Field("allow_public_destinations", "true", text))

@@ -38,13 +38,15 @@ _USUAL_CONNECTIONS: Final = 1_000_000
 class Source:
     """A plan's left side has the initiator, which is siitperf's right side with `Stateful 2`.
 
-    `differences` collects sentences on where the plan departs from the configuration.
+    `usable_cores` are those of this machine. `differences` collects sentences on where the plan departs from the
+    configuration.
     """
 
     conf: Conf
     procedure: str
     arguments: Arguments | None = None
     gateway: str | None = None
+    usable_cores: frozenset[int] = frozenset()
     differences: list[str] = field(default_factory=list)
 
     @property

@@ -15,7 +15,10 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.engine.program import find_engine
 from natxy.errors import PlanError
+from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
+from natxy.plan.testbeds.tester_cores import distinct
 from natxy.siitperf.conf import FILE, Conf
+from natxy.siitperf.sides import cores_of
 
 LEFT: Final = "NATXY_SIITPERF_LEFT"
 RIGHT: Final = "NATXY_SIITPERF_RIGHT"
@@ -56,8 +59,9 @@ def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) 
         _port(side, number, device, io, mtu).model_copy(update={"mac": conf.mac(f"MAC-{letter}-Tester"), "mtu": mtu})
         for number, (side, device, letter) in enumerate(sides)
     ]
-    main, workers, remarks = _cores(conf, environment)
-    argv = [str(find_engine()), "--worker-cores", ",".join(map(str, workers)), "--main-core", str(main)]
+    cores, remarks = _cores(conf, environment)
+    ports = [port.on_cores(cores.tasks) for port in ports]
+    argv = [str(find_engine()), "--worker-cores", ",".join(map(str, cores.tester)), "--main-core", str(cores.main)]
     if any(port.medium is PortMedium.NIC and _PCI.fullmatch(port.device) for port in ports):
         argv.append("--pci")
     return Tester(ports, argv, remarks)
@@ -104,23 +108,21 @@ def _is_nic(path: Path) -> bool:
         return False
 
 
-def _cores(conf: Conf, environment: Mapping[str, str]) -> tuple[int, list[int], list[str]]:
-    """Returns the main core and the workers: siitperf's four if this machine has them. If not, a remark says so."""
+def _cores(conf: Conf, environment: Mapping[str, str]) -> tuple[CoreAssignment, list[str]]:
+    """Returns the cores that the environment names, or siitperf's if this machine has them. If not, a remark says
+    so."""
     here = sorted(os.sched_getaffinity(0))
     given = environment.get(CORES)
-    remarks = []
-    if given is None:
-        named = [conf.optional(f"CPU-{core}") for core in ("L-Send", "R-Recv", "R-Send", "L-Recv")]
-        workers = list(dict.fromkeys(core for core in named if core is not None))
-        if not workers or not {*workers} <= {*here}:
-            lacking = ", ".join(f"{core}" for core in sorted({*workers} - {*here}))
-            workers = here[:1]
-            why = f"this process has no core {lacking}" if lacking else f"{FILE} names none"
-            remarks.append(f"all tasks are on core {workers[0]}, because {why}; {CORES} names others")
-    else:
+    if given is not None:
         workers = [int(core) for core in given.split(",") if core.strip().isdecimal()]
         if not workers or not {*workers} <= {*here}:
             listed = ",".join(map(str, here))
             raise PlanError(f"{CORES} is {given!r}, expected cores of this process ({listed}), such as 1,2")
-    others = [core for core in here if core not in workers]
-    return (others or workers)[0], workers, remarks
+        return assign_cores(here, workers, ()), []
+    tasks = cores_of(conf)
+    lacking = ", ".join(map(str, sorted({*distinct(tasks or ())} - {*here})))
+    if tasks and not lacking:
+        return assign_cores(here, tasks, ()), []
+    cores = assign_cores(here, None, ())
+    why = f"this process has no core {lacking}" if lacking else f"{FILE} names none"
+    return cores, [f"all tasks are on core {cores.tester[0]}, because {why}; {CORES} names others"]

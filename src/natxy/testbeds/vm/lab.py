@@ -138,8 +138,7 @@ class VmLab(EngineTestbed):
         return {
             "testbed": "vm: a virtual machine between two taps on one machine",
             "kernel": f"{platform.system()} {platform.release()} (the tester's)",
-            "tester cores": named_cores(self.cores.tester),
-            "control core": named_cores([self.cores.main]),
+            **self.cores.description(),
             **({"readings of the DUT's load": self._reading_cost.text()} if self._reading_cost else {}),
         }
 

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.trial.ports import CORES, LEFT, RIGHT, find_tester
+from tests.support.siitperf_confs import conf_text
+
+CONF = conf_text("nat44", CPU_L_Send="1", CPU_R_Recv="3", CPU_R_Send="2", CPU_L_Recv="1")
+
+
+@pytest.mark.parametrize(
+    ("usable", "environment", "workers", "tasks"),
+    [
+        (range(4), {}, "1,2,3", [([1], [1]), ([2], [3])]),
+        (range(3), {}, "0", [(None, None)] * 2),
+        (range(4), {CORES: "3,2"}, "3,2", [(None, None)] * 2),
+    ],
+)
+def test_ports_are_on_siitperfs_cores_if_the_machine_has_them(
+    monkeypatch: pytest.MonkeyPatch,
+    usable: range,
+    environment: dict[str, str],
+    workers: str,
+    tasks: list[tuple[list[int] | None, list[int] | None]],
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {*usable})
+    monkeypatch.setattr("natxy.siitperf.trial.ports.find_engine", lambda: Path("natxy-engine"))
+    devices = {LEFT: "net_null0", RIGHT: "net_null1"}
+    tester = find_tester(parse_conf(CONF), 64, devices | environment)
+    assert tester.argv[:3] == ["natxy-engine", "--worker-cores", workers]
+    assert [(port.send_cores, port.receive_cores) for port in tester.ports] == tasks
