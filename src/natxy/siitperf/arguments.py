@@ -12,6 +12,7 @@ from typing import Final
 from natxy.errors import PlanError
 from natxy.plan.model.terms import Family
 from natxy.siitperf.conf import Conf
+from natxy.siitperf.rules import check
 from natxy.siitperf.sides import (
     Direction,
     Letter,
@@ -97,7 +98,9 @@ class Arguments:
 
 
 def parse_arguments(program: Program, given: Sequence[str], conf: Conf) -> Arguments:
-    """Reads the arguments of a program. Raises ArgumentError with the first error."""
+    """Reads the arguments of a program. Raises ArgumentError with the first error, or ConfError if the configuration
+    contradicts itself."""
+    check(conf)
     names = ["size", "rate", "dur", "gto", "n", "m"]
     if conf.number("Stateful"):
         names += ["N", "M", "R", "T", "D"]

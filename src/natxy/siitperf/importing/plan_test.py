@@ -328,6 +328,11 @@ def test_what_no_procedure_does_is_an_error(procedure: str, arguments: str | Non
     assert str(caught.value).startswith(error)
 
 
+def test_ports_that_are_exchanged_are_an_error_before_they_are_counted() -> None:
+    with pytest.raises(PlanError, match="Fwd-dport-min is 80 and Fwd-dport-max 0; exchange them"):
+        text_of("nat44", "connection-rate", f"{TRAFFIC} {PHASE1}", Fwd_dport_max="0")
+
+
 def test_the_gaps_are_of_keys_and_errors_come_first() -> None:
     assert {gap.key for gap in GAPS} <= {*KEYS}
     assert [gap.is_error for gap in GAPS] == sorted((gap.is_error for gap in GAPS), reverse=True)

@@ -57,7 +57,6 @@ def _main(program: Program, given: Sequence[str], log: Path) -> int:
         conf = read_conf(Path(FILE))
         for each in conf.remarks:
             remark(f"{FILE}, line {each.line}: {each.text}")
-        check(conf)
         arguments = parse_arguments(program, given, conf)
         check(conf, background=arguments.m < arguments.n)
         test = Test.of(conf, arguments, os.environ)
