@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -19,7 +20,7 @@ from natxy.system import ledger as ledger_module
 from natxy.system.ledger import Ledger
 from tests.support import needs
 from tests.support.killing import ASKED, MOMENTS, Ending, Killing
-from tests.support.machine_state import differences, machine_state
+from tests.support.machine_state import differences, machine_state, touched_only
 from tests.support.sshd import running_sshd
 from tools.bench.programs import TASKS
 
@@ -155,7 +156,6 @@ class Bed:
         self._plan = folder / "plan.yaml"
         self._plan.write_text(text)
         self._killing = self._stack.enter_context(Killing(ledger, self._inside))
-        self.before = machine_state(self._namespaces)
 
     def close(self) -> None:
         self._stack.close()
@@ -182,14 +182,28 @@ class Bed:
         """Runs `natxy cleanup` where natxy ran: from elsewhere, the DUT behind ssh cannot be reached."""
         assert self._killing.run(["cleanup"]) == Ending.WELL
 
-    def left(self) -> list[str]:
-        """Returns what has changed since the scene was made, for longer than another natxy's run may change it."""
+    def left(
+        self, moment: str = "", number: int = 0, then: Callable[[], object] = lambda: None
+    ) -> tuple[bool, list[str]]:
+        """Runs natxy, then does what follows. Returns whether the run ended at the write, and what has changed."""
+        before = self._state()
+        ended = self.run(moment, number)
+        then()
+        return ended, [*self._changed(before), *(described(entry) for entry in Ledger().entries())]
+
+    def _state(self) -> dict[str, Any]:
+        return machine_state(self._namespaces, self._killing.owners())
+
+    def _changed(self, before: dict[str, Any]) -> list[str]:
+        """Returns what has changed for longer than another natxy's run may change it."""
         deadline = time.monotonic() + OTHERS_S
-        while changed := differences(self.before, machine_state(self._namespaces)):
-            if time.monotonic() > deadline:
-                break
+        while True:
+            # In a namespace of the scene, which is compared as a whole, natxy touches no other.
+            touched = "" if self._inside else self._killing.touched()
+            changed = differences(touched_only(before, touched), touched_only(self._state(), touched))
+            if not changed or time.monotonic() > deadline:
+                return changed
             time.sleep(1)
-        return changed
 
     def _cable(self, peer: str, outside: bool) -> None:
         for namespace in (TESTER, DUT):
@@ -228,28 +242,23 @@ def bed(request: pytest.FixtureRequest, ledger: Path, tmp_path: Path) -> Iterato
             bed.close()
 
 
-def given_back(bed: Bed) -> list[str]:
-    """Gives everything back; returns what has changed nevertheless."""
-    bed.cleanup()
-    return [*bed.left(), *(described(entry) for entry in Ledger().entries())]
-
-
 def test_some_kills_give_everything_back(bed: Bed) -> None:
     # `make kills` kills at every write. How many there are depends on the machine, e.g. on whether it groups processes
     # by session. The first of these two comes while the testbed is built or used, the second while it is removed.
     writes = bed.writes()
     for number in (writes // 2, writes - 1):
-        assert bed.run("after", number)
-        assert given_back(bed) == [], f"after write {number}"
+        assert bed.left("after", number, bed.cleanup) == (True, []), f"after write {number}"
 
 
 @pytest.mark.kills
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_every_kill_gives_everything_back(bed: Bed, moment: str, capsys: pytest.CaptureFixture[str]) -> None:
-    writes, kills, stayed = bed.writes(), 0, []
-    while bed.run(moment, kills + 1):
-        kills += 1
-        stayed += [f"{moment} write {kills}: {line}" for line in given_back(bed)]
+    writes, stayed = bed.writes(), []
+    for kills in count():
+        ended, changed = bed.left(moment, kills + 1, bed.cleanup)
+        stayed += [f"{moment} write {kills + 1}: {line}" for line in changed]
+        if not ended:
+            break
     with capsys.disabled():
         print(f" [{kills} kills] ", end="")
     assert stayed == []
@@ -258,26 +267,21 @@ def test_every_kill_gives_everything_back(bed: Bed, moment: str, capsys: pytest.
 
 @pytest.mark.kills
 def test_a_run_that_ends_gives_everything_back(bed: Bed) -> None:
-    assert not bed.run()
-    assert bed.left() == []
-    assert Ledger().entries() == []
+    assert bed.left() == (False, [])
 
 
 @pytest.mark.kills
 def test_a_run_that_is_asked_to_end_gives_everything_back_itself(bed: Bed) -> None:
     writes, asked = bed.writes(), 0
     for number in range(1, writes + 1):
+        ended, changed = bed.left(ASKED, number)
+        assert changed == [], f"asked after write {number}"
         # Near its end, a run ends by itself.
-        asked += bed.run(ASKED, number)
-        assert bed.left() == [], f"asked after write {number}"
-        assert Ledger().entries() == [], f"asked after write {number}"
+        asked += ended
     assert asked > writes / 2
 
 
 @pytest.mark.kills
 def test_the_next_run_gives_back_what_a_killed_one_left(bed: Bed) -> None:
     for number in range(1, bed.writes() + 1, 3):
-        assert bed.run("soon", number)
-        assert not bed.run()
-        assert bed.left() == [], f"soon after write {number}"
-        assert Ledger().entries() == []
+        assert bed.left("soon", number, bed.run) == (True, []), f"soon after write {number}"

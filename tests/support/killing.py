@@ -21,14 +21,16 @@ import sys
 import threading
 from collections.abc import Sequence
 from enum import Enum, auto
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from natxy.errors import TesterLimitError
 from natxy.system import ledger
 from natxy.system.interrupts import INTERRUPTED
 from natxy.system.ledger import Entry, Ledger
+from natxy.system.process_owner import Owner
 from tests.support.command import HANG_S
 
 MOMENTS: Final = ("before", "after", "soon")
@@ -36,6 +38,11 @@ ASKED: Final = "asked"
 _SOON_S: Final = 0.03
 # Has a byte for each write.
 _WRITES: Final = "writes"
+# Has a line for each natxy.
+_OWNERS: Final = "owners"
+# Has a line for each program that was started and each sysctl that was written.
+_TOUCHED: Final = "touched"
+_PROC_SYS: Final = "/proc/sys/"
 
 
 class Ending(Enum):
@@ -60,6 +67,8 @@ class Killing:
     def __init__(self, folder: Path, inside: Sequence[str] = ()) -> None:
         self._output = folder / "output"
         self._writes = folder / _WRITES
+        self._owners = folder / _OWNERS
+        self._touched = folder / _TOUCHED
         # Each run is a fork of one process, because to import natxy takes longer than most runs until they are killed.
         self._process = subprocess.Popen(
             [*inside, sys.executable, "-m", "tests.support.killing", folder],
@@ -90,6 +99,32 @@ class Killing:
     def writes(self) -> int:
         """Returns how often the last natxy has written, or begun to write, to the ledger."""
         return self._writes.stat().st_size
+
+    def touched(self) -> str:
+        """Returns every program that natxy has started, with its arguments, and every sysctl that it has written."""
+        return self._touched.read_text() if self._touched.exists() else ""
+
+    def owners(self) -> set[Owner]:
+        """Returns every natxy that was run."""
+        return {Owner.parse(line) for line in self._owners.read_text().splitlines()} if self._owners.exists() else set()
+
+
+def _note_touched(file: Path) -> None:
+    """Notes each program that this process starts, with its arguments, and each sysctl that it writes."""
+
+    def note(event: str, arguments: tuple[Any, ...]) -> None:
+        match event, arguments:
+            # To read a setting changes nothing.
+            case "subprocess.Popen", (_, [*argv], *_) if ("sysctl", "-n") not in pairwise(argv):
+                line = " ".join(map(str, argv))
+            case "open", (path, str(mode), _) if "w" in mode and str(path).startswith(_PROC_SYS):
+                line = str(path).removeprefix(_PROC_SYS).translate(str.maketrans("/.", "./"))
+            case _:
+                return
+        with file.open("a") as touched:
+            print(line, file=touched)
+
+    sys.addaudithook(note)
 
 
 def _end_at(moment: str, number: int, writes: Path) -> None:
@@ -141,11 +176,14 @@ def main() -> None:
         if child := os.fork():
             print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
             continue
+        with (folder / _OWNERS).open("a") as owners:
+            print(Owner.current(), file=owners)
         moment, number, arguments = json.loads(line)
         # Programs of a killed natxy that go on must not keep a pipe open.
         with (folder / "output").open("w") as output, open(os.devnull) as nothing:
             for descriptor, file in enumerate((nothing, output, output)):
                 os.dup2(file.fileno(), descriptor)
+        _note_touched(folder / _TOUCHED)
         _end_at(moment, number, folder / _WRITES)
         if arguments == ["bench"]:
             _bench(folder)

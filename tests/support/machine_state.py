@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the state of this machine that natxy could change, to be compared with its state from before."""
+"""Reads the state of this machine that natxy could change, to be compared with its state from before.
+
+Others may use the machine at the same time, and be killed too. What has an owner counts only if that is one of those
+that are asked for. Settings, interfaces and some files have none; they count only where natxy has touched them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,15 +32,14 @@ _OWNER: Final = re.compile(r"(?<=-)\d+-\d+")
 _ON_DUT: Final = ("natxy-tayga", "natxy-map646", "natxy-jool")
 
 
-def machine_state(namespaces: Sequence[str] = ()) -> dict[str, Any]:
-    """Returns the state of this machine, of natxy's own network namespace and of `namespaces`.
-
-    Left out is what other processes of natxy, which still run, have there.
-    """
+def machine_state(namespaces: Sequence[str] = (), owners: Collection[Owner] = ()) -> dict[str, Any]:
+    """Returns the state of this machine, of its own network namespace and of `namespaces`, and what those of `owners`
+    that no longer run have left."""
+    ended = {owner for owner in owners if not owner.is_alive()}
     own: dict[str, Any] = {
-        "namespaces": [*_namespaces()],
-        "files": sorted(str(path) for path in _files()),
-        "programs": [*_programs()],
+        "namespaces": [*_namespaces(ended)],
+        "files": sorted(str(path) for path in _files(ended)),
+        "programs": [*_programs(ended)],
         "nice value": os.getpriority(os.PRIO_PROCESS, 0),
         "nice value of the session": group.niceness if (group := own_autogroup()) else None,
         "cores": sorted(os.sched_getaffinity(0)),
@@ -44,6 +48,22 @@ def machine_state(namespaces: Sequence[str] = ()) -> dict[str, Any]:
         "network": _network(()),
     }
     return own | {name: _network(("ip", "netns", "exec", name)) for name in namespaces}
+
+
+def touched_only(state: dict[str, Any], touched: str) -> dict[str, Any]:
+    """Leaves out the machine's settings, interfaces and files without an owner whose names are not in `touched`.
+
+    Namespaces of the caller's own stay whole. What a command does in another one leaves the machine's settings alone.
+    """
+    touched_here = "\n".join(line for line in touched.splitlines() if not line.startswith("ip netns exec "))
+
+    def kept(values: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if name in touched_here}
+
+    network = state["network"]
+    own = {name: kept(network[name]) for name in ("links", "sysctls", "steering")}
+    files = [file for file in state["files"] if _OWNER.search(file) or file in touched]
+    return state | {"sysctls": kept(state["sysctls"]), "network": network | own, "files": files}
 
 
 def differences(before: object, after: object, at: str = "") -> list[str]:
@@ -57,31 +77,30 @@ def differences(before: object, after: object, at: str = "") -> list[str]:
     return [] if before == after else [f"{at}: {before!r} became {after!r}"]
 
 
-def _namespaces() -> Iterable[str]:
+def _namespaces(owners: Collection[Owner]) -> Iterable[str]:
     for line in _printed("ip", "netns", "list").splitlines():
         found = _NAMESPACE.match(line)
-        if found and not Owner.parse(found[1]).is_alive():
+        if found and Owner.parse(found[1]) in owners:
             yield line.split()[0]
 
 
-def _files() -> Iterable[Path]:
+def _files(owners: Collection[Owner]) -> Iterable[Path]:
     for folder in {Path(tempfile.gettempdir()), Path("/tmp"), Path("/dev/shm"), Path("/run")}:
         for path in folder.glob("natxy-*"):
-            owner = _OWNER.search(path.name)
-            if (owner and not Owner.parse(owner[0]).is_alive()) or path.name.startswith(_ON_DUT):
+            found = _OWNER.search(path.name)
+            if (found and Owner.parse(found[0]) in owners) or path.name.startswith(_ON_DUT):
                 yield path
 
 
-def _programs() -> Iterable[str]:
-    """Yields the programs whose natxy has ended."""
+def _programs(owners: Collection[Owner]) -> Iterable[str]:
     for entry in Path("/proc").iterdir():
         try:
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
             environment = (entry / "environ").read_bytes()
         except OSError:
             continue
-        owner = re.search(rb"NATXY_OWNER=(\d+-\d+)", environment)
-        if owner and not Owner.parse(owner[1].decode()).is_alive():
+        found = re.search(rb"NATXY_OWNER=(\d+-\d+)", environment)
+        if found and Owner.parse(found[1].decode()) in owners:
             yield command
 
 
@@ -102,7 +121,7 @@ def _network(inside: tuple[str, ...]) -> dict[str, Any]:
     return {
         "links": links,
         "sysctls": _sysctls("net", inside),
-        "steering": _printed(*inside, "sh", "-c", "grep . /sys/class/net/*/queues/rx-*/rps_cpus"),
+        "steering": _steering(inside),
         "rules": [_printed(*inside, "ip", version, "rule") for version in ("-4", "-6")],
         "routes": [
             line
@@ -118,6 +137,11 @@ def _network(inside: tuple[str, ...]) -> dict[str, Any]:
             if line.startswith("-A")
         ],
     }
+
+
+def _steering(inside: tuple[str, ...]) -> dict[str, list[str]]:
+    lines = _printed(*inside, "sh", "-c", "cd /sys/class/net && grep . */queues/rx-*/rps_cpus").splitlines()
+    return {link: [*of_link] for link, of_link in groupby(lines, key=lambda line: line.partition("/")[0])}
 
 
 def _sysctls(topics: str, inside: tuple[str, ...] = ()) -> dict[str, str]:
