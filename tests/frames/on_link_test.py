@@ -23,6 +23,9 @@ from natxy.engine.messages.results import Verdict
 from natxy.plan.gateways.linux import LinuxForwardConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses, LinkMacs
 from natxy.plan.model.terms import Selection
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.procedures.common.streams import learning_request, neighbors_request
 from natxy.testbeds.veth import TESTER_MACS
 from tests.support import needs
 from tests.support.nat_bed import PATIENTLY, nat_bed
@@ -94,3 +97,27 @@ def test_every_neighbour_is_reached(version: int, macs: LinkMacs | None, tmp_pat
         assert (max(requests) == 0) == bool(macs), [port.foreign for port in result.ports]
         bed.gateway.remove()
         assert "PERMANENT" not in bed.lab.transport.run(shown).stdout
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_learning_frames_tell_the_gateway_of_every_neighbour(family: str, tmp_path: Path) -> None:
+    written = {"name": "e", "gateway": "linux-forward", "procedure": "throughput", "search": {"max_rate": "1M"}}
+    own = written | {"family": family, "addresses": {"on_link": HOSTS}}
+    experiment = resolve(Plan.model_validate({"name": "p", "experiments": [own]})).experiments[0]
+    links = experiment.address_plan.pairs[0]
+    hosts = {str(host) for link in (links.left, links.right) for host in link.neighbors}
+    with nat_bed(
+        experiment.address_plan, tmp_path, neighbors_request(experiment), LinuxForwardConfig(neighbors=None)
+    ) as bed:
+
+        def known() -> set[str]:
+            table = bed.lab.transport.run(["ip", "-4" if family == "ipv4" else "-6", "neigh", "show"]).stdout
+            return hosts & set(re.findall(r"^(\S+) dev dut-\S+ lladdr", table, re.MULTILINE))
+
+        assert len(known()) == 2
+        # Frames that the ports do not take are not sent again.
+        for _ in range(5):
+            bed.engine.resolve_neighbors(learning_request(experiment))
+            if known() == hosts:
+                break
+        assert known() == hosts

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from natxy.engine.messages.common import Side
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.problems import PlanProblems, field_path
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.procedures.common.streams import neighbors_request
+from natxy.procedures.common.streams import learning_request, neighbors_request
 
 FORWARDING: dict[str, Any] = {
     "name": "e",
@@ -56,6 +57,16 @@ def test_a_thousand_neighbours_on_each_link(family: str, first: str, last: str) 
 def test_the_tester_answers_for_its_hosts_on_the_link() -> None:
     left, _ = neighbors_request(only(addresses={"on_link": 10})).neighbors
     assert [str(network) for network in left.answers] == ["198.18.0.0/16"]
+
+
+def test_the_dut_learns_all_its_neighbours() -> None:
+    experiment = only(addresses={"on_link": 10})
+    own, learned = neighbors_request(experiment), learning_request(experiment)
+    assert learned.neighbors[:2] == own.neighbors
+    link = experiment.addresses.right
+    hosts = [each for each in learned.neighbors[2:] if each.side == Side.RIGHT]
+    assert [(each.address, each.gateway) for each in hosts] == [(host, link.dut.ip) for host in link.hosts_on_link]
+    assert len(learned.neighbors) == 2 + 2 * 10
 
 
 def test_a_resolved_plan_has_the_same_neighbours() -> None:

@@ -18,7 +18,7 @@ from natxy.probe.diagnosis import diagnose, remarks, untranslated
 from natxy.probe.dut_state import read_default_routes, read_dut, read_seen_as
 from natxy.probe.frames import send_probes
 from natxy.probe.observed import DutState, Observed, Passage
-from natxy.procedures.common.streams import neighbors_request
+from natxy.procedures.common.streams import learning_request, neighbors_request
 
 # A machine may take a core away for some milliseconds, and frames with it. A path that is blocked stays so.
 _ATTEMPTS: Final = 3
@@ -52,7 +52,7 @@ class ProbedPath:
         Raises DutError with the cause and the remedy if an address is not resolved, or if no frame of a direction
         arrives as it should. Gateways of natxy's own make the faults that their plan asks for, and get no frames.
         """
-        macs = self._resolve()
+        macs = self._resolve(neighbors_request(self.experiment))
         if not self.experiment.gateway.is_probed:
             return
         for _ in range(_ATTEMPTS):
@@ -72,8 +72,15 @@ class ProbedPath:
         interfaces = self.gateway.interfaces
         return remarks(read_default_routes(self.gateway.transport), interfaces.left, interfaces.right)
 
-    def _resolve(self) -> dict[Side, str]:
-        request = neighbors_request(self.experiment).model_copy(update={"timeout_s": self.answer_s})
+    def learn(self) -> None:
+        """Resolves the DUT's addresses anew, from each of the tester's on the link, so that the DUT learns these.
+
+        Raises DutError as `check` does.
+        """
+        self._resolve(learning_request(self.experiment))
+
+    def _resolve(self, request: NeighborsResolve) -> dict[Side, str]:
+        request = request.model_copy(update={"timeout_s": self.answer_s})
         try:
             resolved = self.engine.resolve_neighbors(request)
         except DutError as error:

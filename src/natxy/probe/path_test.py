@@ -134,6 +134,14 @@ def test_frames_that_an_accident_took_are_sent_again(path: Callable[..., ProbedP
     assert engine.trials == 3
 
 
+def test_learning_frames_are_no_traffic_and_have_to_be_answered(path: Callable[..., ProbedPath]) -> None:
+    engine = Engine()
+    path(engine, Dut()).learn()
+    assert engine.trials == 0
+    with pytest.raises(DutError, match=r"the DUT does not answer: no reply for 198\.19\.0\.1"):
+        path(Engine(macs={Side.LEFT: MACS[Side.LEFT]}), Dut(), asks_dut=False).learn()
+
+
 @pytest.mark.parametrize("blocked", range(4))
 def test_a_gateway_that_translates_nothing_is_found_however_late_frames_pass(
     path: Callable[..., ProbedPath], blocked: int

@@ -31,7 +31,7 @@ def _departures(plan: ResolvedPlan) -> Iterator[str]:
         yield "There is no gateway: what is measured is the tester itself."
         return
     by_frames = [experiment for experiment in plan.experiments if not experiment.procedure.between_hosts]
-    if by_frames and not plan.testbed.in_virtual_time:
+    if not plan.testbed.in_virtual_time and not all(each.timing.learning_frames for each in by_frames):
         yield (
             "Neighbours are resolved once, when a gateway is set up; RFC 2544 §23 sends learning frames before each "
             "trial."

@@ -16,7 +16,8 @@ def test_a_plan_to_the_letter_has_no_deviations() -> None:
 
 
 def test_a_router_in_a_lab_deviates_in_neighbours_and_networks() -> None:
-    neighbours, networks = deviations(resolve(plan_of(FORWARDING)))
+    [networks] = deviations(resolve(plan_of(FORWARDING)))
+    neighbours, *_ = deviations(resolve(plan_of(FORWARDING, timing="lab")))
     assert "RFC 2544 §23 sends learning frames before each trial" in neighbours
     assert "RFC 2544 §12 asks for a second run with random destinations in 256 networks" in networks
     assert not any("256 networks" in sentence for sentence in deviations(resolve(plan_of(RATE))))
@@ -45,6 +46,17 @@ def test_short_trials_of_connection_rates_are_deviations() -> None:
         "are 100 ms, 1 % of which is the 1 ms that the last frame may be late; RFC 2544 §24" in sentence
         for sentence in deviations(resolve(plan_of(rate, timing="lab")))
     )
+
+
+def test_addresses_that_are_resolved_once_are_a_deviation() -> None:
+    def once(timing: object) -> bool:
+        sentences = deviations(resolve(plan_of(FORWARDING, timing=timing)))
+        return any(sentence.startswith("Neighbours are resolved once") for sentence in sentences)
+
+    assert once("lab")
+    assert once({"preset": "rfc", "learning_frames": False})
+    assert not once("rfc")
+    assert not once({"preset": "lab", "learning_frames": True})
 
 
 def test_a_drain_that_ends_early_is_a_deviation() -> None:

@@ -40,7 +40,8 @@ def _repetition_s(plan: ResolvedPlan, experiment: Experiment, steps: int) -> flo
     traffic_s = procedure_of(experiment).expected_step_s(experiment, _phase1_fps(plan, experiment))
     gateway, connections = experiment.gateway, experiment.connections or 0
     clear_s = gateway.clearing_s(connections) if gateway.keeps_connections else 0.0
-    return SET_UP_S + steps * (clear_s + experiment.timing.settle + TRIAL_OVERHEAD_S + traffic_s)
+    timing = experiment.timing
+    return SET_UP_S + steps * (clear_s + timing.settle + timing.learning_s + TRIAL_OVERHEAD_S + traffic_s)
 
 
 def _at_lowest_rate(experiment: Experiment) -> Experiment:

@@ -174,6 +174,7 @@ class ExperimentRun:
             watch=setup.watch,
             observer=recorder,
             sleep=setup.sleep,
+            learn=setup.learn,
             plan_seed=self.plan.seed,
             number=number,
             phase1_fps=rates.get("phase1_rate"),

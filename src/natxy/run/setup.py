@@ -43,7 +43,8 @@ class Setup:
     """A testbed, a gateway and a tester in use, with what the report needs to know of them.
 
     `watch` is None where the gateway's cores cannot be watched. `sleep` waits in the testbed's time. `dut_cores`: the
-    cores that frames can be steered to; none when the testbed cannot choose.
+    cores that frames can be steered to; none when the testbed cannot choose. `learn` sends learning frames; None where
+    nothing learns from them.
     """
 
     tester: Tester
@@ -56,6 +57,7 @@ class Setup:
     dut_description: dict[str, str]
     deviations: list[str]
     dut_hardware: dict[str, str] = field(default_factory=dict)
+    learn: Callable[[], None] | None = None
 
 
 class Setups:
@@ -134,11 +136,13 @@ class Setups:
             description = testbed.engine_description()
         gateway.wait_ready()
         remarks: list[str] = []
+        learn = None
         if not isinstance(tester, TcpHosts) and self._plan.testbed.has_gateway:
             kind = self._plan.testbed
             path = ProbedPath(tester, gateway, experiment, asks_dut=kind.commands_run_on_dut, answer_s=kind.answer_s)
             path.check()
             remarks = path.remarks() if self._plan.testbed.dut_location else []
+            learn = path.learn
         testbed.sleep(experiment.timing.learning_pause)
         return Setup(
             tester=tester,
@@ -151,6 +155,7 @@ class Setups:
             dut_description=testbed.dut_description(),
             deviations=[*departures_of(testbed, experiment), *remarks],
             dut_hardware=testbed.dut_hardware(),
+            learn=learn,
         )
 
     def _testbed(self, stack: ExitStack, experiment: Experiment) -> Testbed:

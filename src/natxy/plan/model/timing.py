@@ -31,6 +31,9 @@ class TimingPlan(PlanModel):
     """If true, the wait ends as soon as every frame of the trial has arrived; later duplicates do not count."""
     settle: Duration | None = None
     """Pause before a trial (RFC 2544 §23); longer before each further attempt at a step."""
+    learning_frames: bool | None = None
+    """If true, the DUT's addresses are resolved anew before each trial, which also tells it the tester's (RFC 2544
+    §23); otherwise once, when a gateway is set up."""
     learning_pause: Duration | None = None
     """Pause after address resolution, and between phases 1 and 2 (RFC 2544 §23)."""
     overrun_floor: Duration | None = None
@@ -51,10 +54,16 @@ class Timing(PlanModel):
     drain: Duration
     drain_ends_early: bool = False
     settle: Duration
+    learning_frames: bool = False
     learning_pause: Duration
     overrun_floor: Duration
     max_pause: Duration
     max_backlog: Share | None = None
+
+    @property
+    def learning_s(self) -> float:
+        """Returns how long the DUT learns before each trial."""
+        return self.learning_pause if self.learning_frames else 0.0
 
     @property
     def expected_drain_s(self) -> float:
@@ -68,6 +77,7 @@ RFC_TIMING: Final = Timing(
     trial=60.0,
     drain=2.0,
     settle=5.0,
+    learning_frames=True,
     learning_pause=2.0,
     overrun_floor=0.0,
     max_pause=0.001,

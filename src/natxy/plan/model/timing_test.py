@@ -12,6 +12,7 @@ def test_the_times_of_rfc_2544() -> None:
     # §24: 60 s of traffic. §23: 2 s after the learning frames, 2 s for residual frames, 5 s of rest.
     own = RFC_TIMING
     assert (own.trial, own.learning_pause, own.drain, own.settle) == (60, 2, 2, 5)
+    assert own.learning_frames
     assert (own.drain_ends_early, own.overrun_floor, own.max_backlog) == (False, 0, None)
 
 
@@ -31,6 +32,10 @@ def test_an_own_preset_replaces_the_common_times_and_own_fields_extend_them() ->
     }
     assert resolve_timing(common, LAB) == LAB_TIMING
     assert resolve_timing(TimingPlan(), TimingPlan()) == RFC_TIMING
+
+
+def test_learning_takes_a_pause_before_each_trial() -> None:
+    assert (RFC_TIMING.learning_s, LAB_TIMING.learning_s) == (2, 0)
 
 
 @pytest.mark.parametrize(("early", "expected_s"), [(True, 1), (False, 2)])

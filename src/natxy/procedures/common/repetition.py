@@ -96,7 +96,7 @@ class Repetition:
     `phase1_fps` and `rate` are the values of the experiment's `phase1_rate` and `rate`; None if it has no such
     field. `rate` is in the procedure's unit. `ceiling_fps` is the rate per direction that the tester passes without a
     gateway, None if unknown. `sleep` takes seconds. Without a `watch` that knows the queue of the gateway, no trial is
-    disturbed.
+    disturbed. `learn` sends learning frames; None if nothing learns from them.
     """
 
     experiment: Experiment
@@ -110,6 +110,7 @@ class Repetition:
     rate: float | None = None
     ceiling_fps: float | None = None
     watch: GatewayWatch | None = None
+    learn: Callable[[], None] | None = None
     replay: Replay = field(default_factory=Replay)
 
     @property
@@ -124,7 +125,8 @@ class Repetition:
         return self.tester
 
     def begin(self, attempt: Attempt) -> None:
-        """Starts an attempt: lets the DUT rest (RFC 2544 §23) and empties its connection tracking table (RFC 9693)."""
+        """Starts an attempt: lets the DUT rest, empties its connection tracking table (RFC 9693) and sends learning
+        frames (RFC 2544 §23). Raises DutError if the DUT does not answer these."""
         self.observer.attempt_started(attempt)
         if self.replay.begin(attempt):
             return
@@ -132,6 +134,9 @@ class Repetition:
         if self.experiment.uses_connections:
             with self.gateway() as gateway:
                 gateway.clear()
+        if self.learn and self.experiment.timing.learning_frames:
+            self.learn()
+            self.sleep(self.experiment.timing.learning_pause)
 
     def trial(
         self,

@@ -62,6 +62,7 @@ class Machine:
             plan_seed=1,
             number=1,
             watch=cast("Any", self.watch),
+            learn=lambda: self.done.append("learn"),
         )
 
     def run(self, result: TrialResult, number: int = 1, **given: Any) -> TrialResult:
@@ -141,6 +142,22 @@ def test_a_table_is_emptied_before_every_attempt_after_the_rest() -> None:
     assert stateless.done == ["attempt", "sleep 0.04"]
     stateful.repetition(connections=1000, phase1_rate="1k").begin(Attempt(1, 1, 1e5))
     assert stateful.done == ["attempt", "sleep 0.02", "clear"]
+
+
+@pytest.mark.parametrize(
+    ("timing", "learned"),
+    [
+        ("rfc", ["learn", "sleep 2"]),
+        ({"preset": "rfc", "learning_frames": False}, []),
+        ({"learning_frames": True}, ["learn", "sleep 0.01"]),
+    ],
+)
+def test_the_dut_learns_last_before_every_attempt(timing: Any, learned: list[str]) -> None:
+    for number in (1, 2):
+        machine = Machine()
+        repetition = machine.repetition(timing=timing, connections=1000, phase1_rate="1k")
+        repetition.begin(Attempt(1, number, 1e5))
+        assert machine.done[machine.done.index("clear") + 1 :] == learned
 
 
 def test_a_trial_is_named_by_what_it_sends() -> None:

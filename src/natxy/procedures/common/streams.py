@@ -44,6 +44,18 @@ def neighbors_request(experiment: Experiment) -> NeighborsResolve:
     )
 
 
+def learning_request(experiment: Experiment) -> NeighborsResolve:
+    """Requests the learning frames of RFC 2544 §23, which are address requests from all of the DUT's neighbours."""
+    request = neighbors_request(experiment)
+    hosts = [
+        NeighborSide(side=side, address=host, gateway=link.dut.ip)
+        for pair in experiment.address_plan.pairs
+        for side, link in ((Side.LEFT, pair.left), (Side.RIGHT, pair.right))
+        for host in link.hosts_on_link
+    ]
+    return request.model_copy(update={"neighbors": [*request.neighbors, *hosts]})
+
+
 def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> EstablishRequest:
     """Requests phase 1: the first frame of every connection of the experiment."""
     assert experiment.connections is not None
