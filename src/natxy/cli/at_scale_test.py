@@ -22,7 +22,7 @@ PAPER = Path(__file__).parents[3] / "plans" / "paper"
     [
         (
             "jool-connections", "throughput/connections=1600M",
-            ("1,600,000,000", "8 h 54 min", "36,000 s", "40,000", "64,512", "–", "179 GB", "25.6 GB", "1451 h 03 min"),
+            ("1,600,000,000", "8 h 54 min", "36,000 s", "40,000", "58,705", "–", "179 GB", "25.6 GB", "1451 h 03 min"),
         ),
         (
             "iptables-connections", "rate/connections=800M",

@@ -120,6 +120,31 @@ def test_pf_uses_the_whole_pool_in_turn() -> None:
     assert room(PF, {"pool": POOL})[1] == 4 * PORTS_PER_ADDRESS
 
 
+JOOL: dict[str, Any] = {
+    "gateway": {"driver": "jool", "udp_timeout_s": 900},
+    "ports": {"source": "1-60000", "destination": 1},
+    "connections": 60_000,
+}
+
+
+def nat64(pool: str) -> dict[str, Any]:
+    return {"kind": "nat64", "pool": pool}
+
+
+def test_jool_does_not_find_the_last_ports_of_a_pool() -> None:
+    assert room(addresses={}, **JOOL | {"connections": 58_000}, translation=nat64(POOL)) == (58_000, 234_823)
+    assert problems(**JOOL, translation=nat64("198.19.0.4/32")) == {
+        "experiments[0].translation.pool": (
+            "the pool 198.19.0.4/32 has 58705 ports that can be counted on, 91% of them, because beyond that Jool does "
+            "not find every port that is free, but the connections need 60000 at once; give it at least 2 addresses, "
+            "or ask for fewer source ports and left hosts"
+        )
+    }
+    assert only(**JOOL, translation=nat64("198.19.0.4/31")).pool
+    enough = {"ports": {"source": "1-58705", "destination": 1}, "connections": 58_705}
+    assert only(**JOOL | enough, translation=nat64("198.19.0.4/32")).pool
+
+
 @pytest.mark.parametrize("gateway", ["nftables", SNAT])
 def test_netfilter_gives_a_pair_of_hosts_one_address_of_the_pool(gateway: Any) -> None:
     assert room(gateway, {"pool": POOL})[1] == PORTS_PER_ADDRESS

@@ -151,7 +151,8 @@ def _too_few_ports(experiment: Experiment, need: TableNeed, needed: int, room: i
         return Shortfall(("connections",), True, f"{text}ports or `right_hosts`, or ask for fewer connections{more}")
     in_use = experiment.gateway.addresses_in_use(need, pool.num_addresses)
     # The division above may leave a little less than a whole address.
-    counted = "" if round(in_use, 6) == pool.num_addresses else _counted_on(need, in_use)
+    all_in_use = round(in_use, 6) == pool.num_addresses
+    counted = "" if all_in_use else f" that can be counted on, {experiment.gateway.why_not_all(need, in_use)}"
     enough = _enough_addresses(experiment, need, needed)
     more = "more left hosts" if enough is None else f"at least {enough} addresses"
     fewer = "source ports and left hosts" if experiment.translation else "connections"
@@ -160,15 +161,6 @@ def _too_few_ports(experiment: Experiment, need: TableNeed, needed: int, room: i
         True,
         f"the pool {pool} has {room} ports{counted}, but the connections need {needed} at once; give it {more}, or ask "
         f"for fewer {fewer}",
-    )
-
-
-def _counted_on(need: TableNeed, in_use: float) -> str:
-    if need.hosts == 1:
-        return ", those of one address, because the gateway chooses it by a hash of the host's"
-    return (
-        f" that can be counted on, those of {in_use:.3g} addresses, because the gateway chooses them by a hash, and "
-        f"some get more of the {need.hosts:,} left hosts than others"
     )
 
 

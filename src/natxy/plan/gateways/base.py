@@ -131,10 +131,20 @@ class GatewayModel(PlanModel):
     def addresses_in_use(self, need: TableNeed, pool: int) -> float:
         """Returns how many of a pool's addresses can be counted on for the connections' ports.
 
-        It is fewer than `pool` where the gateway chooses a connection's address without regard to free ports.
+        It is fewer than `pool` where the gateway chooses a connection's address without regard to free ports, or does
+        not find every free port.
         """
         del need
         return pool
+
+    def why_not_all(self, need: TableNeed, in_use: float) -> str:
+        """Returns which ports of a pool can be counted on, and why, if not all."""
+        if need.hosts == 1:
+            return "those of one address, because the gateway chooses it by a hash of the host's"
+        return (
+            f"those of {in_use:.3g} addresses, because the gateway chooses them by a hash, and some get more of the "
+            f"{need.hosts:,} left hosts than others"
+        )
 
     def only_port(self, kind: TranslationKind) -> int | None:
         """Returns the one destination port that it translates in a translation of this kind; None for any port."""
