@@ -32,6 +32,7 @@ from natxy.errors import DutError
 from tests.support import needs
 from tests.support.capture import inside
 from tests.support.captured_frames import has_right_checksums
+from tests.support.timing import takes_at_most, wait_until
 
 NAMESPACE: Final = f"natxy-reference-{os.getpid()}"
 OURS: Final = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:01:01"}
@@ -40,7 +41,10 @@ PORTS: Final = [
     {"side": side, "device": f"net_af_packet{i},iface=gw-{side}", "medium": "veth", "mac": ITS[side]}
     for i, side in enumerate(OURS)
 ]
-PATIENCE_S: Final = 3.0
+# Only ends a test that hangs.
+PATIENCE_S: Final = 60.0
+# So low that no pause of the machine is long enough for another frame.
+SLOWEST: Final = 0.001
 
 Params = RootModel[dict[str, Any]]
 
@@ -67,8 +71,7 @@ class Bed:
         # The gateway learns its neighbor from any frame.
         for side in OURS:
             self.send(side, Ether(src=OURS[side], dst=ITS[side]) / IP(src="10.9.9.9", dst="10.9.9.8", ttl=1) / UDP())
-        while sum(self.counters(side)["dropped"]["ttl"] for side in OURS) < 2:
-            time.sleep(0.001)
+        wait_until(lambda: sum(self.counters(side)["dropped"]["ttl"] for side in OURS) == 2, every_s=0.001)
         self.call("gateway.counters", reset=True)
         self.received("left", 0)
         self.received("right", 0)
@@ -95,7 +98,7 @@ class Bed:
                 return
 
     def received(self, side: str, count: int, wanted: Callable[[Packet], bool] = lambda frame: True) -> list[Packet]:
-        """Returns the frames that arrive until there are `count`, at most 3 s long, and those that follow at once."""
+        """Returns the frames that arrive until there are `count`, or for long none, and those that follow at once."""
         frames: list[Packet] = []
         deadline = time.monotonic() + PATIENCE_S
         while (len(frames) < count and time.monotonic() < deadline) or self._waits(side):
@@ -112,10 +115,7 @@ class Bed:
         """Sends packets into `side`; returns what leaves the other side: `count` frames, or as many as were sent."""
         taken = self.counters(side)["received"] + len(packets)
         self.send(side, *[Ether(src=OURS[side], dst=ITS[side]) / packet for packet in packets])
-        deadline = time.monotonic() + PATIENCE_S
-        while self.counters(side)["received"] < taken:
-            assert time.monotonic() < deadline, f"not all frames came: {self.counters(side)}"
-            time.sleep(0.001)
+        wait_until(lambda: self.counters(side)["received"] >= taken, every_s=0.001)
         return self.received(opposite(side), len(packets) if count is None else count)
 
 
@@ -326,18 +326,24 @@ def test_a_connection_without_state_is_forwarded_and_then_missed(bed: Bed) -> No
 
 
 def test_connections_are_made_and_deleted_at_their_rates(bed: Bed) -> None:
-    table = {"capacity": 100, "max_connection_rate_cps": 1, "connection_burst": 10}
-    bed.apply("nat44", translation=NAT44, table={**table, "tear_down_rate_cps": 50, "clear_s": 0.1})
-    assert len(bed.through("left", *[udp("10.0.0.2", "198.19.0.2", 5000 + i) for i in range(20)], count=10)) == 10
-    assert bed.counters("left")["dropped"]["connection_rate"] == 10
-    started = time.monotonic()
-    assert bed.call("table.clear") == {"cleared": 10}
-    assert 0.3 <= time.monotonic() - started < 1
-    assert bed.call("table.count") == {"connections": 0}
+    table = {"capacity": 100, "max_connection_rate_cps": SLOWEST, "connection_burst": 10}
+
+    def cleared() -> float:
+        bed.apply("nat44", translation=NAT44, table={**table, "tear_down_rate_cps": 50, "clear_s": 0.1})
+        assert len(bed.through("left", *[udp("10.0.0.2", "198.19.0.2", 5000 + i) for i in range(20)], count=10)) == 10
+        assert bed.counters("left")["dropped"]["connection_rate"] == 10
+        started = time.monotonic()
+        assert bed.call("table.clear") == {"cleared": 10}
+        took_s = time.monotonic() - started
+        assert took_s >= 0.3
+        assert bed.call("table.count") == {"connections": 0}
+        return took_s
+
+    takes_at_most(1, cleared)
 
 
 def test_the_rate_is_limited(bed: Bed) -> None:
-    bed.apply(truth={"max_rate_fps": 1, "buffer_frames": 7})
+    bed.apply(truth={"max_rate_fps": SLOWEST, "buffer_frames": 7})
     assert [number(frame) for frame in bed.through("left", *numbered(30), count=7)] == list(range(7))
     assert bed.counters("left")["dropped"]["rate"] == 23
     assert len(bed.through("right", *numbered(7))) == 7
@@ -355,6 +361,7 @@ def test_random_losses_are_the_seeds(bed: Bed) -> None:
     for seed in (1, 1, 2):
         bed.apply(truth={"seed": seed, "forward": {"loss_ratio": 0.2}})
         arrived = bed.through("left", *numbered(300), count=0)
+        arrived += bed.received("right", bed.counters("left")["sent"] - len(arrived))
         survivors.append([number(frame) for frame in arrived])
         assert 200 < len(arrived) < 280
     assert survivors[0] == survivors[1] != survivors[2]
@@ -392,23 +399,30 @@ def test_ports_are_rewritten_wrongly(bed: Bed) -> None:
 
 def test_frames_are_delayed(bed: Bed) -> None:
     delay = [{"share": 0.5, "min_ns": 0}, {"share": 0.5, "min_ns": 2_000_000_000}]
-    bed.apply(truth={"forward": {"delay": delay}})
-    started = time.monotonic()
-    bed.send("left", *[Ether(src=OURS["left"], dst=ITS["left"]) / packet for packet in numbered(20)])
-    at_once = bed.received("right", 9)
-    assert time.monotonic() - started < 2
-    assert 9 <= len(at_once) <= 11
-    late = bed.received("right", 20 - len(at_once))
-    assert time.monotonic() - started >= 2
-    assert sorted(number(frame) for frame in at_once + late) == list(range(20))
+
+    def half_arrived() -> float:
+        bed.apply(truth={"forward": {"delay": delay}})
+        started = time.monotonic()
+        bed.send("left", *[Ether(src=OURS["left"], dst=ITS["left"]) / packet for packet in numbered(20)])
+        frames = bed.received("right", 9)
+        took_s = time.monotonic() - started
+        # Those that a busy machine has not let through by then may be the delayed ones.
+        assert took_s >= 2 or 9 <= len(frames) <= 11
+        frames += bed.received("right", 20 - len(frames))
+        assert time.monotonic() - started >= 2
+        assert sorted(number(frame) for frame in frames) == list(range(20))
+        return took_s
+
+    takes_at_most(2, half_arrived)
 
 
 def test_a_deaf_gateway_hears_again(bed: Bed) -> None:
     bed.apply("nat44", translation=NAT44, table={"capacity": 10})
     assert len(bed.through("left", udp("10.0.0.2", "198.19.0.2"))) == 1
-    bed.call("gateway.deaf", duration_s=0.3)
+    bed.call("gateway.deaf", duration_s=600)
     assert bed.through("left", udp("10.0.0.2", "198.19.0.2"), count=0) == []
-    time.sleep(0.3)
+    assert bed.counters("left")["dropped"]["deaf"] == 1
+    bed.call("gateway.deaf", duration_s=0)
     assert len(bed.through("right", udp("198.19.0.2", "198.19.0.1", 80, 4000))) == 1
     bed.call("gateway.restart", duration_s=0)
     assert bed.through("right", udp("198.19.0.2", "198.19.0.1", 80, 4000), count=0) == []

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -28,6 +27,7 @@ from natxy.testbeds.lab import NetnsLab
 from tests.support import needs
 from tests.support.capture import Direction, captured
 from tests.support.captured_frames import FCS_BYTES, has_right_checksums
+from tests.support.timing import wait_until
 
 RATE_FPS = 2000
 CONNECTIONS = 500
@@ -82,7 +82,8 @@ def tayga(lab: NetnsLab, own: Experiment, folder: Path) -> Iterator[None]:
     ]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            time.sleep(0.5)
+            # The device has a carrier once Tayga has opened it.
+            wait_until(lambda: "LOWER_UP" in run(["ip", "link", "show", "nat64"]).stdout)
             yield
         finally:
             process.kill()

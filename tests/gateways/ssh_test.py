@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from ipaddress import ip_interface
 from pathlib import Path
@@ -29,6 +28,7 @@ from tests.support import needs
 from tests.support.lab_frames import IPV4
 from tests.support.processes import runs
 from tests.support.sshd import Sshd, running_sshd
+from tests.support.timing import wait_until
 
 pytestmark = needs.SSHD
 
@@ -105,12 +105,10 @@ def test_what_a_program_without_an_end_started_ends_with_it(sshd: Sshd, tmp_path
     script = f"sleep 600 & echo $! > {started}; sleep 600"
     with SshTransport(sshd.target) as transport:
         with pytest.raises(DutError, match="did not end within"):
-            transport.run(["sh", "-c", script], timeout_s=1)
+            # The script needs time to begin.
+            transport.run(["sh", "-c", script], timeout_s=4)
         child = int(started.read_text())
-        deadline = time.monotonic() + 10
-        while runs(child) and time.monotonic() < deadline:
-            time.sleep(0.02)
-    assert not runs(child)
+        wait_until(lambda: not runs(child))
 
 
 def test_program_killed_by_a_signal_failed(sshd: Sshd) -> None:
@@ -124,14 +122,18 @@ def test_prefix_for_root(sshd: Sshd) -> None:
         assert transport.run(["sh", "-c", "echo $WHO"]).stdout == "root\n"
 
 
-def test_commands_from_two_threads(sshd: Sshd) -> None:
+def test_commands_from_two_threads(sshd: Sshd, tmp_path: Path) -> None:
+    end = tmp_path / "end"
     with SshTransport(sshd.target) as transport:
-        slow = threading.Thread(target=transport.run, args=(["sleep", "1"],))
-        started = time.monotonic()
+        script = f"until [ -e {end} ]; do sleep 0.05; done"
+        slow = threading.Thread(target=transport.run, args=(["sh", "-c", script],))
         slow.start()
-        transport.run(["true"])
-        assert slow.is_alive(), time.monotonic() - started
-        slow.join()
+        try:
+            transport.run(["true"])
+            assert slow.is_alive()
+        finally:
+            end.touch()
+            slow.join()
 
 
 def test_unknown_host_key(sshd: Sshd) -> None:
@@ -154,8 +156,7 @@ def test_refused_login(sshd: Sshd) -> None:
 
 
 def test_nobody_listens(sshd: Sshd) -> None:
-    sshd.process.terminate()
-    sshd.process.wait(timeout=10)
+    sshd.stop()
     with SshTransport(sshd.target) as transport, pytest.raises(DutError, match=r"refused|Connect call failed"):
         transport.run(["true"])
 

@@ -19,6 +19,7 @@ from natxy.system.ledger import Ledger
 from tests.support import needs
 from tests.support.command import HANG_S, command
 from tests.support.processes import engines_of, is_engine
+from tests.support.timing import wait_until
 from tests.support.trials import Kept, begun, kept_trials
 
 pytestmark = [*needs.LAB, pytest.mark.long]
@@ -61,10 +62,8 @@ class Session:
         engines = engines_of(self.pid) if self._process.poll() is None else []
         self._process.kill()
         self._process.communicate()
-        deadline = time.monotonic() + 20
-        while any(is_engine(pid) for pid in engines) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not any(is_engine(pid) for pid in engines), "the engine outlives natxy"
+        # No engine outlives natxy.
+        wait_until(lambda: not any(map(is_engine, engines)))
         return self._process.returncode == -signal.SIGKILL
 
     def end(self) -> None:

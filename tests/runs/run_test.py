@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ from natxy.results.records import RunState, State
 from tests.support import needs
 from tests.support.command import HANG_S, command, natxy
 from tests.support.processes import engines_of, namespaces_of
+from tests.support.timing import takes_at_most, wait_until
 
 pytestmark = needs.LAB
 
@@ -113,18 +115,20 @@ def test_the_default_search_finds_the_rate_of_forwarding(tmp_path: Path) -> None
 
 
 @contextmanager
-def trial_under_way(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def trial_under_way(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """Yields a run that is in the first of its trials, which takes a minute."""
-    plan = tmp_path / "plan.yaml"
+    folder.mkdir(exist_ok=True)
+    plan = folder / "plan.yaml"
     plan.write_text(LONG)
-    argv = command("run", plan, "--output", tmp_path / "out")
+    argv = command("run", plan, "--output", folder / "out")
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+
+        def offers_or_ended() -> bool:
+            return frames_offered(process.pid) >= 500 or process.poll() is not None
+
         try:
-            deadline = time.monotonic() + HANG_S
-            while frames_offered(process.pid) < 500:
-                assert process.poll() is None, process.communicate()
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+            wait_until(offers_or_ended, every_s=0.1)
+            assert process.poll() is None, process.communicate()
             yield process
         finally:
             process.kill()
@@ -141,14 +145,21 @@ def frames_offered(pid: int) -> int:
 
 
 def test_ctrl_c_in_a_trial_ends_within_two_seconds(tmp_path: Path) -> None:
-    with trial_under_way(tmp_path) as process:
-        process.send_signal(signal.SIGINT)
-        started = time.monotonic()
-        process.communicate(timeout=HANG_S)
-        assert time.monotonic() - started < 2
-    assert process.returncode == 130
-    assert namespaces_of(process.pid) == []
-    assert RunReader(tmp_path / "out").run.state == RunState.INTERRUPTED
+    folders = (tmp_path / str(attempt) for attempt in itertools.count())
+
+    def interrupted() -> float:
+        folder = next(folders)
+        with trial_under_way(folder) as process:
+            process.send_signal(signal.SIGINT)
+            started = time.monotonic()
+            process.communicate(timeout=HANG_S)
+            took_s = time.monotonic() - started
+        assert process.returncode == 130
+        assert namespaces_of(process.pid) == []
+        assert RunReader(folder / "out").run.state == RunState.INTERRUPTED
+        return took_s
+
+    takes_at_most(2, interrupted)
 
 
 def test_an_engine_that_dies_in_a_trial_is_reported(tmp_path: Path) -> None:

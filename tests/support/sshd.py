@@ -18,6 +18,7 @@ import asyncssh
 
 from natxy.plan.testbeds.machines import SshTarget
 from tests.support import needs
+from tests.support.command import HANG_S
 
 
 @dataclass
@@ -42,7 +43,7 @@ class Sshd:
         number = self.process.pid
         connections = Path(f"/proc/{number}/task/{number}/children").read_text().split()
         self.process.terminate()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=HANG_S)
         for connection in connections:
             with suppress(ProcessLookupError):
                 os.kill(int(connection), signal.SIGKILL)
@@ -78,7 +79,7 @@ def running_sshd(
         f"  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile {folder}/known_hosts\n"
     )
     argv = [*inside, needs.SSHD_PROGRAM, "-D", "-e", "-f", str(folder / "sshd_config")]
-    target = SshTarget(host="gateway", user=getpass.getuser(), config=folder / "ssh_config", connect_timeout=5)
+    target = SshTarget(host="gateway", user=getpass.getuser(), config=folder / "ssh_config", connect_timeout=60)
     sshd = Sshd(target, folder, argv)
     try:
         sshd.start()
@@ -102,7 +103,7 @@ def _free_port() -> int:
 
 
 def _wait_until_listening(log: Path, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANG_S
     while "Server listening" not in log.read_text():
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < deadline

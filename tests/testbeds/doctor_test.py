@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ from natxy.doctor.finding import Finding
 from natxy.doctor.testbed import probe_testbed
 from natxy.plan.yaml.loading import load_plan
 from tests.support import needs
+from tests.support.command import natxy
 from tests.support.sshd import Sshd, running_sshd
 
 HARDWARE = """
@@ -74,8 +74,7 @@ def written(text: str, folder: Path, sshds: Mapping[str, Sshd], **more: str) -> 
 
 
 def doctor(*arguments: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "natxy", "doctor", *arguments]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, env=os.environ | {"COLUMNS": "80"})
+    return natxy("doctor", *arguments, environment={"COLUMNS": "80"})
 
 
 def last_sentence(printed: str) -> str:
@@ -124,8 +123,7 @@ def test_commands_on_this_machine_may_be_for_another_one(tmp_path: Path) -> None
 @needs.SSHD
 def test_a_machine_that_cannot_be_reached_is_missing(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
     plan = written(HOSTS, tmp_path, sshds)
-    sshds["left"].process.terminate()
-    sshds["left"].process.wait(timeout=10)
+    sshds["left"].stop()
     done = doctor(str(plan))
     assert done.returncode == 4, done.stdout + done.stderr
     left, right, dut, summary = done.stdout.split("\n\n")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,11 +17,13 @@ import pytest
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
 from tests.support import needs
+from tests.support.command import natxy
 from tests.support.sshd import running_sshd
 
 pytestmark = [needs.SSHD, *needs.LAB]
 
 TESTER, DUT = (f"hw-{os.getpid()}-{name}" for name in ("tester", "dut"))
+IN_TESTER = ["ip", "netns", "exec", TESTER]
 MANAGEMENT = "192.0.2.1"
 
 PLAN = """
@@ -82,10 +83,7 @@ def test_nat_is_measured_over_ssh_and_nothing_stays(tmp_path: Path) -> None:
     with running_sshd(tmp_path / "sshd", address=MANAGEMENT, inside=in_dut) as sshd:
         before = (ip("-n", DUT, "-brief", "address", "show", "up"), inside(DUT, "sysctl", "net.ipv4.ip_forward"))
         (tmp_path / "plan.yaml").write_text(PLAN.format(config=sshd.target.config))
-        argv = ["-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
-        done = subprocess.run(
-            ["ip", "netns", "exec", TESTER, sys.executable, *argv], capture_output=True, text=True, timeout=120
-        )
+        done = natxy("run", tmp_path / "plan.yaml", "--output", tmp_path / "out", inside=IN_TESTER)
         assert done.returncode == 0, done.stdout + done.stderr
         after = (ip("-n", DUT, "-brief", "address", "show", "up"), inside(DUT, "sysctl", "net.ipv4.ip_forward"))
     assert inside(DUT, "nft", "list", "ruleset") == ""
@@ -118,10 +116,7 @@ def test_nat_is_measured_over_ssh_and_nothing_stays(tmp_path: Path) -> None:
 def test_unfit_interface(tmp_path: Path, port: str, message: str) -> None:
     plan = PLAN.format(config=tmp_path / "none").replace("interface: t-left", f"interface: {port}")
     (tmp_path / "plan.yaml").write_text(plan)
-    argv = ["-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
-    done = subprocess.run(
-        ["ip", "netns", "exec", TESTER, sys.executable, *argv], capture_output=True, text=True, timeout=60
-    )
+    done = natxy("run", tmp_path / "plan.yaml", "--output", tmp_path / "out", inside=IN_TESTER)
     assert done.returncode == 2, done.stdout + done.stderr
     assert message in done.stderr
 
@@ -135,11 +130,8 @@ def test_management_in_a_network_of_the_test_is_refused_before_anything_changes(
     with running_sshd(tmp_path / "sshd", address=usual, inside=["ip", "netns", "exec", DUT]) as sshd:
         (tmp_path / "plan.yaml").write_text(PLAN.format(config=sshd.target.config))
         before = ip("-n", DUT, "-4", "address") + inside(DUT, "sysctl", "-a", "--pattern", "forward|conntrack_udp")
-        argv = ["-m", "natxy", verb, str(tmp_path / "plan.yaml")]
-        output = ["--output", str(tmp_path / "out")] if verb == "run" else []
-        done = subprocess.run(
-            ["ip", "netns", "exec", TESTER, sys.executable, *argv, *output], capture_output=True, text=True, timeout=120
-        )
+        output: list[str | Path] = ["--output", tmp_path / "out"] if verb == "run" else []
+        done = natxy(verb, tmp_path / "plan.yaml", *output, inside=IN_TESTER)
         after = ip("-n", DUT, "-4", "address") + inside(DUT, "sysctl", "-a", "--pattern", "forward|conntrack_udp")
     said = " ".join((done.stdout + done.stderr).split())
     assert "addresses.left: the DUT (ssh root@gateway) has the peer of the ssh connection, 10.0.2.2, in" in said

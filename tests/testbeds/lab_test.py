@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from ipaddress import ip_interface, ip_network
 from pathlib import Path
@@ -43,7 +42,9 @@ from natxy.system.process_owner import Owner
 from natxy.testbeds.lab import NetnsLab
 from natxy.testbeds.namespaces import LabNamespaces, other_labs
 from tests.support import needs
+from tests.support.command import HANG_S
 from tests.support.lab_frames import INSIDE, IPV4, IPV6, OUTSIDE, namespace_of_tester, send_one, traces
+from tests.support.timing import wait_until
 
 pytestmark = [pytest.mark.serial, needs.NAMESPACES]
 
@@ -160,8 +161,8 @@ class TestLab:
     def test_processes_inside_end_with_the_lab(self) -> None:
         with NetnsLab(LabConfig(), IPV4):
             inside = subprocess.Popen(["ip", "netns", "exec", namespace_of_tester(), "sleep", "600"])
-            time.sleep(0.2)
-        assert inside.wait(timeout=5) == -signal.SIGKILL
+            wait_until(lambda: Path(f"/proc/{inside.pid}/comm").read_text() == "sleep\n")
+        assert inside.wait(timeout=HANG_S) == -signal.SIGKILL
 
     def test_what_a_killed_owner_left_is_removed(self) -> None:
         code = (

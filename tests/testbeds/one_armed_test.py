@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunState
 from tests.support import needs
+from tests.support.command import natxy
 
 pytestmark = needs.LAB
 
@@ -89,10 +89,7 @@ def _two_networks() -> Iterator[None]:
 def measured(folder: Path, interfaces: str, gateway: str = "nftables") -> ExperimentRecord:
     """Runs the plan. Returns its experiment, after it was found to be good."""
     (folder / "plan.yaml").write_text(PLAN.format(dut=DUT, interfaces=interfaces, gateway=gateway))
-    argv = ["-m", "natxy", "run", str(folder / "plan.yaml"), "--output", str(folder / "out")]
-    done = subprocess.run(
-        ["ip", "netns", "exec", TESTER, sys.executable, *argv], capture_output=True, text=True, timeout=120
-    )
+    done = natxy("run", folder / "plan.yaml", "--output", folder / "out", inside=["ip", "netns", "exec", TESTER])
     assert done.returncode == 0, done.stdout + done.stderr
     assert "198.1" not in ip("-n", DUT, "-4", "address")
     run = RunReader(folder / "out").run

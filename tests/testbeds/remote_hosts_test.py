@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 
 from natxy.results.reader import RunReader
 from tests.support import needs
+from tests.support.command import natxy
 from tests.support.sshd import Sshd, running_sshd
 
 pytestmark = [needs.SSHD, pytest.mark.serial, needs.programs("iperf3", "tayga"), needs.TUN]
@@ -81,9 +81,7 @@ def natxy_run(folder: Path, sshds: Mapping[str, Sshd], **replaced: str) -> subpr
     for old, new in replaced.items():
         plan = plan.replace(old, new, 1)
     (folder / "plan.yaml").write_text(plan)
-    argv = ["-m", "natxy", "run", str(folder / "plan.yaml"), "--output", str(folder / "out")]
-    inside = ["ip", "netns", "exec", HERE, sys.executable, *argv]
-    return subprocess.run(inside, capture_output=True, text=True, timeout=300)
+    return natxy("run", folder / "plan.yaml", "--output", folder / "out", inside=["ip", "netns", "exec", HERE])
 
 
 def left_behind(namespace: str) -> list[str]:
@@ -137,8 +135,7 @@ def test_unfit_interface(tmp_path: Path, sshds: Mapping[str, Sshd], old: str, ne
 
 
 def test_a_host_that_cannot_be_reached(tmp_path: Path, sshds: Mapping[str, Sshd]) -> None:
-    sshds[LEFT].process.terminate()
-    sshds[LEFT].process.wait(timeout=10)
+    sshds[LEFT].stop()
     done = natxy_run(tmp_path, sshds)
     assert done.returncode == 3, done.stdout + done.stderr
     assert "a host failed: the left host: ssh root@gateway: " in " ".join(done.stdout.split())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -21,6 +23,8 @@ from natxy.cli.run import run
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
 from natxy.system.process_owner import Owner
+from tests.support.command import HANG_S
+from tests.support.timing import takes_at_most
 
 PLAN = """\
 name: small
@@ -43,7 +47,7 @@ LAB_GATEWAY = (
 
 def natxy(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "natxy", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=HANG_S, check=False)
 
 
 @pytest.fixture
@@ -119,7 +123,7 @@ def test_a_run_goes_on_when_nobody_reads_what_it_says(
     with subprocess.Popen(
         ["sh", "-c", f"({script}) | true"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.communicate(timeout=60) == ("", "")
+        assert process.communicate(timeout=HANG_S) == ("", "")
     assert (tmp_path / "code").read_text() == f"{code}\n"
     run = RunReader(tmp_path / "out").run
     assert (run.state, len(run.experiments)) == (RunState.DONE, 2)
@@ -129,7 +133,9 @@ def test_a_run_goes_on_when_nobody_reads_what_it_says(
 @pytest.mark.parametrize("blocks", [8, 80])
 def test_a_disk_that_is_full_from_the_beginning_leaves_nothing(plan: Path, tmp_path: Path, blocks: int) -> None:
     script = f"ulimit -f {blocks}; {sys.executable} -m natxy run plan.yaml --output out"
-    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S, check=False
+    )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "make room, then try again" in done.stderr
@@ -168,7 +174,7 @@ def test_a_lab_without_root_is_refused_before_any_folder_is_made(plan: Path, tmp
     tmp_path.chmod(0o777)
     code = "import os, sys; from natxy.cli import app; os.seteuid(65534); app(sys.argv[1:])"
     command = [sys.executable, "-c", code, "run", "plan.yaml", "--only", "forwarding", "--output", "out"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 2
     assert "needs root" in done.stderr
     assert [*tmp_path.iterdir()] == [plan]
@@ -308,7 +314,7 @@ def test_somebody_elses_run_can_be_reported_by_one_without_a_home(plan: Path) ->
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANG_S,
             check=False,
             env={"HOME": "/nonexistent", "PATH": os.environ["PATH"]},
         )
@@ -322,19 +328,27 @@ def test_somebody_elses_run_can_be_reported_by_one_without_a_home(plan: Path) ->
 def test_an_interrupt_ends_within_two_seconds_and_keeps_what_was_measured(
     plan: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
-    command = [sys.executable, "-m", "natxy", "run", str(plan), "--output", "out", "--repeat", "10000"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        while "repetition 3:" not in process.stdout.readline():
-            pass
-        process.send_signal(number)
-        started = time.monotonic()
-        rest = process.stdout.read()
-        assert process.wait(5) == 130
-        assert time.monotonic() - started < 2
-        assert "interrupted" in process.stderr.read()
-        assert "What was measured is in out" in rest
-    run = RunReader(tmp_path / "out").run
-    assert run.state == RunState.INTERRUPTED
-    assert max(len(experiment.values) for experiment in run.experiments) >= 3
+    outputs = map("out{}".format, itertools.count())
+
+    def interrupted() -> float:
+        output = next(outputs)
+        command = [sys.executable, "-m", "natxy", "run", str(plan), "--output", output, "--repeat", "10000"]
+        piped: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, cwd=tmp_path, **piped) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            while "repetition 3:" not in process.stdout.readline():
+                assert process.poll() is None
+            process.send_signal(number)
+            started = time.monotonic()
+            rest = process.stdout.read()
+            assert process.wait(HANG_S) == 130
+            took_s = time.monotonic() - started
+            assert "interrupted" in process.stderr.read()
+            assert f"What was measured is in {output}" in rest
+        run = RunReader(tmp_path / output).run
+        assert run.state == RunState.INTERRUPTED
+        assert max(len(experiment.values) for experiment in run.experiments) >= 3
+        return took_s
+
+    takes_at_most(2, interrupted)

@@ -9,7 +9,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
 from natxy.plan.gateways.simulated import SimulatedConfig
+from tests.support.timing import takes_at_most
 
 TRIAL = TrialRequest(
     streams=[
@@ -155,27 +156,24 @@ def test_a_crash_names_its_signal(tmp_path: Path) -> None:
         client.info()
 
 
+def time_of_death(folder: Path, script: str, error: str, ask: Callable[[EngineClient], object]) -> float:
+    started = time.monotonic()
+    with engine(folder, script, silence_s=0.3) as client, pytest.raises(EngineDiedError, match=error):
+        ask(client)
+    return time.monotonic() - started
+
+
 @pytest.mark.serial
 def test_silence_is_a_death(tmp_path: Path) -> None:
-    started = time.monotonic()
-    with (
-        engine(tmp_path, "receive(); time.sleep(60)", silence_s=0.3) as client,
-        pytest.raises(EngineDiedError, match=r"was silent for 0\.3 s"),
-    ):
-        client.info()
-    assert time.monotonic() - started < 3
+    script = "receive(); time.sleep(60)"
+    takes_at_most(3, lambda: time_of_death(tmp_path, script, r"was silent for 0\.3 s", EngineClient.info))
 
 
 @pytest.mark.serial
 def test_an_engine_that_takes_no_request_is_dead(tmp_path: Path) -> None:
-    many = [PortSpec(side=Side.LEFT, device="net_null" * 100, medium=PortMedium.LOOP)] * 1000
-    started = time.monotonic()
-    with (
-        engine(tmp_path, "time.sleep(60)", silence_s=0.3) as client,
-        pytest.raises(EngineDiedError, match=r"did not read ports\.open within 0\.3 s"),
-    ):
-        client.open_ports(PortsOpen(ports=many))
-    assert time.monotonic() - started < 3
+    many = PortsOpen(ports=[PortSpec(side=Side.LEFT, device="net_null" * 100, medium=PortMedium.LOOP)] * 1000)
+    error = r"did not read ports\.open within 0\.3 s"
+    takes_at_most(3, lambda: time_of_death(tmp_path, "time.sleep(60)", error, lambda client: client.open_ports(many)))
 
 
 @pytest.mark.serial
@@ -186,13 +184,8 @@ def test_a_stopped_engine_is_dead(tmp_path: Path) -> None:
         send(method="progress", params={"elapsed_s": 0.1, "planned": 100, "sent": 10, "received": 9})
         os.kill(os.getpid(), signal.SIGSTOP)
         """
-    started = time.monotonic()
-    with (
-        engine(tmp_path, script, silence_s=0.3) as client,
-        pytest.raises(EngineDiedError, match=r"was silent for 0\.3 s during trial\.run"),
-    ):
-        client.run_trial(TRIAL)
-    assert time.monotonic() - started < 3
+    error = r"was silent for 0\.3 s during trial\.run"
+    takes_at_most(3, lambda: time_of_death(tmp_path, script, error, lambda client: client.run_trial(TRIAL)))
 
 
 @pytest.mark.parametrize("line", ["EAL: Detected 2 lcores", "[1]", "{"])
@@ -221,21 +214,28 @@ def test_an_engine_that_is_not_there(tmp_path: Path) -> None:
 def test_ctrl_c_aborts_the_trial(tmp_path: Path) -> None:
     script = """
         trial = receive()
+        send(method="progress", params={"elapsed_s": 0.1, "planned": 100, "sent": 10, "received": 9})
         request = receive()
         print(request["method"], file=sys.stderr, flush=True)
         """
     with engine(tmp_path, script) as client:
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+        def interrupt_soon(_: Progress) -> None:
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+
         with pytest.raises(KeyboardInterrupt):
-            client.run_trial(TRIAL)
+            client.run_trial(TRIAL, interrupt_soon)
     assert (tmp_path / "engine.log").read_text() == "trial.abort\n"
 
 
 @pytest.mark.serial
 def test_closing_takes_at_most_two_seconds(tmp_path: Path) -> None:
-    with engine(tmp_path, "receive(); send(id=1, result={}); time.sleep(60)") as client:
-        with pytest.raises(EngineDiedError):
-            client.info()
-        started = time.monotonic()
-        client.close()
-        assert time.monotonic() - started < 2.5
+    def closed() -> float:
+        with engine(tmp_path, "receive(); send(id=1, result={}); time.sleep(60)") as client:
+            with pytest.raises(EngineDiedError):
+                client.info()
+            started = time.monotonic()
+            client.close()
+            return time.monotonic() - started
+
+    takes_at_most(2.5, closed)

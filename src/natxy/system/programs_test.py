@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,9 @@ import pytest
 from natxy.system.ledger import Kind, Ledger
 from natxy.system.process_owner import Owner
 from natxy.system.programs import OWNER_VARIABLE, end_programs_of, end_session, owned_programs
+from tests.support.command import HANG_S
 from tests.support.processes import runs
+from tests.support.timing import wait_until
 
 ME = Owner.current()
 SLEEP = "sleep 600"
@@ -32,13 +33,10 @@ def test_every_process_group_of_a_session_ends() -> None:
     own_group = f"import os; os.setpgid(0, 0); os.execvp('sleep', {SLEEP.split()})"
     process, child = started(f'exec {sys.executable} -c "{own_group}"')
     with process:
-        deadline = time.monotonic() + 10
-        while os.getpgid(child) != child and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert os.getpgid(child) == child
+        wait_until(lambda: os.getpgid(child) == child)
         end_session(process.pid)
         assert not runs(child)
-        assert process.wait(10) == -signal.SIGKILL
+        assert process.wait(HANG_S) == -signal.SIGKILL
 
 
 def test_what_left_its_session_ends_with_its_owner(tmp_path: Path) -> None:
@@ -49,11 +47,9 @@ def test_what_left_its_session_ends_with_its_owner(tmp_path: Path) -> None:
     assert OWNER_VARIABLE not in os.environ or os.environ[OWNER_VARIABLE] != str(ME)
     assert ledger.entries() == []
     with process:
-        deadline = time.monotonic() + 10
-        while os.getsid(child) == process.pid and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: os.getsid(child) != process.pid)
         end_programs_of(ME, spared={child})
-        assert process.wait(10) == -signal.SIGKILL
+        assert process.wait(HANG_S) == -signal.SIGKILL
         assert runs(child)
         end_programs_of(ME, spared=set())
         assert not runs(child)
