@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command import HANG_S
+
 PROGRAM = Path(__file__).parents[2] / "docs/how-to/boot-with-cores.sh"
 
 # The machine is a folder. It has eight cores, and does not answer at once after a reboot.
@@ -49,7 +51,7 @@ def machine(tmp_path: Path) -> Path:
 def boot(machine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {"MACHINE": str(machine), "PATH": f"{machine}/client:{os.environ['PATH']}"}
     return subprocess.run(
-        [str(PROGRAM), *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False
+        [str(PROGRAM), *arguments], env=environment, capture_output=True, text=True, timeout=HANG_S, check=False
     )
 
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import State
 from natxy.testbeds.lab_kernels import takes_module
 from tests.support import needs
+from tests.support.command import natxy
 
 pytestmark = [
     *needs.LAB,
@@ -45,8 +44,7 @@ def test_both_translators_are_measured_and_described(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PLAN)
     # On a busy machine, clearing the full table may take no longer than clearing the empty one: no result, code 4.
     for out in (tmp_path / "first", tmp_path / "second", tmp_path / "third"):
-        command = [sys.executable, "-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(out)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = natxy("run", tmp_path / "plan.yaml", "--output", out)
         if "took no longer than an empty one" not in done.stdout:
             break
     assert done.returncode == 0, done.stdout + done.stderr

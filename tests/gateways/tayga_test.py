@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 from tests.support import needs
+from tests.support.command import natxy
 
 pytestmark = [*needs.LAB, needs.programs("tayga"), needs.TUN]
 
@@ -38,8 +37,7 @@ def left_behind() -> list[str]:
 def test_frames_are_translated_both_ways(tmp_path: Path) -> None:
     before = left_behind()
     (tmp_path / "plan.yaml").write_text(PLAN)
-    argv = ["-m", "natxy", "run", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "out")]
-    done = subprocess.run([sys.executable, *argv], capture_output=True, text=True, timeout=180)
+    done = natxy("run", tmp_path / "plan.yaml", "--output", tmp_path / "out")
     # One experiment was skipped.
     assert done.returncode == 4, done.stdout + done.stderr
     assert left_behind() == before

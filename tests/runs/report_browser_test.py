@@ -13,6 +13,7 @@ import pytest
 
 from natxy.report.page.html import write_report
 from natxy.results.reader import RunReader
+from tests.support.command import HANG_S
 from tests.support.sample_runs import hostile, quickstart
 from tests.support.sample_sweeps import sweeps
 
@@ -36,7 +37,7 @@ def browse(page: Path, profile: Path, *arguments: str) -> subprocess.CompletedPr
             "--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={profile}",
             *arguments, page.as_uri(),
         ],
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True, text=True, timeout=HANG_S, check=True,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import pytest
 from natxy.results.reader import RunReader
 from natxy.results.selftest import SelfTest, Work
 from tests.support import needs
+from tests.support.command import HANG_S
 from tests.support.lab_frames import traces
 
 pytestmark = [needs.NAMESPACES, needs.ENGINE]
@@ -23,7 +24,7 @@ pytestmark = [needs.NAMESPACES, needs.ENGINE]
 def natxy(*arguments: str, state: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "XDG_STATE_HOME": str(state)}
     command = [sys.executable, "-m", "natxy", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False, env=environment)
 
 
 @pytest.mark.serial

@@ -25,6 +25,7 @@ from natxy.plan.testbeds.lab import LabConfig
 from natxy.siitperf.trial.lines import TESTERS_FAULT
 from natxy.testbeds.lab import NetnsLab
 from tests.support.capture import Direction, captured
+from tests.support.command import HANG_S
 from tests.support.lab_frames import namespace_of_tester
 from tests.support.undisturbed import undisturbed
 
@@ -120,7 +121,7 @@ def run_program(
     code = f"from natxy.siitperf.trial.programs import {function}; {function}()"
     done = subprocess.run(
         [*(prefix or []), sys.executable, "-c", code, *arguments.split()],
-        cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False, timeout=120,
+        cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False, timeout=HANG_S,
     )  # fmt: skip
     assert not re.search("Traceback", done.stderr), done.stderr
     return Ended(done.returncode, done.stdout.splitlines(), done.stderr.splitlines())

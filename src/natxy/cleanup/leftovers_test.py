@@ -23,6 +23,7 @@ from natxy.system import ledger as module
 from natxy.system.ledger import Entry, Kind, Ledger, Place
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
+from tests.support.command import HANG_S
 
 ME = Owner.current()
 DEAD = Owner(ME.pid, ME.start_ticks + 1)
@@ -221,7 +222,7 @@ class TestNamespaces:
         run_program(["ip", "-n", name, "link", "add", "one", "type", "veth", "peer", "name", "two"])
         inside = subprocess.Popen(["ip", "netns", "exec", name, "sleep", "600"])
         assert [returned.problem for returned in give_back()] == [None]
-        assert inside.wait(timeout=10) != 0
+        assert inside.wait(timeout=HANG_S) != 0
         assert name not in run_program(["ip", "netns", "list"]).stdout
 
     def test_a_hosts_namespace_stays_while_an_interface_is_in_it(self) -> None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from natxy.cli import app
 from natxy.cli.errors import reported_errors
+from tests.support.command import HANG_S
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_a_bad_argument_is_told_in_words_of_natxy(arguments: str, said: str) -> 
 def natxy(redirected: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     command = ["sh", "-c", f"{sys.executable} -m natxy list procedures {redirected}"]
     return subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False, env=os.environ | environment
+        command, cwd=cwd, capture_output=True, text=True, timeout=HANG_S, check=False, env=os.environ | environment
     )
 
 
@@ -66,7 +67,7 @@ def test_an_output_that_takes_nothing_is_told_in_a_line(tmp_path: Path) -> None:
 
 def test_an_error_keeps_its_exit_code_when_nobody_reads_it(tmp_path: Path) -> None:
     script = f"({sys.executable} -m natxy check none.yaml 2>&1; echo $? > code) | true"
-    subprocess.run(["sh", "-c", script], cwd=tmp_path, timeout=60, check=True)
+    subprocess.run(["sh", "-c", script], cwd=tmp_path, timeout=HANG_S, check=True)
     assert (tmp_path / "code").read_text() == "2\n"
 
 
@@ -83,7 +84,7 @@ def test_a_locale_without_a_character_gets_the_others(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
         env=os.environ | {"PYTHONIOENCODING": "ascii"},
     )

@@ -16,6 +16,7 @@ from natxy.cli import app
 from natxy.results.planned import settings_of
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
+from tests.support.command import HANG_S
 from tests.support.sample_runs import HOSTILE, hostile, quickstart
 from tests.support.sample_sweeps import sweeps
 
@@ -172,7 +173,7 @@ def test_what_cannot_be_read_in_a_folder_is_left_out_with_a_warning(folder: Path
 def test_a_full_disk_leaves_no_file(folder: Path, tmp_path: Path, form: str) -> None:
     # Of 512 bytes each; the disk of a quota is full alike.
     script = f"ulimit -f 2; {sys.executable} -m natxy export {folder} --format {form} --output {tmp_path}/out"
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert (done.returncode, done.stderr) == (2, f"natxy: {tmp_path}/out cannot be written: File too large\n")
     assert [*tmp_path.iterdir()] == [folder]
 

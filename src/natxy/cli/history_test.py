@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from natxy.cli import app
 from natxy.results.records import RunState
+from tests.support.command import HANG_S
 from tests.support.past_runs import night
 from tests.support.sample_runs import HOSTILE, hostile
 
@@ -129,7 +130,7 @@ def test_what_cannot_be_done_is_exit_2(runs: Path, tmp_path: Path) -> None:
 def test_several_at_once_share_the_index(runs: Path) -> None:
     command = [sys.executable, "-m", "natxy", "history", str(runs), "--format", "csv"]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    outputs = [process.communicate(timeout=120) for process in processes]
+    outputs = [process.communicate(timeout=HANG_S) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert [errors for _, errors in outputs] == ["", "", ""]
     assert len({output for output, _ in outputs}) == 1

@@ -18,6 +18,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 from natxy.results.store import RESULTS_FILE
 from natxy.system.process_owner import Owner
+from tests.support.command import HANG_S
 from tests.support.needs import NAMESPACES
 from tests.support.sample_runs import SampleRun, Sought
 
@@ -82,7 +83,7 @@ def test_a_killed_run_is_read_where_nothing_can_be_written(killed: Path, index: 
     script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && ! touch "$1/x" && "$2" -m natxy report "$1"'
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", script, "sh", killed, sys.executable],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "Forwarding" in done.stdout

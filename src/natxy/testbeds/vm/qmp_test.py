@@ -14,6 +14,7 @@ import pytest
 from natxy.errors import DutError
 from natxy.testbeds.vm import qmp as module
 from natxy.testbeds.vm.qmp import QemuMonitor
+from tests.support.command import HANG_S
 
 GREETING: dict[str, Any] = {"QMP": {"version": {}, "capabilities": []}}
 
@@ -37,7 +38,7 @@ def qemu(path: Path, *answers: list[dict[str, Any]]) -> Iterator[list[str]]:
         server = threading.Thread(target=serve)
         server.start()
         yield commands
-        server.join(timeout=10)
+        server.join(timeout=HANG_S)
 
 
 def test_threads_of_virtual_cpus_are_told_between_events(tmp_path: Path) -> None:
