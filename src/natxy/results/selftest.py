@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import Family
+from natxy.plan.model.units import counted
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.tester_cores import form
 from natxy.system.machine import describe_machine
@@ -30,7 +31,8 @@ class Tester(_Model):
     """Identifies a tester: the machine, the two ports and their driver.
 
     `ports` has the names of the ports, or their kind where each run makes them anew. `workers` is the number of cores
-    that send and receive, and `tasks` says which do what, where the plan does.
+    that send and receive, and `tasks` says which do what, where the plan does, as
+    it does for `memory_channels`.
     """
 
     host: str
@@ -40,17 +42,20 @@ class Tester(_Model):
     queues: Whole
     workers: Whole
     tasks: str | None = None
+    memory_channels: Whole | None = None
 
     @property
     def file_name(self) -> str:
-        words = (self.host, self.ports, self.driver, f"{self.queues}q", f"{self.workers}w", self.tasks or "")
+        channels = f"{self.memory_channels}c" if self.memory_channels else ""
+        words = (self.host, self.ports, self.driver, f"{self.queues}q", f"{self.workers}w", self.tasks or "", channels)
         return re.sub(r"[^A-Za-z0-9.+-]+", "_", "_".join(filter(None, words))) + ".json"
 
     def __str__(self) -> str:
         cores = f"{self.workers} core{'s' if self.workers > 1 else ''}"
         queues = f", {self.queues} queues a port" if self.queues > 1 else ""
         tasks = f" ({self.tasks})" if self.tasks else ""
-        return f"{self.ports} by {self.driver}{queues}, {cores} of {self.host}{tasks}"
+        channels = f", {counted(self.memory_channels, 'memory channel')}" if self.memory_channels else ""
+        return f"{self.ports} by {self.driver}{queues}, {cores} of {self.host}{tasks}{channels}"
 
 
 def which_tester(testbed: TestbedConfig) -> Tester | None:
@@ -68,6 +73,7 @@ def which_tester(testbed: TestbedConfig) -> Tester | None:
         queues=ports.queues,
         workers=ports.workers,
         tasks=form(ports.tester_cores or ()),
+        memory_channels=ports.memory_channels,
     )
 
 

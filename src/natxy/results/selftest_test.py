@@ -31,6 +31,7 @@ INTERFACES = HARDWARE | {"left": {"interface": "ens1f0"}, "right": {"interface":
         ({"kind": "lab", "io": "af_packet", "queues": 2}, "veth", "net_af_packet"),
         ({"kind": "memif"}, "memif", "net_memif"),
         (HARDWARE, "0000:41:00.0+0000:41:00.1", "a driver of DPDK's own"),
+        (HARDWARE | {"memory_channels": 8}, "0000:41:00.0+0000:41:00.1", "a driver of DPDK's own"),
         (INTERFACES, "ens1f0+ens1f1", "net_af_packet"),
         (
             INTERFACES | {"tester_cores": {"left": {"send": 4, "receive": 5}, "right": {"send": 5, "receive": 4}}},
@@ -74,6 +75,14 @@ def test_a_tester_is_another_one_if_its_cores_share_other_tasks() -> None:
     assert len({each.file_name for each in (apart, crossed, by_task)}) == 3
     assert crossed.file_name.endswith("_2w_left_send_1_left_receive_2_right_send_2_right_receive_1.json")
     assert str(by_task).endswith("(left send 1, left receive 2, right send 1, right receive 2)")
+
+
+def test_memory_channels_make_another_tester() -> None:
+    with_channels = which_tester(TESTBED.validate_python(HARDWARE | {"memory_channels": 8}))
+    assert with_channels
+    assert with_channels.file_name.endswith("_1q_2w_8c.json")
+    assert str(with_channels).endswith(", 8 memory channels")
+    assert with_channels != which_tester(TESTBED.validate_python(HARDWARE))
 
 
 def test_what_sends_nothing_real_has_no_tester() -> None:

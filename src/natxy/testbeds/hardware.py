@@ -44,7 +44,7 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
         self._stack.enter_context(self._ports.taken())
 
     def engine_argv(self) -> list[str]:
-        return [*super().engine_argv(), *(["--pci"] if self._ports.pci else [])]
+        return [*super().engine_argv(), *self._config.engine_ports.engine_arguments]
 
     def port_specs(self) -> list[PortSpec]:
         return self._ports.specs()
@@ -58,7 +58,7 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
         }
 
     def engine_description(self) -> dict[str, str]:
-        return self._ports.description()
+        return self._ports.description() | self._config.engine_ports.memory_description()
 
     def deviations(self) -> list[str]:
         dut, shared = self._config.dut, "share its memory, its caches and maybe its cores."

@@ -62,9 +62,7 @@ class LoopTestbed(EngineTestbed):
             self._folder = self._stack.enter_context(temporary_folder("natxy-memif-"))
 
     def engine_argv(self) -> list[str]:
-        engine = super().engine_argv()
-        if self._cabled and self._cabled.pci:
-            engine.append("--pci")
+        engine = [*super().engine_argv(), *self._config.engine_ports.engine_arguments]
         if self._config.medium == "veth":
             return ["ip", "netns", "exec", self._namespaces.tester, *engine]
         return engine
@@ -96,6 +94,7 @@ class LoopTestbed(EngineTestbed):
             "kernel": f"{platform.system()} {platform.release()}",
             **self.cores.description(),
             "i/o": f"net_{io}, {counted(self._config.queues, 'queue')} a port",
+            **self._config.engine_ports.memory_description(),
         } | ports
 
     def _join(self) -> None:

@@ -39,10 +39,6 @@ class TesterPorts:
         """Returns the ports that are interfaces of the kernel."""
         return {side: port.interface for side, port in self._ports.items() if port.interface}
 
-    @property
-    def pci(self) -> bool:
-        return any(port.pci for port in self._ports.values())
-
     @contextmanager
     def taken(self) -> Iterator[None]:
         """Has the interfaces up within the context. Raises PlanError when one does not exist, or the kernel uses it."""

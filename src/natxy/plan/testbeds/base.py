@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Problem
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 from natxy.plan.testbeds.machines import DutLocation, HostLocation, LinkSetUp
-from natxy.plan.testbeds.ports import EnginePorts
+from natxy.plan.testbeds.ports import EnginePorts, Io
 from natxy.plan.testbeds.tester_cores import Cores, TesterCores
 
 
@@ -113,6 +115,17 @@ class TesterMachine(TestbedModel):
     def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment:
         del dut_count
         return assign_cores(usable, self.tester_cores, ())
+
+
+class OwnPorts(TesterMachine):
+    """Describes a tester with two ports of its own, which may be PCI devices."""
+
+    io: Io = "af_xdp"
+    """I/O driver of the kernel's interfaces; a pci device needs none."""
+    queues: Annotated[int, Field(ge=1, le=64)] = 1
+    """Queues of each port."""
+    memory_channels: Annotated[int, Field(ge=1, le=255)] | None = None
+    """Memory channels of the machine, over which DPDK spreads the frames of pci devices; default: it assumes 4."""
 
 
 class SharedMachine(TesterMachine):

@@ -114,6 +114,26 @@ def test_every_tester_can_have_cores_for_its_tasks(testbed: dict[str, Any]) -> N
         with_tasks(testbed, receive=9).assign_cores(range(3))
 
 
+@pytest.mark.parametrize(
+    ("written", "arguments", "problems"),
+    [
+        (BEHIND_SSH | PCI, ["--pci"], []),
+        (BEHIND_SSH | PCI | {"memory_channels": 8}, ["--pci", "--eal", "-n8"], []),
+        (CABLE | PCI | {"memory_channels": 1}, ["--pci", "--eal", "-n1"], []),
+        (BEHIND_SSH | INTERFACES, [], []),
+        (CABLE | INTERFACES | {"memory_channels": 8}, [], ["memory_channels"]),
+        ({"kind": "loop", "memory_channels": 2}, [], ["memory_channels"]),
+    ],
+)
+def test_memory_channels_are_for_devices_of_dpdk(
+    written: dict[str, Any], arguments: list[str], problems: list[str]
+) -> None:
+    testbed = described(written)
+    assert testbed.engine_ports
+    assert testbed.engine_ports.engine_arguments == arguments
+    assert [problem.location[-1] for problem in testbed.problems()] == problems
+
+
 def test_a_queue_has_one_core_for_each_task() -> None:
     problems = [*with_tasks({"kind": "lab"}, send=[0, 1], receive=[0, 1, 2]).problems()]
     assert [problem.location[-2:] for problem in problems] == [("right", "send"), ("right", "receive")]
@@ -143,6 +163,9 @@ def test_a_list_of_one_core_may_be_the_core() -> None:
         (CABLE | INTERFACES, CABLE | {"left": {"interface": "a" * 16}, "right": {"interface": "b"}}),
         (CABLE | PCI, CABLE | {"left": PCI["left"] | {"interface": "a"}, "right": PCI["right"]}),
         (CABLE | PCI, CABLE | {"left": {}, "right": PCI["right"]}),
+        (CABLE | PCI | {"memory_channels": 255}, CABLE | PCI | {"memory_channels": 256}),
+        (CABLE | PCI | {"memory_channels": 1}, CABLE | PCI | {"memory_channels": 0}),
+        (CABLE | PCI | {"memory_channels": 1}, {"kind": "lab", "memory_channels": 1}),
     ],
 )
 def test_settings_have_limits(accepted: dict[str, Any], refused: dict[str, Any]) -> None:

@@ -3,26 +3,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from natxy.plan.testbeds.base import TesterMachine
+from natxy.plan.testbeds.base import OwnPorts
 from natxy.plan.testbeds.machines import DutLocation
-from natxy.plan.testbeds.ports import EnginePorts, Io, TesterPort
+from natxy.plan.testbeds.ports import EnginePorts, TesterPort
 
 
-class HardwareConfig(TesterMachine):
+class HardwareConfig(OwnPorts):
     """The tester's own ports, cabled to a DUT."""
 
     kind: Literal["hardware"]
     left: TesterPort
     right: TesterPort
     dut: DutLocation
-    io: Io = "af_xdp"
-    """I/O driver of interfaces; a pci device needs none."""
-    queues: Annotated[int, Field(ge=1, le=64)] = 1
-    """Queues of each port."""
 
     @model_validator(mode="after")
     def _two_ports(self) -> HardwareConfig:
@@ -36,4 +32,5 @@ class HardwareConfig(TesterMachine):
 
     @property
     def engine_ports(self) -> EnginePorts:
-        return EnginePorts("cable", self.io, self.queues, self.tester_cores, self.left, self.right)
+        ends = self.left, self.right
+        return EnginePorts("cable", self.io, self.queues, self.tester_cores, *ends, self.memory_channels)

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from natxy.plan.testbeds.base import TesterMachine
-from natxy.plan.testbeds.ports import EnginePorts, Io, Medium, TesterPort
+from natxy.plan.testbeds.base import OwnPorts
+from natxy.plan.testbeds.ports import EnginePorts, Medium, TesterPort
 
 
-class LoopConfig(TesterMachine):
+class LoopConfig(OwnPorts):
     """The tester's ports joined to each other, to find out what the tester can do.
 
     `veth`: the two ends of a veth pair, as a lab's ports are. `memif`: shared memory, without the kernel. `cable`: the
@@ -25,10 +25,6 @@ class LoopConfig(TesterMachine):
     """Port at one end of the cable, with `medium: cable`."""
     right: TesterPort | None = None
     """Port at the other end of the cable."""
-    io: Io = "af_xdp"
-    """I/O driver of the kernel's interfaces."""
-    queues: Annotated[int, Field(ge=1, le=64)] = 1
-    """Queues of each port."""
 
     has_gateway: ClassVar[bool] = False
 
@@ -45,7 +41,8 @@ class LoopConfig(TesterMachine):
 
     @property
     def engine_ports(self) -> EnginePorts:
-        return EnginePorts(self.medium, self.io, self.queues, self.tester_cores, self.left, self.right)
+        ends = self.left, self.right
+        return EnginePorts(self.medium, self.io, self.queues, self.tester_cores, *ends, self.memory_channels)
 
     def dut_core_count(self, usable: Iterable[int], wanted: int) -> int:
         del wanted

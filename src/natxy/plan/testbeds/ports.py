@@ -54,6 +54,7 @@ class EnginePorts:
     tester_cores: TesterCores | None = None
     left: TesterPort | None = None
     right: TesterPort | None = None
+    memory_channels: int | None = None
 
     @property
     def of_cable(self) -> dict[str, TesterPort]:
@@ -64,6 +65,21 @@ class EnginePorts:
     def name(self) -> str:
         """Returns the names of both ports, or the medium where the ports are made anew for each run."""
         return "+".join(port.pci or port.interface or "" for port in self.of_cable.values()) or self.medium
+
+    @property
+    def engine_arguments(self) -> list[str]:
+        """Returns the arguments of natxy-engine by which it finds the ports and gives them memory."""
+        if not self._pci:
+            return []
+        return ["--pci", *(["--eal", f"-n{self.memory_channels}"] if self.memory_channels else [])]
+
+    def memory_description(self) -> dict[str, str]:
+        """Returns the memory channels for the report, if the plan has them."""
+        return {"memory channels": str(self.memory_channels)} if self.memory_channels else {}
+
+    @property
+    def _pci(self) -> bool:
+        return any(port.pci for port in self.of_cable.values())
 
     @property
     def workers(self) -> int:
@@ -84,14 +100,17 @@ class EnginePorts:
         return "a driver of DPDK's own" if self.left and self.left.pci else f"net_{self.io}"
 
     def problems(self) -> Iterator[Problem]:
-        """Yields an error if a port has more queues than its driver supports, or a task more cores than its port has
-        queues."""
+        """Yields an error if a port has more queues than its driver supports, a task more cores than its port has
+        queues, or a setting no effect."""
         if self.medium == "veth" and self.io == "af_xdp" and self.queues > 1:
             yield Problem(
                 ("testbed", "queues"),
                 f"af_xdp has one queue on a veth pair, not {self.queues}: DPDK's driver asks for channels that veth "
                 "doesn't have; remove it, or set `io: af_packet`",
             )
+        if self.memory_channels and not self._pci:
+            text = "the memory of interfaces is not spread over channels, only that of a port given by pci; remove it"
+            yield Problem(("testbed", "memory_channels"), text)
         if isinstance(self.tester_cores, CoresOfTasks):
             for side, task, cores in self.tester_cores.tasks():
                 if len(cores) > self.queues:

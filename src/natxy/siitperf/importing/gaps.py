@@ -87,7 +87,8 @@ GAPS: Final = (
     Gap(
         "MEM-Channels",
         lambda conf, _: conf.number("MEM-Channels") > 1,
-        "MEM-Channels is not in the plan: DPDK decides.",
+        "MEM-Channels is not in the plan: it has a meaning for cards that are given by `pci` to a testbed of kind "
+        "hardware, which takes it as `memory_channels`.",
         False,
     ),
     Gap(

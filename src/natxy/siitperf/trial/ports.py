@@ -63,7 +63,7 @@ def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) 
     ports = [port.on_cores(cores.tasks) for port in ports]
     argv = [str(find_engine()), "--worker-cores", ",".join(map(str, cores.tester)), "--main-core", str(cores.main)]
     if any(port.medium is PortMedium.NIC and _PCI.fullmatch(port.device) for port in ports):
-        argv.append("--pci")
+        argv += ["--pci", "--eal", f"-n{conf.number('MEM-Channels')}"]
     return Tester(ports, argv, remarks)
 
 

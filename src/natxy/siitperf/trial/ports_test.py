@@ -31,5 +31,16 @@ def test_ports_are_on_siitperfs_cores_if_the_machine_has_them(
     monkeypatch.setattr("natxy.siitperf.trial.ports.find_engine", lambda: Path("natxy-engine"))
     devices = {LEFT: "net_null0", RIGHT: "net_null1"}
     tester = find_tester(parse_conf(CONF), 64, devices | environment)
+    assert "--eal" not in tester.argv
     assert tester.argv[:3] == ["natxy-engine", "--worker-cores", workers]
     assert [(port.send_cores, port.receive_cores) for port in tester.ports] == tasks
+
+
+@pytest.mark.parametrize(("channels", "argument"), [(None, "-n1"), ("8", "-n8")])
+def test_cards_have_siitperfs_memory_channels(
+    monkeypatch: pytest.MonkeyPatch, channels: str | None, argument: str
+) -> None:
+    monkeypatch.setattr("natxy.siitperf.trial.ports.find_engine", lambda: Path("natxy-engine"))
+    conf = parse_conf(conf_text("nat44", MEM_Channels=channels))
+    tester = find_tester(conf, 64, {LEFT: "0000:41:00.0", RIGHT: "0000:41:00.1"})
+    assert tester.argv[-3:] == ["--pci", "--eal", argument]
