@@ -6,8 +6,10 @@ from typing import Any
 
 from natxy.cli.check import describe
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.model.repeat import Repeat
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.results.reader import RunReader
 from natxy.run.events import RunListener
 from natxy.run.forecast import expected_repetitions, last_run
 from natxy.run.run import run_plan
@@ -23,6 +25,18 @@ def plan(repeat: int | dict[str, Any], noise: float) -> ResolvedPlan:
         "experiments": [own | {"name": "base"}, own | {"name": "own", "baseline": "base"}, own | {"name": "alone"}],
     }
     return resolve(Plan.model_validate(given))
+
+
+def test_what_was_measured_once_or_never_has_no_forecast(tmp_path: Path) -> None:
+    wanted = plan({"until": "3%", "at_most": 50}, 0.0)
+    earlier = plan(2, 0.0)
+    base, own, _ = earlier.experiments
+    once = base.model_copy(update={"repeat": Repeat(at_most=1)})
+    run_plan(earlier.model_copy(update={"experiments": [once, own]}), tmp_path / "run", RunListener())
+    # The baseline is repeated as often as what is compared with it.
+    assert expected_repetitions(wanted, RunReader(tmp_path / "run")) == {"own": 6, "base": 6}
+    run_plan(earlier.model_copy(update={"experiments": [once]}), tmp_path / "base", RunListener())
+    assert expected_repetitions(wanted, RunReader(tmp_path / "base")) == {}
 
 
 def test_an_earlier_run_says_how_many_repetitions_it_takes(tmp_path: Path) -> None:

@@ -86,10 +86,15 @@ def test_a_search_begins_below_the_ceiling_of_the_self_test(
     assert max(trial.step_rate for _, _, trial in experiment.all_trials) <= 350_001
 
 
-def test_an_experiment_without_its_phase_1_rate_is_skipped(tmp_path: Path) -> None:
-    code, run = measure(tmp_path / "run", FORWARDING, RATE, PHASE2, testbed={"tester_limit": 900})
+# In blocks, the second repetition in a row at the limit says that there will be no rate.
+@pytest.mark.parametrize(("order", "skipped"), [("experiments", 1), ("blocks", 2)])
+def test_an_experiment_without_its_phase_1_rate_is_skipped(tmp_path: Path, order: str, skipped: int) -> None:
+    code, run = measure(
+        tmp_path / "run", FORWARDING, RATE, PHASE2, testbed={"tester_limit": 900}, order=order, repeat=4
+    )
     assert code == 3
     assert run.experiments[2].state == State.SKIPPED
+    assert [repetition.state for repetition in run.experiments[2].repetitions] == [State.SKIPPED] * skipped
     assert run.experiments[2].reason.endswith("'rate', which has no result: the tester's limit was reached")
 
 
