@@ -197,6 +197,8 @@ def test_taygas_dynamic_pool_has_an_address_for_each_host() -> None:
         )
     }
     assert only(gateway=tayga | {"hosts": "172.16.0.0/23"}, **own).gateway.most_hosts == {"hosts": 511}
+    hosts["left_hosts"]["last"] = "2001:2:0:1::fe:2"
+    assert only(gateway=tayga | {"hosts": "172.16.0.0/24"}, **own).gateway.most_hosts == {"hosts": 255}
 
 
 @given(st.integers(1, 3000), st.integers(1, 64))

@@ -42,6 +42,11 @@ def test_what_a_plan_may_write(written: object, first: str, last: str, size: int
     assert hosts.first_alone.size == 1
 
 
+def test_single_addresses_have_no_bits_that_could_differ() -> None:
+    one, other = ({"first": address, "last": address} for address in ("10.0.0.1", "10.0.0.2"))
+    assert AddressRanges.model_validate([one, other | {"low_bit": 8}]).size == 2
+
+
 WIDE = {"first": "2001:2::", "last": "2001:2::ffff:ffff"}
 
 
