@@ -118,6 +118,7 @@ bench: setup-dev ## measure the engine's speed, by part and beside testpmd, and 
 	meson test -C build/engine --benchmark --verbose
 	ninja -C build/engine --quiet task_bench phase1_bench drain.so
 	.venv/bin/python -m tools.bench.peer_benchmark
+	.venv/bin/python -m tools.bench.siitperf_benchmark
 	.venv/bin/python -m tools.bench.search_benchmark
 
 profile: setup ## measure where the cycles of the engine's tasks go, by Debian's linux-perf

@@ -40,6 +40,13 @@ def ratio_rows(measured: Iterable[Mapping[str, Any]]) -> Iterable[str]:
         yield f"| `{task}` / {peer} | " + " | ".join(f"{value:.2f}" for value in values) + f" | {_mark(result)} |"
 
 
+def siitperf_rows(measured: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    yield "| program, fields that vary | median | min | max | goal | siitperf | |\n|---|---:|---:|---:|---:|---:|---|"
+    for result in measured:
+        values = (result[key] for key in ("ratio_median", "ratio_min", "ratio_max", "goal", "siitperf"))
+        yield f"| {result['name']} | " + " | ".join(f"{value:.2f}" for value in values) + f" | {_mark(result)} |"
+
+
 def pacing_rows(measured: Iterable[Mapping[str, Any]]) -> Iterable[str]:
     yield "| how, frames/s | median | 99 % | 99.9 % | max | 99.9 % in the worst round | |"
     yield "|---|---:|---:|---:|---:|---:|---|"
@@ -76,6 +83,7 @@ def cycle_rows(measured: Iterable[Mapping[str, Any]]) -> Iterable[str]:
 TABLES: Final[Mapping[str, Callable[[Any], Iterable[str]]]] = {
     "conditions": condition_rows,
     "ratios": ratio_rows,
+    "siitperf": siitperf_rows,
     "pacing": pacing_rows,
     "phase1": phase1_rows,
     "cycles": cycle_rows,

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.bench.speed_tables import below_goal, cycle_rows
+from tools.bench.speed_tables import below_goal, cycle_rows, siitperf_rows
 
 
 @pytest.mark.parametrize(("median", "below"), [(1.494, True), (1.496, False), (1.5, False), (0.9, True)])
@@ -29,3 +29,8 @@ def test_parts_that_a_task_does_not_have_stay_empty_in_the_table_of_cycles() -> 
         "| judging |  | 20.0 |",
         "| **all** | **16.0** | **20.0** |",
     ]
+
+
+def test_siitperfs_own_ratio_is_beside_that_of_the_program() -> None:
+    row = {"name": "fixed", "ratio_median": 1.5, "ratio_min": 0.25, "ratio_max": 2.0, "goal": 1.0, "siitperf": 0.57}
+    assert [*siitperf_rows([row])][1:] == ["| fixed | 1.50 | 0.25 | 2.00 | 1.00 | 0.57 |  |"]
