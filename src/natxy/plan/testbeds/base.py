@@ -112,7 +112,7 @@ class TesterMachine(TestbedModel):
     tester_cores: TesterCores | None = None
     """Cores of the engine's workers, or those that send and that receive on each port; default: core 0."""
 
-    def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment:
+    def assign_cores(self, usable: Iterable[int], dut_count: int = 0) -> CoreAssignment:
         del dut_count
         return assign_cores(usable, self.tester_cores, ())
 
