@@ -124,7 +124,7 @@ std::string receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& sp
   std::vector<Receiver::Stream> streams;
   streams.push_back({true, F, kManyFrames, kSignatureBytes, std::nullopt, false, std::move(check)});
   const std::uint64_t now = now_ticks();
-  Receiver receiver(port, std::array<std::uint16_t, 1>{0}, false, nobody, kRunId, std::move(streams),
+  Receiver receiver(port, std::array{Receiver::Source{0}}, false, nobody, kRunId, std::move(streams),
                     {now, now + clock.ticks(kLongest_s)}, clock);
 
   EnumeratedFlows<F> flows(space);
