@@ -25,17 +25,18 @@ SANITIZED := --buildtype=debugoptimized -Db_lundef=false
 CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-.PHONY: help setup setup-dev packages packages-dev packages-jool packages-vm engine engine-tests jool vm demo test \
-	test-long lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs clean
+.PHONY: help setup setup-dev packages packages-dev packages-jool packages-vm engine engine-programs engine-tests jool vm \
+	demo test test-long lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-setup: packages .venv/.installed engine ## install what measuring needs: Debian packages, .venv, natxy-engine
+setup: packages ## install what measuring needs: Debian packages, .venv, natxy-engine
+	@$(MAKE) --no-print-directory --jobs=2 engine
 	@$(if $(filter setup,$(MAKECMDGOALS)),echo "Ready. Next: make demo. To look at this machine: .venv/bin/natxy doctor",:)
 
-setup-dev: setup packages-dev ## install what the tests and linters need too
+setup-dev: setup packages-dev .venv/.installed-dev ## install what the tests and linters need too
 
 demo: setup ## measure a Linux router and an nftables NAT44 in a temporary lab
 	.venv/bin/natxy run plans/quickstart.yaml
@@ -136,20 +137,28 @@ docs: setup ## regenerate the schemas, and the tables of the last `make bench`, 
 clean: ## remove .venv and everything that was built, but no measured run
 	rm -rf build .venv
 
-engine: packages .venv/.installed
-	@[ -f build/engine/build.ninja ] || tools/step.sh "configuring the engine's build" meson setup build/engine engine
-	@tools/build.sh "building natxy-engine and natxy-reference, about a minute" build/engine natxy-engine natxy-reference
+# Installing Python packages mostly waits, and the compiler does not need them: `make setup` does both at once.
+engine: engine-programs .venv/.installed
 	@for program in natxy-engine natxy-reference; do \
 		cmp -s build/engine/$$program .venv/bin/$$program || \
 			install -m 755 build/engine/$$program .venv/bin/$$program; \
 	done
 
+engine-programs: packages
+	@[ -f build/engine/build.ninja ] || tools/step.sh "configuring the engine's build" meson setup build/engine engine
+	@tools/build.sh "building natxy-engine and natxy-reference, about a minute" build/engine natxy-engine natxy-reference
+
 engine-tests: engine
 	@tools/build.sh "building the engine's tests, about a minute" build/engine
 
 # The engine is not part of the wheel: it is built against the machine's own libraries, because Debian provides DPDK.
-.venv/.installed: requirements.txt requirements-dev.txt pyproject.toml | packages
+.venv/.installed: requirements.txt requirements-build.txt pyproject.toml | packages
 	@tools/step.sh "installing Python packages into .venv" tools/venv.sh $(PYTHON)
+	@touch $@
+
+.venv/.installed-dev: requirements-dev.txt .venv/.installed
+	@tools/step.sh "installing the Python packages of the tests and linters" .venv/bin/pip install \
+		--disable-pip-version-check --progress-bar=off -r requirements-dev.txt
 	@touch $@
 
 packages:

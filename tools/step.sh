@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs one step of the set-up: `tools/step.sh TITLE COMMAND...`. Prints the title alone; what the command prints goes to
-# build/setup.log, whose end is shown when the command fails.
+# build/setup.log. Its end is shown when the command fails. Two steps may run at once.
 set -uo pipefail
 log=build/setup.log
 
@@ -10,10 +10,12 @@ shift
 mkdir -p "$(dirname "$log")"
 echo "$title"
 printf '\n== %s: %s\n' "$title" "$*" >> "$log"
-"$@" >> "$log" 2>&1 < /dev/null && exit
+own=$(mktemp build/step.XXXXXX)
+trap 'rm -f "$own"' EXIT
+"$@" 2>&1 < /dev/null | tee -a "$log" > "$own" && exit
 status=$?
 {
-	tail -n 40 "$log"
+	tail -n 40 "$own"
 	echo "failed: $title (the whole output is in $log)"
 } >&2
 exit "$status"
