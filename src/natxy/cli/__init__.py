@@ -21,6 +21,7 @@ from natxy.cli.compare import compare_runs
 from natxy.cli.console import echo
 from natxy.cli.export import export
 from natxy.cli.gate.judge import judge
+from natxy.cli.guide.explain import explain
 from natxy.cli.history import history
 from natxy.cli.list import list_names
 from natxy.cli.machine.cleanup import cleanup
@@ -41,7 +42,7 @@ class _Command(TyperCommand):
     """
 
     def get_help(self, ctx: Any) -> str:
-        return super().get_help(ctx).replace("<list[Path]>", "<path>...")
+        return super().get_help(ctx).replace("<list[Path]>", "<path>...").replace("<list[str]>", "<text>...")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
@@ -68,7 +69,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     rich_markup_mode=None,
 )
-for verb in (run, resume, check, report, judge, history, export, doctor, cleanup, selftest, calibrate):
+for verb in (run, resume, check, report, judge, history, export, doctor, cleanup, selftest, calibrate, explain):
     app.command(cls=_Command)(verb)
 app.command("list", cls=_Command)(list_names)
 app.command("compare", cls=_Command)(compare_runs)

@@ -11,7 +11,6 @@ from typing import Annotated, Final
 
 import typer
 
-import natxy
 from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors
 from natxy.dut.registry import GATEWAYS
@@ -19,6 +18,7 @@ from natxy.errors import PlanError
 from natxy.plan.model.search import SEARCHES
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.yaml.loading import load_plan
+from natxy.shipped import PLANS
 from natxy.untrusted.texts import json_text
 
 Entry = dict[str, str]
@@ -69,7 +69,7 @@ def _gateways() -> list[Entry]:
 
 def _plans() -> list[Entry]:
     here = Path("plans")
-    folder = here if here.is_dir() else Path(natxy.__file__).parents[2] / "plans"
+    folder = here if here.is_dir() else PLANS
     return [_plan(file) for file in sorted(folder.rglob("*.yaml"), key=lambda file: (len(file.parts), file))]
 
 

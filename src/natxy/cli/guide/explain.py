@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy explain`: says what a word of natxy's means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Annotated
+
+import typer
+
+from natxy.cli.console import Console
+from natxy.cli.errors import reported_errors
+from natxy.explain.entries import Entry, entries
+from natxy.explain.finding import explaining
+from natxy.shipped import page
+
+
+def explain(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="WORD", help="What to explain; without it, what there is.", show_default=False),
+    ] = None,
+) -> None:
+    """Explain a word that natxy uses.
+
+    It can be a term, a verdict or its cause, an exit code, a field of a plan, a setting of a gateway, or a section of
+    an RFC: `natxy explain invalid`, `natxy explain exit code 3`, `natxy explain max_invalid`, `natxy explain RFC 2544`.
+    """
+    with reported_errors():
+        lines = [line for entry in explaining(words) for line in _lines(entry)] if words else [*_contents()]
+        Console().say("\n".join(lines))
+
+
+def _lines(entry: Entry) -> Iterator[str]:
+    yield entry.title
+    yield from (f"  {fact}" for fact in entry.facts)
+    yield f"  → {', '.join(page(name) for name in (entry.page, *entry.links))}"
+
+
+def _contents() -> Iterator[str]:
+    """Yields the words of each section of each page."""
+    for (name, section), group in groupby(entries(), key=lambda entry: (entry.page, entry.section)):
+        yield f"{page(name)}, {section}:"
+        yield f"  {', '.join(dict.fromkeys(entry.title for entry in group))}"

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explains natxy's words: terms, verdicts and their causes, exit codes, fields of a plan, sections of the RFCs."""

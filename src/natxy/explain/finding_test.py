@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from natxy.engine.messages.results import Verdict
+from natxy.errors import NatxyError, PlanError
+from natxy.explain.entries import entries
+from natxy.explain.finding import explaining
+from natxy.plan.written import ExperimentPlan, Plan
+from natxy.shipped import DOCS
+
+
+def facts(*words: str) -> list[str]:
+    return [fact for entry in explaining(words) for fact in entry.facts]
+
+
+def subclasses(cls: type[Any]) -> set[type[Any]]:
+    return {cls}.union(*(subclasses(each) for each in cls.__subclasses__()))
+
+
+@pytest.mark.parametrize(
+    ("words", "page", "fact"),
+    [
+        (["invalid"], "reference/glossary.md", "The tester fell short"),
+        (["Invalid"], "reference/glossary.md", "The tester fell short"),
+        (["phase", "1"], "reference/glossary.md", "preliminary phase"),
+        (["α"], "reference/glossary.md", "share of the connection rate"),
+        (["alpha"], "reference/glossary.md", "share of the connection rate"),
+        (["responders"], "reference/glossary.md", "replies"),
+        (["corrected buffer time"], "reference/glossary.md", "length of that burst"),
+        (["3"], "reference/cli.md", "too slow"),
+        (["exit", "code", "3"], "reference/cli.md", "too slow"),
+        (["tester_drops"], "reference/rpc.md", "verdict: invalid"),
+        (["max_invalid"], "reference/plan.md", "default: 3"),
+        (["conntrack_max"], "reference/gateways.md", "nf_conntrack_max"),
+        (["RFC 2544 §24"], "explanation/conformance.md", "natxy: lab"),
+        (["RFC 2544"], "explanation/conformance.md", "frame sizes"),
+    ],
+)
+def test_words_and_where_they_are_explained(words: list[str], page: str, fact: str) -> None:
+    assert page in {entry.page for entry in explaining(words)}
+    assert any(fact in each for each in facts(*words))
+
+
+def test_a_section_without_a_standard_is_of_the_one_above() -> None:
+    assert {"RFC 2544 §26.5", "RFC 8219 §7.3", "RFC 9693 §4.9"} <= {entry.title for entry in entries()}
+
+
+def test_everything_that_a_message_may_name_is_explained() -> None:
+    for verdict in Verdict:
+        assert explaining([verdict])
+    codes = {error.exit_code for error in subclasses(NatxyError)} - {NatxyError.exit_code}
+    assert codes >= {2, 3, 4, 5, 6}
+    for code in codes:
+        assert explaining(["exit code", str(code)])
+    for name in {*Plan.model_fields, *ExperimentPlan.model_fields} - {"sweep", "title"}:
+        assert explaining([name])
+
+
+def test_marks_of_markdown_are_gone_and_the_links_exist() -> None:
+    for entry in entries():
+        assert entry.facts, entry
+        assert not [fact for fact in entry.facts if re.search(r"\]\(|`|\*\*", fact)]
+        for link in (entry.page, *entry.links):
+            assert (DOCS / link.partition("#")[0]).is_file(), entry
+
+
+def test_a_near_word_is_suggested_and_others_are_not() -> None:
+    with pytest.raises(PlanError, match="did you mean 'disturbed'"):
+        explaining(["disturbd"])
+    with pytest.raises(PlanError, match="'qqqq' is not a word that natxy explains; `natxy explain` lists all words"):
+        explaining(["qqqq"])

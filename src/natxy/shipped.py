@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the files that natxy comes with beside its code: the pages of its documentation and its plans."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+_PACKAGE: Final = Path(__file__).parent
+
+# In a clone these are links; a wheel holds copies.
+DOCS: Final = (_PACKAGE / "docs").resolve()
+PLANS: Final = (_PACKAGE / "plans").resolve()
+
+
+def shown(file: Path) -> str:
+    """Returns the path as a person below the current folder would write it, or the whole path elsewhere."""
+    return os.path.relpath(file) if file.is_relative_to(Path.cwd()) else str(file)
+
+
+def page(name: str) -> str:
+    """Returns the path of a page of the documentation, such as `reference/plan.md`, as it is shown to people."""
+    file, _, section = name.partition("#")
+    return shown(DOCS / file) + (f"#{section}" if section else "")
