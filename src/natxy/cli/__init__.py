@@ -22,6 +22,7 @@ from natxy.cli.console import echo
 from natxy.cli.export import export
 from natxy.cli.gate.judge import judge
 from natxy.cli.guide.explain import explain
+from natxy.cli.guide.init import init
 from natxy.cli.history import history
 from natxy.cli.list import list_names
 from natxy.cli.machine.cleanup import cleanup
@@ -69,7 +70,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     rich_markup_mode=None,
 )
-for verb in (run, resume, check, report, judge, history, export, doctor, cleanup, selftest, calibrate, explain):
+for verb in (init, run, resume, check, report, judge, history, export, doctor, cleanup, selftest, calibrate, explain):
     app.command(cls=_Command)(verb)
 app.command("list", cls=_Command)(list_names)
 app.command("compare", cls=_Command)(compare_runs)

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a first plan from a few answers: what is there, which gateway, and what matters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from natxy.dut.registry import GATEWAYS
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.model.terms import Kernel, TranslationKind
+
+# Its plan consists of commands that only its user knows.
+_LEFT_OUT: Final = frozenset({"command"})
+# Of `make vm`.
+_NOT_IN_THE_IMAGE: Final = frozenset({"map646"})
+# Longer than the slowest trial of these plans.
+_UDP_TIMEOUT_S: Final = 300
+
+
+class Place(StrEnum):
+    """Where the gateway runs: in a lab on this machine, on a machine of its own, or in a virtual machine."""
+
+    LAB = "lab"
+    HARDWARE = "hardware"
+    VM = "vm"
+
+
+class Aspect(StrEnum):
+    """What matters about a gateway."""
+
+    CONNECTIONS = "connections"
+    THROUGHPUT = "throughput"
+    LATENCY = "latency"
+
+
+@dataclass(frozen=True)
+class Cabling:
+    """Describes the tester's two ports, each a PCI address or the name of an interface, and the DUT behind them."""
+
+    left: str
+    right: str
+    dut: str
+    dut_left: str
+    dut_right: str
+    line_rate: str
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Holds the answers. Place.HARDWARE has `cabling`, and the other places have none."""
+
+    file: str
+    name: str
+    place: Place
+    gateway: str
+    aspects: Collection[Aspect]
+    cabling: Cabling | None = None
+
+
+def gateways_at(place: Place) -> list[str]:
+    """Returns the drivers that a first plan can measure there."""
+    return [name for name in GATEWAYS if name not in _LEFT_OUT and _runs(_model(name), place)]
+
+
+def aspects_of(gateway: str) -> list[Aspect]:
+    """Returns what can be measured of a gateway: a stateless one has no connections."""
+    return [each for each in Aspect if each != Aspect.CONNECTIONS or _model(gateway).keeps_connections]
+
+
+def is_pci(port: str) -> bool:
+    """Returns True for a PCI address; other ports are interfaces."""
+    return ":" in port
+
+
+def first_plan(answers: Answers) -> str:
+    """Returns the plan as YAML with comments."""
+    lines = [*_head(answers), "", "experiments:"]
+    for comment, fields in _experiments(answers):
+        lines.append(f"  # {comment}")
+        lines += [f"  {'  ' if number else '- '}{name}: {text}" for number, (name, text) in enumerate(fields.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _model(gateway: str) -> GatewayModel:
+    return TypeAdapter[GatewayModel](GatewayConfig).validate_python({"driver": gateway})
+
+
+def _runs(gateway: GatewayModel, place: Place) -> bool:
+    if not gateway.is_gateway or gateway.in_virtual_time or gateway.polls:
+        return False
+    if place == Place.HARDWARE:
+        return True
+    return not gateway.on_other_machine and (place == Place.LAB or gateway.driver not in _NOT_IN_THE_IMAGE)
+
+
+def _head(answers: Answers) -> Iterator[str]:
+    yield f"# `natxy check {answers.file}` says what this plan measures and how long that takes."
+    yield f"# `natxy run {answers.file}` measures it."
+    yield f"name: {answers.name}"
+    yield "seed: 1 # the same seed sends the same frames"
+    yield "repeat: 3 # 20 for results to publish"
+    yield "timing: lab # short trials; `rfc` has those of RFC 2544, of a minute each"
+    yield ""
+    yield "testbed:"
+    yield f"  kind: {answers.place}"
+    if cabling := answers.cabling:
+        yield "  # The tester's two ports: `left` is the initiator's, `right` the responder's."
+        yield f"  left: {_port(cabling.left)}"
+        yield f"  right: {_port(cabling.right)}"
+        yield "  # The gateway, and its interfaces that are cabled to these ports."
+        yield "  dut:"
+        for name, text in (("ssh", cabling.dut), ("left", cabling.dut_left), ("right", cabling.dut_right)):
+            yield f"    {name}: {json.dumps(text)}"
+        yield f"line_rate: {cabling.line_rate}"
+    yield ""
+    yield "defaults:"
+    yield "  # A trial that a pause of the tester may have spoilt is invalid and repeated: allow more attempts than 3."
+    yield "  max_invalid: 20"
+
+
+def _port(name: str) -> str:
+    return f"{{{'pci' if is_pci(name) else 'interface'}: {json.dumps(name)}}}"
+
+
+def _experiments(answers: Answers) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yields a comment and the fields of each experiment; one that takes a rate from another comes after it."""
+    name, wants = answers.gateway, answers.aspects
+    gateway = _model(name)
+    kind = _translation(gateway)
+    guest = answers.place == Place.LAB and gateway.module is not None
+    slow = answers.place == Place.VM or (answers.place == Place.LAB and kind is not None)
+    rates = _search(answers, slow, "800k")
+    new = {"connections": "20k" if slow else "50k", "search": _search(answers, slow, "1M")}
+
+    # Latency is measured at a share of the throughput.
+    if forwarded := Aspect.THROUGHPUT in wants or Aspect.LATENCY in wants:
+        plain = {"gateway": _forwarding(gateway, guest)} | ({"family": "ipv6"} if kind else {})
+        what = "Throughput" if gateway.is_router else "The baseline, 100 %: plain forwarding by the same system"
+        yield f"{what}.", _experiment("forwarding", "Forwarding", "throughput", plain, search=rates)
+        if Aspect.LATENCY in wants:
+            rate = "{experiment: forwarding, percent: 50}"
+            fields = _experiment("forwarding-latency", "Forwarding latency", "latency", plain, rate=rate)
+            yield "Its latency at half of that rate.", fields
+    if gateway.is_router:
+        return
+
+    through = {"gateway": _settings(gateway, guest)} | ({"translation": kind} if kind else {})
+    tolerated = {"loss_tolerance": "{reverse: 0.01%} # checksums that such translators get wrong"} if kind else {}
+    over = "Throughput."
+    if gateway.keeps_connections:
+        made = {**through, **tolerated, **new}
+        yield (
+            "How many connections per second the gateway sets up.",
+            _experiment("rate", f"{name} connections", "connection-rate", made),
+        )
+        if Aspect.CONNECTIONS in wants:
+            yield (
+                "The same, if every connection also has to carry a reply.",
+                _experiment("validated-rate", f"{name} validated connections", "validated-connection-rate", made),
+            )
+        through |= {"connections": new["connections"], "phase1_rate": "{experiment: rate, percent: 50}"}
+        over = "Throughput over connections, which are made anew before every trial at half of that rate."
+    if forwarded:
+        fields = {**through, **tolerated, "baseline": "forwarding"}
+        yield over, _experiment("throughput", f"{name} throughput", "throughput", fields, search=rates)
+    if Aspect.LATENCY in wants:
+        rate = "{experiment: throughput, percent: 50}"
+        fields = _experiment("latency", f"{name} latency", "latency", through, rate=rate)
+        yield "Latency at half of that throughput.", fields
+
+
+def _experiment(name: str, title: str, procedure: str, fields: Mapping[str, str], **others: str) -> Mapping[str, str]:
+    return {"name": name, "title": title, "procedure": procedure, **fields, **others}
+
+
+def _translation(gateway: GatewayModel) -> str | None:
+    """Returns the translation between families that the gateway is there for; None if it has traffic of one family."""
+    kinds = (TranslationKind.NAT64, TranslationKind.SIIT)
+    return None if None in gateway.translations else next(kind.value for kind in kinds if kind in gateway.translations)
+
+
+def _forwarding(gateway: GatewayModel, guest: bool) -> str:
+    if gateway.on_other_machine:
+        return f"{{driver: {gateway.driver}, enabled: false}}"
+    return f"{{driver: linux-forward, kernel: {Kernel.USER_MODE}}}" if guest else "linux-forward"
+
+
+def _settings(gateway: GatewayModel, guest: bool) -> str:
+    settings = {"driver": gateway.driver}
+    if guest:
+        settings["kernel"] = Kernel.USER_MODE
+    if "udp_timeout_s" in type(gateway).model_fields:
+        settings["udp_timeout_s"] = str(_UDP_TIMEOUT_S)
+    return "{" + ", ".join(f"{field}: {value}" for field, value in settings.items()) + "}"
+
+
+def _search(answers: Answers, slow: bool, most: str) -> str:
+    limits = ("10k", "100%") if answers.cabling else ("2k" if slow else "10k", most)
+    return "{{min_rate: {}, max_rate: {}, error: 2%}}".format(*limits)
