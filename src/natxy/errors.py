@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class NatxyError(Exception):
     exit_code = 1
+    page: ClassVar[str] = "reference/cli.md#exit-codes"
+    """The page of the documentation that tells more, and its section."""
 
 
 class PlanError(NatxyError):
@@ -14,22 +18,31 @@ class PlanError(NatxyError):
     exit_code = 2
 
 
+class PlanFileError(PlanError):
+    """A plan whose text has errors."""
+
+    page = "reference/plan.md"
+
+
 class TesterLimitError(NatxyError):
     """The tester could not keep up; this says nothing about the DUT."""
 
     exit_code = 3
+    page = "how-to/invalid-trials.md"
 
 
 class HostError(NatxyError):
     """A host of `tcp-goodput` could not be reached or could not measure; this says nothing about the DUT."""
 
     exit_code = 3
+    page = "how-to/tcp-goodput.md"
 
 
 class DutError(NatxyError):
     """The DUT is unreachable, could not be set up or reset, or forwards nothing."""
 
     exit_code = 4
+    page = "reference/gateways.md"
 
 
 class DutLostError(DutError):
@@ -50,3 +63,4 @@ class ThresholdMissedError(NatxyError):
     """A result is worse than a plan or a command line allows, and its interval leaves no doubt."""
 
     exit_code = 6
+    page = "reference/plan.md#thresholds"

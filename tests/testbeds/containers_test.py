@@ -68,7 +68,7 @@ def test_a_read_only_proc_sys_is_refused_before_a_run(plan: Path, tmp_path: Path
     output = ["--output", str(tmp_path / "out")] if verb == "run" else []
     done = natxy(verb, plan, *output, inside=READ_ONLY)
     assert done.returncode == 4, done.stdout + done.stderr
-    assert done.stderr.count("\n") == 1
+    assert done.stderr.count("\n") == 2  # the error and its page
     assert "/proc/sys is read-only here" in done.stderr
     assert "`--privileged`" in done.stderr
     assert not (tmp_path / "out").exists()

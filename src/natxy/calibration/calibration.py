@@ -22,6 +22,7 @@ from natxy.plan.model.repeat import RunOrder
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.run.run import run_plan
+from natxy.untrusted.validation import guess
 
 
 class Wiring(StrEnum):
@@ -73,7 +74,8 @@ class Calibration:
         every = [*(case for truth in TRUTHS.values() for case in truth(scale)), *faults(scale)]
         known = dict.fromkeys([*(case.procedure for case in every), *(case.name for case in every)])
         if unknown := [name for name in only if name not in known]:
-            raise PlanError(f"unknown procedure or row {unknown[0]!r}; expected one of {', '.join(known)}")
+            near = guess(unknown[0], known) or ";"
+            raise PlanError(f"unknown procedure or row {unknown[0]!r}{near} expected one of {', '.join(known)}")
         chosen = [case for case in every if not only or {case.name, case.procedure} & set(only)]
         if wiring == Wiring.VETH:
             chosen = [case for case in chosen if case.procedure not in NOT_OVER_VETH]

@@ -137,7 +137,7 @@ def test_a_disk_that_is_full_from_the_beginning_leaves_nothing(plan: Path, tmp_p
         ["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S, check=False
     )
     assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
+    assert len(done.stderr.splitlines()) == 2  # the error and its page
     assert "make room, then try again" in done.stderr
     assert [*tmp_path.iterdir()] == [plan]
 
@@ -165,7 +165,7 @@ def test_a_results_folder_that_cannot_be_made_is_exit_2_with_a_line(plan: Path, 
     assert done.returncode == 2
     assert f"{output} " in done.stderr
     assert "choose another --output" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert len(done.stderr.splitlines()) == 2  # the error and its page
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")

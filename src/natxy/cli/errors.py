@@ -15,6 +15,7 @@ import typer
 
 from natxy.cli.console import LastingConsole, forget
 from natxy.errors import NatxyError, PlanError
+from natxy.shipped import page
 from natxy.system.interrupts import INTERRUPTED, end_at_once
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -34,15 +35,15 @@ def reported_errors() -> Iterator[None]:
         forget(sys.stdout)
         raise typer.Exit from error
     except sqlite3.OperationalError as error:
-        _end(f"the results could not be written: {error}; make room, then `natxy resume`", PlanError.exit_code, error)
+        _end(f"the results could not be written: {error}; make room, then `natxy resume`", PlanError, error)
     except OSError as error:
         if error.errno not in _FULL:
             raise
         forget(sys.stdout)
         what = error.filename or "the output"
-        _end(f"{what} could not be written: {error.strerror}; make room, then try again", PlanError.exit_code, error)
+        _end(f"{what} could not be written: {error.strerror}; make room, then try again", PlanError, error)
     except NatxyError as error:
-        _end(str(error), error.exit_code, error)
+        _end(str(error), type(error), error)
     except KeyboardInterrupt as error:
         _stderr.print("natxy: interrupted", style="yellow")
         raise typer.Exit(INTERRUPTED) from error
@@ -61,9 +62,10 @@ def _interrupts_as_exceptions() -> Iterator[None]:
         signal.signal(signal.SIGINT, end_at_once)
 
 
-def _end(text: str, exit_code: int, error: Exception) -> NoReturn:
+def _end(text: str, kind: type[NatxyError], error: Exception) -> NoReturn:
     _stderr.say(text, opening="natxy: ", style="bold red")
-    raise typer.Exit(exit_code) from error
+    _stderr.say(f"  → {page(kind.page)}")
+    raise typer.Exit(kind.exit_code) from error
 
 
 def warn(text: str) -> None:

@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,10 @@ from typer.testing import CliRunner
 
 from natxy.cli import app
 from natxy.cli.errors import reported_errors
+from natxy.dut.transport.ssh import UnreachableError
+from natxy.errors import NatxyError, PlanFileError
+from natxy.shipped import DOCS, page
+from natxy.siitperf.conf import ConfError
 from tests.support.command import HANG_S
 
 
@@ -29,6 +35,31 @@ def test_a_full_disk_is_told_in_a_line(error: Exception, said: str, capfd: pytes
         raise error
     assert ended.value.exit_code == 2
     assert said in capfd.readouterr().err
+
+
+def headings(page: Path) -> set[str]:
+    """Returns the anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def kinds(kind: type[NatxyError]) -> Iterator[type[NatxyError]]:
+    yield kind
+    for each in kind.__subclasses__():
+        yield from kinds(each)
+
+
+def test_every_error_names_a_page_that_exists(capfd: pytest.CaptureFixture[str]) -> None:
+    found = [*kinds(NatxyError)]
+    assert {ConfError, PlanFileError, UnreachableError} < {*found}
+    for kind in found:
+        file, _, section = kind.page.partition("#")
+        assert (DOCS / file).is_file(), kind
+        assert not section or section in headings(DOCS / file), kind
+        with pytest.raises(typer.Exit) as ended, reported_errors():
+            raise kind.__new__(kind, "said")
+        assert ended.value.exit_code == kind.exit_code
+        assert capfd.readouterr().err.endswith(f"  → {page(kind.page)}\n")
 
 
 def test_an_error_of_natxys_own_is_none_of_the_disk() -> None:
@@ -62,7 +93,9 @@ def natxy(redirected: str, cwd: Path, **environment: str) -> subprocess.Complete
 def test_an_output_that_takes_nothing_is_told_in_a_line(tmp_path: Path) -> None:
     done = natxy(">/dev/full", tmp_path)
     assert done.returncode == 2
-    assert done.stderr == "natxy: the output could not be written: No space left on device; make room, then try again\n"
+    error, more = done.stderr.splitlines()
+    assert error == "natxy: the output could not be written: No space left on device; make room, then try again"
+    assert more.endswith("docs/reference/cli.md#exit-codes")
 
 
 def test_an_error_keeps_its_exit_code_when_nobody_reads_it(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Percent, Rate
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.written import ExperimentPlan, Plan
+from natxy.untrusted.validation import guess
 
 DEFAULT_ALPHA: Final = 0.5
 DEFAULT_MIN_RATE: Final = 1000.0
@@ -210,7 +211,8 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
         return experiments
     names = dict.fromkeys(experiment.sweep or experiment.name for experiment in experiments)
     if unknown := [name for name in only if name not in {*names, *(experiment.name for experiment in experiments)}]:
-        raise PlanError(f"the plan has no experiment {unknown[0]!r}; it has {', '.join(names)}")
+        near = guess(unknown[0], names) or ";"
+        raise PlanError(f"the plan has no experiment {unknown[0]!r}{near} it has {', '.join(names)}")
     wanted = {experiment.name for experiment in experiments if {experiment.name, experiment.sweep} & set(only)}
     # An experiment may only take rates from earlier ones, which may take rates themselves.
     for experiment in reversed(experiments):

@@ -35,6 +35,7 @@ from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.published import published_names
+from natxy.untrusted.validation import guess
 
 NAME_PATTERN: Final = r"[a-z0-9][a-z0-9._-]*"
 _NAME: Final = "small letters, digits, '.', '_' and '-', beginning with a letter or a digit"
@@ -93,7 +94,8 @@ class TranslationPlan(PlanModel):
 
 def _known_table(name: str) -> str:
     if name not in published_names():
-        raise ValueError(f"unknown table {name!r}; expected one of {', '.join(published_names())}")
+        near = guess(name, published_names()) or ";"
+        raise ValueError(f"unknown table {name!r}{near} expected one of {', '.join(published_names())}")
     return name
 
 

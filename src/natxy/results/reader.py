@@ -25,6 +25,7 @@ from natxy.results.store import KILLED, RESULTS_FILE
 from natxy.results.trials import TransferRecord, TrialRecord
 from natxy.system.machine import LoadOfRun
 from natxy.system.process_owner import Owner
+from natxy.untrusted.validation import guess_path
 from natxy.untrusted.values import utc
 
 # A line of the resolved plan; to parse the whole plan takes longer than to read the run.
@@ -43,8 +44,9 @@ class RunReader:
         file = path / RESULTS_FILE if os.path.isdir(path) else path
         self.folder = file.parent
         if not os.path.isfile(file):
-            why = f"is not a run folder: it has no {RESULTS_FILE}" if os.path.lexists(path) else "does not exist"
-            raise PlanError(f"{path} {why}. Give the folder that `natxy run` printed.")
+            lacks = f"is not a run folder: it has no {RESULTS_FILE}."
+            why = lacks if os.path.lexists(path) else f"does not exist{guess_path(path) or '.'}"
+            raise PlanError(f"{path} {why} Give the folder that `natxy run` printed.")
         try:
             with snapshot(file) as db:
                 _check_begun(db, file)

@@ -39,6 +39,8 @@ _DECIMAL: Final = re.compile(r"\s*([+-]?\d{1,20})")
 class ArgumentError(PlanError):
     """Reports the first error in the arguments."""
 
+    page = "how-to/from-siitperf.md"
+
 
 class Program(StrEnum):
     THROUGHPUT = "siitperf-tp"

@@ -30,6 +30,8 @@ _BASED: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[+-]?\d{1,20}")
 class ConfError(PlanError):
     """Reports the first error in siitperf.conf."""
 
+    page = "how-to/from-siitperf.md"
+
 
 class Remark(NamedTuple):
     """Points at a line that does not mean what it seems to say; a harmless one means the same to its author."""

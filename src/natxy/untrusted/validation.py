@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic_core import ErrorDetails
@@ -76,3 +77,12 @@ def guess(given: object, known: Iterable[str]) -> str:
     """Returns the end of an error that suggests the `known` name nearest to the given one; empty if none is near."""
     close = get_close_matches(str(given), [*known], n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def guess_path(missing: Path) -> str:
+    """Returns the end of an error that suggests what is in the same folder under the nearest name, as `guess` does."""
+    try:
+        known = [each.name for each in missing.parent.iterdir() if each.suffix == missing.suffix]
+    except OSError:
+        return ""
+    return guess(missing.name, known)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -10,7 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_core._pydantic_core import list_all_errors
 
-from natxy.untrusted.validation import expectation, got, guess
+from natxy.untrusted.validation import expectation, got, guess, guess_path
 
 # Words about Python's types and pydantic's methods, which a user of natxy does not know.
 FOREIGN = re.compile(r"\bInput\b|\bshould\b|Value error|Assertion failed|Field required|Extra inputs")
@@ -70,3 +71,11 @@ def test_what_was_given_is_quoted(given: object, words: str) -> None:
 def test_only_a_near_name_is_suggested() -> None:
     assert guess("gateway", ["gateways", "plans"]) == "; did you mean 'gateways'?"
     assert guess("foo", ["gateways", "plans"]) == ""
+
+
+def test_the_nearest_file_of_the_same_kind_is_suggested(tmp_path: Path) -> None:
+    for name in ("quickstart.yaml", "quickstar.txt"):
+        (tmp_path / name).touch()
+    assert guess_path(tmp_path / "quikstart.yaml") == "; did you mean 'quickstart.yaml'?"
+    assert guess_path(tmp_path / "other.yaml") == ""
+    assert guess_path(tmp_path / "missing" / "quickstart.yaml") == ""

@@ -18,6 +18,7 @@ from natxy.siitperf.conf import read_conf
 from natxy.siitperf.importing.plan import import_plan
 from natxy.siitperf.importing.source import PROCEDURES, Source
 from natxy.untrusted.texts import plain
+from natxy.untrusted.validation import guess
 
 
 def import_conf(
@@ -46,7 +47,8 @@ def import_conf(
     """
     with reported_errors():
         if gateway is not None and gateway not in GATEWAYS:
-            raise PlanError(f"--gateway is {plain(gateway)!r}, expected one of {', '.join(GATEWAYS)}")
+            near = guess(plain(gateway), GATEWAYS) or ";"
+            raise PlanError(f"--gateway is {plain(gateway)!r}{near} expected one of {', '.join(GATEWAYS)}")
         conf = read_conf(path)
         program = PROCEDURES.get(procedure)
         given = parse_arguments(program, arguments.split(), conf) if arguments and program else None

@@ -10,6 +10,7 @@ from natxy.plan.model.terms import TRAFFIC_FIELDS, Family
 from natxy.plan.model.traffic import Directions
 from natxy.plan.procedures import suppliers
 from natxy.plan.written import ExperimentPlan, Plan
+from natxy.untrusted.validation import guess
 
 
 def check_references(plan: Plan) -> Iterator[Problem]:
@@ -35,7 +36,8 @@ def _check_known_rates(
         measured = {name: other for name, other in earlier.items() if other.procedure.supplies == field}
         if rate.experiment not in measured:
             wanted = " or ".join(suppliers(field))
-            text = f"{rate.experiment!r} is no earlier {wanted} experiment; there are: {_names(measured.values())}"
+            near = guess(rate.experiment, measured) or ";"
+            text = f"{rate.experiment!r} is no earlier {wanted} experiment{near} there are: {_names(measured.values())}"
             yield Problem(at, text)
         elif field == "rate":
             other = measured[rate.experiment]
@@ -72,7 +74,8 @@ def _check_baseline(
     procedure = experiment.procedure.name
     base = earlier.get(experiment.baseline or "")
     if base is None or base.procedure.name != procedure:
-        others = _names(other for other in earlier.values() if other.procedure.name == procedure)
-        yield Problem(at, f"{experiment.baseline!r} is no earlier {procedure} experiment; there are: {others}")
+        others = {name: other for name, other in earlier.items() if other.procedure.name == procedure}
+        near, names = guess(experiment.baseline, others) or ";", _names(others.values())
+        yield Problem(at, f"{experiment.baseline!r} is no earlier {procedure} experiment{near} there are: {names}")
         return
     yield from _check_same_traffic(experiment, base, family, at, "a ratio to it would mean nothing")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
-from natxy.errors import PlanError
+from natxy.errors import PlanError, PlanFileError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.problems import Location, PlanProblems, Problem, field_path, shortened
 from natxy.plan.model.table_size import sized
@@ -26,6 +26,7 @@ from natxy.plan.yaml.schema import OWN_FIELDS
 from natxy.plan.yaml.sweep import Cell, cells_of
 from natxy.plan.yaml.syntax import why_no_yaml
 from natxy.plan.yaml.validating import validated
+from natxy.untrusted.validation import guess_path
 
 # Each experiment takes at least seconds. More are a mistake in a sweep, and would fill the memory.
 MOST_EXPERIMENTS: Final = 10_000
@@ -54,7 +55,7 @@ def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()
             lines[_MOST_SHOWN:] = [f"and {len(lines) - _MOST_SHOWN:,} more"]
         if not found.complete:
             lines.append("Mend these first: what depends on them could not be checked.")
-        raise PlanError("\n".join([f"the plan {path} has errors:", *lines])) from found
+        raise PlanFileError("\n".join([f"the plan {path} has errors:", *lines])) from found
 
 
 def _read(path: Path) -> str:
@@ -66,8 +67,10 @@ def _read(path: Path) -> str:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         # `natxy list plans` prints the names without the folder.
         ready = Path("plans") / f"{path.name}.yaml"
-        guess = f"; did you mean {ready}?" if isinstance(error, FileNotFoundError) and ready.exists() else ""
-        raise PlanError(f"the plan {path} cannot be read: {reason}{guess}") from error
+        near = ""
+        if isinstance(error, FileNotFoundError):
+            near = f"; did you mean {ready}?" if ready.exists() else guess_path(path)
+        raise PlanError(f"the plan {path} cannot be read: {reason}{near}") from error
     if len(content) > _LONGEST:
         raise PlanError(f"the plan {path} cannot be read: it is longer than {_LONGEST // 2**20} MiB")
     return text
@@ -77,9 +80,9 @@ def _parse(path: Path, text: str) -> CommentedMap:
     try:
         document = parse(text)
     except YAMLError as error:
-        raise PlanError(why_no_yaml(path, text, error)) from error
+        raise PlanFileError(why_no_yaml(path, text, error)) from error
     if not isinstance(document, CommentedMap):
-        raise PlanError(f"{path}: expected a mapping with `name` and `experiments`, as in plans/quickstart.yaml")
+        raise PlanFileError(f"{path}: expected a mapping with `name` and `experiments`, as in plans/quickstart.yaml")
     return document
 
 

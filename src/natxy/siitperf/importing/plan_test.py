@@ -96,7 +96,9 @@ def test_an_error_of_the_command_is_one_line(folder: Path) -> None:
     conf.write_text("IP-L-Vers 5\n", encoding="utf-8")
     done = CliRunner().invoke(app, ["import", str(conf)])
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == f"natxy: {conf}, line 1: IP-L-Vers: expected 4 or 6, got 5\n"
+    error, more = done.stderr.splitlines()
+    assert error == f"natxy: {conf}, line 1: IP-L-Vers: expected 4 or 6, got 5"
+    assert more.endswith("docs/how-to/from-siitperf.md")
 
 
 def test_siit(folder: Path) -> None:
