@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sqlite3
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from natxy.errors import NatxyError, PlanFileError
 from natxy.shipped import DOCS, page
 from natxy.siitperf.conf import ConfError
 from tests.support.command import HANG_S
+from tests.support.pages import anchors
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,6 @@ def test_a_full_disk_is_told_in_a_line(error: Exception, said: str, capfd: pytes
     assert said in capfd.readouterr().err
 
 
-def headings(page: Path) -> set[str]:
-    """Returns the anchors of a page's headings, as GitHub makes them."""
-    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
 def kinds(kind: type[NatxyError]) -> Iterator[type[NatxyError]]:
     yield kind
     for each in kind.__subclasses__():
@@ -55,7 +49,7 @@ def test_every_error_names_a_page_that_exists(capfd: pytest.CaptureFixture[str])
     for kind in found:
         file, _, section = kind.page.partition("#")
         assert (DOCS / file).is_file(), kind
-        assert not section or section in headings(DOCS / file), kind
+        assert not section or section in anchors(DOCS / file), kind
         with pytest.raises(typer.Exit) as ended, reported_errors():
             raise kind.__new__(kind, "said")
         assert ended.value.exit_code == kind.exit_code

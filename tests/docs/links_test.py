@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.pages import PAGES, REPOSITORY, anchors, links
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for link in links(page):
+        name, _, section = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), link
+        assert not section or section in anchors(target), link
+
+
+def test_every_page_is_linked_from_the_first_one() -> None:
+    first = REPOSITORY / "README.md"
+    linked = {(first.parent / link.partition("#")[0]).resolve() for link in links(first)}
+    assert {page for page in PAGES if page.is_relative_to(REPOSITORY / "docs")} <= linked
