@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `natxy`, a file for each verb."""
+"""Assembles the command `natxy` from its verbs, each of which has a file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from natxy.untrusted.validation import expectation, got, guess
 
 
 class _Command(TyperCommand):
-    """A command whose help writes the type of an argument for several paths as `<path>...`.
+    """Writes `<path>...` in the help for an argument that takes several paths, instead of Python's type.
 
     Typer validates arguments by pydantic, whose errors it quotes; here they have natxy's words.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consoles for texts of others, and for output whose reader may close the pipe, on which rich would exit with code 1.
+"""Prints texts of others, and output whose reader may close the pipe, on which rich would exit with code 1.
 
 What is printed is text: no markup, no emoji codes and no control characters of its own.
 """
@@ -21,7 +21,7 @@ from natxy.untrusted.texts import plain
 
 
 class Console(rich.console.Console):
-    """A console whose broken pipe ends the verb, by the exception that `reported_errors` handles."""
+    """Ends the verb on a broken pipe, by the exception that `reported_errors` handles."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
@@ -45,7 +45,7 @@ class Console(rich.console.Console):
 
 
 class LastingConsole(Console):
-    """A console whose broken pipe ends the output alone, for errors and for verbs that measure."""
+    """Ends only the output on a broken pipe, for errors and for verbs that measure."""
 
     def on_broken_pipe(self) -> None:
         forget(self.file)

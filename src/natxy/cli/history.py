@@ -28,7 +28,7 @@ from natxy.system.whole_file import whole_file
 
 
 class HistoryFormat(StrEnum):
-    """`text` and `markdown`: tables. `csv` and `json`: a row for each figure of each run."""
+    """Selects tables (`text`, `markdown`), or a row for each figure of each run (`csv`, `json`)."""
 
     TEXT = "text"
     MARKDOWN = "markdown"

@@ -26,7 +26,7 @@ Entry = dict[str, str]
 
 
 class Kind(StrEnum):
-    """The kinds of names."""
+    """Enumerates what `natxy list` lists."""
 
     PROCEDURES = "procedures"
     SEARCHES = "searches"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that verbs share: checking and preparing the machine, showing the progress, and the end of a run."""
+"""Shares steps among verbs: checking and preparing the machine, showing the progress, and ending a run."""
 
 from __future__ import annotations
 

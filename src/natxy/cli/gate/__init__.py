@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gate of a CI: options, files and exit code of verbs that judge thresholds, and the verb that only judges."""
+"""Gates CI: options, files and exit code of verbs that judge thresholds, and the verb that only judges."""

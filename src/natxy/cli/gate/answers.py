@@ -41,7 +41,7 @@ def print_answers(judged: Sequence[Judged], console: rich.console.Console) -> No
 
 
 def warn_of_unjudged(plan: ResolvedPlan) -> None:
-    """Names the thresholds that `--only` leaves out together with a baseline."""
+    """Warns of thresholds that cannot be judged, because `--only` leaves out their baseline."""
     for name in plan.unjudged_ratios:
         warn(f"{name}: `ratio_at_least` is not judged, because `--only` leaves out the baseline; name that too")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exit code of the answers to thresholds."""
+"""Turns the answers to thresholds into an exit code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from natxy.results.analysis.gate import Answer, Judged, overall
 
 
 def gate_code(judged: Sequence[Judged], undecided: int = 0) -> int:
-    """Returns the exit code of the answers; `undecided` is that of no certain answer."""
+    """Returns the exit code of the answers; `undecided` is the code if none is missed and one is not certain."""
     match overall(judged):
         case Answer.MISSED:
             return ThresholdMissedError.exit_code

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that the answers to thresholds are written to."""
+"""Writes the answers to thresholds into files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from natxy.results.rows import Row
 
 @dataclass(frozen=True)
 class GateFiles:
-    """The files that the answers are written to."""
+    """Holds the files that the answers are written to."""
 
     junit: Path | None = None
     markdown: Path | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of verbs that judge thresholds."""
+"""Declares the options of verbs that judge thresholds."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs that help a person who is new to natxy."""
+"""Helps people who are new to natxy: these verbs explain its words and write a first plan."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy explain`: says what a word of natxy's means."""
+"""`natxy explain`: says what a word means that natxy uses."""
 
 from __future__ import annotations
 

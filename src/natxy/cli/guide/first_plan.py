@@ -25,7 +25,7 @@ _UDP_TIMEOUT_S: Final = 300
 
 
 class Place(StrEnum):
-    """Where the gateway runs: in a lab on this machine, on a machine of its own, or in a virtual machine."""
+    """Names where the gateway runs: in a lab on this machine, on a machine of its own, or in a virtual machine."""
 
     LAB = "lab"
     HARDWARE = "hardware"
@@ -33,7 +33,7 @@ class Place(StrEnum):
 
 
 class Aspect(StrEnum):
-    """What matters about a gateway."""
+    """Names what may matter about a gateway."""
 
     CONNECTIONS = "connections"
     THROUGHPUT = "throughput"

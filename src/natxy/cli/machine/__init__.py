@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs that concern the machines and measure nothing."""
+"""Looks after the machines: these verbs measure nothing."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The formats that verbs print and the files that they write for a user."""
+"""Prints in the formats, and writes into the files, that a user asks for."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the files that a user names, such as that of `--output`. No file of a run is replaced."""
+"""Writes the files that a user names, for example with `--output`. It replaces no file of a run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values of `--format`: tables for papers and spreadsheets, or CSV rows for other programs."""
+"""Prints what `--format` selects: tables for papers and spreadsheets, or CSV rows for other programs."""
 
 from __future__ import annotations
 

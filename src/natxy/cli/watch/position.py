@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers what a run measures in the order in which it measures it, which in blocks is not that of the plan."""
+"""Numbers what a run measures, in the order of measuring, which differs from the plan's order if there are blocks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words for results in the progress of a run."""
+"""Puts the results that a run's progress shows into words."""
 
 from __future__ import annotations
 
