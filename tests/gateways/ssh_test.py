@@ -93,6 +93,12 @@ def test_missing_program(sshd: Sshd) -> None:
         assert transport.run(["echo", "on"]).stdout == "on\n"
 
 
+def test_missing_prefix_for_root(sshd: Sshd) -> None:
+    target = sshd.target.model_copy(update={"as_root": ["natxy-no-sudo", "-n"]})
+    with SshTransport(target) as transport, pytest.raises(DutError, match=r"^natxy-no-sudo is not installed there"):
+        transport.run(["echo"])
+
+
 def test_program_without_an_end_is_given_up(sshd: Sshd) -> None:
     with SshTransport(sshd.target) as transport:
         with pytest.raises(DutError, match=r"did not end within 0\.5 s"):

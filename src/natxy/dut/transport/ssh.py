@@ -124,11 +124,17 @@ class SshTransport:
             ) from error
         stdout, stderr = _text(done.stdout), _SESSION_LINE.sub("", _text(done.stderr), count=1)
         if done.returncode == _COMMAND_NOT_FOUND:
-            raise DutError(f"{argv[0]} is not installed there ({self.describe()}): {stderr.strip()}")
+            raise DutError(
+                f"{self._missing(argv[0], stderr)} is not installed there ({self.describe()}): {stderr.strip()}"
+            )
         # Without a return code the connection ended before the program did.
         if done.returncode is None:
             raise UnreachableError(f"the connection was lost during `{shlex.join(argv)}` ({self.describe()})")
         return CompletedCommand(tuple(argv), done.returncode, stdout, stderr)
+
+    def _missing(self, program: str, stderr: str) -> str:
+        """Returns the program that the shell did not find: the prefix for root comes first."""
+        return next((word for word in self._target.as_root[:1] if f"{word}: not found" in stderr), program)
 
     async def _end_session(self, connection: asyncssh.SSHClientConnection, stderr: str) -> None:
         """Kills a program and everything in its session. sshd itself refuses to do so for root."""
