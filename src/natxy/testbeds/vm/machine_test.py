@@ -131,11 +131,13 @@ class FailingSsh:
 def test_a_lost_connection_to_a_machine_that_ends_is_its_end(
     machine: VirtualMachine, error: DutError, *, lost: bool
 ) -> None:
-    with subprocess.Popen(["sleep", "0.3"]) as process:
+    # A machine that has not ended yet when the connection fails.
+    with subprocess.Popen(["sleep", "0.3" if lost else "60"]) as process:
         machine._process = process
         machine._ssh = cast("SshTransport", FailingSsh(error))
         with pytest.raises(DutError) as raised:
             machine.run(["nft"])
+        process.kill()
     assert isinstance(raised.value, DutLostError) == lost
 
 
