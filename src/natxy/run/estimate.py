@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Final
 
 from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.model.repeat import RunOrder
 from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
 from natxy.procedures.registry import procedure_of
 
@@ -41,7 +43,17 @@ def _repetition_s(plan: ResolvedPlan, experiment: Experiment, steps: int) -> flo
     gateway, connections = experiment.gateway, experiment.connections or 0
     clear_s = gateway.clearing_s(connections) if gateway.keeps_connections else 0.0
     timing = experiment.timing
-    return SET_UP_S + steps * (clear_s + timing.settle + timing.learning_s + TRIAL_OVERHEAD_S + traffic_s)
+    step_s = clear_s + timing.settle + timing.learning_s + TRIAL_OVERHEAD_S + traffic_s
+    return SET_UP_S + _building_share_s(plan) + steps * step_s
+
+
+def _building_share_s(plan: ResolvedPlan) -> float:
+    """Returns one repetition's share of the time that a testbed takes to build which outlives its gateways."""
+    # It is built anew for another MTU.
+    builds = sum(1 for _ in groupby(experiment.address_plan.mtu for experiment in plan.experiments))
+    if builds > 1 and plan.order == RunOrder.BLOCKS:
+        builds *= max(experiment.repeat.at_most for experiment in plan.experiments)
+    return builds * plan.testbed.build_s / sum(experiment.repeat.at_most for experiment in plan.experiments)
 
 
 def _at_lowest_rate(experiment: Experiment) -> Experiment:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,3 +63,25 @@ def test_at_the_slowest_every_step_is_one_at_the_lowest_rate() -> None:
         2 * 8 * (cleared_s + phase1_s + 60 + 2 + 5 + 2), rel=0.01
     )
     assert sum(slowest_s(plan, each) for each in plan.experiments) > 1.3 * estimate_s(plan)
+
+
+@pytest.mark.parametrize(
+    ("written", "boots"),
+    [
+        ({}, 1),
+        ({"experiments": [64, 128]}, 1),
+        ({"experiments": [64, 9000], "order": "experiments"}, 2),
+        ({"experiments": [64, 9000, 64], "order": "experiments"}, 3),
+        ({"experiments": [64, 9000], "order": "blocks"}, 6),
+        ({"experiments": [64, 128], "order": "blocks"}, 1),
+    ],
+)
+def test_a_virtual_machine_boots_once_for_each_mtu(written: dict[str, Any], boots: int) -> None:
+    search = {"min_rate": "1k", "max_rate": "1025k", "error": "1k"}
+    experiment = {"gateway": "linux-forward", "procedure": "throughput", "search": search}
+    sizes = written.pop("experiments", [64])
+    experiments = [experiment | {"name": f"e{n}", "frame_size": size} for n, size in enumerate(sizes)]
+    whole = {"name": "p", "repeat": 3, "timing": "lab", "experiments": experiments} | written
+    testbeds = ({"kind": "lab", "io": "af_packet"}, {"kind": "vm"})
+    lab, vm = (resolve(Plan.model_validate(whole | {"testbed": testbed})) for testbed in testbeds)
+    assert estimate_s(vm) - estimate_s(lab) == pytest.approx(boots * 40)

@@ -31,6 +31,8 @@ class TestbedModel(PlanModel):
     """True if a gateway can run in user-mode Linux."""
     outlives_gateways: ClassVar[bool] = False
     """True if one testbed serves all gateways of a run, because it takes long to build."""
+    build_s: ClassVar[float] = 0.0
+    """About how long it takes to build a testbed that outlives its gateways."""
     answer_s: ClassVar[float] = 3.0
     """How long the DUT may take to answer the first requests for its addresses."""
     only_driver: ClassVar[str | None] = None
