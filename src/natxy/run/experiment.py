@@ -110,7 +110,7 @@ class ExperimentRun:
                 self._store_end(state, reason)
                 raise
             if isinstance(error, HostError | DutError | EngineDiedError):
-                self.setups.discard()
+                self.setups.discard(f"{self.experiment.name} ended with an error")
             self._end(state, reason)
 
     def finish(self) -> None:

@@ -88,7 +88,7 @@ def test_an_engine_that_dies_ends_its_experiment_but_not_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     discarded: list[object] = []
-    monkeypatch.setattr(Setups, "discard", lambda setups: discarded.append(setups))
+    monkeypatch.setattr(Setups, "discard", lambda setups, *_: discarded.append(setups))
     others = [FORWARDING | {"name": name} for name in ("second", "third")]
     # The last of the first experiment and one of the third: an experiment that ended lies between them.
     in_order: Any = {"order": "experiments"}

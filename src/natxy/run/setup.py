@@ -75,6 +75,7 @@ class Setups:
         # A testbed that outlives its gateways, and its MTU.
         self._lasting = ExitStack()
         self._kept: tuple[Testbed, int] | None = None
+        self._built_again = ""
         self._niceness = Niceness(_nice_value(plan), active=plan.testbed.is_local)
 
     def __enter__(self) -> Setups:
@@ -98,15 +99,17 @@ class Setups:
                 with self._niceness.foreground():
                     self._setup = self._set_up(self._stack, experiment)
             except BaseException:
-                self.discard()
+                self.discard(f"the set-up of {experiment.name} failed")
                 raise
             self._made_for = wanted
         with self._setup.gateway() as gateway:
             set_cores(gateway, self._setup.dut_cores, experiment)
         return self._setup
 
-    def discard(self) -> None:
-        """Removes the present setup with its testbed, so that the next experiment has new ones."""
+    def discard(self, because: str = "") -> None:
+        """Removes the present setup with its testbed, so that the next experiment has new ones; the report of that one
+        says why."""
+        self._built_again = because
         with interrupts_held_back():
             try:
                 self._remove()
@@ -152,7 +155,7 @@ class Setups:
             dut_cores=testbed.gateway_cores,
             engine_info=engine_info,
             description=testbed.description() | description,
-            dut_description=testbed.dut_description(),
+            dut_description=testbed.dut_description() | self._why_again(),
             deviations=[*departures_of(testbed, experiment), *remarks],
             dut_hardware=testbed.dut_hardware(),
             learn=learn,
@@ -161,10 +164,17 @@ class Setups:
     def _testbed(self, stack: ExitStack, experiment: Experiment) -> Testbed:
         """Returns the testbed, built anew unless it is one that outlives its gateways and still works."""
         mtu = experiment.address_plan.mtu
-        if self._kept and self._kept[1] == mtu:
-            with suppress(DutError):
-                self._kept[0].renew()
-                return self._kept[0]
+        if self._kept:
+            kept, its_mtu = self._kept
+            self._built_again = f"the MTU is {mtu} instead of {its_mtu}"
+            if its_mtu == mtu:
+                try:
+                    kept.renew()
+                except DutError as error:
+                    self._built_again = str(error)
+                else:
+                    self._built_again = ""
+                    return kept
         self._kept = None
         self._lasting.close()
         testbed = create_testbed(self._plan.testbed, needs(self._plan, experiment))
@@ -174,6 +184,10 @@ class Setups:
         if lasts:
             self._kept = testbed, mtu
         return testbed
+
+    def _why_again(self) -> dict[str, str]:
+        """Returns for the report why a testbed that outlives its gateways is another one than before."""
+        return {"built again": self._built_again} if self._kept and self._built_again else {}
 
     def _set_up_gateway(self, stack: ExitStack, testbed: Testbed, experiment: Experiment) -> Gateway[Any]:
         gateway = testbed.create_gateway(experiment.gateway, experiment.address_plan)

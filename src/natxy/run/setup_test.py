@@ -179,17 +179,20 @@ class TestOutlivingTestbed:
 
     def test_it_is_built_once(self, two: ResolvedPlan, log: list[str], tmp_path: Path) -> None:
         with Setups(two, tmp_path / "engine.log") as setups:
-            for experiment in two.experiments:
-                setups.provide(experiment)
+            again = [setups.provide(experiment).dut_description.get("built again") for experiment in two.experiments]
         assert log == ["build 1", "renew", "remove 1"]
+        assert again == [None, None]
 
     def test_after_an_error_there_is_a_new_one(self, two: ResolvedPlan, log: list[str], tmp_path: Path) -> None:
         with Setups(two, tmp_path / "engine.log") as setups:
             setups.provide(two.experiments[0])
-            setups.discard()
+            setups.discard("x ended with an error")
             assert log == ["build 1", "remove 1"]
-            setups.provide(two.experiments[1])
-        assert log[2:] == ["build 2", "remove 2"]
+            second = setups.provide(two.experiments[1])
+            third = setups.provide(two.experiments[0])
+        assert log[2:] == ["build 2", "renew", "remove 2"]
+        assert second.dut_description["built again"] == "x ended with an error"
+        assert "built again" not in third.dut_description
 
     def test_one_that_no_longer_works_is_replaced(
         self, two: ResolvedPlan, log: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -199,13 +202,14 @@ class TestOutlivingTestbed:
 
         monkeypatch.setattr(SimulatedTestbed, "renew", fail)
         with Setups(two, tmp_path / "engine.log") as setups:
-            for experiment in two.experiments:
-                setups.provide(experiment)
+            again = [setups.provide(experiment).dut_description.get("built again") for experiment in two.experiments]
         assert log == ["build 1", "remove 1", "build 2", "remove 2"]
+        assert again == [None, "it has ended"]
 
     def test_another_mtu_needs_another_one(self, two: ResolvedPlan, log: list[str], tmp_path: Path) -> None:
         first, second = two.experiments
         with Setups(two, tmp_path / "engine.log") as setups:
             setups.provide(first)
-            setups.provide(second.model_copy(update={"frame_size": 4000}))
+            setup = setups.provide(second.model_copy(update={"frame_size": 4000}))
         assert log == ["build 1", "remove 1", "build 2", "remove 2"]
+        assert setup.dut_description["built again"] == f"the MTU is {4000 - 18} instead of 1500"
