@@ -44,8 +44,14 @@ short_tests() {
 }
 
 long_tests() {
+	expect long-parallel
 	expect long
-	.venv/bin/pytest --quiet --junit-xml="$results/long.xml" -m "long and not kills" || failed+=("pytest, long tests")
+	# The first use every core, which would disturb the trials of the others.
+	echo "== pytest: long tests without a lab"
+	.venv/bin/pytest --quiet --junit-xml="$results/long-parallel.xml" --numprocesses="$(nproc)" --dist=worksteal \
+		-m "long and not serial and not kills" || failed+=("pytest, long tests without a lab")
+	echo "== pytest: long tests with a lab or real frames"
+	.venv/bin/pytest --quiet --junit-xml="$results/long.xml" -m "long and serial and not kills" || failed+=("pytest, long tests")
 }
 
 kills_tests() {
