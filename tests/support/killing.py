@@ -127,7 +127,8 @@ def _note_touched(file: Path) -> None:
     sys.addaudithook(note)
 
 
-def _end_at(moment: str, number: int, writes: Path) -> None:
+def end_at(moment: str, number: int, writes: Path) -> None:
+    """Ends this process at a write to the ledger, or a fork of it; `writes` gets a byte for each."""
     count, store = 0, Ledger._store
     writes.write_bytes(b"")
 
@@ -184,7 +185,7 @@ def main() -> None:
             for descriptor, file in enumerate((nothing, output, output)):
                 os.dup2(file.fileno(), descriptor)
         _note_touched(folder / _TOUCHED)
-        _end_at(moment, number, folder / _WRITES)
+        end_at(moment, number, folder / _WRITES)
         if arguments == ["bench"]:
             _bench(folder)
         else:

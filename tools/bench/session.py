@@ -20,7 +20,7 @@ def machine_given_back() -> Iterator[None]:
 
     First gives back what a killed benchmark or run left on this machine.
     """
-    for returned in give_back(lambda place: place.ssh is None):
+    for returned in give_back(lambda entry: entry.place.ssh is None):
         if returned.problem:
             print(f"{described(returned.entry)} could not be given back: {returned.problem}", file=sys.stderr)
     try:

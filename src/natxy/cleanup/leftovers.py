@@ -16,13 +16,14 @@ from natxy.dut.transport.undone import undo
 from natxy.errors import DutError, NatxyError
 from natxy.plan.testbeds.machines import SshTarget
 from natxy.system.autogroup import find_autogroup
-from natxy.system.ledger import Entry, Kind, Ledger, Place
+from natxy.system.ledger import Entry, Kind, Ledger
 from natxy.system.process_owner import boot_id
 from natxy.system.programs import end_programs_of
 
 _NAMES: Final = {
     Kind.FOLDER: "the folder {what}",
     Kind.GATEWAY: "{what}",
+    Kind.LAB: "the lab of {what}",
     Kind.NAMESPACE: "the network namespace {what}",
     Kind.PRIORITY: "the nice value {original} of the session {what}",
     Kind.PROGRAMS: "{what}",
@@ -44,13 +45,13 @@ def described(entry: Entry) -> str:
     return f"{text}, on {SshTarget.model_validate_json(entry.place.ssh)}" if entry.place.ssh else text
 
 
-def give_back(concerned: Callable[[Place], bool] = lambda _: True, ledger: Ledger | None = None) -> Iterator[Returned]:
-    """Gives back what dead processes left at the places that are `concerned`, the latest change first.
+def give_back(concerned: Callable[[Entry], bool] = lambda _: True, ledger: Ledger | None = None) -> Iterator[Returned]:
+    """Gives back those changes that dead processes left and that are `concerned`, the latest first.
 
     Yields each entry with its outcome. Raises DutError when the ledger cannot be read.
     """
     cleaner = _Cleaner(ledger or Ledger())
-    left = [entry for entry in cleaner.ledger.left() if concerned(entry.place)]
+    left = [entry for entry in cleaner.ledger.left() if concerned(entry)]
     # Programs first: what they still do would come after its undoing.
     left.sort(key=lambda entry: entry.kind == Kind.PROGRAMS)
     with cleaner.places:
@@ -78,6 +79,9 @@ class _Cleaner:
                         shutil.rmtree(entry.what)
                 case Kind.GATEWAY:
                     self._remove_gateway(entry)
+                case Kind.LAB:
+                    # What it is made of has entries of its own.
+                    pass
                 case Kind.NAMESPACE:
                     _remove_namespace(entry.what)
                 case Kind.PROGRAMS:

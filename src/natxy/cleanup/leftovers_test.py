@@ -138,7 +138,7 @@ def test_only_the_places_that_are_concerned(file: Path) -> None:
         Kind.SETTING, "there", Place(boot_id="x", ssh='{"host": "dut.invalid"}'), before=str, undo=lambda _: ()
     )
     left_file(file)
-    assert len([*give_back(lambda place: place.ssh is None)]) == 1
+    assert len([*give_back(lambda entry: entry.place.ssh is None)]) == 1
     assert Ledger().entries() == [remote]
     assert described(remote) == "there, which was , on dut.invalid"
 

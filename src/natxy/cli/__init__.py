@@ -27,6 +27,7 @@ from natxy.cli.history import history
 from natxy.cli.list import list_names
 from natxy.cli.machine.cleanup import cleanup
 from natxy.cli.machine.doctor import doctor
+from natxy.cli.machine.lab import lab_down, lab_up
 from natxy.cli.report import report
 from natxy.cli.resume import resume
 from natxy.cli.run import run
@@ -76,6 +77,10 @@ app.command("list", cls=_Command)(list_names)
 app.command("compare", cls=_Command)(compare_runs)
 app.command("import", cls=_Command)(import_conf)
 app.command("install-siitperf", cls=_Command)(install_siitperf)
+_lab = typer.Typer(help="Keep the lab of a plan standing, and remove it.", no_args_is_help=True)
+_lab.command("up", cls=_Command)(lab_up)
+_lab.command("down", cls=_Command)(lab_down)
+app.add_typer(_lab, name="lab")
 
 
 def _print_version(wanted: bool) -> None:

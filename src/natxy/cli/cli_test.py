@@ -191,7 +191,7 @@ def test_another_lab_is_warned_of(
     monkeypatch.setattr(sys.modules["natxy.cli.run"], "end", lambda *_: None)
     plan.write_text(PLAN.replace("kind: simulated}", "kind: lab}").replace(*LAB_GATEWAY))
     run(plan, output=tmp_path / "out", only=["rate"])
-    assert "natxy: warning: another natxy run, process 4242, has a lab on this machine" in capsys.readouterr().err
+    assert "natxy: warning: another natxy, process 4242, has a lab on this machine" in capsys.readouterr().err
 
 
 def test_check_looks_for_the_cores_of_a_lab(plan: Path, tmp_path: Path) -> None:

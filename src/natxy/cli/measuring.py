@@ -32,7 +32,7 @@ from natxy.run.cores import check_cores
 from natxy.run.events import RunListener
 from natxy.run.folder import RUNS
 from natxy.run.sysctls import check_sysctls
-from natxy.system.ledger import Ledger, Place
+from natxy.system.ledger import Entry, Ledger
 from natxy.testbeds.namespaces import check_root, other_labs
 
 _WHY: Final = {
@@ -62,17 +62,17 @@ def prepare(plan: ResolvedPlan) -> None:
                 "`natxy cleanup` tries again"
             )
     for other in other_labs() if plan.testbed.is_local else ():
-        warn(f"another natxy run, process {other.pid}, has a lab on this machine; the two disturb each other")
+        warn(f"another natxy, process {other.pid}, has a lab on this machine; the two disturb each other")
 
 
-def _is_of(plan: ResolvedPlan, place: Place) -> bool:
-    """Returns True for this machine and for those that the plan measures by ssh."""
-    if place.ssh is None:
+def _is_of(plan: ResolvedPlan, entry: Entry) -> bool:
+    """Returns True for changes of this machine and of those that the plan measures by ssh."""
+    if entry.place.ssh is None:
         return True
     location = plan.testbed.dut_location
     targets = [host.ssh for host in plan.testbed.remote_hosts.values()]
     targets += [location.ssh] if location and location.ssh else []
-    return SshTarget.model_validate_json(place.ssh) in [target.from_anywhere() for target in targets]
+    return SshTarget.model_validate_json(entry.place.ssh) in [target.from_anywhere() for target in targets]
 
 
 def check_machine(plan: ResolvedPlan) -> None:

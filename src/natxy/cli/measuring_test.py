@@ -10,7 +10,7 @@ import pytest
 
 from natxy.cli.measuring import _is_of
 from natxy.plan.testbeds.machines import DutLocation, SshTarget
-from natxy.system.ledger import Place
+from natxy.system.ledger import Entry, Kind, Place
 
 
 def test_what_is_left_concerns_the_plans_machines_by_their_whole_target(
@@ -21,9 +21,12 @@ def test_what_is_left_concerns_the_plans_machines_by_their_whole_target(
     plan: Any = SimpleNamespace(testbed=SimpleNamespace(dut_location=dut, remote_hosts={}))
 
     def concerned(**target: object) -> bool:
-        return _is_of(plan, Place(boot_id="x", ssh=json.dumps({"host": "gw", "user": "root", **target})))
+        return _is_of(plan, entry_at(Place(boot_id="x", ssh=json.dumps({"host": "gw", "user": "root", **target}))))
+
+    def entry_at(place: Place) -> Entry:
+        return Entry(kind=Kind.SETTING, what="a sysctl", place=place, owner="1-1", boot_id="x")
 
     assert concerned(config=str(tmp_path / "ours"))
     assert not concerned(config="/another/config")
     assert not concerned(config=str(tmp_path / "ours"), port=2222)
-    assert _is_of(plan, Place(boot_id="x"))
+    assert _is_of(plan, entry_at(Place(boot_id="x")))

@@ -23,6 +23,7 @@ from natxy.dut.transport.local import run_program
 from natxy.engine.program import find_engine
 from natxy.errors import DutError, NatxyError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.standing.labs import standing_labs
 from natxy.system.ledger import Ledger
 from natxy.system.proc_sys import REMEDY, is_read_only
 from natxy.testbeds.guest.kernel import find_guest
@@ -180,6 +181,15 @@ def _stale() -> list[Finding]:
     return [Finding(name, True, "nothing")]
 
 
+def _labs() -> list[Finding]:
+    try:
+        standing = [f"that of {name} (process {keeper.pid})" for keeper, name in standing_labs().items()]
+    except DutError:
+        # The finding on what killed runs left says it.
+        return []
+    return [Finding("standing lab", None, each, "`natxy lab down` removes it") for each in standing]
+
+
 _PROBES: Sequence[Callable[[], list[Finding]]] = (
     _root,
     _kernel,
@@ -193,6 +203,7 @@ _PROBES: Sequence[Callable[[], list[Finding]]] = (
     _af_xdp,
     _guest,
     _stale,
+    _labs,
 )
 
 

@@ -125,10 +125,9 @@ class Setups:
 
     def _set_up(self, stack: ExitStack, experiment: Experiment) -> Setup:
         """Pushes onto `stack` what removes each part again."""
-        if self._plan.testbed.gateway_is_local and (reasons := [*why_not(experiment.gateway)]):
-            raise GatewayMissingError("; ".join(reasons))
+        check_installed(self._plan, experiment)
         testbed = self._testbed(stack, experiment)
-        gateway = self._set_up_gateway(stack, testbed, experiment)
+        gateway = set_up_gateway(stack, testbed, self._plan, experiment)
         tester: Tester
         if experiment.procedure.between_hosts:
             tester = stack.enter_context(testbed.hosts(experiment.addresses, self._niceness.foreground))
@@ -189,23 +188,31 @@ class Setups:
         """Returns for the report why a testbed that outlives its gateways is another one than before."""
         return {"built again": self._built_again} if self._kept and self._built_again else {}
 
-    def _set_up_gateway(self, stack: ExitStack, testbed: Testbed, experiment: Experiment) -> Gateway[Any]:
-        gateway = testbed.create_gateway(experiment.gateway, experiment.address_plan)
-        sets_links = self._plan.testbed.driver_sets_links
-        stack.enter_context(recorded_gateway(gateway, links=sets_links))
-        if sets_links:
-            stack.callback(_unset_links, gateway)
-            gateway.set_links()
-        stack.callback(_remove, gateway)
-        gateway.apply()
-        return gateway
-
     @contextmanager
     def _in_hand(self, gateway: Gateway[Any]) -> Iterator[Gateway[Any]]:
         """Yields the gateway; programs that its driver starts meanwhile have the right priority."""
         # The reference gateway starts no program after its set-up; beside it natxy needs its own high priority.
         with nullcontext() if gateway.config.polls else self._niceness.beside_a_trial():
             yield gateway
+
+
+def check_installed(plan: ResolvedPlan, experiment: Experiment) -> None:
+    """Raises GatewayMissingError when this machine has to run the gateway and cannot."""
+    if plan.testbed.gateway_is_local and (reasons := [*why_not(experiment.gateway)]):
+        raise GatewayMissingError("; ".join(reasons))
+
+
+def set_up_gateway(stack: ExitStack, testbed: Testbed, plan: ResolvedPlan, experiment: Experiment) -> Gateway[Any]:
+    """Sets up an experiment's gateway on a testbed that is built; pushes onto `stack` what removes it again."""
+    gateway = testbed.create_gateway(experiment.gateway, experiment.address_plan)
+    sets_links = plan.testbed.driver_sets_links
+    stack.enter_context(recorded_gateway(gateway, links=sets_links))
+    if sets_links:
+        stack.callback(_unset_links, gateway)
+        gateway.set_links()
+    stack.callback(_remove, gateway)
+    gateway.apply()
+    return gateway
 
 
 def _remove(gateway: Gateway[Any]) -> None:

@@ -34,6 +34,8 @@ class Kind(StrEnum):
     """A temporary folder, which is deleted with its files."""
     GATEWAY = "gateway"
     """A gateway and its links on a DUT that natxy did not make; its driver removes them."""
+    LAB = "lab"
+    """A lab that stands until it is asked to end; entries of its own are of what it is made of."""
     NAMESPACE = "namespace"
     """A network namespace, which is deleted with everything in it."""
     PRIORITY = "priority"

@@ -152,7 +152,7 @@ class NetnsLab(EngineTestbed):
             "The lab's links are software: a frame takes no time on the wire.",
         ]
         sentences += [
-            f"Another natxy run, process {owner.pid}, had a lab on this machine at the same time; the two disturb each "
+            f"Another natxy, process {owner.pid}, had a lab on this machine at the same time; the two disturb each "
             "other."
             for owner in other_labs()
         ]

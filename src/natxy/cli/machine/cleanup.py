@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy cleanup`: gives back what killed runs left changed."""
+"""`natxy cleanup`: gives back what killed runs left changed, and what `natxy lab up` made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import typer
 from natxy.cleanup.leftovers import described, give_back
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors, warn
+from natxy.cli.machine.lab import removed
 from natxy.errors import DutError
+from natxy.standing.labs import end_lab, standing_labs
 from natxy.system.interrupts import one_interrupt
 from natxy.system.ledger import Ledger
 
@@ -21,7 +23,7 @@ def cleanup(
         bool, typer.Option("--forget", help="Do not try again later what cannot be given back now.")
     ] = False,
 ) -> None:
-    """Give back what killed runs left on this machine and on machines behind ssh.
+    """Give back what killed runs left on this machine and on machines behind ssh, and remove the lab that stands.
 
     Network namespaces, interfaces, sysctls, priorities, temporary folders, programs, and gateways on a DUT are as they
     were before. What a run that is still in progress uses is left alone. `natxy doctor` lists what there is to give
@@ -33,7 +35,11 @@ def cleanup(
       4    something could not be given back; the message says why
     """
     with reported_errors(), one_interrupt():
-        count = problems = 0
+        labs = standing_labs()
+        for keeper in labs:
+            end_lab(keeper)
+        echo("".join(removed(labs)))
+        count, problems = len(labs), 0
         for returned in give_back():
             count += 1
             what = f"{described(returned.entry)} (process {returned.entry.process().pid})"

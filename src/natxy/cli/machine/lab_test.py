@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import subprocess
+from ipaddress import IPv4Address, IPv6Address
+
+from natxy.cli.machine.lab import _how_to_use
+from natxy.standing.labs import StandingLab
+
+LAB = StandingLab(
+    plan="plan\ntouch here; $(touch here).yaml",
+    experiment="e\u2028`touch here`",
+    gateway="jool",
+    tester="natxy-1-2-tester",
+    dut="natxy-1-2-dut",
+    in_guest=True,
+    io="af_xdp",
+    tester_cores=(0, 2),
+    tester_addresses=(IPv6Address("2001:2::2"), IPv4Address("198.19.0.2")),
+    tester_macs=("02:00:00:00:00:01", "02:00:00:00:01:01"),
+    dut_macs=("02:00:00:00:00:11", "02:00:00:00:01:11"),
+)
+
+
+def test_a_shell_takes_only_the_variables() -> None:
+    """The names of files and experiments are others' words, and a shell executes what is printed."""
+    lines = [*_how_to_use(LAB)]
+    assert all(line.startswith(("# ", "export NATXY_")) for line in lines)
+    assert "touch here" in lines[0]
+    script = 'touch() { echo executed; }; eval "$1"; echo "$NATXY_SIITPERF_CORES $NATXY_LAB_DUT"'
+    done = subprocess.run(["sh", "-c", script, "sh", "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("0,2 natxy-1-2-dut\n", "")
+
+
+def test_keys_of_siitperf_conf_have_the_family_of_each_side() -> None:
+    lines = [*_how_to_use(LAB)]
+    assert "#   IP-L-Vers 6" in lines
+    assert "#   IPv6-L-Real 2001:2::2" in lines
+    assert "#   IPv4-R-Real 198.19.0.2" in lines
+    assert any("a guest between" in line for line in lines)

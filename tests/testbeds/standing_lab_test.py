@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests `natxy lab up` and `natxy lab down`, with frames through the lab that stands, and after kills."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from natxy.system.process_owner import Owner
+from tests.support import needs
+from tests.support.command import HANG_S
+from tests.support.processes import runs
+from tests.support.siitperf_bed import run_program
+from tests.support.siitperf_confs import conf_text
+
+pytestmark = needs.LAB
+
+# A ledger of the tests' own, so that they neither remove the labs of others nor lose theirs.
+_NATXY: Final = """
+import sys
+from pathlib import Path
+from natxy.system import ledger
+from tests.support.killing import end_at
+folder, moment, number = Path(sys.argv.pop(1)), sys.argv.pop(1), int(sys.argv.pop(1))
+ledger.default_folder = lambda: folder
+end_at(moment, number, folder.with_name("writes"))
+from natxy.cli import main
+main()
+"""
+
+PLAN: Final = """
+name: standing
+timing: {preset: lab, trial: 50ms, max_pause: 50ms, overrun_floor: 50ms}
+testbed: {kind: lab}
+experiments:
+  - {name: router, gateway: linux-forward, max_invalid: 50, procedure: throughput, search: &search
+     {min_rate: 1k, max_rate: 2k, error: 1k}}
+  - name: nat
+    gateway: {driver: nftables, udp_timeout_s: 77}
+    procedure: throughput
+    connections: 100
+    phase1_rate: 1000
+    search: *search
+"""
+
+
+class Standing:
+    """Runs natxy with a ledger of its own, in a folder with a plan."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.plan = folder / "plan.yaml"
+        self.plan.write_text(PLAN)
+        self.made: set[str] = set()
+
+    def natxy(self, *arguments: str | Path, code: int = 0, kill: tuple[str, int] = ("", 0)) -> str:
+        """Returns what natxy wrote to stdout, or with another exit code than 0 to stderr.
+
+        `kill`: the moment, and the number of the write to the ledger, at which the process that writes is killed.
+        """
+        done = self.run(*arguments, kill=kill)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stderr if code else done.stdout
+
+    def run(self, *arguments: str | Path, kill: tuple[str, int] = ("", 0)) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", _NATXY, self.folder / "ledger", *kill, *arguments]
+        # A keeper that held the pipes open would make this wait until its end.
+        return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=HANG_S, check=False)
+
+    def up(self, *options: str) -> dict[str, str]:
+        """Builds the lab; returns the variables that it exports, and the keys of siitperf.conf that it states."""
+        lines = self.natxy("lab", "up", self.plan, *options).splitlines()
+        assert all(line.startswith(("# ", "export ")) for line in lines), lines
+        self.made |= {line.split("=")[1] for line in lines if line.startswith("export NATXY_LAB_")}
+        keys = dict(line.split()[1:] for line in lines if re.match(r"#   \S+-[LR]-\S+ \S+$", line))
+        assert len(keys) == 8
+        return keys | dict(
+            word.split("=", 1) for line in lines if line.startswith("export ") for word in shlex.split(line)[1:]
+        )
+
+    def writes(self) -> int:
+        """Returns how often the keeper of the last lab has written to the ledger."""
+        return (self.folder / "writes").stat().st_size
+
+    def entries(self) -> list[dict[str, str]]:
+        file = self.folder / "ledger" / "ledger.json"
+        entries: list[dict[str, str]] = json.loads(file.read_text()) if file.exists() else []
+        return entries
+
+    def left(self) -> list[object]:
+        """Returns what the labs left: entries in the ledger, namespaces and live keepers."""
+        return [*self.entries(), *(namespaces() & self.made), *self.keepers()]
+
+    def keepers(self) -> list[Owner]:
+        return [Owner.parse(entry["owner"]) for entry in self.entries() if entry["kind"] == "lab"]
+
+
+@pytest.fixture
+def standing(tmp_path: Path) -> Iterator[Standing]:
+    standing = Standing(tmp_path)
+    yield standing
+    standing.natxy("cleanup")
+
+
+def namespaces() -> set[str]:
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+    return {line.split()[0] for line in listed.splitlines()}
+
+
+def test_siitperfs_programs_measure_in_a_lab_that_stands(standing: Standing) -> None:
+    exports = standing.up("--experiment", "nat")
+    assert {exports["NATXY_LAB_TESTER"], exports["NATXY_LAB_DUT"]} <= namespaces()
+    (keeper,) = standing.keepers()
+    assert os.getsid(keeper.pid) == keeper.pid
+    assert "natxy lab down" in standing.natxy("doctor")
+    keys = {name: value for name, value in exports.items() if "-" in name}
+    conf = conf_text(
+        "nat44", Fwd_sport_min="10000", Fwd_sport_max="10009", Fwd_dport_min="80", Fwd_dport_max="89", **keys
+    )
+    (standing.folder / "siitperf.conf").write_text(conf)
+    inside = ["ip", "netns", "exec", exports["NATXY_LAB_TESTER"]]
+    environment = exports | {"NATXY_SIITPERF_OVERRUN_FLOOR_MS": "1000"}
+    ended = run_program("tp", "84 400 1 500 2 2 100 100 1000 500 1200", standing.folder, prefix=inside, **environment)
+    for direction, frames in (("Preliminary", 100), ("Forward", 400), ("Reverse", 400)):
+        assert ended.number(f"{direction} frames received") == frames, ended
+    # The NAT of the plan forwarded them.
+    table = subprocess.run(
+        ["ip", "netns", "exec", exports["NATXY_LAB_DUT"], "nft", "list", "ruleset"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "masquerade" in table or "snat" in table, table
+    assert "stands already" in standing.natxy("lab", "up", standing.plan, code=2)
+    assert standing.natxy("lab", "down") == (
+        f"Removed: the lab of {standing.plan}, experiment nat (process {keeper.pid}).\n"
+    )
+    assert (standing.entries(), runs(keeper.pid)) == ([], False)
+    assert not {exports["NATXY_LAB_TESTER"], exports["NATXY_LAB_DUT"]} & namespaces()
+    assert standing.natxy("lab", "down") == "No lab stands.\n"
+
+
+def test_another_run_leaves_a_lab_that_stands_alone(standing: Standing) -> None:
+    exports = standing.up()
+    standing.natxy("run", standing.plan, "--only", "router", "--repeat", "1", "--output", standing.folder / "run")
+    assert exports["NATXY_LAB_TESTER"] in namespaces()
+    assert len(standing.keepers()) == 1
+    assert "Removed: the lab of" in standing.natxy("cleanup")
+    assert exports["NATXY_LAB_TESTER"] not in namespaces()
+
+
+@pytest.mark.parametrize("verb", [["lab", "down"], ["cleanup"]])
+def test_what_a_killed_keeper_left_is_given_back(standing: Standing, verb: list[str]) -> None:
+    exports = standing.up("--experiment", "nat")
+    (keeper,) = standing.keepers()
+    os.kill(keeper.pid, signal.SIGKILL)
+    while runs(keeper.pid):
+        time.sleep(0.01)
+    assert exports["NATXY_LAB_DUT"] in namespaces()
+    assert "left by killed runs" in standing.natxy("doctor")
+    standing.natxy(*verb)
+    assert standing.left() == []
+
+
+@pytest.mark.long
+def test_a_keeper_that_is_killed_while_it_builds_or_removes(standing: Standing) -> None:
+    standing.up("--experiment", "nat")
+    built = standing.writes()
+    standing.natxy("lab", "down")
+    for number in (built // 2, built):
+        # The first write is that of the command itself.
+        said = standing.natxy("lab", "up", standing.plan, "--experiment", "nat", code=4, kill=("after", number))
+        assert "`natxy lab down` gives back what it left" in said
+        standing.made |= {f"natxy-{keeper}-{end}" for keeper in standing.keepers() for end in ("tester", "dut")}
+        assert standing.natxy("lab", "down").startswith("Removed: ")
+        assert standing.left() == [], number
+    standing.natxy("lab", "up", standing.plan, "--experiment", "nat", kill=("after", built + 2))
+    assert standing.natxy("lab", "down").startswith("Removed: ")
+    assert standing.left() == []
+
+
+def test_of_two_labs_one_stands(standing: Standing) -> None:
+    with ThreadPoolExecutor() as both:
+        ended = [*both.map(lambda _: standing.run("lab", "up", standing.plan), range(2))]
+    assert sorted(each.returncode for each in ended) == [0, 2]
+    assert len([each for each in ended if "stands already" in each.stderr]) == 1
+    assert len(standing.keepers()) == 1
+
+
+def test_programs_in_the_namespaces_end_with_the_lab(standing: Standing) -> None:
+    exports = standing.up()
+    with subprocess.Popen(["ip", "netns", "exec", exports["NATXY_LAB_TESTER"], "sleep", "600"]) as sleeping:
+        while "sleep" not in Path(f"/proc/{sleeping.pid}/cmdline").read_text().split("\0")[0]:
+            time.sleep(0.01)
+        standing.natxy("lab", "down")
+        assert sleeping.wait(HANG_S) == -signal.SIGKILL
+
+
+def test_a_lab_that_cannot_be_built_leaves_nothing(standing: Standing) -> None:
+    standing.plan.write_text(PLAN.replace("gateway: linux-forward", "gateway: {driver: command, apply: [['false']]}"))
+    said = standing.natxy("lab", "up", standing.plan, code=4)
+    assert " false` failed with exit code 1" in said
+    # As after a run: a gateway that was half set up stays in the ledger.
+    assert [entry["kind"] for entry in standing.entries()] == ["gateway"]
+    assert standing.natxy("lab", "down") == "No lab stands.\n"
+    standing.natxy("cleanup")
+    assert standing.left() == []
+
+
+def test_only_labs_stand(standing: Standing) -> None:
+    standing.plan.write_text(PLAN.replace("kind: lab", "kind: memif"))
+    said = standing.natxy("lab", "up", standing.plan, code=2)
+    assert said.startswith("natxy: ")
+    assert standing.entries() == []
