@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 from scapy.layers.inet import IP
@@ -14,6 +15,8 @@ from scapy.packet import Packet
 from natxy.engine.messages.common import Side
 from natxy.plan.gateways.linux import LinuxForwardConfig
 from natxy.plan.model.terms import Family
+from natxy.results.reader import RunReader
+from natxy.results.records import RunState
 from tests.support import needs
 from tests.support.captured_frames import judge, tuple_of
 from tests.support.siitperf_bed import LINKS, SiitperfBed, siitperf_bed
@@ -187,3 +190,23 @@ def test_the_lateness_of_a_sender_is_said_in_siitperfs_way(router: SiitperfBed) 
     assert [line for line in ended.lines if line.startswith("Warning: Forward") and "invalid" in line]
     assert not [line for line in ended.lines if line.startswith("Forward frames sent")]
     assert len([line for line in ended.lines if line.startswith("Forward frames received")]) == 1
+
+
+def test_each_trial_is_appended_to_a_run(router: SiitperfBed, tmp_path: Path) -> None:
+    """Two programs append one after the other; a script that was killed in between loses nothing."""
+    run = tmp_path / "made" / "run"
+    conf = conf_text("router-many")
+    for rate in (200, 400):
+        assert router.run("tp", f"84 {rate} 1 500 2 2", conf, NATXY_SIITPERF_RUN=str(run)).code == 0
+    assert router.run("pdv", "84 400 1 500 2 2 0", conf, NATXY_SIITPERF_RUN=str(run)).code == 0
+    read = RunReader(run).run
+    throughput, pdv = read.experiments
+    assert (read.name, read.state) == ("siitperf", RunState.DONE)
+    assert [step.rate for step in throughput.repetitions[0].steps] == [200, 400]
+    trials = [placed.trial for placed in read.all_trials]
+    assert [trial.received for trial in trials] == [400, 800, 800]
+    assert {stream.name for trial in trials for stream in trial.result.streams} == {"forward", "reverse"}
+    assert (pdv.repetitions[0].figures["pdv_forward"] or 0) > 0
+    taken = router.run("tp", f"84 {STATELESS}", conf, NATXY_SIITPERF_RUN="/proc/run")
+    assert taken.code == 255
+    assert any(line.startswith("Error: NATXY_SIITPERF_RUN is '/proc/run': ") for line in taken.errors), taken.errors

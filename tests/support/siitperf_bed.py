@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_interface, ip_network
@@ -90,8 +90,8 @@ class SiitperfBed:
             ended = self.run(program, arguments, conf)
         return Sent(ended, left, right)
 
-    def run(self, program: str, arguments: str, conf: str) -> Ended:
-        return run_in_lab(self.lab, program, arguments, self.folder, conf)
+    def run(self, program: str, arguments: str, conf: str, **environment: str) -> Ended:
+        return run_in_lab(self.lab, program, arguments, self.folder, conf, environment=environment)
 
     def _sent(self, side: Side) -> AbstractContextManager[list[Packet]]:
         interface = getattr(self.lab.interfaces, side)
@@ -99,7 +99,15 @@ class SiitperfBed:
 
 
 def run_in_lab(
-    lab: NetnsLab, program: str, arguments: str, folder: Path, conf: str, *, io: str = "af_xdp", mirrored: bool = False
+    lab: NetnsLab,
+    program: str,
+    arguments: str,
+    folder: Path,
+    conf: str,
+    *,
+    io: str = "af_xdp",
+    mirrored: bool = False,
+    environment: Mapping[str, str] | None = None,
 ) -> Ended:
     """Runs a program with a lab's ports; if mirrored, siitperf's left is the lab's right."""
     (folder / "siitperf.conf").write_text(conf, encoding="utf-8")
@@ -109,7 +117,7 @@ def run_in_lab(
         prefix=["ip", "netns", "exec", namespace_of_tester()],
         NATXY_SIITPERF_LEFT=left, NATXY_SIITPERF_RIGHT=right, NATXY_SIITPERF_IO=io,
         NATXY_SIITPERF_CORES=",".join(map(str, lab.cores.tester)),
-        NATXY_SIITPERF_OVERRUN_FLOOR_MS=_PATIENCE_MS,
+        NATXY_SIITPERF_OVERRUN_FLOOR_MS=_PATIENCE_MS, **(environment or {}),
     )  # fmt: skip
 
 

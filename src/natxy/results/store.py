@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from natxy.engine.messages.results import TrialResult
+from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
@@ -37,6 +37,14 @@ KILLED: Final = "natxy was killed"
 
 def timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class Step(NamedTuple):
+    """A step of a search; one whose preparation failed is invalid."""
+
+    number: int
+    rate: float
+    verdict: Verdict
 
 
 class RunStore:
@@ -62,6 +70,13 @@ class RunStore:
         self._db.execute("PRAGMA foreign_keys = ON")
         if not resume:
             self._db.executescript(SCHEMA)
+
+    @staticmethod
+    def has_run(path: Path) -> bool:
+        """Returns False for a file whose writer was killed before it began the run."""
+        with closing(sqlite3.connect(path)) as db:
+            tables = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'run'").fetchone()
+            return tables is not None and db.execute("SELECT 1 FROM run").fetchone() is not None
 
     def close(self) -> None:
         self._db.close()
@@ -249,6 +264,18 @@ class RunStore:
             dut_load=dut_load,
         )
         return self._insert("trial", repetition_id=repetition_id, **to_row(trial))
+
+    def steps(self, repetition_id: int) -> list[Step]:
+        """Returns the rate and the verdict of each step of a repetition, that of its last trial."""
+        rows = self._db.execute(
+            "SELECT number, step_rate, verdict, purpose FROM trial WHERE id IN "
+            "(SELECT max(id) FROM trial WHERE repetition_id = ? GROUP BY number) ORDER BY number",
+            (repetition_id,),
+        )
+        return [
+            Step(number, rate, Verdict.INVALID if purpose == Purpose.PREPARE else Verdict(verdict))
+            for number, rate, verdict, purpose in rows
+        ]
 
     def add_transfer(self, repetition_id: int, transfer: TransferRecord) -> None:
         """Adds one direction of a test between hosts."""

@@ -50,10 +50,10 @@ def remove_folder(folder: Path, made: Sequence[Path]) -> None:
 
 
 @contextmanager
-def sole_owner(folder: Path) -> Iterator[None]:
+def sole_owner(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """Locks `folder` for this process; the kernel releases the lock when the process ends, however it ends.
 
-    Raises PlanError when another process holds the lock or `folder` is not a folder.
+    Raises PlanError when another process holds the lock, unless it is to `wait`, or `folder` is not a folder.
     """
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -61,7 +61,7 @@ def sole_owner(folder: Path) -> Iterator[None]:
         raise PlanError(f"{folder} is not a run folder: {error.strerror}") from error
     try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError as error:
             raise PlanError(f"another natxy is measuring into {folder}; wait until it has ended") from error
         yield

@@ -46,7 +46,12 @@ def load_plan(path: Path, *, repeat: int | None = None, only: Sequence[str] = ()
 
     PlanError lists all errors of the file that can be found before any of them is mended.
     """
-    document = _parse(path, _read(path))
+    return plan_of(_read(path), path, repeat=repeat, only=only)
+
+
+def plan_of(text: str, path: Path, *, repeat: int | None = None, only: Sequence[str] = ()) -> ResolvedPlan:
+    """Returns the resolved plan of a text, as `load_plan` does; errors name `path`."""
+    document = _parse(path, text)
     try:
         return _checked(document, repeat, only)
     except PlanProblems as found:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -20,7 +20,8 @@ from natxy.siitperf.arguments import ArgumentError, Program, parse_arguments
 from natxy.siitperf.conf import FILE, read_conf
 from natxy.siitperf.rules import check
 from natxy.siitperf.trial.lines import fail, remark
-from natxy.siitperf.trial.ports import find_tester
+from natxy.siitperf.trial.phases import RUN, Phase
+from natxy.siitperf.trial.ports import Tester, find_tester
 from natxy.siitperf.trial.trial import Test, check_requests, prepare, run
 
 UNUSABLE: Final = 255
@@ -64,10 +65,16 @@ def _main(program: Program, given: Sequence[str], log: Path) -> int:
         tester = find_tester(conf, arguments.sent_size(Family.IPV6), os.environ)
         for text in tester.remarks:
             remark(text)
+        record = _recorder(test, tester)
         engine = EngineClient(tester.argv, log, log_stays=False)
         prepare(test, engine, tester)
         prepared = True
-        run(test, engine)
+        phases: list[Phase] = []
+        try:
+            phases.extend(run(test, engine))
+        finally:
+            if phases:
+                record(phases)
     except ArgumentError as error:
         fail(f"Input Error: {error}")
         return UNUSABLE
@@ -78,3 +85,20 @@ def _main(program: Program, given: Sequence[str], log: Path) -> int:
         if engine is not None:
             engine.close()
     return 0
+
+
+def _recorder(test: Test, tester: Tester) -> Callable[[Sequence[Phase]], None]:
+    """Returns what appends the phases to the run that the environment names, if any. Raises PlanError if it cannot."""
+    given = os.environ.get(RUN)
+    if not given:
+        return lambda _: None
+    # They take longer to import than everything else, and most calls do not need them.
+    from natxy.siitperf.recording.experiment import Part
+    from natxy.siitperf.recording.run import append, check_folder
+
+    folder = Path(given)
+    check_folder(folder)
+    part = Part.of(test.conf, test.arguments)
+    sides = {f"{port.side} port": port.device for port in tester.ports}
+    described = {"testbed": "the ports of the programs that stand in for siitperf's", **sides}
+    return lambda phases: append(folder, part, phases, described)

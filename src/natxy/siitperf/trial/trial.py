@@ -6,12 +6,14 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from natxy.engine.client import EngineClient
 from natxy.engine.messages.ports import PortsOpen
+from natxy.engine.messages.requests import EstablishRequest
 from natxy.engine.messages.results import TrialResult
 from natxy.errors import PlanError
 from natxy.siitperf.arguments import Arguments, Phase1, Program
@@ -20,6 +22,7 @@ from natxy.siitperf.sides import Direction, active, initiator
 from natxy.siitperf.trial.delays import in_time, latency, variation
 from natxy.siitperf.trial.lines import fail, now, remark, remark_on, say, say_received, say_sending, streams_of
 from natxy.siitperf.trial.neighbors import neighbors_request
+from natxy.siitperf.trial.phases import Phase
 from natxy.siitperf.trial.ports import Tester
 from natxy.siitperf.trial.requests import Limits, establish_request, trial_request
 from natxy.untrusted.texts import plain
@@ -71,23 +74,26 @@ def prepare(test: Test, engine: EngineClient, tester: Tester) -> None:
     engine.resolve_neighbors(neighbors_request(test.conf, test.arguments))
 
 
-def run(test: Test, engine: EngineClient) -> list[TrialResult]:
-    """Carries out the test and prints its lines; returns the results of its phases."""
-    results = []
+def run(test: Test, engine: EngineClient) -> Iterator[Phase]:
+    """Carries out the test and prints its lines; yields each phase when it has ended, before its lines."""
     first, phase1 = initiator(test.conf), test.arguments.phase1
     if first and phase1:
         started = time.monotonic()
-        result = _phase1(test, engine, phase1, first)
-        results.append(result)
+        request = _begin_phase1(test, phase1, first)
+        started_at = datetime.now(UTC)
+        result = engine.establish(request)
+        yield Phase(preliminary=True, rate_fps=float(phase1.rate_fps), started_at=started_at, result=result)
+        _say_phase1(test, phase1, request, result)
         # The engine's responder needs all connections.
         if not active(test.conf) or (result.established or 0) < test.arguments.foreground_of_phase1:
             say("Info: Test finished.")
-            return results
+            return
         time.sleep(max(0.0, started + phase1.start_of_phase2_ms / 1000 - time.monotonic()))
     at = f" initiated at {now()}" if test.arguments.program is Program.THROUGHPUT else " started."
     say(f"Info: Testing{at}")
+    started_at = datetime.now(UTC)
     result = engine.run_trial(trial_request(test.conf, test.arguments, _seed(), test.limits))
-    results.append(result)
+    yield Phase(preliminary=False, rate_fps=float(test.arguments.rate_fps), started_at=started_at, result=result)
     late = False
     for direction in active(test.conf):
         streams = streams_of(result, direction.key)
@@ -99,17 +105,19 @@ def run(test: Test, engine: EngineClient) -> list[TrialResult]:
     say("Info: Test finished.")
     _say_delays(test, result)
     remark_on(result, late, strict=test.strict)
-    return results
 
 
-def _phase1(test: Test, engine: EngineClient, phase1: Phase1, first: Direction) -> TrialResult:
+def _begin_phase1(test: Test, phase1: Phase1, first: Direction) -> EstablishRequest:
     tp = test.arguments.program is Program.THROUGHPUT
     at = f" initiated at {now()}" if tp else " started."
     say(f"Info: Preliminary frame sending{at}")
     request = establish_request(test.conf, test.arguments, phase1, first, _seed(), test.limits)
     if request.stream.frames < phase1.frames:
         remark(f"phase 1 has no background: {request.stream.frames} of its {phase1.frames} frames are sent")
-    result = engine.establish(request)
+    return request
+
+
+def _say_phase1(test: Test, phase1: Phase1, request: EstablishRequest, result: TrialResult) -> None:
     duration_s = phase1.frames / phase1.rate_fps
     in_order = say_sending(result.streams, "Preliminary", duration_s, test.limits, pdv=False)
     say_received(result.streams, "Preliminary")
@@ -122,7 +130,6 @@ def _phase1(test: Test, engine: EngineClient, phase1: Phase1, first: Direction) 
             remark(f"{missing} connections of phase 1 are missing; natxy's responder needs all of them for phase 2")
         say("Info: Preliminary phase finished.")
     remark_on(result, not in_order, strict=test.strict)
-    return result
 
 
 def _say_delays(test: Test, result: TrialResult) -> None:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trials of siitperf's scripts as a run that `natxy report` draws."""

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the experiment that one trial of a script is a part of: the one that `natxy import` makes of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from natxy.engine.messages.results import TrialResult
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.repeat import Repeat
+from natxy.plan.yaml.loading import plan_of
+from natxy.results.planned import UnknownGateway, settings_of
+from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, Program
+from natxy.siitperf.conf import Conf
+from natxy.siitperf.importing.plan import import_plan
+from natxy.siitperf.importing.source import Source
+from natxy.siitperf.sides import active
+
+_PROCEDURES: Final[Mapping[Program, str]] = {
+    Program.THROUGHPUT: "throughput",
+    Program.LATENCY: "latency",
+    Program.PDV: "pdv",
+}
+GATEWAY: Final = "unknown"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A trial as a part of an experiment.
+
+    `searched` is the rate that a script searches for, None when it measures at a given one. `direction_names` has the
+    names that natxy gives to siitperf's directions.
+    """
+
+    experiment: Experiment
+    searched: int | None
+    arguments: Arguments
+    direction_names: Mapping[str, str]
+
+    @classmethod
+    def of(cls, conf: Conf, arguments: Arguments) -> Part:
+        """Raises PlanError when no plan can express the trial."""
+        procedure = _procedure(conf, arguments)
+        general = arguments
+        searched = None
+        if procedure == "throughput":
+            searched = arguments.rate_fps
+            general = replace(arguments, rate_fps=LARGEST_RATE_FPS)
+        elif procedure == "connection-rate" and arguments.phase1:
+            searched = arguments.phase1.rate_fps
+            general = replace(arguments, phase1=replace(arguments.phase1, rate_fps=LARGEST_RATE_FPS))
+        # A time-out for each frame decides only what the program prints.
+        source = Source(replace(conf, remarks=()), procedure, replace(general, frame_timeout_ms=0))
+        (planned,) = plan_of(import_plan(source), Path(conf.path)).experiments
+        title = f"{arguments.program} {_shown(arguments, procedure)}"
+        # However many repetitions the script begins, they are all that were asked for.
+        stated = {"name": procedure, "title": title, "repeat": Repeat(at_most=1)}
+        experiment = planned.model_copy(update={**stated, "gateway": UnknownGateway(driver=GATEWAY)})
+        names = {source.first.key: "forward", source.second.key: "reverse", "Preliminary": "phase 1"}
+        return cls(experiment, searched, arguments, names)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What trials of the same experiment have in common."""
+        return settings_of(self.experiment, "name", "title")
+
+    @property
+    def counts_phase1(self) -> bool:
+        return self.experiment.procedure.name == "connection-rate"
+
+    def renamed(self, result: TrialResult) -> TrialResult:
+        """Returns the result with natxy's names of the streams."""
+        streams = []
+        for stream in result.streams:
+            direction, *rest = stream.name.split(" ", 1)
+            name = " ".join([self.direction_names.get(direction, direction), *rest])
+            streams.append(stream.model_copy(update={"name": name}))
+        return result.model_copy(update={"streams": streams})
+
+
+def _procedure(conf: Conf, arguments: Arguments) -> str:
+    # A script that measures connection rates has no traffic, or one frame of it.
+    of_connections = arguments.phase1 and (arguments.frames == 1 or not active(conf))
+    if arguments.program is Program.THROUGHPUT and of_connections:
+        return "connection-rate"
+    if arguments.program is Program.PDV and arguments.frame_timeout_ms:
+        return "throughput"
+    return _PROCEDURES[arguments.program]
+
+
+def _shown(arguments: Arguments, procedure: str) -> str:
+    """Returns the arguments that the trials have in common; `r` stands for the rate that a script searches for."""
+    rate = "r" if procedure == "throughput" else str(arguments.rate_fps)
+    words = [arguments.size, rate, arguments.duration_s, arguments.timeout_ms, arguments.n, arguments.m]
+    if phase1 := arguments.phase1:
+        searched = procedure == "connection-rate"
+        words += [phase1.frames, phase1.table, "r" if searched else phase1.rate_fps, phase1.timeout_ms]
+        words.append("D" if searched else phase1.start_of_phase2_ms)
+    if arguments.program is Program.LATENCY:
+        words += [arguments.delay_s, arguments.timestamps]
+    if arguments.program is Program.PDV:
+        words.append(arguments.frame_timeout_ms)
+    return " ".join(map(str, words))

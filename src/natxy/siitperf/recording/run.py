@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Appends the trials of siitperf's scripts to a run of their own, one call of a program after the other.
+
+A script searches by itself, and does not say when it begins anew. The trials of one repetition have different rates;
+one at a rate that was decided already begins the next repetition.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+from natxy import __version__
+from natxy.dut.base import Gateway
+from natxy.engine.interface import Engine
+from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.errors import DutError, NatxyError, PlanError, TesterLimitError
+from natxy.procedures.common.repetition import FinishedTrial, Repetition
+from natxy.results.pcap import FOREIGN_FILE, PcapWriter
+from natxy.results.planned import settings_of
+from natxy.results.reader import RunReader
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunState, State
+from natxy.results.store import RESULTS_FILE, RunStore
+from natxy.results.trials import Purpose, TrialKind
+from natxy.run.events import RunListener
+from natxy.run.folder import make_folder, sole_owner
+from natxy.run.recorder import TrialRecorder
+from natxy.run.repetition import measure_repetition
+from natxy.siitperf.recording.experiment import Part
+from natxy.siitperf.trial.phases import RUN, Phase
+from natxy.system.machine import describe_machine
+from natxy.untrusted.texts import plain
+
+NAME: Final = "siitperf"
+_DECISIVE: Final = {Verdict.PASS, Verdict.FAIL}
+_DEVIATIONS: Final = (
+    "Programs that stand in for siitperf's measured each trial by itself, as the user's scripts asked: natxy chose no "
+    "rate, repeated no trial, and neither set up nor knows the gateway. Nor did it empty the gateway's table.",
+)
+
+
+def check_folder(folder: Path) -> None:
+    """Makes the folder of the run if there is none. Raises PlanError if it cannot have the trials of scripts."""
+    with _mended(folder), suppress(FileExistsError):
+        if _has_run(folder):
+            if (found := RunReader(folder, trials=False).run.name) != NAME:
+                raise PlanError(f"it has a run of natxy's own, {found}; name another folder")
+        elif not folder.is_dir():
+            make_folder(folder)
+
+
+def append(folder: Path, part: Part, phases: Sequence[Phase], tester: Mapping[str, str]) -> None:
+    """Appends the phases of one call of a program, all or none. Raises PlanError if they cannot be written.
+
+    Waits while another program appends. `tester` describes the ports and the cores.
+    """
+    with _mended(folder), sole_owner(folder, wait=True):
+        begun = _has_run(folder)
+        experiments = RunReader(folder, trials=False).run.experiments if begun else []
+        with (
+            closing(RunStore(folder / RESULTS_FILE, resume=(folder / RESULTS_FILE).exists())) as store,
+            closing(PcapWriter(folder / FOREIGN_FILE)) as foreign,
+            store.all_or_nothing(),
+        ):
+            if begun:
+                store.resume_run()
+            else:
+                store.start_run(
+                    name=NAME,
+                    plan_yaml=f"name: {NAME}\n",
+                    seed=0,
+                    natxy_version=__version__,
+                    machine=describe_machine(),
+                    deviations=_DEVIATIONS,
+                )
+            store.describe_tester(engine={}, testbed=tester, deviations=())
+            _append(store, foreign, part, phases, experiments)
+            store.finish_run(RunState.DONE)
+
+
+def _append(
+    store: RunStore, foreign: PcapWriter, part: Part, phases: Sequence[Phase], experiments: Sequence[ExperimentRecord]
+) -> None:
+    settings = part.settings
+    record = next((each for each in experiments if settings_of(each.planned, "name", "title") == settings), None)
+    if record is None:
+        same = [each for each in experiments if each.procedure == part.experiment.procedure.name]
+        name = f"{part.experiment.name}-{len(same) + 1}" if same else part.experiment.name
+        experiment_id = store.add_experiment(part.experiment.model_copy(update={"name": name}))
+    else:
+        experiment_id = record.id
+    repetitions = record.repetitions if record else []
+    # A script of connection rates may have one frame of traffic, for which no procedure has a place.
+    phases = [each for each in phases if not part.counts_phase1 or each.preliminary]
+    if part.searched is None:
+        _add_measurement(store, foreign, part, phases, store.start_repetition(experiment_id, len(repetitions) + 1))
+    else:
+        _add_step(store, foreign, part, phases, experiment_id, repetitions)
+    store.set_experiment_state(experiment_id, State.DONE)
+
+
+def _add_step(
+    store: RunStore,
+    foreign: PcapWriter,
+    part: Part,
+    phases: Sequence[Phase],
+    experiment_id: int,
+    repetitions: Sequence[RepetitionRecord],
+) -> None:
+    """Adds a step of a search, whose result so far is the highest rate that passed below all that failed."""
+    rate = float(part.searched or 0)
+    steps = store.steps(repetitions[-1].id) if repetitions else []
+    if any(each.rate == rate and each.verdict in _DECISIVE for each in steps):
+        steps = []
+    repetition_id = repetitions[-1].id if steps else store.start_repetition(experiment_id, len(repetitions) + 1)
+    number = max((each.number for each in steps), default=0) + 1
+    for phase in phases:
+        measures = part.counts_phase1 or not phase.preliminary
+        result = part.renamed(phase.result)
+        foreign.add(result.samples)
+        store.add_trial(
+            repetition_id,
+            number=number,
+            attempt=1,
+            kind=TrialKind.PHASE1 if phase.preliminary else TrialKind.TRAFFIC,
+            purpose=Purpose.MEASURE if measures else Purpose.PREPARE,
+            step_rate=rate,
+            rate_fps=phase.rate_fps,
+            started_at=_time(phase.started_at),
+            result=result,
+        )
+    steps = store.steps(repetition_id)
+    failed = min((each.rate for each in steps if each.verdict == Verdict.FAIL), default=None)
+    passed = [each.rate for each in steps if each.verdict == Verdict.PASS and (failed is None or each.rate < failed)]
+    value = max(passed, default=None)
+    store.finish_repetition(
+        repetition_id,
+        State.NO_RESULT if value is None else State.DONE,
+        value=value,
+        figures={part.experiment.procedure.headline().name: value},
+        lower_bound=value,
+        upper_bound=failed,
+        reason="no rate passed" if value is None else "",
+    )
+
+
+def _add_measurement(
+    store: RunStore, foreign: PcapWriter, part: Part, phases: Sequence[Phase], repetition_id: int
+) -> None:
+    """Adds a repetition at a given rate: its figures are those of natxy's procedure."""
+    phase1 = part.arguments.phase1
+    recorder = _Recorder(repetition_id, store, foreign, RunListener())
+    recorder.starts = [phase.started_at for phase in phases]
+    repetition = Repetition(
+        experiment=part.experiment,
+        tester=cast(Engine, _Measured([part.renamed(phase.result) for phase in phases])),
+        gateway=lambda: nullcontext(cast(Gateway[Any], _NoGateway())),
+        observer=recorder,
+        sleep=lambda _: None,
+        plan_seed=0,
+        number=1,
+        phase1_fps=phase1.rate_fps if phase1 else None,
+        rate=part.arguments.rate_fps,
+    )
+    # The repetition has the reason then.
+    with suppress(TesterLimitError, DutError):
+        measure_repetition(repetition, recorder, None)
+
+
+class _Recorder(TrialRecorder):
+    """Stores when the trials began: the procedure receives their results later."""
+
+    starts: Sequence[datetime] = ()
+
+    def finished(self, trial: FinishedTrial) -> None:
+        began, *self.starts = self.starts
+        super().finished(replace(trial, started_at=_time(began)))
+
+
+class _Measured:
+    """Answers a procedure's requests with what was measured already, once."""
+
+    def __init__(self, results: Sequence[TrialResult]) -> None:
+        self._results = [*results]
+
+    def establish(self, *_: object) -> TrialResult:
+        if not self._results:
+            raise TesterLimitError("the trial decides nothing, and the script did not repeat it")
+        return self._results.pop(0)
+
+    run_trial = establish
+
+
+class _NoGateway:
+    """Stands for the gateway, which the user's scripts control."""
+
+    def clear(self) -> None:
+        pass
+
+    def pause_s(self) -> None:
+        pass
+
+
+def _time(began: datetime) -> str:
+    return began.isoformat(timespec="milliseconds")
+
+
+def _has_run(folder: Path) -> bool:
+    """Returns False for a file that a program made which was killed before it had a run."""
+    return os.path.exists(folder / RESULTS_FILE) and RunStore.has_run(folder / RESULTS_FILE)
+
+
+@contextmanager
+def _mended(folder: Path) -> Iterator[None]:
+    """Says which variable named the folder."""
+    try:
+        yield
+    except (NatxyError, OSError, sqlite3.Error) as error:
+        raise PlanError(f"{RUN} is {plain(str(folder))!r}: {error}") from error

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests siitperf's scripts against a simulated gateway whose limits are known, and the runs that they leave."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from natxy.cli.console import LastingConsole
+from natxy.cli.report import show
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.errors import PlanError
+from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.results.reader import RunReader
+from natxy.results.records import ExperimentRecord, RunState, State
+from natxy.results.store import RESULTS_FILE, RunStore
+from natxy.siitperf.arguments import Program, parse_arguments
+from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.recording.experiment import Part
+from natxy.siitperf.recording.run import append, check_folder
+from natxy.siitperf.trial.phases import Phase
+from natxy.siitperf.trial.trial import Test, run
+from tests.support.siitperf_confs import conf_text
+from tests.support.siitperf_scripts import (
+    Bed,
+    Phase1,
+    binary_connection_rate,
+    binary_rate,
+    binary_rate_in_time,
+    binary_rate_stateful,
+    frame_loss,
+    latency,
+    table_capacity,
+    variation,
+)
+
+TESTER = {"testbed": "simulated"}
+PROGRAMS = {"tp": Program.THROUGHPUT, "lat": Program.LATENCY, "pdv": Program.PDV}
+NAT = {"Fwd_sport_min": "1000", "Fwd_sport_max": "1999", "Fwd_dport_min": "1", "Fwd_dport_max": "100"}
+
+
+@dataclass
+class Simulated:
+    """Calls the programs for a simulated gateway, and appends each trial to the run in `folder`."""
+
+    conf: str
+    dut: SimulatedDut
+    folder: Path
+    printed: Callable[[], str]
+
+    def __call__(self, program: str, arguments: str) -> str:
+        self.printed()
+        part, phases = self.measured(program, arguments)
+        append(self.folder, part, phases, TESTER)
+        return self.printed()
+
+    def measured(self, program: str, arguments: str) -> tuple[Part, list[Phase]]:
+        conf = parse_conf(self.conf)
+        parsed = parse_arguments(PROGRAMS[program], arguments.split(), conf)
+        self.dut.table.clear()
+        phases = [*run(Test.of(conf, parsed, {}), SimulatedEngine(self.dut))]  # type: ignore[arg-type]
+        return Part.of(conf, parsed), phases
+
+    def experiment(self) -> ExperimentRecord:
+        (found,) = RunReader(self.folder).run.experiments
+        return found
+
+
+@pytest.fixture
+def simulated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Simulated]:
+    monkeypatch.setattr("natxy.siitperf.trial.trial.time.sleep", lambda _: None)
+
+    def printed() -> str:
+        captured = capsys.readouterr()
+        return captured.out + captured.err
+
+    def made(conf: str, **limits: object) -> Simulated:
+        folder = tmp_path / "run"
+        check_folder(folder)
+        dut = SimulatedDut(SimulatedConfig.model_validate({"driver": "simulated", **limits}))
+        return Simulated(conf, dut, folder, printed)
+
+    return made
+
+
+def test_a_search_finds_the_limit_and_each_is_a_repetition(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("siit"), forwarding_fps=3000)
+    found = [binary_rate(Bed(call), 4000, 10) for _ in range(2)]
+    assert all(1490 <= each.best <= 1500 for each in found)
+    experiment = call.experiment()
+    assert (experiment.procedure, experiment.state, experiment.gateway) == ("throughput", State.DONE, "unknown")
+    assert experiment.title == "siitperf-tp 84 r 1 500 2 2"
+    assert [each.value for each in experiment.repetitions] == [each.best for each in found]
+    for search, repetition in zip(found, experiment.repetitions, strict=True):
+        assert [step.rate for step in repetition.steps] == [rate for rate, _ in search.tried]
+        assert [step.outcome == "pass" for step in repetition.steps] == [passed for _, passed in search.tried]
+        assert repetition.lower_bound == search.best
+        assert repetition.upper_bound == min(rate for rate, passed in search.tried if not passed)
+    names = {stream.name for placed in experiment.all_trials for stream in placed.trial.result.streams}
+    assert names == {"forward", "reverse"}
+
+
+def test_a_search_in_time_and_one_over_connections(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("siit"), forwarding_fps=3000)
+    assert 1490 <= binary_rate_in_time(Bed(call), 4000, 10, 100).best <= 1500
+    call = simulated(conf_text("nat44", **NAT), forwarding_fps=3000)
+    assert 1490 <= binary_rate_stateful(Bed(call), 4000, 10, Phase1(100, 1000)).best <= 1500
+    in_time, stateful = RunReader(call.folder).run.experiments
+    assert (in_time.name, stateful.name) == ("throughput", "throughput-2")
+    assert in_time.title == "siitperf-pdv 84 r 1 500 2 2 100"
+    assert stateful.title == "siitperf-tp 84 r 1 500 2 2 100 100 1000 500 1100"
+    assert stateful.planned.connections == 100
+    assert {len(step.trials) for each in stateful.repetitions for step in each.steps} == {2}
+
+
+def test_connection_rates_and_the_capacity_of_a_table(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("nat44", **NAT), connection_rate_fps=3000)
+    assert 2990 <= binary_connection_rate(Bed(call), 8000, 10, Phase1(2000, 1)).best <= 3000
+    experiment = call.experiment()
+    assert experiment.procedure == "connection-rate"
+    assert experiment.repetitions[0].value == pytest.approx(3000, abs=10)
+
+
+def test_the_capacity_of_a_table(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("nat44", **NAT), table_capacity=150)
+    bed = Bed(call)
+    found = table_capacity(bed, initial=50, maximum=3000, error=500, clear=call.dut.table.clear)
+    assert (found.capacity, found.safe, found.failed) == (150, 100, 200)
+
+
+def test_losses_are_one_repetition(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("siit"), forwarding_fps=3000)
+    received = frame_loss(Bed(call), range(1000, 2001, 250))
+    assert received[1000] == 2000
+    assert received[1500] == 3000
+    assert received[2000] == pytest.approx(3000, abs=10)
+    (repetition,) = call.experiment().repetitions
+    assert (repetition.value, repetition.upper_bound) == (1500, 1750)
+    assert [step.trials[-1].received for step in repetition.steps] == [*received.values()]
+
+
+def test_delays_are_natxys_figures(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("siit"), forward_delay_ns=200_000, delay_spread_ns=100_000)
+    found = [latency(Bed(call), 1000, 2, 1, 500) for _ in range(3)]
+    assert found[0]["Forward TL"] == pytest.approx(0.25, rel=0.05)
+    variations = variation(Bed(call), 1000, 1)
+    assert variations["Forward"] == pytest.approx(0.1, rel=0.05)
+    delays, pdv = RunReader(call.folder).run.experiments
+    assert (delays.procedure, pdv.procedure, len(delays.repetitions)) == ("latency", "pdv", 3)
+    for each, repetition in zip(found, delays.repetitions, strict=True):
+        assert repetition.figures["tl_forward"] == pytest.approx(each["Forward TL"] * 1e6, rel=0.01)
+        assert repetition.figures["wcl_reverse"] == pytest.approx(each["Reverse WCL"] * 1e6, rel=0.01)
+    assert pdv.repetitions[0].figures["pdv_forward"] == pytest.approx(variations["Forward"] * 1e6, rel=0.01)
+    trial = next(delays.all_trials).trial
+    assert trial.started_at < delays.repetitions[0].started_at
+
+
+def test_what_cannot_be_measured_is_stored_with_its_reason(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("nat44", **NAT), table_capacity=10)
+    bed = Bed(call)
+    assert binary_connection_rate(bed, 100, 50, Phase1(20, 1)).best == 0
+    output = call("pdv", "84 1000 1 100 2 2 20 20 1000 10 100 0")
+    assert "Failed to fill state table" in output
+    rates, pdv = RunReader(call.folder).run.experiments
+    assert (rates.repetitions[0].state, rates.repetitions[0].reason) == (State.NO_RESULT, "no rate passed")
+    assert pdv.repetitions[0].state == State.TESTER_LIMIT
+    assert "did not repeat it" in pdv.repetitions[0].reason
+    assert len([*pdv.all_trials]) == 1
+
+
+def test_the_run_has_a_report(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("siit"), forwarding_fps=3000)
+    for _ in range(2):
+        binary_rate(Bed(call), 4000, 100)
+    latency(Bed(call), 1000, 2, 1, 500)
+    call.printed()
+    assert show(call.folder, LastingConsole()).state == RunState.DONE
+    text = call.printed()
+    # All repetitions that there are.
+    assert re.search(r"siitperf-tp 84 r 1 500 2 2 .* 2 *\n", text), text
+    page = (call.folder / "report.html").read_text()
+    assert "stand in for siitperf" in page
+
+
+def test_programs_that_end_at_the_same_time_lose_no_trial(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("siit"))
+    measured = [call.measured("tp", f"84 {rate} 1 500 2 2") for rate in range(1000, 1008)]
+    with ThreadPoolExecutor() as threads:
+        [*threads.map(lambda each: append(call.folder, each[0], each[1], TESTER), measured)]
+    (repetition,) = call.experiment().repetitions
+    assert sorted(step.rate for step in repetition.steps) == [*range(1000, 1008)]
+    assert [step.number for step in repetition.steps] == [*range(1, 9)]
+
+
+def test_a_file_without_a_run_is_gone_on_with(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("siit"))
+    RunStore(call.folder / RESULTS_FILE).close()
+    call("tp", "84 1000 1 500 2 2")
+    assert len(call.experiment().repetitions) == 1
+
+
+def test_a_failure_leaves_nothing_of_a_trial(
+    simulated: Callable[..., Simulated], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = simulated(conf_text("siit"))
+    call("tp", "84 1000 1 500 2 2")
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(RunStore, "finish_run", full)
+    with pytest.raises(PlanError, match=r"NATXY_SIITPERF_RUN is '.*': database or disk is full"):
+        call("tp", "84 2000 1 500 2 2")
+    assert [step.rate for step in call.experiment().repetitions[0].steps] == [1000]
+    assert RunReader(call.folder).run.state == RunState.DONE
+
+
+def test_other_runs_are_not_appended_to(simulated: Callable[..., Simulated], tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    store = RunStore(other / RESULTS_FILE)
+    store.start_run(name="mine", plan_yaml="name: mine\n", seed=1, natxy_version="0", machine={})
+    store.close()
+    with pytest.raises(PlanError, match="has a run of natxy's own, mine"):
+        check_folder(other)
+    (tmp_path / "file").touch()
+    with pytest.raises(PlanError, match="NATXY_SIITPERF_RUN"):
+        check_folder(tmp_path / "file")

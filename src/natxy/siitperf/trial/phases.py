@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program has measured: phase 1, and the traffic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from natxy.engine.messages.results import TrialResult
+
+RUN: Final = "NATXY_SIITPERF_RUN"
+"""The variable that names the folder of a run, to which every trial is appended."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A trial of the engine that has ended; `preliminary` is phase 1."""
+
+    preliminary: bool
+    rate_fps: float
+    started_at: datetime
+    result: TrialResult
