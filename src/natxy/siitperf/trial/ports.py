@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -24,11 +27,15 @@ LEFT: Final = "NATXY_SIITPERF_LEFT"
 RIGHT: Final = "NATXY_SIITPERF_RIGHT"
 IO: Final = "NATXY_SIITPERF_IO"
 CORES: Final = "NATXY_SIITPERF_CORES"
+KEEP_OPEN: Final = "NATXY_SIITPERF_KEEP_OPEN_S"
+
+_LONGEST_IDLE_S: Final = 3600
 
 _ETHERNET_BYTES: Final = 18
 _USUAL_MTU: Final = 1500
 _PCI: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _VDEV: Final = re.compile(r"(net|eth)_\w+(,.*)?")
+_KEEPER: Final = Path(__file__).with_name("keep_open.py")
 _INTERFACES: Final = Path("/sys/class/net")
 _DRIVERS: Final = tuple(Path("/sys/bus/pci/drivers", name) for name in ("vfio-pci", "igb_uio", "uio_pci_generic"))
 
@@ -64,7 +71,19 @@ def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) 
     argv = [str(find_engine()), "--worker-cores", ",".join(map(str, cores.tester)), "--main-core", str(cores.main)]
     if any(port.medium is PortMedium.NIC and _PCI.fullmatch(port.device) for port in ports):
         argv += ["--pci", "--eal", f"-n{conf.number('MEM-Channels')}"]
-    return Tester(ports, argv, remarks)
+    return Tester(ports, _kept_open(ports, argv, environment), remarks)
+
+
+def _kept_open(ports: Sequence[PortSpec], argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """Returns the command of the engine, or of the program that keeps it and its ports open if that is asked for."""
+    given = environment.get(KEEP_OPEN) or "0"
+    if given == "0":
+        return [*argv]
+    if not (given.isdecimal() and int(given) <= _LONGEST_IDLE_S):
+        raise PlanError(f"{KEEP_OPEN} is {given!r}, expected 0 to {_LONGEST_IDLE_S} seconds, or nothing")
+    name = sha256(json.dumps([[port.device for port in ports], *argv]).encode()).hexdigest()[:16]
+    # Isolated and without site packages, Python starts in a few milliseconds.
+    return [sys.executable, "-IS", str(_KEEPER), name, given, *argv]
 
 
 def _port(side: Side, number: int, device: str, io: str, mtu: int) -> PortSpec:

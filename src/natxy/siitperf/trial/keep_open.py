@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps an engine and its ports open from one call of a program to the next.
+
+It is a program of its own, `keep_open.py NAME IDLE_S ENGINE…`, which stands for the engine: it passes its standard
+input and output on to a keeper of this name. If there is none, it becomes one first, a process of its own that starts
+the engine and ends with it when nobody has called for `IDLE_S` seconds, or when a caller has left in the midst of a
+request. A keeper that is killed takes the engine along, whose standard input ends.
+
+It imports nothing of natxy, so that it starts at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+_CHUNK: Final = 1 << 20
+_END_S: Final = 2.0
+_WAITING: Final = 16
+# Requests at the end of a call; `ports.close` would close what is to stay open.
+_FAREWELL: Final = frozenset({"ports.close", "trial.abort"})
+
+
+def main(name: str, idle_s: float, argv: list[str]) -> None:
+    address = f"\0natxy-siitperf-{name}"
+    keeper = _connected(address) or _started(address, idle_s, argv)
+    _pass_on(keeper)
+
+
+def _connected(address: str) -> socket.socket | None:
+    """Returns a connection to the keeper of this user; None if there is none."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(address)
+    except ConnectionRefusedError:
+        return None
+    # Abstract addresses have no permissions.
+    if not _is_own(connection):
+        sys.exit(f"another user has taken the address @{address[1:]}")
+    return connection
+
+
+def _started(address: str, idle_s: float, argv: list[str]) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(address)
+    except OSError:
+        # Another call was faster.
+        listener.close()
+    else:
+        listener.listen(_WAITING)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                _keep(listener, idle_s, argv)
+            os._exit(0)
+        os.wait()
+    connection = _connected(address)
+    if connection is None:
+        sys.exit("the process that keeps the ports open has just ended; try again")
+    return connection
+
+
+def _pass_on(keeper: socket.socket) -> None:
+    """Copies standard input to the keeper, and what that answers to standard output, until the keeper has ended."""
+    sources = [0, keeper.fileno()]
+    while True:
+        ready, _, _ = select.select(sources, [], [])
+        if 0 in ready:
+            if asked := os.read(0, _CHUNK):
+                keeper.sendall(asked)
+            else:
+                keeper.shutdown(socket.SHUT_WR)
+                sources.remove(0)
+        if keeper.fileno() in ready:
+            answered = keeper.recv(_CHUNK)
+            if not answered:
+                return
+            _write(1, answered)
+
+
+def _keep(listener: socket.socket, idle_s: float, argv: list[str]) -> None:
+    """Starts the engine, serves one caller after the other, and ends the engine and this process."""
+    # Whoever reads the caller's standard output must not wait for this process.
+    with open(os.devnull, "r+b") as nothing:
+        for descriptor in (0, 1):
+            os.dup2(nothing.fileno(), descriptor)
+    # Its errors go to the first caller's log.
+    engine = Engine(argv)
+    while True:
+        ready, _, _ = select.select([listener.fileno(), engine.output], [], [], idle_s)
+        called = listener.fileno() in ready
+        if not called and (not ready or not engine.read()):
+            break
+        if called:
+            caller, _ = listener.accept()
+            with caller:
+                if _is_own(caller) and not engine.serve(caller):
+                    break
+    listener.close()
+    engine.end()
+    os._exit(0)
+
+
+class Engine:
+    """An engine that runs, and the reply to the request that opened its ports."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        assert self._process.stdin
+        assert self._process.stdout
+        self._input, self.output = self._process.stdin, self._process.stdout.fileno()
+        self._unread = b""
+        self._asked: Any = None
+        self._opened: Any = None
+
+    def read(self) -> bytes:
+        return os.read(self.output, _CHUNK)
+
+    def serve(self, caller: socket.socket) -> bool:
+        """Serves a caller until it leaves. Returns False if the engine has ended or must end: it has unanswered
+        requests, and its next replies would be for these."""
+        waiting: dict[Any, str] = {}
+        unasked = b""
+        while True:
+            ready, _, _ = select.select([caller.fileno(), self.output], [], [])
+            try:
+                if caller.fileno() in ready:
+                    asked = caller.recv(_CHUNK)
+                    if not asked:
+                        return not waiting
+                    unasked += asked
+                    *lines, unasked = unasked.split(b"\n")
+                    for line in lines:
+                        self._ask(line, caller, waiting)
+                if self.output in ready:
+                    answered = self.read()
+                    if not answered:
+                        return False
+                    for line in self._lines(answered):
+                        self._note(line, waiting)
+                        caller.sendall(line + b"\n")
+            except OSError:
+                return not waiting
+
+    def end(self) -> None:
+        self._input.close()
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _ask(self, line: bytes, caller: socket.socket, waiting: dict[Any, str]) -> None:
+        request = json.loads(line)
+        method, number = request["method"], request["id"]
+        if method in _FAREWELL and not waiting:
+            return
+        if method == "ports.open":
+            if self._opened is not None and request["params"] == self._asked:
+                reply = {"jsonrpc": "2.0", "id": number, "result": self._opened}
+                caller.sendall(json.dumps(reply).encode() + b"\n")
+                return
+            if self._opened is not None:
+                # The caller ignores the reply to a request that it has not made.
+                close = {"jsonrpc": "2.0", "id": 0, "method": "ports.close", "params": {}}
+                _write(self._input.fileno(), json.dumps(close).encode() + b"\n")
+            self._asked, self._opened = request["params"], None
+        waiting[number] = method
+        _write(self._input.fileno(), line + b"\n")
+
+    def _lines(self, answered: bytes) -> Iterator[bytes]:
+        *lines, self._unread = (self._unread + answered).split(b"\n")
+        yield from lines
+
+    def _note(self, line: bytes, waiting: dict[Any, str]) -> None:
+        reply = json.loads(line)
+        if waiting.pop(reply.get("id"), "") == "ports.open":
+            self._opened = reply.get("result")
+
+
+def _is_own(connection: socket.socket) -> bool:
+    """Returns True if the other end belongs to this user."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, user, _ = struct.unpack("3i", credentials)
+    return bool(user == os.getuid())
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]), sys.argv[3:])

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests the process that keeps the engine and its ports open between calls of siitperf's programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from natxy.plan.gateways.linux import LinuxForwardConfig
+from tests.support import needs
+from tests.support.lab_frames import namespace_of_tester
+from tests.support.processes import runs
+from tests.support.siitperf_bed import LINKS, Ended, SiitperfBed, siitperf_bed
+from tests.support.siitperf_confs import conf_text
+
+pytestmark = needs.LAB
+
+CONF = conf_text("router-many")
+LONG = {"NATXY_SIITPERF_KEEP_OPEN_S": "600"}
+ARGUMENTS = "84 200 1 500 2 2"
+
+
+@pytest.fixture
+def router(tmp_path: Path) -> Iterator[SiitperfBed]:
+    with siitperf_bed(LINKS, LinuxForwardConfig(), tmp_path) as bed:
+        yield bed
+
+
+def in_tester(word: str) -> list[int]:
+    """Returns the processes in the tester's namespace whose command line has a word."""
+    pids = subprocess.run(
+        ["ip", "netns", "pids", namespace_of_tester()], capture_output=True, text=True, check=True
+    ).stdout.split()
+    return [int(pid) for pid in pids if word in _command(int(pid)) and runs(int(pid))]
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def engines() -> list[int]:
+    return [pid for pid in in_tester("natxy-engine") if "keep_open" not in _command(pid)]
+
+
+def forwarded(router: SiitperfBed) -> int:
+    """Returns how many frames the gateway has received on the left."""
+    namespace = router.lab.description()["dut namespace"]
+    counted = subprocess.run(
+        ["ip", "-j", "-s", "-n", namespace, "link", "show", "dut-left"], capture_output=True, text=True, check=True
+    ).stdout
+    return int(json.loads(counted)[0]["stats64"]["rx"]["packets"])
+
+
+def until_ended(*pids: int) -> None:
+    while any(map(runs, pids)):
+        time.sleep(0.05)
+
+
+def received_all(ended: Ended) -> bool:
+    assert ended.code == 0, ended
+    return all(ended.number(f"{each} frames received") == 200 for each in ("Forward", "Reverse"))
+
+
+def test_the_engine_stays_from_one_call_to_the_next(router: SiitperfBed) -> None:
+    """It stays when the ports are others too: a longer frame needs another MTU."""
+    began = []
+    for arguments in (ARGUMENTS, ARGUMENTS, "1538 200 1 500 2 2"):
+        assert received_all(router.run("tp", arguments, CONF, **LONG))
+        began.append(engines())
+    assert len(began[0]) == 1
+    assert began[0] == began[1] == began[2]
+    (keeper,) = in_tester("keep_open")
+    os.kill(keeper, signal.SIGKILL)
+    until_ended(keeper, *began[0])
+    assert received_all(router.run("tp", ARGUMENTS, CONF, **LONG))
+    assert engines() != began[0]
+
+
+def test_it_ends_when_nobody_calls(router: SiitperfBed) -> None:
+    assert received_all(router.run("tp", ARGUMENTS, CONF, NATXY_SIITPERF_KEEP_OPEN_S="1"))
+    until_ended(*in_tester("keep_open"), *engines())
+    assert received_all(router.run("tp", ARGUMENTS, CONF))
+    assert in_tester("natxy-engine") == []
+
+
+def test_a_killed_call_takes_the_engine_along(router: SiitperfBed) -> None:
+    assert received_all(router.run("tp", ARGUMENTS, CONF, **LONG))
+    before = [*in_tester("keep_open"), *engines()]
+    assert len(before) == 2
+    environment = {
+        "NATXY_SIITPERF_LEFT": "left", "NATXY_SIITPERF_RIGHT": "right",
+        "NATXY_SIITPERF_CORES": ",".join(map(str, router.lab.cores.tester)), **LONG,
+    }  # fmt: skip
+    code = "from natxy.siitperf.trial.programs import throughput; throughput()"
+    inside = ["ip", "netns", "exec", namespace_of_tester()]
+    with subprocess.Popen(
+        [*inside, sys.executable, "-c", code, "84", "200", "600", "500", "2", "2"],
+        cwd=router.folder, env=os.environ | environment, stdout=subprocess.DEVNULL,
+    ) as call:  # fmt: skip
+        frames = forwarded(router)
+        while forwarded(router) < frames + 20:
+            assert call.poll() is None
+            time.sleep(0.05)
+        call.kill()
+    until_ended(*before)
+    assert received_all(router.run("tp", ARGUMENTS, CONF, **LONG))
+
+
+def test_only_seconds_are_taken(router: SiitperfBed) -> None:
+    ended = router.run("tp", ARGUMENTS, CONF, NATXY_SIITPERF_KEEP_OPEN_S="5 s")
+    assert ended.code == 255
+    assert "NATXY_SIITPERF_KEEP_OPEN_S is '5 s', expected 0 to 3600 seconds" in ended.errors[0]
