@@ -39,8 +39,8 @@ TAINT: Final = (
     "[b]x[/x] \\input{/etc/passwd} | `code` /../../tainted \"'<!-- "
 )
 
-# They concern this machine, and read no run.
-OF_THE_MACHINE: Final = {"selftest", "calibrate", "cleanup", "install-siitperf"}
+# They concern this machine, or help with words and first plans.
+WITHOUT_RUN: Final = {"selftest", "calibrate", "cleanup", "install-siitperf", "init", "explain"}
 # Values of options that are neither a choice nor a flag, by the option's name or by verb and name.
 VALUES: Final = {
     "--fail-below": "5%", "--undecided": "3", "--repeat": "1", "--only": "forwarding", "--baseline": "OTHER",
@@ -153,7 +153,7 @@ def invocations() -> Iterator[tuple[str, list[str]]]:
     for registered in app.registered_commands:
         assert registered.callback is not None
         verb, hints = registered.name or registered.callback.__name__, get_type_hints(registered.callback)
-        if verb in OF_THE_MACHINE:
+        if verb in WITHOUT_RUN:
             continue
         choices = {name: [*_choices(hint)] for name, hint in hints.items()}
         parameters = group.commands[verb].params
