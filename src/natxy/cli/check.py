@@ -61,7 +61,7 @@ def check(
            because a program is missing or a table is too small, are named,
            and so is what a DUT has to have set
       2    the plan has errors, each on a line of its own, or names a secret
-           that cannot be read
+           or a disk image that cannot be read
       4    no experiment can be measured, because programs are missing
            or /proc/sys is read-only
     """

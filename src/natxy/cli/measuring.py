@@ -26,6 +26,7 @@ from natxy.doctor.experiments import missing_programs, small_memory, small_table
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.testbeds.machines import SshTarget
+from natxy.plan.testbeds.vm import VmConfig
 from natxy.results.analysis.gate import Answer, overall
 from natxy.results.store import RESULTS_FILE
 from natxy.run.cores import check_cores
@@ -34,6 +35,8 @@ from natxy.run.folder import RUNS
 from natxy.run.sysctls import check_sysctls
 from natxy.system.ledger import Entry, Ledger
 from natxy.testbeds.namespaces import check_root, other_labs
+from natxy.testbeds.vm.accelerator import choose_accelerator, describe_accelerator
+from natxy.testbeds.vm.image import find_image
 
 _WHY: Final = {
     EngineDiedError.exit_code: "the engine died; `natxy resume` repeats what it was measuring",
@@ -78,8 +81,8 @@ def _is_of(plan: ResolvedPlan, entry: Entry) -> bool:
 def check_machine(plan: ResolvedPlan) -> None:
     """Checks what the plan needs of this machine, and prints which experiments will be skipped or fail.
 
-    Raises PlanError or DutError if nothing of the plan can be measured here, or if an earlier run or a secret that it
-    names cannot be read.
+    Raises PlanError or DutError if nothing of the plan can be measured here, or if an earlier run, a secret or a disk
+    image that it names cannot be read.
     """
     check_cores(plan)
     check_sysctls(plan)
@@ -91,6 +94,10 @@ def check_machine(plan: ResolvedPlan) -> None:
     if {name for names in lacking.values() for name in names} == {each.name for each in plan.experiments}:
         raise DutError("\n".join(["this machine cannot run any of the plan's gateways:", *lacking]))
     console = LastingConsole()
+    if isinstance(plan.testbed, VmConfig):
+        disk = find_image(plan.testbed).disk
+        accelerator = describe_accelerator(choose_accelerator(plan.testbed.accelerator))
+        console.say(f"The virtual machine: {disk}, run by QEMU with {accelerator}")
     for ending, found in (("be skipped", lacking), ("fail", small_tables(plan) | small_memory(plan))):
         for reason, names in found.items():
             console.say(f"Will {ending}: {', '.join(names)}: {reason}")

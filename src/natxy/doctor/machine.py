@@ -19,10 +19,12 @@ from natxy.doctor.disturbances import probe_disturbances
 from natxy.doctor.experiments import lab_gateways
 from natxy.doctor.finding import Finding, read_text, unless
 from natxy.doctor.testbed import probe_testbed
+from natxy.doctor.virtual_machine import probe_virtual_machine
 from natxy.dut.transport.local import run_program
 from natxy.engine.program import find_engine
 from natxy.errors import DutError, NatxyError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.testbeds.vm import VmConfig
 from natxy.standing.labs import standing_labs
 from natxy.system.ledger import Ledger
 from natxy.system.proc_sys import REMEDY, is_read_only
@@ -47,6 +49,7 @@ def probe_machines(plan: ResolvedPlan | None = None) -> dict[str, list[Finding]]
         return others
     here = [
         *(finding for probe in _PROBES for finding in probe()),
+        *_virtual_machine(plan),
         *_gateways(plan),
         *probe_disturbances(plan.testbed if plan else None),
     ]
@@ -126,6 +129,13 @@ def _gateways(plan: ResolvedPlan | None) -> list[Finding]:
         )
         for driver, reasons in reasons_by_driver.items()
     ]
+
+
+def _virtual_machine(plan: ResolvedPlan | None) -> list[Finding]:
+    """Examines the virtual machine of a plan that has one; without a plan, the one that `make vm` builds."""
+    if plan is None:
+        return probe_virtual_machine(None)
+    return probe_virtual_machine(plan.testbed) if isinstance(plan.testbed, VmConfig) else []
 
 
 def _iperf3() -> list[Finding]:

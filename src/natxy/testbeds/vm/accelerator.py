@@ -57,6 +57,11 @@ def choose_accelerator(wanted: Accelerator | None) -> Accelerator:
     return "tcg"
 
 
+def describe_accelerator(accelerator: Accelerator) -> str:
+    """Returns for people how the instructions are executed."""
+    return "KVM" if accelerator == "kvm" else "TCG (no KVM: QEMU executes the instructions itself)"
+
+
 @cache
 def boots_with(accelerator: Accelerator, timeout_s: float = _PROBE_S) -> bool:
     """Returns True when a guest boots its disk by this accelerator within the time."""

@@ -34,7 +34,7 @@ from natxy.testbeds.gateway_watch import GatewayWatch
 from natxy.testbeds.host_links import hosts_in_namespaces
 from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS
-from natxy.testbeds.vm.accelerator import choose_accelerator
+from natxy.testbeds.vm.accelerator import choose_accelerator, describe_accelerator
 from natxy.testbeds.vm.image import find_image
 from natxy.testbeds.vm.machine import VirtualMachine
 from natxy.testbeds.vm.qemu import Start
@@ -144,9 +144,9 @@ class VmLab(EngineTestbed):
 
     def dut_description(self) -> dict[str, str]:
         cores, queues = named_cores(self.cores.dut), counted(self._config.queues, "queue")
-        boot_s = self.transport.boot_s
+        boot_s, executed = self.transport.boot_s, describe_accelerator(self._accelerator)
         return {
-            "machine": f"QEMU with {self._execution()}, {counted(self._cpus, 'virtual CPU')}, {self._config.memory}",
+            "machine": f"QEMU with {executed}, {counted(self._cpus, 'virtual CPU')}, {self._config.memory}",
             "cores": f"{cores} of the tester's machine",
             "image": str(self._image.disk) if self._config.image else "Debian 12, built by natxy",
             "NICs": f"{self._config.nic}, {queues} each{', vhost' if self._vhost else ''}",
@@ -206,6 +206,3 @@ class VmLab(EngineTestbed):
             self._stack.callback(os.close, descriptor)
             descriptors.append(descriptor)
         return descriptors
-
-    def _execution(self) -> str:
-        return "KVM" if self._accelerator == "kvm" else "TCG (no KVM: QEMU executes the instructions itself)"

@@ -17,7 +17,7 @@ from typing import Final
 from natxy.dut.transport.local import NetnsTransport, run_program
 from natxy.system.process_owner import Owner
 
-_TUN: Final = "/dev/net/tun"
+TUN: Final = "/dev/net/tun"
 # From <linux/if_tun.h>.
 _TUNSETIFF: Final = 0x400454CA
 _IFF_TAP: Final = 0x0002
@@ -39,7 +39,7 @@ def tap(tester: NetnsTransport, name: str, mac: str, *, number: int, queues: int
     with ExitStack() as stack:
         descriptors = []
         for _ in range(queues):
-            descriptor = os.open(_TUN, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = os.open(TUN, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
             stack.callback(os.close, descriptor)
             fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", first_name.encode(), flags))
             descriptors.append(descriptor)
