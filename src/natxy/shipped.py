@@ -16,7 +16,11 @@ PLANS: Final = (_PACKAGE / "plans").resolve()
 
 def shown(file: Path) -> str:
     """Returns the path as a person below the current folder would write it, or the whole path elsewhere."""
-    return os.path.relpath(file) if file.is_relative_to(Path.cwd()) else str(file)
+    try:
+        return os.path.relpath(file) if file.is_relative_to(Path.cwd()) else str(file)
+    except FileNotFoundError:
+        # The current folder has been removed.
+        return str(file)
 
 
 def page(name: str) -> str:

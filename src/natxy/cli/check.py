@@ -58,10 +58,10 @@ def check(
     \b
     Exit codes:
       0    the plan has no error. Experiments that will be skipped or fail,
-           because a program is missing or a table is too small, are named,
-           and so is what a DUT has to have set
+           because a program or a disk image is missing or a table is too
+           small, are named, and so is what a DUT has to have set
       2    the plan has errors, each on a line of its own, or names a secret
-           or a disk image that cannot be read
+           that cannot be read
       4    no experiment can be measured, because programs are missing
            or /proc/sys is read-only
     """

@@ -81,8 +81,8 @@ def _is_of(plan: ResolvedPlan, entry: Entry) -> bool:
 def check_machine(plan: ResolvedPlan) -> None:
     """Checks what the plan needs of this machine, and prints which experiments will be skipped or fail.
 
-    Raises PlanError or DutError if nothing of the plan can be measured here, or if an earlier run, a secret or a disk
-    image that it names cannot be read.
+    Raises PlanError or DutError if no gateway of the plan can run here, or if an earlier run or a secret that it names
+    cannot be read.
     """
     check_cores(plan)
     check_sysctls(plan)
@@ -94,11 +94,17 @@ def check_machine(plan: ResolvedPlan) -> None:
     if {name for names in lacking.values() for name in names} == {each.name for each in plan.experiments}:
         raise DutError("\n".join(["this machine cannot run any of the plan's gateways:", *lacking]))
     console = LastingConsole()
+    failing = small_tables(plan) | small_memory(plan)
     if isinstance(plan.testbed, VmConfig):
-        disk = find_image(plan.testbed).disk
-        accelerator = describe_accelerator(choose_accelerator(plan.testbed.accelerator))
-        console.say(f"The virtual machine: {disk}, run by QEMU with {accelerator}")
-    for ending, found in (("be skipped", lacking), ("fail", small_tables(plan) | small_memory(plan))):
+        try:
+            disk = find_image(plan.testbed).disk
+        except PlanError as error:
+            # Plans are also checked on other machines than the one that measures them.
+            failing[str(error)] = [each.name for each in plan.experiments]
+        else:
+            accelerator = describe_accelerator(choose_accelerator(plan.testbed.accelerator))
+            console.say(f"The virtual machine: {disk}, run by QEMU with {accelerator}")
+    for ending, found in (("be skipped", lacking), ("fail", failing)):
         for reason, names in found.items():
             console.say(f"Will {ending}: {', '.join(names)}: {reason}")
 

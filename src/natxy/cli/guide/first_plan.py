@@ -103,7 +103,7 @@ def _runs(gateway: GatewayModel, place: Place) -> bool:
 def _head(answers: Answers) -> Iterator[str]:
     yield f"# `natxy check {answers.file}` says what this plan measures and how long that takes."
     yield f"# `natxy run {answers.file}` measures it."
-    yield f"name: {answers.name}"
+    yield f"name: {json.dumps(answers.name)}"
     yield "seed: 1 # the same seed sends the same frames"
     yield "repeat: 3 # 20 for results to publish"
     yield "timing: lab # short trials; `rfc` has those of RFC 2544, of a minute each"

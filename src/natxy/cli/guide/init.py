@@ -105,6 +105,8 @@ def _check_new(plan: Path) -> None:
         raise PlanError(f"{plan} exists, and is left as it is; give the name of another file")
     if not fullmatch(NAME_PATTERN, plan.stem) or plan.suffix != ".yaml":
         raise PlanError(f"expected a file such as my-plan.yaml, of small letters, digits, '.', '_' and '-', got {plan}")
+    if not plan.parent.is_dir():
+        raise PlanError(f"{plan.parent} is no folder; make it first, or choose another")
 
 
 def _write(plan: Path, text: str) -> None:

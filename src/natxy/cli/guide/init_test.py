@@ -88,6 +88,13 @@ def test_a_bad_answer_is_an_error_and_nothing_is_written(arguments: str, said: s
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize("name", ["2024", "1e5", "0x10", "true", "null"])
+def test_a_name_that_yaml_reads_as_something_else_stays_a_name(name: str, tmp_path: Path) -> None:
+    plan = tmp_path / f"{name}.yaml"
+    assert init("", plan).exit_code == 0
+    assert load_plan(plan).name == name
+
+
 @pytest.mark.parametrize("name", ["plan.yml", "My plan.yaml", "missing/plan.yaml"])
 def test_a_file_that_cannot_be_a_plan_is_an_error(name: str, tmp_path: Path) -> None:
     done = init("", tmp_path / name)
