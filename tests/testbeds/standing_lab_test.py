@@ -10,7 +10,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +23,8 @@ from tests.support.command import HANG_S
 from tests.support.processes import runs
 from tests.support.siitperf_bed import run_program
 from tests.support.siitperf_confs import conf_text
+from tests.support.timing import wait_until
+from tests.support.undisturbed import undisturbed
 
 pytestmark = needs.LAB
 
@@ -132,7 +133,10 @@ def test_siitperfs_programs_measure_in_a_lab_that_stands(standing: Standing) -> 
     (standing.folder / "siitperf.conf").write_text(conf)
     inside = ["ip", "netns", "exec", exports["NATXY_LAB_TESTER"]]
     environment = exports | {"NATXY_SIITPERF_OVERRUN_FLOOR_MS": "1000"}
-    ended = run_program("tp", "84 400 1 500 2 2 100 100 1000 500 1200", standing.folder, prefix=inside, **environment)
+    arguments = "84 400 1 2000 2 2 100 100 1000 2000 2500"
+    ended = undisturbed(
+        lambda: run_program("tp", arguments, standing.folder, prefix=inside, **environment), lambda ended: ended.blame
+    )
     for direction, frames in (("Preliminary", 100), ("Forward", 400), ("Reverse", 400)):
         assert ended.number(f"{direction} frames received") == frames, ended
     # The NAT of the plan forwarded them.
@@ -164,8 +168,7 @@ def test_what_a_killed_keeper_left_is_given_back(standing: Standing, verb: list[
     exports = standing.up("--experiment", "nat")
     (keeper,) = standing.keepers()
     os.kill(keeper.pid, signal.SIGKILL)
-    while runs(keeper.pid):
-        time.sleep(0.01)
+    wait_until(lambda: not runs(keeper.pid))
     assert exports["NATXY_LAB_DUT"] in namespaces()
     assert "left by killed runs" in standing.natxy("doctor")
     standing.natxy(*verb)
@@ -200,8 +203,7 @@ def test_of_two_labs_one_stands(standing: Standing) -> None:
 def test_programs_in_the_namespaces_end_with_the_lab(standing: Standing) -> None:
     exports = standing.up()
     with subprocess.Popen(["ip", "netns", "exec", exports["NATXY_LAB_TESTER"], "sleep", "600"]) as sleeping:
-        while "sleep" not in Path(f"/proc/{sleeping.pid}/cmdline").read_text().split("\0")[0]:
-            time.sleep(0.01)
+        wait_until(lambda: "sleep" in Path(f"/proc/{sleeping.pid}/cmdline").read_text().split("\0")[0])
         standing.natxy("lab", "down")
         assert sleeping.wait(HANG_S) == -signal.SIGKILL
 

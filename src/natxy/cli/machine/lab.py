@@ -39,9 +39,9 @@ def lab_up(
 ) -> None:
     """Keep the lab of a plan standing, with the gateway of one experiment.
 
-    What it prints is for a shell: `eval "$(natxy lab up plan.yaml)"` exports what the programs that stand in for
-    siitperf's need, and comments say how to enter the network namespaces. Programs and files of a measurement are not
-    started or made. `natxy lab down` removes the lab.
+    What it prints is for a shell: `lab=$(natxy lab up plan.yaml) && eval "$lab"` exports what the programs that stand
+    in for siitperf's need, and comments say how to enter the network namespaces. Programs and files of a measurement
+    are not started or made. `natxy lab down` removes the lab.
 
     \b
     Exit codes:
