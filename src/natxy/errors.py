@@ -19,7 +19,7 @@ class PlanError(NatxyError):
 
 
 class PlanFileError(PlanError):
-    """A plan whose text has errors."""
+    """Reports a plan whose text has errors."""
 
     page = "reference/plan.md"
 

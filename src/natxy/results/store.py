@@ -40,7 +40,7 @@ def timestamp() -> str:
 
 
 class Step(NamedTuple):
-    """A step of a search; one whose preparation failed is invalid."""
+    """Names a step of a search; one whose preparation failed is invalid."""
 
     number: int
     rate: float

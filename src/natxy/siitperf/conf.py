@@ -42,7 +42,7 @@ class Remark(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A value, or None for a number that siitperf would not find, and what there is to remark upon."""
+    """Holds a value, or None for a number that siitperf would not find, and what there is to remark upon."""
 
     value: Value | None
     remark: str = ""

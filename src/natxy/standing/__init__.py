@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labs that stand until they are asked to end, for siitperf's scripts and for people who look into them."""
+"""Keeps labs standing until they are asked to end, for siitperf's scripts and for people who look into them."""

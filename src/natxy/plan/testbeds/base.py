@@ -109,7 +109,7 @@ class TestbedModel(PlanModel):
 
 
 class TesterMachine(TestbedModel):
-    """Assigns the cores of a machine that has the tester, and not the gateway."""
+    """Assigns the cores of a machine that has the tester."""
 
     tester_cores: TesterCores | None = None
     """Cores of the engine's workers, or those that send and that receive on each port; default: core 0."""
@@ -119,7 +119,7 @@ class TesterMachine(TestbedModel):
         return assign_cores(usable, self.tester_cores, ())
 
 
-class OwnPorts(TesterMachine):
+class CabledTester(TesterMachine):
     """Describes a tester with two ports of its own, which may be PCI devices."""
 
     io: Io = "af_xdp"

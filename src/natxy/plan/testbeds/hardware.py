@@ -7,12 +7,12 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from natxy.plan.testbeds.base import OwnPorts
+from natxy.plan.testbeds.base import CabledTester
 from natxy.plan.testbeds.machines import DutLocation
 from natxy.plan.testbeds.ports import EnginePorts, TesterPort
 
 
-class HardwareConfig(OwnPorts):
+class HardwareConfig(CabledTester):
     """The tester's own ports, cabled to a DUT."""
 
     kind: Literal["hardware"]

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
-from natxy.plan.testbeds.base import OwnPorts
+from natxy.plan.testbeds.base import CabledTester
 from natxy.plan.testbeds.ports import EnginePorts, Medium, TesterPort
 
 
-class LoopConfig(OwnPorts):
+class LoopConfig(CabledTester):
     """The tester's ports joined to each other, to find out what the tester can do.
 
     `veth`: the two ends of a veth pair, as a lab's ports are. `memif`: shared memory, without the kernel. `cable`: the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From siitperf's cores to the testbed of a plan."""
+"""Writes siitperf's cores into the testbed of a plan."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program has measured: phase 1, and the traffic."""
+"""Holds what a program has measured: phase 1, and the traffic."""
 
 from __future__ import annotations
 
