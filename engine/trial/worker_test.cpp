@@ -140,13 +140,13 @@ TEST(AnswerQueue, TakesEveryAnswerOnceAndInOrderBetweenTwoThreads) {
   const LoopedPort port;
   AnswerQueue answers(*port, 0);
   const auto address = [](std::uint32_t number) { return AnyAddress{Family::ipv4, number}; };
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
   std::thread receiver([&] {
-    for (std::uint32_t i = 0; i < kAnswers;) {
+    for (std::uint32_t i = 0; i < kAnswers && std::chrono::steady_clock::now() < deadline;) {
       const NeighborMessage request{true, address(1), kGatewayMac, address(i)};
       if (answers.push(make_neighbor_answer(request, kGatewayMac))) ++i;
     }
   });
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
   std::uint32_t next = 0;
   bool in_order = true;
   while (next < kAnswers && std::chrono::steady_clock::now() < deadline) {

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,14 +17,16 @@ from natxy.plan.gateways.linux import LinuxForwardConfig
 from tests.support import needs
 from tests.support.lab_frames import namespace_of_tester
 from tests.support.processes import runs
-from tests.support.siitperf_bed import LINKS, Ended, SiitperfBed, siitperf_bed
+from tests.support.siitperf_bed import LINKS, SiitperfBed, siitperf_bed
 from tests.support.siitperf_confs import conf_text
+from tests.support.timing import wait_until
+from tests.support.undisturbed import undisturbed
 
 pytestmark = needs.LAB
 
 CONF = conf_text("router-many")
 LONG = {"NATXY_SIITPERF_KEEP_OPEN_S": "600"}
-ARGUMENTS = "84 200 1 500 2 2"
+ARGUMENTS = "84 200 1 2000 2 2"
 
 
 @pytest.fixture
@@ -63,39 +64,41 @@ def forwarded(router: SiitperfBed) -> int:
 
 
 def until_ended(*pids: int) -> None:
-    while any(map(runs, pids)):
-        time.sleep(0.05)
+    wait_until(lambda: not any(map(runs, pids)))
 
 
-def received_all(ended: Ended) -> bool:
+def call(router: SiitperfBed, arguments: str = ARGUMENTS, **environment: str) -> None:
+    """Calls siitperf-tp. Asserts that it receives all frames."""
+    ended = undisturbed(lambda: router.run("tp", arguments, CONF, **environment), lambda ended: ended.blame)
     assert ended.code == 0, ended
-    return all(ended.number(f"{each} frames received") == 200 for each in ("Forward", "Reverse"))
+    for direction in ("Forward", "Reverse"):
+        assert ended.number(f"{direction} frames received") == 200, ended
 
 
 def test_the_engine_stays_from_one_call_to_the_next(router: SiitperfBed) -> None:
     """It stays when the ports are others too: a longer frame needs another MTU."""
     began = []
-    for arguments in (ARGUMENTS, ARGUMENTS, "1538 200 1 500 2 2"):
-        assert received_all(router.run("tp", arguments, CONF, **LONG))
+    for arguments in (ARGUMENTS, ARGUMENTS, "1538 200 1 2000 2 2"):
+        call(router, arguments, **LONG)
         began.append(engines())
     assert len(began[0]) == 1
     assert began[0] == began[1] == began[2]
     (keeper,) = in_tester("keep_open")
     os.kill(keeper, signal.SIGKILL)
     until_ended(keeper, *began[0])
-    assert received_all(router.run("tp", ARGUMENTS, CONF, **LONG))
+    call(router, **LONG)
     assert engines() != began[0]
 
 
 def test_it_ends_when_nobody_calls(router: SiitperfBed) -> None:
-    assert received_all(router.run("tp", ARGUMENTS, CONF, NATXY_SIITPERF_KEEP_OPEN_S="1"))
+    call(router, NATXY_SIITPERF_KEEP_OPEN_S="1")
     until_ended(*in_tester("keep_open"), *engines())
-    assert received_all(router.run("tp", ARGUMENTS, CONF))
+    call(router)
     assert in_tester("natxy-engine") == []
 
 
 def test_a_killed_call_takes_the_engine_along(router: SiitperfBed) -> None:
-    assert received_all(router.run("tp", ARGUMENTS, CONF, **LONG))
+    call(router, **LONG)
     before = [*in_tester("keep_open"), *engines()]
     assert len(before) == 2
     environment = {
@@ -107,14 +110,13 @@ def test_a_killed_call_takes_the_engine_along(router: SiitperfBed) -> None:
     with subprocess.Popen(
         [*inside, sys.executable, "-c", code, "84", "200", "600", "500", "2", "2"],
         cwd=router.folder, env=os.environ | environment, stdout=subprocess.DEVNULL,
-    ) as call:  # fmt: skip
+    ) as killed:  # fmt: skip
         frames = forwarded(router)
-        while forwarded(router) < frames + 20:
-            assert call.poll() is None
-            time.sleep(0.05)
-        call.kill()
+        wait_until(lambda: forwarded(router) >= frames + 20 or killed.poll() is not None)
+        assert killed.poll() is None
+        killed.kill()
     until_ended(*before)
-    assert received_all(router.run("tp", ARGUMENTS, CONF, **LONG))
+    call(router, **LONG)
 
 
 def test_only_seconds_are_taken(router: SiitperfBed) -> None:

@@ -63,8 +63,10 @@ def append(folder: Path, part: Part, phases: Sequence[Phase], tester: Mapping[st
     with _mended(folder), sole_owner(folder, wait=True):
         begun = _has_run(folder)
         experiments = RunReader(folder, trials=False).run.experiments if begun else []
+        if not begun:
+            _remove_beginnings(folder)
         with (
-            closing(RunStore(folder / RESULTS_FILE, resume=(folder / RESULTS_FILE).exists())) as store,
+            closing(RunStore(folder / RESULTS_FILE, resume=begun)) as store,
             closing(PcapWriter(folder / FOREIGN_FILE)) as foreign,
             store.all_or_nothing(),
         ):
@@ -214,6 +216,12 @@ def _time(began: datetime) -> str:
 def _has_run(folder: Path) -> bool:
     """Returns False for a file that a program made which was killed before it had a run."""
     return os.path.exists(folder / RESULTS_FILE) and RunStore.has_run(folder / RESULTS_FILE)
+
+
+def _remove_beginnings(folder: Path) -> None:
+    """Removes what a program left that was killed before it had a run."""
+    for ending in ("", "-wal", "-shm"):
+        folder.joinpath(RESULTS_FILE + ending).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -201,9 +202,15 @@ def test_programs_that_end_at_the_same_time_lose_no_trial(simulated: Callable[..
     assert [step.number for step in repetition.steps] == [*range(1, 9)]
 
 
-def test_a_file_without_a_run_is_gone_on_with(simulated: Callable[..., Simulated]) -> None:
+def _half_made(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("CREATE TABLE run (id INTEGER)")
+
+
+@pytest.mark.parametrize("begin", [Path.touch, _half_made, lambda file: RunStore(file).close()])
+def test_a_file_without_a_run_is_begun_anew(simulated: Callable[..., Simulated], begin: Callable[[Path], None]) -> None:
     call = simulated(conf_text("siit"))
-    RunStore(call.folder / RESULTS_FILE).close()
+    begin(call.folder / RESULTS_FILE)
     call("tp", "84 1000 1 500 2 2")
     assert len(call.experiment().repetitions) == 1
 
