@@ -38,8 +38,9 @@ def test_a_file_counts_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.M
     dead = Owner(me.pid, me.start_ticks + 1)
     file = tmp_path / f"natxy-memif-{dead}-1a"
     file.touch()
-    assert machine_state(owners=[dead])["files"] == [str(file)]
-    assert machine_state(owners=[Owner(me.pid, me.start_ticks + 2)])["files"] == []
+    # Files without an owner's name, such as a running Tayga's, count too.
+    assert str(file) in machine_state(owners=[dead])["files"]
+    assert str(file) not in machine_state(owners=[Owner(me.pid, me.start_ticks + 2)])["files"]
 
 
 def test_a_setting_of_the_machine_counts_where_it_was_touched() -> None:

@@ -46,7 +46,7 @@ def test_a_calibration_is_a_plan(wiring: Wiring) -> None:
 def test_a_part_of_it_by_procedure_and_by_name() -> None:
     assert {case.procedure for case in cases(Wiring.MEMIF, "latency")} == {"latency"}
     assert [case.name for case in cases(Wiring.MEMIF, "duplicates")] == ["duplicates"]
-    with pytest.raises(PlanError, match="unknown procedure or row 'latenzy'; expected one of throughput, "):
+    with pytest.raises(PlanError, match="unknown procedure or row 'latenzy'; did you mean 'latency'"):
         cases(Wiring.MEMIF, "latenzy")
 
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,6 +39,23 @@ show()
 own.end()
 show()
 """
+
+
+def in_a_session_of_its_own(test: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Runs a test in a child, whose session no other test's natxy changes."""
+
+    def run(tmp_path: Path) -> None:
+        os.setsid()
+        test(tmp_path)
+
+    @functools.wraps(test)
+    def in_child(tmp_path: Path) -> None:
+        child = multiprocessing.get_context("fork").Process(target=run, args=(tmp_path,))
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+
+    return in_child
 
 
 def niceness() -> int:
@@ -81,6 +101,7 @@ def test_the_process_and_its_session_each_keep_their_own_nice_value(tmp_path: Pa
 
 @root
 @grouped
+@in_a_session_of_its_own
 def test_the_session_has_an_entry_with_the_value_from_before(tmp_path: Path) -> None:
     group = own_autogroup()
     assert group is not None
@@ -98,6 +119,7 @@ def test_the_session_has_an_entry_with_the_value_from_before(tmp_path: Path) -> 
 
 @root
 @grouped
+@in_a_session_of_its_own
 def test_the_session_keeps_its_nice_value_while_another_run_is_in_it(tmp_path: Path) -> None:
     group = own_autogroup()
     assert group is not None
