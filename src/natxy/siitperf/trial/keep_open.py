@@ -24,14 +24,23 @@ from typing import Any, Final
 _CHUNK: Final = 1 << 20
 _END_S: Final = 2.0
 _WAITING: Final = 16
+# A caller that takes no answer for so long counts as one that has left.
+_STALLED_S: Final = 10.0
 # Requests at the end of a call; `ports.close` would close what is to stay open.
 _FAREWELL: Final = frozenset({"ports.close", "trial.abort"})
 
 
 def main(name: str, idle_s: float, argv: list[str]) -> None:
     address = f"\0natxy-siitperf-{name}"
-    keeper = _connected(address) or _started(address, idle_s, argv)
-    _pass_on(keeper)
+    asked: bytes | None = b""
+    is_own = False
+    # A keeper of others that was about to end leaves calls without an answer, and its address once its engine is gone.
+    while asked is not None and not is_own:
+        keeper = _connected(address)
+        if keeper is None:
+            keeper, is_own = _started(address, idle_s, argv)
+        with keeper:
+            asked = _pass_on(keeper, asked)
 
 
 def _connected(address: str) -> socket.socket | None:
@@ -47,7 +56,9 @@ def _connected(address: str) -> socket.socket | None:
     return connection
 
 
-def _started(address: str, idle_s: float, argv: list[str]) -> socket.socket:
+def _started(address: str, idle_s: float, argv: list[str]) -> tuple[socket.socket, bool]:
+    """Starts a keeper. Returns a connection to it, and False if another call has started one meanwhile."""
+    is_own = False
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(address)
@@ -62,28 +73,40 @@ def _started(address: str, idle_s: float, argv: list[str]) -> socket.socket:
                 _keep(listener, idle_s, argv)
             os._exit(0)
         os.wait()
+        is_own = True
+        listener.close()
     connection = _connected(address)
     if connection is None:
         sys.exit("the process that keeps the ports open has just ended; try again")
-    return connection
+    return connection, is_own
 
 
-def _pass_on(keeper: socket.socket) -> None:
-    """Copies standard input to the keeper, and what that answers to standard output, until the keeper has ended."""
+def _pass_on(keeper: socket.socket, asked: bytes) -> bytes | None:
+    """Copies `asked` and standard input to the keeper, and its answers to standard output, until it has ended.
+
+    Returns all that it was asked if it ended without an answer, and None otherwise.
+    """
+    unanswered: bytes | None = asked
     sources = [0, keeper.fileno()]
-    while True:
-        ready, _, _ = select.select(sources, [], [])
-        if 0 in ready:
-            if asked := os.read(0, _CHUNK):
-                keeper.sendall(asked)
-            else:
-                keeper.shutdown(socket.SHUT_WR)
-                sources.remove(0)
-        if keeper.fileno() in ready:
-            answered = keeper.recv(_CHUNK)
-            if not answered:
-                return
-            _write(1, answered)
+    try:
+        keeper.sendall(asked)
+        while True:
+            ready, _, _ = select.select(sources, [], [])
+            if 0 in ready:
+                if more := os.read(0, _CHUNK):
+                    unanswered = None if unanswered is None else unanswered + more
+                    keeper.sendall(more)
+                else:
+                    keeper.shutdown(socket.SHUT_WR)
+                    sources.remove(0)
+            if keeper.fileno() in ready:
+                answered = keeper.recv(_CHUNK)
+                if not answered:
+                    return unanswered
+                unanswered = None
+                _write(1, answered)
+    except ConnectionError:
+        return unanswered
 
 
 def _keep(listener: socket.socket, idle_s: float, argv: list[str]) -> None:
@@ -101,10 +124,11 @@ def _keep(listener: socket.socket, idle_s: float, argv: list[str]) -> None:
             break
         if called:
             caller, _ = listener.accept()
+            caller.settimeout(_STALLED_S)
             with caller:
                 if _is_own(caller) and not engine.serve(caller):
                     break
-    listener.close()
+    # The address is taken until the engine has left the ports.
     engine.end()
     os._exit(0)
 
