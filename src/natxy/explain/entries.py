@@ -99,6 +99,6 @@ def _names(title: str) -> tuple[str, ...]:
 
 
 def _plain(cell: str) -> str:
-    """Returns a cell without Markdown's marks. A link leaves its text."""
-    text = _LINK.sub(r"\1", cell).replace("\\|", "|")
+    """Returns a cell without Markdown's marks. A link leaves its text, or nothing if it is alone in parentheses."""
+    text = _LINK.sub(r"\1", re.sub(rf" \({_LINK.pattern}\)", "", cell)).replace("\\|", "|")
     return re.sub(r"[`*]", "", text)

@@ -75,7 +75,7 @@ def got(given: Any) -> str:
 
 def guess(given: object, known: Iterable[str]) -> str:
     """Returns the end of an error that suggests the `known` name nearest to the given one; empty if none is near."""
-    close = get_close_matches(str(given), [*known], n=1)
+    close = get_close_matches(str(given), [*map(str, known)], n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +13,11 @@ from pydantic_core import ErrorDetails
 from pydantic_core._pydantic_core import list_all_errors
 
 from natxy.untrusted.validation import expectation, got, guess, guess_path
+
+
+class Aspect(StrEnum):
+    CONNECTIONS = "connections"
+
 
 # Words about Python's types and pydantic's methods, which a user of natxy does not know.
 FOREIGN = re.compile(r"\bInput\b|\bshould\b|Value error|Assertion failed|Field required|Extra inputs")
@@ -71,6 +77,7 @@ def test_what_was_given_is_quoted(given: object, words: str) -> None:
 def test_only_a_near_name_is_suggested() -> None:
     assert guess("gateway", ["gateways", "plans"]) == "; did you mean 'gateways'?"
     assert guess("foo", ["gateways", "plans"]) == ""
+    assert guess("conections", [Aspect.CONNECTIONS]) == "; did you mean 'connections'?"
 
 
 def test_the_nearest_file_of_the_same_kind_is_suggested(tmp_path: Path) -> None:
