@@ -25,5 +25,5 @@ def test_no_plan_is_refused_in_one_paragraph(name: str, tmp_path: Path, monkeypa
 
 
 def test_none_of_them_is_long() -> None:
-    """What a plan may cost follows from its length, so that a bound for short ones is one for all."""
+    """A plan's cost follows from its length, so that a bound for short ones is one for all."""
     assert max(map(len, PLANS.values())) < 100_000

@@ -45,7 +45,7 @@ class Case:
 
     @property
     def is_mirrored(self) -> bool:
-        """Whether the plan's left side is siitperf's right, because that has the initiator."""
+        """Returns True if the plan's left side is siitperf's right, because that has the initiator."""
         return self.keys.get("Stateful") == "2"
 
     @property

@@ -153,7 +153,7 @@ def variation(bed: Bed, rate: int, duration_s: int) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What the script for the capacity of the connection tracking table reports."""
+    """Holds what the script for the capacity of the connection tracking table reports."""
 
     capacity: int
     initial_rate: int

@@ -86,7 +86,7 @@ class Route:
 
 @dataclass(frozen=True)
 class DutState:
-    """What a Linux DUT says about itself.
+    """Holds what a Linux DUT says about itself.
 
     `routes` are those of frames from each side, `routes_back` those to their senders. `strict` has the interfaces whose
     reverse path filter drops frames with another way back. `drops` has the rules and policies that drop or refuse
@@ -133,7 +133,7 @@ class Observed:
 
     @property
     def state(self) -> DutState:
-        """What the DUT said last; a state without any fact if it could not be asked."""
+        """Returns what the DUT said last; a state without any fact if it could not be asked."""
         return self.after or DutState({})
 
     @property

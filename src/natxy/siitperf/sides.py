@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a configuration says of each side and of each direction of its traffic."""
+"""Reads what a configuration says of each side and of each direction of its traffic."""
 
 from __future__ import annotations
 

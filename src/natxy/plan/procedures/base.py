@@ -59,7 +59,7 @@ class ProcedureDeclaration(PlanModel):
     """True if the rate must not depend on the length of trials, so that a queue which grows is a failure."""
 
     pairs_frames: ClassVar[bool] = False
-    """Whether it compares each frame with the next, so that one core has to receive all frames of a stream."""
+    """True if it compares each frame with the next, so that one core has to receive all frames of a stream."""
 
     between_hosts: ClassVar[bool] = False
     """True if hosts with their own TCP/IP stack replace the tester's ports."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What siitperf.conf can say and a plan cannot, in one table.
+"""Lists in one table what siitperf.conf can say and a plan cannot.
 
 A row is removed, or loses a condition, when plans learn to say it and `importing` writes it.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan is made from: a configuration, a procedure, and a program's arguments if they are known."""
+"""Holds what a plan is made from: a configuration, a procedure, and a program's arguments if they are known."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ class Source:
 
     @property
     def phase2(self) -> bool:
-        """Whether there is traffic other than new connections and their validation."""
+        """Returns True if there is traffic other than new connections and their validation."""
         return self.procedure not in OF_CONNECTIONS
 
     @property
     def sending(self) -> list[Direction]:
-        """The directions whose frames have flows of their own: replies have not."""
+        """Returns the directions whose frames have flows of their own: replies have not."""
         return [self.first] if self.stateful else active(self.conf)
 
     @property
@@ -104,7 +104,7 @@ class Source:
 
     @property
     def draws(self) -> bool:
-        """Whether phase 1 draws four-tuples, which may repeat."""
+        """Returns True if phase 1 draws four-tuples, which may repeat."""
         return self.stateful and not enumerates(self.conf)
 
     def of(self, *keys: str) -> str:

@@ -64,7 +64,7 @@ class Part:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What trials of the same experiment have in common."""
+        """Returns the settings that trials of the same experiment have in common."""
         return settings_of(self.experiment, "name", "title")
 
     @property
