@@ -136,6 +136,12 @@ def test_the_capacity_of_a_table(simulated: Callable[..., Simulated]) -> None:
     bed = Bed(call)
     found = table_capacity(bed, initial=50, maximum=3000, error=500, clear=call.dut.table.clear)
     assert (found.capacity, found.safe, found.failed) == (150, 100, 200)
+    experiments = RunReader(call.folder).run.experiments
+    # R, the duration and D change with the rate, so that each call has arguments of its own.
+    assert [[len(repetition.steps) for repetition in each.repetitions] for each in experiments] == [[1]] * 22
+    assert experiments[0].title == "siitperf-tp 84 r 1 500 2 2 50 50 1500 500 1033"
+    assert experiments[1].title == "siitperf-tp 84 r 1 500 2 2 50 50 2250 500 1022"
+    assert {each.planned.connections for each in experiments} == {50, 100, 200, 150, 175, 162, 156, 153, 151}
 
 
 def test_losses_are_one_repetition(simulated: Callable[..., Simulated]) -> None:
