@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trials of siitperf's scripts as a run that `natxy report` draws."""
+"""Stores the trials of siitperf's scripts as a run that `natxy report` draws."""

@@ -29,14 +29,14 @@ GATEWAY: Final = "unknown"
 
 @dataclass(frozen=True)
 class Part:
-    """A trial as a part of an experiment.
+    """Places a trial in an experiment.
 
-    `searched` is the rate that a script searches for, None when it measures at a given one. `direction_names` has the
-    names that natxy gives to siitperf's directions.
+    `tried_fps` is the rate at which a search tries this trial, None when the script measures at a given one.
+    `direction_names` has the names that natxy gives to siitperf's directions.
     """
 
     experiment: Experiment
-    searched: int | None
+    tried_fps: int | None
     arguments: Arguments
     direction_names: Mapping[str, str]
 
@@ -45,12 +45,12 @@ class Part:
         """Raises PlanError when no plan can express the trial."""
         procedure = _procedure(conf, arguments)
         general = arguments
-        searched = None
+        tried_fps = None
         if procedure == "throughput":
-            searched = arguments.rate_fps
+            tried_fps = arguments.rate_fps
             general = replace(arguments, rate_fps=LARGEST_RATE_FPS)
         elif procedure == "connection-rate" and arguments.phase1:
-            searched = arguments.phase1.rate_fps
+            tried_fps = arguments.phase1.rate_fps
             general = replace(arguments, phase1=replace(arguments.phase1, rate_fps=LARGEST_RATE_FPS))
         # A time-out for each frame decides only what the program prints.
         source = Source(replace(conf, remarks=()), procedure, replace(general, frame_timeout_ms=0))
@@ -60,7 +60,7 @@ class Part:
         stated = {"name": procedure, "title": title, "repeat": Repeat(at_most=1)}
         experiment = planned.model_copy(update={**stated, "gateway": UnknownGateway(driver=GATEWAY)})
         names = {source.first.key: "forward", source.second.key: "reverse", "Preliminary": "phase 1"}
-        return cls(experiment, searched, arguments, names)
+        return cls(experiment, tried_fps, arguments, names)
 
     @property
     def settings(self) -> dict[str, Any]:

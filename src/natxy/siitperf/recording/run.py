@@ -100,7 +100,7 @@ def _append(
     repetitions = record.repetitions if record else []
     # A script of connection rates may have one frame of traffic, for which no procedure has a place.
     phases = [each for each in phases if not part.counts_phase1 or each.preliminary]
-    if part.searched is None:
+    if part.tried_fps is None:
         _add_measurement(store, foreign, part, phases, store.start_repetition(experiment_id, len(repetitions) + 1))
     else:
         _add_step(store, foreign, part, phases, experiment_id, repetitions)
@@ -116,7 +116,7 @@ def _add_step(
     repetitions: Sequence[RepetitionRecord],
 ) -> None:
     """Adds a step of a search, whose result so far is the highest rate that passed below all that failed."""
-    rate = float(part.searched or 0)
+    rate = float(part.tried_fps or 0)
     steps = store.steps(repetitions[-1].id) if repetitions else []
     if any(each.rate == rate and each.verdict in _DECISIVE for each in steps):
         steps = []
