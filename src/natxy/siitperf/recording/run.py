@@ -55,12 +55,20 @@ def check_folder(folder: Path) -> None:
             make_folder(folder)
 
 
-def append(folder: Path, part: Part, phases: Sequence[Phase], tester: Mapping[str, str]) -> None:
+def append(
+    folder: Path,
+    part: Part,
+    phases: Sequence[Phase],
+    tester: Mapping[str, str],
+    broken_off: BaseException | None = None,
+) -> None:
     """Appends the phases of one call of a program, all or none. Raises PlanError if they cannot be written.
 
-    Waits while another program appends. `tester` describes the ports and the cores.
+    `tester` describes the ports and the cores. `broken_off` is what ended the call in the middle of its test. Waits
+    while another program appends, but not after Ctrl-C. Foreign frames of phases that could not be written may stay in
+    the capture.
     """
-    with _mended(folder), sole_owner(folder, wait=True):
+    with _mended(folder), sole_owner(folder, wait=not isinstance(broken_off, KeyboardInterrupt)):
         begun = _has_run(folder)
         experiments = RunReader(folder, trials=False).run.experiments if begun else []
         if not begun:
@@ -82,12 +90,17 @@ def append(folder: Path, part: Part, phases: Sequence[Phase], tester: Mapping[st
                     deviations=_DEVIATIONS,
                 )
             store.describe_tester(engine={}, testbed=tester, deviations=())
-            _append(store, foreign, part, phases, experiments)
+            _append(store, foreign, part, phases, experiments, broken_off)
             store.finish_run(RunState.DONE)
 
 
 def _append(
-    store: RunStore, foreign: PcapWriter, part: Part, phases: Sequence[Phase], experiments: Sequence[ExperimentRecord]
+    store: RunStore,
+    foreign: PcapWriter,
+    part: Part,
+    phases: Sequence[Phase],
+    experiments: Sequence[ExperimentRecord],
+    broken_off: BaseException | None,
 ) -> None:
     settings = part.settings
     record = next((each for each in experiments if settings_of(each.planned, "name", "title") == settings), None)
@@ -101,7 +114,8 @@ def _append(
     # A script of connection rates may have one frame of traffic, for which no procedure has a place.
     phases = [each for each in phases if not part.counts_phase1 or each.preliminary]
     if part.tried_fps is None:
-        _add_measurement(store, foreign, part, phases, store.start_repetition(experiment_id, len(repetitions) + 1))
+        repetition_id = store.start_repetition(experiment_id, len(repetitions) + 1)
+        _add_measurement(store, foreign, part, phases, repetition_id, broken_off)
     else:
         _add_step(store, foreign, part, phases, experiment_id, repetitions)
     store.set_experiment_state(experiment_id, State.DONE)
@@ -153,15 +167,21 @@ def _add_step(
 
 
 def _add_measurement(
-    store: RunStore, foreign: PcapWriter, part: Part, phases: Sequence[Phase], repetition_id: int
+    store: RunStore,
+    foreign: PcapWriter,
+    part: Part,
+    phases: Sequence[Phase],
+    repetition_id: int,
+    broken_off: BaseException | None,
 ) -> None:
     """Adds a repetition at a given rate: its figures are those of natxy's procedure."""
     phase1 = part.arguments.phase1
     recorder = _Recorder(repetition_id, store, foreign, RunListener())
     recorder.starts = [phase.started_at for phase in phases]
+    end = broken_off or TesterLimitError("the trial decides nothing, and the script did not repeat it")
     repetition = Repetition(
         experiment=part.experiment,
-        tester=cast(Engine, _Measured([part.renamed(phase.result) for phase in phases])),
+        tester=cast(Engine, _Measured([part.renamed(phase.result) for phase in phases], end)),
         gateway=lambda: nullcontext(cast(Gateway[Any], _NoGateway())),
         observer=recorder,
         sleep=lambda _: None,
@@ -170,9 +190,12 @@ def _add_measurement(
         phase1_fps=phase1.rate_fps if phase1 else None,
         rate=part.arguments.rate_fps,
     )
-    # The repetition has the reason then.
-    with suppress(TesterLimitError, DutError):
+    try:
         measure_repetition(repetition, recorder, None)
+    except BaseException as error:
+        # The repetition has the reason then.
+        if error is not end and not isinstance(error, TesterLimitError | DutError):
+            raise
 
 
 class _Recorder(TrialRecorder):
@@ -186,14 +209,15 @@ class _Recorder(TrialRecorder):
 
 
 class _Measured:
-    """Answers a procedure's requests with what was measured already, once."""
+    """Answers a procedure's requests with what was measured already, once, and then raises `end`."""
 
-    def __init__(self, results: Sequence[TrialResult]) -> None:
+    def __init__(self, results: Sequence[TrialResult], end: BaseException) -> None:
         self._results = [*results]
+        self._end = end
 
     def establish(self, *_: object) -> TrialResult:
         if not self._results:
-            raise TesterLimitError("the trial decides nothing, and the script did not repeat it")
+            raise self._end
         return self._results.pop(0)
 
     run_trial = establish

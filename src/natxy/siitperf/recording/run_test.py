@@ -17,11 +17,12 @@ from natxy.cli.console import LastingConsole
 from natxy.cli.report import show
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
-from natxy.errors import PlanError
+from natxy.errors import EngineDiedError, PlanError
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunState, State
 from natxy.results.store import RESULTS_FILE, RunStore
+from natxy.run.folder import sole_owner
 from natxy.siitperf.arguments import Program, parse_arguments
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.recording.experiment import Part
@@ -182,6 +183,32 @@ def test_what_cannot_be_measured_is_stored_with_its_reason(simulated: Callable[.
     assert pdv.repetitions[0].state == State.TESTER_LIMIT
     assert "did not repeat it" in pdv.repetitions[0].reason
     assert len([*pdv.all_trials]) == 1
+
+
+@pytest.mark.parametrize(
+    ("end", "state", "reason"),
+    [
+        (EngineDiedError("natxy-engine was killed"), State.FAILED, "natxy-engine was killed"),
+        (KeyboardInterrupt(), State.INTERRUPTED, "interrupted"),
+    ],
+)
+def test_the_reason_of_a_test_that_was_broken_off(
+    simulated: Callable[..., Simulated], end: BaseException, state: State, reason: str
+) -> None:
+    call = simulated(conf_text("nat44", **NAT))
+    part, phases = call.measured("pdv", "84 1000 1 100 2 2 20 20 1000 10 100 0")
+    append(call.folder, part, phases[:1], TESTER, end)
+    experiment = call.experiment()
+    (repetition,) = experiment.repetitions
+    assert (repetition.state, repetition.reason) == (state, reason)
+    assert len([*experiment.all_trials]) == 1
+
+
+def test_ctrl_c_does_not_wait_for_another_program(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("siit"))
+    part, phases = call.measured("tp", "84 1000 1 500 2 2")
+    with sole_owner(call.folder), pytest.raises(PlanError, match="another natxy is measuring"):
+        append(call.folder, part, phases, TESTER, KeyboardInterrupt())
 
 
 def test_the_run_has_a_report(simulated: Callable[..., Simulated]) -> None:

@@ -28,6 +28,9 @@ UNUSABLE: Final = 255
 BROKEN: Final = 1
 _INTERRUPTED: Final = 130
 
+Record = Callable[[Sequence[Phase], BaseException | None], None]
+"""Stores the phases of a test, and what broke it off."""
+
 
 def throughput() -> None:
     sys.exit(main(Program.THROUGHPUT, sys.argv[1:]))
@@ -69,12 +72,7 @@ def _main(program: Program, given: Sequence[str], log: Path) -> int:
         engine = EngineClient(tester.argv, log, log_stays=False)
         prepare(test, engine, tester)
         prepared = True
-        phases: list[Phase] = []
-        try:
-            phases.extend(run(test, engine))
-        finally:
-            if phases:
-                record(phases)
+        _measure(test, engine, record)
     except ArgumentError as error:
         fail(f"Input Error: {error}")
         return UNUSABLE
@@ -87,11 +85,26 @@ def _main(program: Program, given: Sequence[str], log: Path) -> int:
     return 0
 
 
-def _recorder(test: Test, tester: Tester) -> Callable[[Sequence[Phase]], None]:
+def _measure(test: Test, engine: EngineClient, record: Record) -> None:
+    """Carries out the test and records its phases, even if it is broken off: that error is raised then."""
+    phases: list[Phase] = []
+    try:
+        phases.extend(run(test, engine))
+    except BaseException as error:
+        if phases:
+            try:
+                record(phases, error)
+            except NatxyError as second:
+                remark(str(second))
+        raise
+    record(phases, None)
+
+
+def _recorder(test: Test, tester: Tester) -> Record:
     """Returns what appends the phases to the run that the environment names, if any. Raises PlanError if it cannot."""
     given = os.environ.get(RUN)
     if not given:
-        return lambda _: None
+        return lambda *_: None
     # They take longer to import than everything else, and most calls do not need them.
     from natxy.siitperf.recording.experiment import Part
     from natxy.siitperf.recording.run import append, check_folder
@@ -101,4 +114,4 @@ def _recorder(test: Test, tester: Tester) -> Callable[[Sequence[Phase]], None]:
     part = Part.of(test.conf, test.arguments)
     sides = {f"{port.side} port": port.device for port in tester.ports}
     described = {"testbed": "the ports of the programs that stand in for siitperf's", **sides}
-    return lambda phases: append(folder, part, phases, described)
+    return lambda phases, broken_off: append(folder, part, phases, described, broken_off)

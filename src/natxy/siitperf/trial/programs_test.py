@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from natxy.errors import EngineDiedError, PlanError
 from natxy.siitperf.arguments import Program
 from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.trial.phases import RUN
 from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT, find_tester
-from natxy.siitperf.trial.programs import UNUSABLE, main
+from natxy.siitperf.trial.programs import BROKEN, UNUSABLE, main
 from natxy.siitperf.trial.trial import FLOOR_MS
 from tests.support.siitperf_confs import CONFS, conf_text
 
@@ -126,6 +129,42 @@ def test_other_cores_than_those_of_the_configuration_are_remarked_upon() -> None
     assert not find_tester(lacking, 84, {**ports, CORES: here}).remarks
     of_one = conf_text("siit", **dict.fromkeys(("CPU_L_Send", "CPU_R_Recv", "CPU_R_Send", "CPU_L_Recv"), here))
     assert not find_tester(parse_conf(of_one), 84, ports).remarks
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "error"),
+    [
+        (EngineDiedError("the engine died"), BROKEN, "Error: the engine died"),
+        (KeyboardInterrupt(), 130, "natxy: inter"),
+    ],
+)
+def test_what_breaks_a_test_off_comes_before_an_error_of_its_recording(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, end: BaseException, code: int, error: str
+) -> None:
+    """The phase that ended is recorded with what broke the test off, and that recording fails."""
+    recorded: list[tuple[list[object], object]] = []
+
+    def broken_off(*_: object) -> Iterator[str]:
+        yield "phase 1"
+        raise end
+
+    def full(folder: Path, part: object, phases: list[object], tester: object, why: object) -> None:
+        recorded.append(([*phases], why))
+        raise PlanError("Error: the disk is full")
+
+    monkeypatch.setenv(LEFT, "net_null0")
+    monkeypatch.setenv(RIGHT, "net_null1")
+    monkeypatch.setenv(CORES, str(min(os.sched_getaffinity(0))))
+    monkeypatch.setenv(RUN, str(tmp_path / "run"))
+    monkeypatch.setattr("natxy.siitperf.trial.programs.EngineClient", MagicMock())
+    monkeypatch.setattr("natxy.siitperf.trial.programs.run", broken_off)
+    monkeypatch.setattr("natxy.siitperf.recording.run.append", full)
+    ended, out, err = call(STATELESS, conf_text("siit"))
+    assert (ended, out) == (code, "")
+    remark, last = err.splitlines()
+    assert remark == "natxy: error the disk is full"
+    assert last.startswith(error)
+    assert recorded == [(["phase 1"], end)]
 
 
 @st.composite
