@@ -4,13 +4,15 @@
 It is a program of its own, `keep_open.py NAME IDLE_S ENGINE…`, which stands for the engine: it passes its standard
 input and output on to a keeper of this name. If there is none, it becomes one first, a process of its own that starts
 the engine and ends with it when nobody has called for `IDLE_S` seconds, or when a caller has left in the midst of a
-request. A keeper that is killed takes the engine along, whose standard input ends.
+request. A keeper that is killed takes the engine along, whose standard input ends. What the engine writes to standard
+error goes to that of the present caller, which reads DPDK's reasons there.
 
 It imports nothing of natxy, so that it starts at once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -89,6 +91,7 @@ def _pass_on(keeper: socket.socket, asked: bytes) -> bytes | None:
     unanswered: bytes | None = asked
     sources = [0, keeper.fileno()]
     try:
+        socket.send_fds(keeper, [b"\n"], [2])
         keeper.sendall(asked)
         while True:
             ready, _, _ = select.select(sources, [], [])
@@ -112,35 +115,53 @@ def _pass_on(keeper: socket.socket, asked: bytes) -> bytes | None:
 def _keep(listener: socket.socket, idle_s: float, argv: list[str]) -> None:
     """Starts the engine, serves one caller after the other, and ends the engine and this process."""
     # Whoever reads the caller's standard output must not wait for this process.
-    with open(os.devnull, "r+b") as nothing:
-        for descriptor in (0, 1):
-            os.dup2(nothing.fileno(), descriptor)
-    # Its errors go to the first caller's log.
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nothing, descriptor)
+    # The first caller's folder may be deleted meanwhile.
+    os.chdir("/")
     engine = Engine(argv)
     while True:
-        ready, _, _ = select.select([listener.fileno(), engine.output], [], [], idle_s)
-        called = listener.fileno() in ready
-        if not called and (not ready or not engine.read()):
-            break
-        if called:
+        ready, _, _ = select.select([listener.fileno(), engine.output, engine.errors], [], [], idle_s)
+        engine.pass_errors()
+        if listener.fileno() in ready:
             caller, _ = listener.accept()
             caller.settimeout(_STALLED_S)
             with caller:
-                if _is_own(caller) and not engine.serve(caller):
+                if _is_own(caller) and _takes_errors(caller) and not engine.serve(caller):
                     break
+            os.dup2(nothing, 2)
+        elif not ready or (engine.output in ready and not engine.read()):
+            break
     # The address is taken until the engine has left the ports.
     engine.end()
     os._exit(0)
+
+
+def _takes_errors(caller: socket.socket) -> bool:
+    """Makes the caller's standard error this process's. Returns False if the caller has left."""
+    try:
+        _, descriptors, _, _ = socket.recv_fds(caller, 1, 1)
+    except OSError:
+        return False
+    for descriptor in descriptors:
+        os.dup2(descriptor, 2)
+        os.close(descriptor)
+    return bool(descriptors)
 
 
 class Engine:
     """An engine that runs, and the reply to the request that opened its ports."""
 
     def __init__(self, argv: list[str]) -> None:
-        self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
         assert self._process.stdin
         assert self._process.stdout
+        assert self._process.stderr
         self._input, self.output = self._process.stdin, self._process.stdout.fileno()
+        self.errors = self._process.stderr.fileno()
+        os.set_blocking(self.errors, False)
         self._unread = b""
         self._asked: Any = None
         self._opened: Any = None
@@ -148,13 +169,19 @@ class Engine:
     def read(self) -> bytes:
         return os.read(self.output, _CHUNK)
 
+    def pass_errors(self) -> None:
+        """Writes what the engine has written to standard error so far to this process's."""
+        with contextlib.suppress(OSError):
+            while written := os.read(self.errors, _CHUNK):
+                _write(2, written)
+
     def serve(self, caller: socket.socket) -> bool:
         """Serves a caller until it leaves. Returns False if the engine has ended or must end: it has unanswered
         requests, and its next replies would be for these."""
         waiting: dict[Any, str] = {}
         unasked = b""
         while True:
-            ready, _, _ = select.select([caller.fileno(), self.output], [], [])
+            ready, _, _ = select.select([caller.fileno(), self.output, self.errors], [], [])
             try:
                 if caller.fileno() in ready:
                     asked = caller.recv(_CHUNK)
@@ -166,11 +193,14 @@ class Engine:
                         self._ask(line, caller, waiting)
                 if self.output in ready:
                     answered = self.read()
+                    # The caller looks for the reasons once it has the answer.
+                    self.pass_errors()
                     if not answered:
                         return False
                     for line in self._lines(answered):
                         self._note(line, waiting)
                         caller.sendall(line + b"\n")
+                self.pass_errors()
             except OSError:
                 return not waiting
 

@@ -17,28 +17,32 @@ from natxy.siitperf.trial import keep_open
 from tests.support.command import HANG_S
 from tests.support.timing import wait_until
 
-# Writes when it begins and ends, takes a while to end, and answers each request with its own process.
+# Writes when it begins and ends, takes a while to end, writes each request to standard error, and answers it with its
+# own process.
 ENGINE: Final = """
 import json, os, sys, time
 log = open(sys.argv[1], "a", buffering=1)
 log.write("begins\\n")
 for line in sys.stdin:
-    print(json.dumps({"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": os.getpid()}), flush=True)
+    request = json.loads(line)
+    print(request["method"], "in", os.getcwd(), file=sys.stderr, flush=True)
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": os.getpid()}), flush=True)
 log.write("is asked to end\\n")
 time.sleep(1)
 log.write("has ended\\n")
 """
-OPEN: Final = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "ports.open", "params": {}}) + "\n"
 
 
-def call(log: Path, idle_s: float, code: str = ENGINE) -> str:
+def call(log: Path, idle_s: float, code: str = ENGINE, *, mtu: int = 1500, errors: int | None = None) -> str:
     """Calls the engine for its ports. Returns its answer, and an empty text if it ended before it answered."""
+    request = {"jsonrpc": "2.0", "id": 7, "method": "ports.open", "params": {"mtu": mtu}}
     name = f"test-{os.getpid()}-{log.parent.name}"
     command = [sys.executable, keep_open.__file__, name, str(idle_s), sys.executable, "-c", code, str(log)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as calling:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors, text=True) as calling:
         assert calling.stdin
         assert calling.stdout
-        calling.stdin.write(OPEN)
+        calling.stdin.write(json.dumps(request) + "\n")
         calling.stdin.flush()
         answered = calling.stdout.readline()
         calling.stdin.close()
@@ -72,3 +76,14 @@ def test_a_call_at_the_end_of_an_engine_waits_for_that_and_begins_another(log: P
 def test_an_engine_that_never_answers_is_not_started_again(log: Path) -> None:
     assert call(log, 60, "import sys; open(sys.argv[1], 'a').write('x')") == ""
     assert log.read_text() == "x"
+
+
+def test_each_caller_gets_the_errors_of_its_requests(log: Path) -> None:
+    written = []
+    for mtu in (1500, 1520):
+        with log.with_name(f"errors-{mtu}").open("w+") as errors:
+            call(log, 5, mtu=mtu, errors=errors.fileno())
+            errors.seek(0)
+            written.append(errors.read().splitlines())
+    assert written == [["ports.open in /"], ["ports.close in /", "ports.open in /"]]
+    assert log.read_text() == "begins\n"
