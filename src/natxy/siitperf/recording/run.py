@@ -65,10 +65,10 @@ def append(
     """Appends the phases of one call of a program, all or none. Raises PlanError if they cannot be written.
 
     `tester` describes the ports and the cores. `broken_off` is what ended the call in the middle of its test. Waits
-    while another program appends, but not after Ctrl-C. Foreign frames of phases that could not be written may stay in
+    while another program appends, which takes a moment. Foreign frames of phases that could not be written may stay in
     the capture.
     """
-    with _mended(folder), sole_owner(folder, wait=not isinstance(broken_off, KeyboardInterrupt)):
+    with _mended(folder), sole_owner(folder, wait=True):
         begun = _has_run(folder)
         experiments = RunReader(folder, trials=False).run.experiments if begun else []
         if not begun:

@@ -22,7 +22,6 @@ from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunState, State
 from natxy.results.store import RESULTS_FILE, RunStore
-from natxy.run.folder import sole_owner
 from natxy.siitperf.arguments import Program, parse_arguments
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.recording.experiment import Part
@@ -202,13 +201,6 @@ def test_the_reason_of_a_test_that_was_broken_off(
     (repetition,) = experiment.repetitions
     assert (repetition.state, repetition.reason) == (state, reason)
     assert len([*experiment.all_trials]) == 1
-
-
-def test_ctrl_c_does_not_wait_for_another_program(simulated: Callable[..., Simulated]) -> None:
-    call = simulated(conf_text("siit"))
-    part, phases = call.measured("tp", "84 1000 1 500 2 2")
-    with sole_owner(call.folder), pytest.raises(PlanError, match="another natxy is measuring"):
-        append(call.folder, part, phases, TESTER, KeyboardInterrupt())
 
 
 def test_the_run_has_a_report(simulated: Callable[..., Simulated]) -> None:
