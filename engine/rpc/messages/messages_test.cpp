@@ -224,6 +224,17 @@ TEST(Messages, CoresOfAPortAreTheProgramsOwn) {
       EXPECT_EQ(error.field(), "ports[0].send_cores[1]");
     }
   }
+  const std::vector<std::pair<Json, std::string>> refused{{Json::array({3, 3}), "ports[0].send_cores[1]"},
+                                                          {Json::array(), "ports[0].send_cores"}};
+  for (const auto& [wrong, field] : refused) {
+    left["send_cores"] = wrong;
+    try {
+      read();
+      ADD_FAILURE() << wrong;
+    } catch (const FieldError& error) {
+      EXPECT_EQ(error.field(), field);
+    }
+  }
   left["send_cores"] = 3;
   EXPECT_THROW(read(), FieldError);
 }

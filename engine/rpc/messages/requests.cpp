@@ -53,8 +53,15 @@ std::vector<std::size_t> read_workers(FieldReader& reader, const std::string& na
                            : fmt::format("expected one of the cores given by --worker-cores, {}; got {}",
                                          fmt::join(worker_cores, ", "), core.dump()));
     }
-    workers.push_back(static_cast<std::size_t>(worker - worker_cores.begin()));
+    const auto number = static_cast<std::size_t>(worker - worker_cores.begin());
+    if (std::ranges::find(workers, number) != workers.end()) {
+      throw FieldError(item_path(reader, name, workers.size()),
+                       fmt::format("expected each core once; remove the second {}", core.dump()));
+    }
+    workers.push_back(number);
   }
+  if (workers.empty())
+    throw FieldError(reader.path_of(name), "expected at least one core; name one or remove the field");
   return workers;
 }
 
