@@ -40,15 +40,16 @@ void Neighbors::serve(const Port& port, std::span<const std::uint8_t> frame) {
   }
 }
 
-void Neighbors::ask(const Port& port) const {
-  for (const auto& link : links_) {
-    if (link.side != port.options().side || link.gateway_mac) continue;
-    port.send(0, make_neighbor_request(link.address, port.mac(), link.gateway));
+void Neighbors::ask(const Port& port) {
+  for (auto& link : links_) {
+    if (link.side != port.options().side || (link.gateway_mac && link.asked)) continue;
+    if (port.send(0, make_neighbor_request(link.address, port.mac(), link.gateway))) link.asked = true;
   }
 }
 
 bool Neighbors::resolved() const {
-  return std::ranges::all_of(links_, [](const LinkNeighbor& link) { return link.gateway_mac.has_value(); });
+  return std::ranges::all_of(links_,
+                             [](const LinkNeighbor& link) { return link.gateway_mac.has_value() && link.asked; });
 }
 
 }  // namespace natxy

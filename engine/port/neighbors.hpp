@@ -14,13 +14,14 @@
 namespace natxy {
 
 /// Describes one of the tester's own addresses on a link, the gateway there, and the prefixes to answer for. A gateway
-/// whose MAC address is given is not asked for it.
+/// whose MAC address is given is not asked for it. `asked`: the port has taken a request, or none is needed.
 struct LinkNeighbor {
   Side side = Side::left;
   AnyAddress address;
   AnyAddress gateway;
   std::vector<Prefix> answers;
   std::optional<MacAddress> gateway_mac;
+  bool asked = false;
 };
 
 /// Answers ARP requests and neighbour solicitations for every address that the tester simulates (RFC 2544 §25), and
@@ -28,7 +29,9 @@ struct LinkNeighbor {
 class Neighbors {
  public:
   Neighbors() = default;
-  explicit Neighbors(std::vector<LinkNeighbor> links) : links_{std::move(links)} {}
+  explicit Neighbors(std::vector<LinkNeighbor> links) : links_{std::move(links)} {
+    for (LinkNeighbor& link : links_) link.asked = link.gateway_mac.has_value();
+  }
 
   [[nodiscard]] const std::vector<LinkNeighbor>& links() const { return links_; }
   [[nodiscard]] std::optional<MacAddress> gateway_mac(Side side, Family family) const;
@@ -43,8 +46,9 @@ class Neighbors {
   /// Answers a request, and stores the MAC address if `frame` is the answer of a gateway.
   void serve(const Port& port, std::span<const std::uint8_t> frame);
 
-  /// Sends requests for the gateways of `port` whose MAC addresses are not known yet.
-  void ask(const Port& port) const;
+  /// Sends requests for the gateways of `port` whose MAC addresses are not known yet, and from each address whose
+  /// request `port` has not taken yet, because the gateway learns the address from it.
+  void ask(const Port& port);
   [[nodiscard]] bool resolved() const;
 
  private:

@@ -108,6 +108,11 @@ Json Server::resolve_neighbors(const Json& params) {
                                  "address is the DUT's, that its interface is up and that the cabling is correct",
                                  format_address(link.gateway), side, request.timeout_s));
     }
+    if (!link.asked) {
+      throw RpcError(kUnreachable, fmt::format("the port on the {} side does not take a request from {} within {} s; "
+                                               "check that the interface is up and allow more time",
+                                               side, format_address(link.address), request.timeout_s));
+    }
     resolved.push_back(
         {{"side", side}, {"gateway", format_address(link.gateway)}, {"mac", format_mac(*link.gateway_mac)}});
   }
