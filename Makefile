@@ -26,7 +26,7 @@ CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-dev packages-jool packages-vm engine engine-programs engine-tests jool vm \
-	demo test test-long lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs clean
+	demo test test-long lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs docs-site clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -133,6 +133,16 @@ docs: setup ## regenerate the schemas, and the tables of the last `make bench`, 
 	.venv/bin/python -m tools.bench.speed_tables
 	.venv/bin/python -m tools.soak.table
 	.venv/bin/python -m tools.mutants.table
+
+# In a venv of its own: measuring and testing need none of these packages.
+docs-site: ## make a site of the documentation, which needs no network: open build/site/index.html
+	@[ build/site-venv/.installed -nt requirements-docs.txt ] || { \
+		tools/step.sh "making a venv for the documentation's site" $(PYTHON) -m venv build/site-venv && \
+		tools/step.sh "installing Sphinx into it" build/site-venv/bin/pip install --disable-pip-version-check \
+			--progress-bar=off -r requirements-docs.txt && touch build/site-venv/.installed; }
+	@rm -rf build/site
+	@build/site-venv/bin/sphinx-build -q -W --keep-going -b html -c tools/site -d build/site-doctrees . build/site
+	@echo "The site is in build/site; open build/site/index.html, or: $(PYTHON) -m http.server --directory build/site"
 
 clean: ## remove .venv and everything that was built, but no measured run
 	rm -rf build .venv
