@@ -46,6 +46,12 @@ def test_an_editor_accepts_every_plan_and_marks_unknown_fields(file: Path) -> No
 
 
 @pytest.mark.parametrize("file", PLANS, ids=called)
+def test_every_plan_leads_an_editor_to_the_schema(file: Path) -> None:
+    named = re.findall(r"^# yaml-language-server: \$schema=(.+)$", file.read_text(), re.MULTILINE)
+    assert [(file.parent / path).resolve() for path in named] == [FOLDER.parent / "docs/reference/plan.schema.json"]
+
+
+@pytest.mark.parametrize("file", PLANS, ids=called)
 def test_no_plan_lets_the_tester_fall_further_behind_than_its_preset(file: Path) -> None:
     for timing in (experiment.timing for experiment in load_plan(file).experiments):
         strict = PRESETS[timing.preset]
