@@ -9,10 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import pickle
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, BinaryIO, Final
 
+from natxy.errors import PlanError
 from natxy.results.document import document
 from natxy.results.records import RunRecord
 from natxy.results.rows import Row, trial_rows
@@ -42,8 +44,9 @@ def write(runs: Sources, form: ExportFormat, out: BinaryIO, waiting: BinaryIO) -
             kinds = _collect(runs, waiting)
             _write_csv(list(kinds), _collected(waiting), out)
         case ExportFormat.PARQUET:
+            pyarrow = _imported_pyarrow()
             kinds = _collect(runs, waiting)
-            _write_parquet(kinds, _collected(waiting), out)
+            _write_parquet(pyarrow, kinds, _collected(waiting), out)
 
 
 def _collect(runs: Sources, waiting: BinaryIO) -> dict[str, set[type]]:
@@ -97,11 +100,20 @@ def _write_json(runs: Sources, out: BinaryIO) -> None:
     out.write(b"\n]\n")
 
 
-def _write_parquet(kinds: dict[str, set[type]], runs: Iterable[Sequence[Row]], out: BinaryIO) -> None:
+def _imported_pyarrow() -> Any:
+    """Returns pyarrow, which an installation has only as an extra. PlanError when it has not."""
     # The import takes longer than all others, and only this needs it.
-    import pyarrow
-    import pyarrow.parquet
+    try:
+        import pyarrow.parquet
+    except ModuleNotFoundError as error:
+        raise PlanError(
+            "Parquet needs natxy's extra `parquet`, the package pyarrow, which is not installed; "
+            f"run {sys.executable} -m pip install 'pyarrow>=20,<27', or choose csv or json"
+        ) from error
+    return pyarrow
 
+
+def _write_parquet(pyarrow: Any, kinds: dict[str, set[type]], runs: Iterable[Sequence[Row]], out: BinaryIO) -> None:
     types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
     kept = {column: _one_kind(own) for column, own in kinds.items()}
     # A seed may be above 2^63.

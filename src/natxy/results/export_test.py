@@ -4,16 +4,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from natxy.errors import PlanError
 from natxy.plan.model.terms import CellValue
 from natxy.results.export import ExportFormat, write
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from tests.support.sample_runs import SampleRun, Sought
+
+REPOSITORY = Path(__file__).parents[3]
 
 
 def sample(folder: Path, *cells: Mapping[str, CellValue]) -> RunRecord:
@@ -73,3 +78,15 @@ def test_a_column_of_parquet_has_a_type_that_holds_all_its_values(
     # The seed is above 2^63.
     assert (str(table.schema.field("seed").type), table.column("seed")[0].as_py()) == ("uint64", 2**64 - 1)
     assert str(table.schema.field("tester_limited").type) == "null"
+
+
+def test_parquet_without_pyarrow_names_the_extra_and_reads_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (requirement,) = project["optional-dependencies"]["parquet"]
+    with pytest.raises(PlanError, match="extra `parquet`") as caught:
+        write(
+            (pytest.fail(f"read run {number}") for number in range(1)), ExportFormat.PARQUET, io.BytesIO(), io.BytesIO()
+        )
+    assert f"{sys.executable} -m pip install '{requirement}'" in str(caught.value)
+    assert not [name for name in project["dependencies"] if name.startswith("pyarrow")]
