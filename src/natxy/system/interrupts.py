@@ -47,8 +47,18 @@ def interrupts_held_back() -> Iterator[None]:
 
     Programs inherit the blocked signals: start none here that outlives the context.
     """
+    came: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    # A signal that this thread blocks goes to any other one, such as ssh's, and its handler runs in this one.
+    handlers = {each: handler for each in INTERRUPTS if callable(handler := signal.getsignal(each))}
+    for each in handlers:
+        signal.signal(each, lambda number, _: came.append(number))
     try:
         yield
     finally:
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+        for number in came[:1]:
+            # It waits in this thread's mask.
+            signal.raise_signal(number)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

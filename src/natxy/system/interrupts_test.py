@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
 import signal
 import threading
 
@@ -27,6 +28,31 @@ def test_an_interrupt_is_delayed_to_the_end_of_the_context() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         work()
+    assert done == ["inner", "outer"]
+
+
+def test_an_interrupt_that_another_thread_gets_is_delayed_too() -> None:
+    over = threading.Event()
+    other = threading.Thread(target=over.wait)
+    other.start()
+    done = []
+
+    def work() -> None:
+        with interrupts_held_back():
+            # The kernel gives it to a thread that does not block it.
+            os.kill(os.getpid(), signal.SIGINT)
+            with interrupts_held_back():
+                over.set()
+                other.join()
+                done.append("inner")
+            done.append("outer")
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        over.set()
+        other.join()
     assert done == ["inner", "outer"]
 
 
