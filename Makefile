@@ -95,7 +95,7 @@ tsan: setup-dev ## run the tests of what the engine's threads share without DPDK
 	meson test -C build/engine-tsan --no-rebuild --print-errorlogs state/state_table trial/worker measure/core_probe
 
 fuzz: setup-dev ## mutate plans, damage databases, and run every libFuzzer target, one on each core: FUZZ_SECONDS (60) each
-	NATXY_FUZZ_SECONDS=$(FUZZ_SECONDS) .venv/bin/pytest --quiet -s -m long tests/plans/mutations_test.py \
+	NATXY_FUZZ_SECONDS=$(FUZZ_SECONDS) .venv/bin/pytest --quiet -s -m fuzz tests/plans/mutations_test.py \
 		tests/runs/damaged_test.py
 	@[ -f build/engine-fuzz/build.ninja ] || $(CLANG) tools/step.sh "configuring the fuzz targets' build" \
 		meson setup build/engine-fuzz engine $(SANITIZED) -Dfuzz=true -Db_sanitize=address,undefined

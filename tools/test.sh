@@ -30,7 +30,7 @@ short_tests() {
 	expect parallel
 	# Trials run one at a time and mostly wait for frames. The other tests use the rest of the cores' time.
 	nice -n 10 .venv/bin/pytest --quiet --junit-xml="$results/parallel.xml" --numprocesses="$(nproc)" --dist=worksteal \
-		-m "not serial and not long and not kills" > "$results/parallel.log" 2>&1 &
+		-m "not serial and not long and not kills and not fuzz" > "$results/parallel.log" 2>&1 &
 	parallel=$!
 	trap 'kill "$parallel" 2> /dev/null' EXIT
 	echo "== GoogleTest"
@@ -49,7 +49,7 @@ long_tests() {
 	# The first use every core, which would disturb the trials of the others.
 	echo "== pytest: long tests without a lab"
 	.venv/bin/pytest --quiet --junit-xml="$results/long-parallel.xml" --numprocesses="$(nproc)" --dist=worksteal \
-		-m "long and not serial and not kills" || failed+=("pytest, long tests without a lab")
+		-m "long and not serial and not kills and not fuzz" || failed+=("pytest, long tests without a lab")
 	echo "== pytest: long tests with a lab or real frames"
 	.venv/bin/pytest --quiet --junit-xml="$results/long.xml" -m "long and serial and not kills" || failed+=("pytest, long tests")
 }

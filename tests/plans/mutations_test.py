@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutates the plans of this repository, and tests that `natxy check` accepts or explains whatever comes of it.
 
-`NATXY_FUZZ_SECONDS=600 .venv/bin/pytest -s -m long tests/plans/mutations_test.py` does so for ten minutes.
+`NATXY_FUZZ_SECONDS=600 .venv/bin/pytest -s -m fuzz tests/plans/mutations_test.py` does so for ten minutes.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def attack(count: int, seconds: float, folder: Path) -> Counter[str]:
     return outcomes
 
 
-@pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.fuzz)])
 def test_every_mutated_plan_is_accepted_or_explained(
     count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

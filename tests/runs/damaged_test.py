@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damages the file of a run's database anywhere, and calls verbs that read runs: none ends in a traceback.
 
-`NATXY_FUZZ_SECONDS=600 .venv/bin/pytest -s -m long tests/runs/damaged_test.py` does so for ten minutes.
+`NATXY_FUZZ_SECONDS=600 .venv/bin/pytest -s -m fuzz tests/runs/damaged_test.py` does so for ten minutes.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def attack(run: Path, count: int, seconds: float) -> Counter[str]:
     return outcomes
 
 
-@pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.fuzz)])
 def test_no_damaged_database_ends_in_a_traceback(
     count: int, clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
