@@ -23,6 +23,7 @@ std::vector<PortReport> PortWatch::reports() const {
                        port.rejected() - watched.rejected,
                        port.link_up(),
                        watched.link_fell,
+                       0,
                        {}});
   }
   return reports;
