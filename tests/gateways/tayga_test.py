@@ -55,3 +55,19 @@ def test_frames_are_translated_both_ways(tmp_path: Path) -> None:
     assert "dev natxy-tayga" in described["nat46"].configuration
     assert "snat to 198.19.0.1" in described["nat64"].configuration
     assert described["nat64"].settings["net.netfilter.nf_conntrack_max"]
+
+
+def test_a_full_disk_of_the_gateway_is_named(tmp_path: Path) -> None:
+    plan, out = tmp_path / "plan.yaml", tmp_path / "out"
+    plan.write_text(
+        f"{PLAN.partition('experiments:')[0]}experiments: [{{name: siit, gateway: tayga, translation: siit}}]\n"
+    )
+    # natxy and its gateway have a /run of their own here, which has no room.
+    fill = 'mount -t tmpfs -o size=1m tmpfs /run && { cat /dev/zero > /run/full 2> /dev/null; exec "$@"; }'
+    done = natxy(
+        "run", plan, "--output", out, inside=["unshare", "--mount", "--propagation", "private", "sh", "-c", fill, "sh"]
+    )
+    assert done.returncode == 4, done.stdout + done.stderr
+    [experiment] = RunReader(out).run.experiments
+    assert experiment.state == State.FAILED
+    assert "No space left on device; make room on that disk" in experiment.reason

@@ -51,6 +51,8 @@ class TaygaTranslator(TunGateway[TaygaT]):
         self._stop()
         self.transport.run(["tayga", "--config", "/dev/stdin", "--mktun"], input=self._settings)
         self.route_to_tun(self._routed)
+        # Tayga starts and ends again where it cannot write this file, and tells only the system's log.
+        self.transport.run(["tee", self._pid_file()], input="\n")
         argv = [*pinned(self._cores), "tayga", "--config", "/dev/stdin", "--pidfile", self._pid_file()]
         self.transport.run(argv, input=self._settings)
         super().install()

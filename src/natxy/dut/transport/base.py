@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -34,7 +36,9 @@ class CompletedCommand:
         """Raises DutError when the program failed."""
         if self.returncode != 0:
             output = (self.stderr or self.stdout).strip() or "nothing"
-            raise DutError(f"`{shlex.join(self.argv)}` failed with exit code {self.returncode}; it printed: {output}")
+            remedy = "; make room on that disk" if os.strerror(errno.ENOSPC) in output else ""
+            command = shlex.join(self.argv)
+            raise DutError(f"`{command}` failed with exit code {self.returncode}; it printed: {output}{remedy}")
 
     def number(self) -> int:
         """Returns the first whole number in the output. Raises DutError when there is none of up to 18 digits."""
