@@ -86,7 +86,8 @@ class AddressRange(PlanModel):
         return any(self.first in network and self.last in network for network in networks)
 
     def __contains__(self, address: IPAddress) -> bool:
-        return int(self.first) <= int(address) <= int(self.last)
+        above, below_field = int(address) - int(self.first), (1 << self.low_bit) - 1
+        return 0 <= above <= int(self.last) - int(self.first) and not above & below_field
 
     def __str__(self) -> str:
         return str(self.first) if self.size == 1 else f"{self.first} to {self.last}"

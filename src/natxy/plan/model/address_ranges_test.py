@@ -97,6 +97,13 @@ def test_a_range_is_named_by_its_ends(written: object, text: str) -> None:
     assert str(own) == text
 
 
+def test_a_range_has_no_address_whose_fixed_bits_are_others() -> None:
+    hosts = AddressRange(first=IPv4Address("198.0.2.2"), last=IPv4Address("198.255.254.2"), low_bit=8)
+    assert IPv4Address("198.18.0.2") in hosts
+    assert IPv4Address("198.18.0.1") not in hosts
+    assert IPv4Address("199.0.0.2") not in hosts
+
+
 def test_a_range_has_all_between_its_ends_and_lies_within_one_network() -> None:
     hosts = AddressRanges.model_validate({"first": "10.0.0.2", "last": "10.0.0.9"})
     members = [number for number in range(12) if ip_address(f"10.0.0.{number}") in hosts]
