@@ -37,7 +37,8 @@ void Neighbors::serve(const Port& port, std::span<const std::uint8_t> frame) {
   const auto message = parse_neighbor_message(frame);
   if (!message || message->is_request) return;
   for (auto& link : links_) {
-    if (link.side == port.options().side && message->target == link.gateway) link.gateway_mac = message->sender_mac;
+    if (link.side != port.options().side || message->target != link.gateway || link.is_given) continue;
+    link.gateway_mac = message->sender_mac;
   }
 }
 

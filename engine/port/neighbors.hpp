@@ -13,14 +13,16 @@
 
 namespace natxy {
 
-/// Describes one of the tester's own addresses on a link, the gateway there, and the prefixes to answer for. A gateway
-/// whose MAC address is given is not asked for it. `asked`: the port has taken a request, or none is needed.
+/// Describes one of the tester's own addresses on a link, the gateway there, and the prefixes to answer for. `is_given`:
+/// the gateway's MAC address is, and no answer changes it; a gateway with an address is asked nevertheless, because it
+/// learns from that. `asked`: the port has taken a request, or none is needed.
 struct LinkNeighbor {
   Side side = Side::left;
   AnyAddress address;
   AnyAddress gateway;
   std::vector<Prefix> answers;
   std::optional<MacAddress> gateway_mac;
+  bool is_given = false;
   bool asked = false;
 };
 
@@ -30,7 +32,10 @@ class Neighbors {
  public:
   Neighbors() = default;
   explicit Neighbors(std::vector<LinkNeighbor> links) : links_{std::move(links)} {
-    for (LinkNeighbor& link : links_) link.asked = link.gateway_mac.has_value();
+    for (LinkNeighbor& link : links_) {
+      link.is_given = link.gateway_mac.has_value();
+      link.asked = link.is_given && link.gateway.value == 0;
+    }
   }
 
   [[nodiscard]] const std::vector<LinkNeighbor>& links() const { return links_; }

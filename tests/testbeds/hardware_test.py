@@ -140,3 +140,46 @@ def test_management_in_a_network_of_the_test_is_refused_before_anything_changes(
         assert done.returncode == 2
         assert not (tmp_path / "out").exists()
     assert after == before
+
+
+STATIC = """
+name: static
+timing: {{preset: lab, trial: 200ms, max_pause: 20ms, overrun_floor: 20ms}}
+repeat: 1
+testbed:
+  kind: hardware
+  left: {{interface: t-left, mac: "02:00:00:00:0a:01"{left}}}
+  right: {{interface: t-right, mac: "02:00:00:00:0a:02"{right}}}
+  io: af_packet
+  dut: {{left: d-left, right: d-right, namespace: {namespace}}}
+experiments:
+  - name: router
+    gateway: {{driver: linux-forward, neighbors: {{left: "02:00:00:00:0a:01", right: "02:00:00:00:0a:02"}}}}
+    procedure: throughput
+    search: {{min_rate: 2k, max_rate: 3k, error: 1k}}
+    max_invalid: 20
+"""
+
+
+@pytest.mark.usefixtures("cabled")
+def test_frames_go_between_the_mac_addresses_of_the_plan(tmp_path: Path) -> None:
+    for end, mac in (("left", "02:00:00:00:0a:01"), ("right", "02:00:00:00:0a:02")):
+        # The DUT answers nobody, and takes frames from no other address.
+        inside(DUT, "sysctl", "-qw", f"net.ipv4.conf.d-{end}.arp_ignore=8")
+        chain = f"type filter hook ingress device d-{end} priority 0; policy drop;"
+        inside(DUT, "nft", f"table netdev {end} {{ chain c {{ {chain} ether saddr {mac} accept; }}; }}")
+    macs = [inside(DUT, "cat", f"/sys/class/net/d-{end}/address").strip() for end in ("left", "right")]
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(STATIC.format(namespace=DUT, left="", right=f', dut_mac: "{macs[1]}"'))
+    asked = natxy("run", plan, "--output", tmp_path / "asked", inside=IN_TESTER)
+    assert asked.returncode == 4
+    assert "no reply for 198.18.0.1 on the left side" in " ".join(asked.stdout.split()), asked.stdout
+    left, right = (f', dut_mac: "{mac}"' for mac in macs)
+    plan.write_text(STATIC.format(namespace=DUT, left=left, right=right))
+    done = natxy("run", plan, "--output", tmp_path / "out", inside=IN_TESTER)
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = RunReader(tmp_path / "out").run
+    (router,) = run.experiments
+    assert router.statistics is not None
+    assert router.statistics.median >= 2000
+    assert run.testbed["left port"] == "t-left by net_af_packet, as 02:00:00:00:0a:01"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from natxy.dut.base import Gateway
@@ -36,7 +36,8 @@ class ProbedPath:
     """The way of an experiment's frames through its gateway.
 
     `asks_dut`: the gateway's commands run on the DUT itself, so that its kernel can be asked. `answer_s`: how long it
-    may take to answer the first requests for its addresses.
+    may take to answer the first requests for its addresses. `dut_macs`: those of the sides on which frames go to an
+    address of the plan's, whatever the DUT answers.
     """
 
     engine: Engine
@@ -45,6 +46,7 @@ class ProbedPath:
     asks_dut: bool
     sleep: Callable[[float], None] = time.sleep
     answer_s: float = 3.0
+    dut_macs: Mapping[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
         """Resolves the DUT's addresses and sends a few frames each way.
@@ -80,7 +82,11 @@ class ProbedPath:
         self._resolve(learning_request(self.experiment))
 
     def _resolve(self, request: NeighborsResolve) -> dict[Side, str]:
-        request = request.model_copy(update={"timeout_s": self.answer_s})
+        neighbors = [
+            neighbor.model_copy(update={"gateway_mac": self.dut_macs.get(neighbor.side)})
+            for neighbor in request.neighbors
+        ]
+        request = request.model_copy(update={"timeout_s": self.answer_s, "neighbors": neighbors})
         try:
             resolved = self.engine.resolve_neighbors(request)
         except DutError as error:

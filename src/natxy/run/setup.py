@@ -141,7 +141,14 @@ class Setups:
         learn = None
         if not isinstance(tester, TcpHosts) and self._plan.testbed.has_gateway:
             kind = self._plan.testbed
-            path = ProbedPath(tester, gateway, experiment, asks_dut=kind.commands_run_on_dut, answer_s=kind.answer_s)
+            path = ProbedPath(
+                tester,
+                gateway,
+                experiment,
+                asks_dut=kind.commands_run_on_dut,
+                answer_s=kind.answer_s,
+                dut_macs=kind.dut_macs,
+            )
             path.check()
             remarks = path.remarks() if self._plan.testbed.dut_location else []
             learn = path.learn

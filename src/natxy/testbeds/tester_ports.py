@@ -65,6 +65,7 @@ class TesterPorts:
                 side=side,
                 device=self._device(number, port),
                 medium=medium or _medium(port),
+                mac=port.mac,
                 queues=self._queues,
                 mtu=self._mtu,
             )
@@ -72,7 +73,7 @@ class TesterPorts:
         ]
 
     def description(self) -> dict[str, str]:
-        return {f"{side} port": port.pci or f"{port.interface} by net_{self._io}" for side, port in self._ports.items()}
+        return {f"{side} port": self._described(port) for side, port in self._ports.items()}
 
     def deviations(self) -> list[str]:
         sentences = []
@@ -84,6 +85,9 @@ class TesterPorts:
             if _medium(TesterPort(interface=interface)) == PortMedium.VETH:
                 sentences.append(f"The tester's interface {interface} is one of software; it has no line rate.")
         return sentences
+
+    def _described(self, port: TesterPort) -> str:
+        return (port.pci or f"{port.interface} by net_{self._io}") + (f", as {port.mac}" if port.mac else "")
 
     def _check_free(self, side: Side, interface: str) -> None:
         if not (INTERFACES / interface).exists():

@@ -109,8 +109,8 @@ class NeighborSide(Message):
 
     `address` is the tester's own, `gateway` the DUT's. The tester answers ARP or neighbour solicitations (RFC 2544 §25)
     for `address` and for the prefixes of `answers`, but never for `gateway`, nor for an address of a prefix that a
-    neighbour announces or is about to use. With `gateway_mac` the DUT is not asked for its MAC address, and `gateway`
-    may be missing.
+    neighbour announces or is about to use. With `gateway_mac` frames go there, whatever the DUT answers to the
+    request from which it learns `address`; without a `gateway` there is none.
     """
 
     side: Side

@@ -39,6 +39,11 @@ class TestbedModel(PlanModel):
     """The one gateway driver that runs on this testbed; None if others run too."""
 
     @property
+    def dut_macs(self) -> dict[str, str]:
+        """Returns the DUT's MAC addresses by the side of the tester's port, where the plan has them."""
+        return {}
+
+    @property
     def is_local(self) -> bool:
         """Returns True when this machine sends, receives or forwards the frames."""
         return not self.in_virtual_time

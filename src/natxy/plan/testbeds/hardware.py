@@ -7,28 +7,40 @@ from typing import Literal
 
 from pydantic import model_validator
 
+from natxy.plan.model.addresses import Mac
 from natxy.plan.testbeds.base import CabledTester
 from natxy.plan.testbeds.machines import DutLocation
 from natxy.plan.testbeds.ports import EnginePorts, TesterPort
+
+
+class CabledPort(TesterPort):
+    """Names a port of the tester's. Frames go to `dut_mac`; without it, the DUT is asked for its address."""
+
+    dut_mac: Mac | None = None
 
 
 class HardwareConfig(CabledTester):
     """The tester's own ports, cabled to a DUT."""
 
     kind: Literal["hardware"]
-    left: TesterPort
-    right: TesterPort
+    left: CabledPort
+    right: CabledPort
     dut: DutLocation
 
     @model_validator(mode="after")
     def _two_ports(self) -> HardwareConfig:
-        if self.left == self.right:
+        if self.left.is_same(self.right):
             raise ValueError("left and right are the same port; the tester needs two ports")
         return self
 
     @property
     def dut_location(self) -> DutLocation:
         return self.dut
+
+    @property
+    def dut_macs(self) -> dict[str, str]:
+        ends = {"left": self.left.dut_mac, "right": self.right.dut_mac}
+        return {side: mac for side, mac in ends.items() if mac}
 
     @property
     def engine_ports(self) -> EnginePorts:

@@ -35,7 +35,7 @@ class LoopConfig(CabledTester):
             raise ValueError(
                 "left and right are the ports that a cable joins: give both with `medium: cable`, else neither"
             )
-        if self.left is not None and self.left == self.right:
+        if self.left and self.right and self.left.is_same(self.right):
             raise ValueError("left and right are the same port; a cable joins two ports")
         return self
 

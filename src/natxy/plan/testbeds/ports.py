@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import model_validator
 
+from natxy.plan.model.addresses import Mac
 from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.problems import Problem
 from natxy.plan.model.units import counted
@@ -28,16 +29,24 @@ Medium = Literal["veth", "memif", "cable"]
 
 
 class TesterPort(PlanModel):
-    """Names one of the tester's two ports: a device bound to a DPDK driver, or a network interface of the kernel."""
+    """Names one of the tester's two ports: a device bound to a DPDK driver, or a network interface of the kernel.
+
+    Frames come from `mac`, by default the port's own address, which stays as it is.
+    """
 
     pci: PciAddress | None = None
     interface: InterfaceName | None = None
+    mac: Mac | None = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> TesterPort:
         if (self.pci is None) == (self.interface is None):
             raise ValueError("expected pci, e.g. 0000:41:00.0, or interface, e.g. ens1f0, and not both")
         return self
+
+    def is_same(self, other: TesterPort) -> bool:
+        """Returns True for one device, whatever its MAC addresses are."""
+        return (self.pci, self.interface) == (other.pci, other.interface)
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ GAPS: Final = (
         lambda conf, _: any(conf.has(f"MAC-{side}-{of}") for side in Letter for of in ("Tester", "DUT")),
         "MAC addresses are not in the plan: natxy finds the gateway's by ARP and neighbour discovery, answers both, "
         "and has its ports' own addresses. Static neighbours of the gateway are not needed; remove them if they name "
-        "other MAC addresses.",
+        "other MAC addresses. A testbed of kind hardware takes the addresses as `mac` and `dut_mac` of its ports.",
         False,
     ),
     Gap(
