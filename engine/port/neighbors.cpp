@@ -27,9 +27,8 @@ std::optional<NeighborFrame> Neighbors::answer_to(const Port& port, std::span<co
   return make_neighbor_answer(*message, port.mac());
 }
 
-bool Neighbors::answer(const Port& port, std::uint16_t queue, std::span<const std::uint8_t> frame) const {
-  const auto found = answer_to(port, frame);
-  return !found || port.send(queue, *found);
+void Neighbors::answer(const Port& port, std::uint16_t queue, std::span<const std::uint8_t> frame) const {
+  if (const auto found = answer_to(port, frame)) port.send(queue, *found);
 }
 
 void Neighbors::serve(const Port& port, std::span<const std::uint8_t> frame) {

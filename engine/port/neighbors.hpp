@@ -45,9 +45,8 @@ class Neighbors {
   /// workers.
   [[nodiscard]] std::optional<NeighborFrame> answer_to(const Port& port, std::span<const std::uint8_t> frame) const;
 
-  /// Sends the answer to `frame`, if there is one. Returns false if the port does not take it. Safe to call from
-  /// several workers.
-  bool answer(const Port& port, std::uint16_t queue, std::span<const std::uint8_t> frame) const;
+  /// Sends the answer to `frame`, if there is one. Safe to call from several workers.
+  void answer(const Port& port, std::uint16_t queue, std::span<const std::uint8_t> frame) const;
 
   /// Answers a request, and stores the MAC address if `frame` is the answer of a gateway.
   void serve(const Port& port, std::span<const std::uint8_t> frame);

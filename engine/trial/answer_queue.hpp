@@ -28,11 +28,11 @@ class AnswerQueue {
     return true;
   }
 
-  /// Sends the answers that wait. Those that the port does not take go on waiting.
+  /// Sends the answers that wait.
   void send() {
     std::uint64_t sent = sent_.load(std::memory_order_relaxed);
     for (const std::uint64_t pushed = pushed_.load(std::memory_order_acquire); sent != pushed; ++sent) {
-      if (!port_.send(queue_, answers_.at(sent % kMost))) return;
+      port_.send(queue_, answers_.at(sent % kMost));
       sent_.store(sent + 1, std::memory_order_release);
     }
   }

@@ -205,13 +205,11 @@ std::uint64_t Receiver::least_delay(const Queue& queue, const Arrival& arrival, 
 void Receiver::take_foreign(const Queue& queue, Frame frame, FrameKind kind, std::uint64_t now) {
   ++foreign_[static_cast<std::size_t>(kind)];
   if (is_neighbor_kind(kind)) {
-    bool answered = true;
     if (queue.source.answers == nullptr) {
-      answered = neighbors_.answer(port_, queue.source.queue, frame);
+      neighbors_.answer(port_, queue.source.queue, frame);
     } else if (const auto answer = neighbors_.answer_to(port_, frame)) {
-      answered = queue.source.answers->push(*answer);
+      queue.source.answers->push(*answer);
     }
-    if (!answered) ++unanswered_;
     return;
   }
   if (samples_kept_ < kMostSamples) {
@@ -272,7 +270,6 @@ void Receiver::report_own(TrialReport& trial, PortReport& port) const {
     }
   }
   trial.stale += stale_;
-  port.unanswered += unanswered_;
   for (std::size_t kind = 0; kind < kFrameKinds; ++kind) {
     if (foreign_.at(kind) != 0) port.foreign[static_cast<FrameKind>(kind)] += foreign_.at(kind);
   }

@@ -125,7 +125,6 @@ class Receiver final : public Task {
   std::vector<Reception> receptions_;
   Counter received_;
   std::uint64_t stale_ = 0;
-  std::uint64_t unanswered_ = 0;
   std::array<std::uint64_t, kFrameKinds> foreign_{};
   // The current burst. As local variables these would be zeroed for each burst.
   std::array<Frame, kBurst> frames_;

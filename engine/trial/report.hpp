@@ -71,8 +71,6 @@ struct PortReport {
   std::uint64_t rejected = 0;  // frames that the kernel accepted and then refused to send
   bool link_up = true;         // at the end
   bool link_fell = false;      // at any time
-  // ARP requests and neighbour solicitations whose answers could not be sent
-  std::uint64_t unanswered = 0;
   std::map<FrameKind, std::uint64_t> foreign;
 };
 

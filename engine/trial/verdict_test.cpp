@@ -167,23 +167,6 @@ TEST_F(VerdictTest, FramesThatTheKernelRejectedAreNotTheDutsLoss) {
   EXPECT_EQ(report.reason, "the kernel rejected 1 frame that the tester sent on the right port");
 }
 
-TEST_F(VerdictTest, LossIsNotTheDutsIfTheTesterLeftItsRequestsUnanswered) {
-  report.ports[1].unanswered = 1;
-  expect(Verdict::pass, Cause::lossless);
-  report.streams[0].received -= 5;
-  expect(Verdict::invalid, Cause::unsent);
-  EXPECT_EQ(report.reason,
-            "forward: 5 frames lost, but the tester left 1 request of the DUT for its addresses on the right port "
-            "unanswered: it is too slow or was disturbed");
-  report.streams[0].corrupt = 5;
-  expect(Verdict::fail, Cause::loss);
-  report.streams[0].corrupt = 0;
-  // The DUT needs no answer on the port that the frames come from.
-  report.ports[0].unanswered = 2;
-  report.ports[1].unanswered = 0;
-  expect(Verdict::fail, Cause::loss);
-}
-
 TEST_F(VerdictTest, DropsAndPausesExplainLossTogether) {
   report.streams[0].pacing.paused = 2'000'000;  // 200 frames
   report.ports[1].drops.kernel = 200;

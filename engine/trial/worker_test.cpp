@@ -158,28 +158,6 @@ TEST(AnswerQueue, TakesEveryAnswerOnceAndInOrderBetweenTwoThreads) {
   EXPECT_TRUE(in_order);
 }
 
-TEST(AnswerQueue, TheReceiverCountsTheAnswersThatAFullQueueLoses) {
-  const LoopedPort port;
-  LinkNeighbor link;
-  link.address = *parse_address("198.18.0.2");
-  link.gateway = *parse_address("198.18.0.1");
-  const Neighbors neighbors({link});
-  AnswerQueue answers(*port, 0);
-  const Clock clock{rte_get_tsc_hz()};
-  Receiver receiver(*port, std::array{Receiver::Source{0, &answers}}, false, neighbors, kRunId, {},
-                    {now_ticks(), now_ticks() + clock.hz()}, clock);
-  constexpr int kRequests = 259;  // three more than the queue holds
-  for (int i = 0; i < kRequests; ++i) {
-    ASSERT_TRUE((*port).send(0, make_neighbor_request(link.gateway, kGatewayMac, link.address)));
-    receiver.poll();
-  }
-  TrialReport trial;
-  PortReport report;
-  Receiver::report(std::array{&receiver}, trial, report);
-  EXPECT_EQ(report.foreign.at(FrameKind::arp), static_cast<std::uint64_t>(kRequests));
-  EXPECT_EQ(report.unanswered, 3U);
-}
-
 TEST(AnswerQueue, LosesAnswersWhenItIsFull) {
   const LoopedPort port;
   AnswerQueue answers(*port, 0);

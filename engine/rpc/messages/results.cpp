@@ -124,8 +124,7 @@ Json write_port_report(const PortReport& port) {
   Json foreign = Json::object();
   for (const auto& [kind, count] : port.foreign) foreign[std::string{natxy::name_of(kind)}] = count;
   return {{"side", name_of(port.side)},        {"missed", port.drops.missed}, {"no_buffer", port.drops.no_buffer},
-          {"kernel_drops", port.drops.kernel}, {"rejected", port.rejected},   {"unanswered", port.unanswered},
-          {"foreign", std::move(foreign)}};
+          {"kernel_drops", port.drops.kernel}, {"rejected", port.rejected},   {"foreign", std::move(foreign)}};
 }
 
 }  // namespace

@@ -23,7 +23,6 @@ std::vector<PortReport> PortWatch::reports() const {
                        port.rejected() - watched.rejected,
                        port.link_up(),
                        watched.link_fell,
-                       0,
                        {}});
   }
   return reports;

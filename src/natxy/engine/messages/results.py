@@ -138,8 +138,7 @@ class PortResult(Message):
     """The counters of one port.
 
     `missed`, `no_buffer` and `kernel_drops` are frames that the tester lost on reception. `rejected` frames were
-    accepted by the tester's kernel, which then refused to send them. `unanswered` are ARP requests and neighbour
-    solicitations for the tester's addresses whose answers it could not send.
+    accepted by the tester's kernel, which then refused to send them.
     """
 
     side: Side
@@ -147,7 +146,6 @@ class PortResult(Message):
     no_buffer: Whole
     kernel_drops: Whole
     rejected: Whole = 0
-    unanswered: Whole = 0
     foreign: dict[str, Whole]
 
 
