@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 INTERRUPTED: Final = 130
 INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -48,17 +49,22 @@ def interrupts_held_back() -> Iterator[None]:
     Programs inherit the blocked signals: start none here that outlives the context.
     """
     came: list[int] = []
+    handlers: dict[signal.Signals, Callable[[int, FrameType | None], Any]] = {}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
-    # A signal that this thread blocks goes to any other one, such as ssh's, and its handler runs in this one.
-    handlers = {each: handler for each in INTERRUPTS if callable(handler := signal.getsignal(each))}
-    for each in handlers:
-        signal.signal(each, lambda number, _: came.append(number))
     try:
+        # A signal that this thread blocks goes to any other one, such as ssh's, and its handler runs in the main one.
+        if threading.current_thread() is threading.main_thread():
+            for each in INTERRUPTS:
+                if callable(handler := signal.getsignal(each)):
+                    handlers[each] = handler
+                    signal.signal(each, lambda number, _: came.append(number))
         yield
     finally:
-        for each, handler in handlers.items():
-            signal.signal(each, handler)
-        for number in came[:1]:
-            # It waits in this thread's mask.
-            signal.raise_signal(number)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        try:
+            for each, handler in handlers.items():
+                signal.signal(each, handler)
+            for number in came[:1]:
+                # This thread's mask holds it until the next line.
+                signal.raise_signal(number)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -56,6 +56,20 @@ def test_an_interrupt_that_another_thread_gets_is_delayed_too() -> None:
     assert done == ["inner", "outer"]
 
 
+def test_another_thread_may_hold_its_own_back() -> None:
+    held = []
+
+    def hold() -> None:
+        with interrupts_held_back():
+            held.append(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+        held.append(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+
+    other = threading.Thread(target=hold)
+    other.start()
+    other.join()
+    assert held == [True, False]
+
+
 def test_interrupts_are_not_delayed_afterwards() -> None:
     with interrupts_held_back():
         pass
