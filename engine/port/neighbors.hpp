@@ -13,9 +13,9 @@
 
 namespace natxy {
 
-/// Describes one of the tester's own addresses on a link, the gateway there, and the prefixes to answer for.
-/// `is_given`: the gateway's MAC address is, and no answer changes it; a gateway with an address is asked nevertheless,
-/// because it learns from that. `asked`: the port has taken a request, or none is needed.
+/// Describes one of the tester's own addresses on a link, the gateway there, and the prefixes to answer for. With
+/// `is_given` the caller gave the gateway's MAC address, and no answer changes it. A gateway whose address is known is
+/// asked nevertheless, because it learns from the request. `asked`: the port has taken a request, or none is needed.
 struct LinkNeighbor {
   Side side = Side::left;
   AnyAddress address;
