@@ -243,6 +243,15 @@ def test_what_a_plan_cannot_express_is_an_error(name: str, changed: dict[str, st
     assert error in str(caught.value)
 
 
+@pytest.mark.parametrize("side", ["L", "R"])
+def test_hosts_that_vary_above_their_last_byte_leave_room_for_the_gateway(folder: Path, side: str) -> None:
+    text = text_of("router-many", **{f"IPv4_{side}_offset": "1", f"IP_{side}_min": "2", f"IP_{side}_max": "65534"})
+    pair = experiment_of(folder, text).address_plan.pairs[0]
+    link = pair.left if side == "L" else pair.right
+    assert link.dut.ip not in (link.tester.ip, link.dut.network.network_address)
+    assert link.dut.ip in link.tester.network
+
+
 @st.composite
 def changed_confs(draw: st.DrawFn) -> str:
     """Draws a documented configuration in which some values are those of other configurations, or small numbers."""
