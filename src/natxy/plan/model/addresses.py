@@ -25,7 +25,11 @@ IPInterface = IPv4Interface | IPv6Interface
 IPNetwork = IPv4Network | IPv6Network
 IPAddress = IPv4Address | IPv6Address
 Mac = Annotated[
-    str, Pattern(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", "a MAC address in small letters, such as 02:00:00:00:00:01")
+    str,
+    Pattern(
+        r"[0-9a-f][02468ace](:[0-9a-f]{2}){5}",
+        "a port's MAC address in small letters, such as 02:00:00:00:00:01",
+    ),
 ]
 EMBEDDING_LENGTH = 96
 USUAL_MTU = 1500

@@ -23,6 +23,10 @@ TASKS: dict[str, Any] = {"left": {"send": 1, "receive": [2]}, "right": {"send": 
 CABLE: dict[str, Any] = {"kind": "loop", "medium": "cable"}
 
 
+def with_mac(mac: str) -> dict[str, Any]:
+    return INTERFACES | {"left": INTERFACES["left"] | {"mac": mac, "dut_mac": mac}}
+
+
 def described(written: dict[str, Any]) -> TestbedModel:
     found: TestbedModel = TypeAdapter(TestbedConfig).validate_python(written)
     return found
@@ -163,6 +167,12 @@ def test_a_list_of_one_core_may_be_the_core() -> None:
         (CABLE | INTERFACES, CABLE | {"left": {"interface": "a" * 16}, "right": {"interface": "b"}}),
         (CABLE | PCI, CABLE | {"left": PCI["left"] | {"interface": "a"}, "right": PCI["right"]}),
         (CABLE | PCI, CABLE | {"left": {}, "right": PCI["right"]}),
+        (HARDWARE | with_mac("02:00:00:00:0a:01"), HARDWARE | with_mac("03:00:00:00:0a:01")),
+        (HARDWARE | with_mac("02:00:00:00:0a:01"), HARDWARE | with_mac("02:00:00:00:0A:01")),
+        (
+            HARDWARE | PCI,
+            HARDWARE | {side: PCI["left"] | {"mac": f"02:00:00:00:00:0{side[0] == 'l':d}"} for side in PCI},
+        ),
         (CABLE | PCI | {"memory_channels": 255}, CABLE | PCI | {"memory_channels": 256}),
         (CABLE | PCI | {"memory_channels": 1}, CABLE | PCI | {"memory_channels": 0}),
         (CABLE | PCI | {"memory_channels": 1}, {"kind": "lab", "memory_channels": 1}),
