@@ -169,10 +169,7 @@ def test_a_list_of_one_core_may_be_the_core() -> None:
         (CABLE | PCI, CABLE | {"left": {}, "right": PCI["right"]}),
         (HARDWARE | with_mac("02:00:00:00:0a:01"), HARDWARE | with_mac("03:00:00:00:0a:01")),
         (HARDWARE | with_mac("02:00:00:00:0a:01"), HARDWARE | with_mac("02:00:00:00:0A:01")),
-        (
-            HARDWARE | PCI,
-            HARDWARE | {side: PCI["left"] | {"mac": f"02:00:00:00:00:0{side[0] == 'l':d}"} for side in PCI},
-        ),
+        (HARDWARE | INTERFACES, HARDWARE | INTERFACES | {"right": {"interface": "a", "mac": "02:00:00:00:0a:01"}}),
         (CABLE | PCI | {"memory_channels": 255}, CABLE | PCI | {"memory_channels": 256}),
         (CABLE | PCI | {"memory_channels": 1}, CABLE | PCI | {"memory_channels": 0}),
         (CABLE | PCI | {"memory_channels": 1}, {"kind": "lab", "memory_channels": 1}),
