@@ -143,7 +143,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
         program = [str(find_reference()), "--worker-cores", "1", "--main-core", "0"]
         log = tmp_path_factory.mktemp("reference") / "reference.log"
         argv = ["ip", "netns", "exec", NAMESPACE, *program]
-        gateway = RpcPipe(argv, log, log_stays=True, name="natxy-reference", silence_s=20, died=DutError)
+        gateway = RpcPipe(argv, log, name="natxy-reference", silence_s=20, died=DutError)
         try:
             gateway.call("ports.open", Params({"ports": PORTS}))
             yield Bed(gateway, sockets)

@@ -55,7 +55,7 @@ def reference_bed(links: AddressPlan, folder: Path) -> Iterator[ReferenceBed]:
     with _SilentLab(LabConfig(io="af_packet"), links) as lab:
         program = [str(find_reference()), "--worker-cores", str(lab.cores.dut[0]), "--main-core", str(lab.cores.main)]
         argv = ["ip", "netns", "exec", lab.description()["dut namespace"], *program]
-        gateway = ReferenceClient(argv, folder / "reference.log")
+        gateway = ReferenceClient(argv)
         engine = EngineClient(lab.engine_argv(), folder / "engine.log")
         try:
             gateway.open_ports(

@@ -39,15 +39,12 @@ Reply = TypeVar("Reply", bound=BaseModel)
 class EngineClient:
     """Starts the engine by `argv` and sends it requests. Implements `natxy.engine.interface.Engine`.
 
-    Its stderr goes to `log_path`. An engine that is silent for `silence_s`, plus a trial's drain, counts as dead.
+    Its stderr goes to `log_path`, or into memory. An engine that is silent for `silence_s`, plus a trial's drain, is
+    dead.
     """
 
-    def __init__(
-        self, argv: Sequence[str], log_path: Path, silence_s: float = SILENCE_S, *, log_stays: bool = True
-    ) -> None:
-        self._pipe = RpcPipe(
-            argv, log_path, log_stays=log_stays, name="natxy-engine", silence_s=silence_s, died=EngineDiedError
-        )
+    def __init__(self, argv: Sequence[str], log_path: Path | None = None, silence_s: float = SILENCE_S) -> None:
+        self._pipe = RpcPipe(argv, log_path, name="natxy-engine", silence_s=silence_s, died=EngineDiedError)
 
     @property
     def pid(self) -> int:

@@ -130,6 +130,17 @@ def test_a_death_tells_the_last_words(tmp_path: Path) -> None:
     assert "EAL: no memory" in str(caught.value)
 
 
+def test_a_log_in_memory_has_the_last_words_too() -> None:
+    script = "import sys; [print(i, file=sys.stderr, flush=True) for i in range(9)]; sys.stdin.readline(); sys.exit(7)"
+    client = EngineClient([sys.executable, "-c", script])
+    try:
+        with pytest.raises(EngineDiedError) as caught:
+            client.open_ports(PortsOpen(ports=[]))
+    finally:
+        client.close()
+    assert str(caught.value).endswith("Its last lines:\n" + "\n".join(f"  {i}" for i in range(1, 9)))
+
+
 @pytest.mark.parametrize(("last", "quoted"), [("EAL: no memory", False), ("libxdp: no such map", True)])
 def test_warnings_of_libraries_are_quoted_only_without_other_lines(tmp_path: Path, last: str, quoted: bool) -> None:
     script = f"""

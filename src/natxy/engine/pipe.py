@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from pydantic import BaseModel, ValidationError
 
@@ -41,8 +41,8 @@ class RefusedError(Exception):
 class RpcPipe:
     """Starts `argv` and exchanges messages with it.
 
-    Its stderr goes to `log_path`. Errors quote this file, and name it if it outlives the program (`log_stays`). Errors
-    call the program `name`.
+    Its stderr goes to the file `log_path`, or into memory, which the kernel frees however this process ends. Errors
+    quote it, name the file, and call the program `name`.
 
     Raises `died` when the program ends, neither reads nor writes for `silence_s`, or writes an invalid message.
     """
@@ -50,33 +50,32 @@ class RpcPipe:
     def __init__(
         self,
         argv: Sequence[str],
-        log_path: Path,
+        log_path: Path | None = None,
         *,
-        log_stays: bool,
         name: str,
         silence_s: float,
         died: type[NatxyError],
     ) -> None:
         self._log_path = log_path
-        self._log_stays = log_stays
-        self._log_start = log_path.stat().st_size if log_path.exists() else 0
+        self._log = appended_file(log_path) if log_path else _memory()
+        self._log_start = os.fstat(self._log.fileno()).st_size
         self._name = name
         self._silence_s = silence_s
         self._died = died
         self._next_id = 1
         self._unread = b""
         try:
-            with appended_file(log_path) as log:
-                self._process = subprocess.Popen(
-                    argv,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    bufsize=0,
-                    # The terminal's Ctrl-C is for natxy alone, which then ends its programs in order.
-                    start_new_session=True,
-                )
+            self._process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                bufsize=0,
+                # The terminal's Ctrl-C is for natxy alone, which then ends its programs in order.
+                start_new_session=True,
+            )
         except OSError as error:
+            self._log.close()
             raise PlanError(
                 f"{argv[0]} cannot be started: {error.strerror}; `natxy doctor` reports what is missing"
             ) from error
@@ -124,12 +123,10 @@ class RpcPipe:
 
     def last_words(self) -> str:
         """Returns the last lines of the program's log, for errors."""
-        with self._log_path.open("rb") as log:
-            log.seek(self._log_start)
-            lines = log.read().decode("utf-8", "replace").splitlines()
+        lines = self._logged().decode("utf-8", "replace").splitlines()
         last = ([line for line in lines if not line.startswith(_NOISY_LIBRARIES)] or lines)[-LAST_LINES:]
         text = "\n".join(f"  {line}" for line in last) or "  nothing"
-        where = f" (all are in {self._log_path})" if self._log_stays else ""
+        where = f" (all are in {self._log_path})" if self._log_path else ""
         return f"Its last lines{where}:\n{text}"
 
     def close(self, *farewell: str) -> None:
@@ -149,6 +146,15 @@ class RpcPipe:
             self._process.wait()
         if self._process.stdout:
             self._process.stdout.close()
+        self._log.close()
+
+    def _logged(self) -> bytes:
+        """Returns what the program has written to its log; nothing after `close`."""
+        if self._log.closed:
+            return b""
+        # The program writes where this file is read to.
+        log = self._log.fileno()
+        return os.pread(log, os.fstat(log).st_size - self._log_start, self._log_start)
 
     def _notice(self, message: dict[str, Any], on_notice: OnNotice | None) -> None:
         if on_notice is None or "method" not in message:
@@ -198,6 +204,10 @@ class RpcPipe:
             self._unread += read
         line, self._unread = self._unread.split(b"\n", 1)
         return line
+
+
+def _memory() -> BinaryIO:
+    return open(os.memfd_create("log"), "r+b", buffering=0)
 
 
 def _refused(error: object) -> RefusedError:

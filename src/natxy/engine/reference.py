@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
@@ -32,14 +31,11 @@ Reply = TypeVar("Reply", bound=Message)
 class ReferenceClient:
     """Starts the program by `argv` and sends it requests.
 
-    Its stderr goes to `log_path`. Errors quote this file, so it may be temporary. Every call raises DutError when the
-    program dies or refuses.
+    Errors quote its stderr. Every call raises DutError when the program dies or refuses.
     """
 
-    def __init__(self, argv: Sequence[str], log_path: Path, silence_s: float = SILENCE_S) -> None:
-        self._pipe = RpcPipe(
-            argv, log_path, log_stays=False, name="natxy-reference", silence_s=silence_s, died=DutError
-        )
+    def __init__(self, argv: Sequence[str], silence_s: float = SILENCE_S) -> None:
+        self._pipe = RpcPipe(argv, name="natxy-reference", silence_s=silence_s, died=DutError)
 
     def info(self) -> EngineInfo:
         """Returns the program's version, cores and clock."""

@@ -27,7 +27,7 @@ def send(**message): print(json.dumps({"jsonrpc": "2.0"} | message), flush=True)
 def reference(folder: Path, script: str) -> Iterator[ReferenceClient]:
     file = folder / "reference.py"
     file.write_text(PRELUDE + textwrap.dedent(script))
-    client = ReferenceClient([sys.executable, str(file)], folder / "reference.log", silence_s=5)
+    client = ReferenceClient([sys.executable, str(file)], silence_s=5)
     try:
         yield client
     finally:
@@ -35,15 +35,17 @@ def reference(folder: Path, script: str) -> Iterator[ReferenceClient]:
 
 
 def test_a_restart_says_how_long_it_takes(tmp_path: Path) -> None:
-    script = """
+    asked = tmp_path / "asked"
+    script = f"""
         request = receive()
-        print(json.dumps(request), file=sys.stderr, flush=True)
-        send(id=request["id"], result={})
+        with open({str(asked)!r}, "w") as file:
+            json.dump(request, file)
+        send(id=request["id"], result={{}})
         receive()
         """
     with reference(tmp_path, script) as client:
         client.restart(GatewayRestart(duration_s=0.25))
-    request = json.loads((tmp_path / "reference.log").read_text())
+    request = json.loads(asked.read_text())
     assert (request["method"], request["params"]) == ("gateway.restart", {"duration_s": 0.25})
 
 

@@ -34,7 +34,6 @@ from natxy.errors import DutError
 from natxy.plan.gateways.reference import DelayShare, Faults, Outages, ReferenceConfig, ReferenceMode
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import TranslationKind
-from natxy.system.temporary_folder import temporary_folder
 
 _MODES: Final = {
     TranslationKind.NAT64: GatewayMode.NAT64,
@@ -65,9 +64,7 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
 
     def apply(self) -> None:
         with ExitStack() as stack:
-            # Errors quote the log, which is of no use otherwise.
-            log = stack.enter_context(temporary_folder("natxy-reference-")) / "reference.log"
-            client = ReferenceClient(self._argv(), log)
+            client = ReferenceClient(self._argv())
             stack.callback(client.close)
             client.open_ports(PortsOpen(ports=self._ports()))
             client.apply(self._gateway)

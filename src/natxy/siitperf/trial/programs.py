@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from natxy.engine.client import EngineClient
@@ -47,14 +46,13 @@ def pdv() -> None:
 def main(program: Program, given: Sequence[str]) -> int:
     """Runs a program in the current directory; returns its exit code."""
     try:
-        with TemporaryDirectory(prefix="natxy-siitperf-") as folder:
-            return _main(program, given, Path(folder) / "engine.log")
+        return _main(program, given)
     except KeyboardInterrupt:
         remark("interrupted")
         return _INTERRUPTED
 
 
-def _main(program: Program, given: Sequence[str], log: Path) -> int:
+def _main(program: Program, given: Sequence[str]) -> int:
     engine: EngineClient | None = None
     prepared = False
     try:
@@ -69,7 +67,7 @@ def _main(program: Program, given: Sequence[str], log: Path) -> int:
         for text in tester.remarks:
             remark(text)
         record = _recorder(test, tester)
-        engine = EngineClient(tester.argv, log, log_stays=False)
+        engine = EngineClient(tester.argv)
         prepare(test, engine, tester)
         prepared = True
         _measure(test, engine, record)
