@@ -23,6 +23,8 @@ FILE: Final = "siitperf.conf"
 # The file is written by hand: a longer one is another file.
 _LONGEST_BYTES: Final = 1 << 20
 _DECIMAL: Final = re.compile(r"[+-]?\d{1,20}")
+# Keys that siitperf does not skip when no number follows.
+_ENDS_OF_RANGES: Final = ("-min", "-max")
 # A leading 0 is octal, as in C.
 _BASED: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[+-]?\d{1,20}")
 
@@ -158,7 +160,7 @@ def _value(key: Key, text: str, where: str) -> _Read:
         return _written_address(key, given, where)
     match = (_BASED if key.kind is Kind.BASED else _DECIMAL).match(given)
     if match is None:
-        if key.kind is Kind.BASED:
+        if key.name.endswith(_ENDS_OF_RANGES):
             raise ConfError(f"{where}: expected {key.expected}, got {_short(given)!r}")
         return _Read(None, f"no number follows, so siitperf keeps {_kept(key)}; expected {key.expected}")
     written, rest = match[0], given[match.end() :]

@@ -88,7 +88,7 @@ KEYS: Final = {
         *_direction("Rev"),
         Key("Forward", Kind.FLAG, _FLAG, default=1),
         Key("Reverse", Kind.FLAG, _FLAG, default=1),
-        Key("Promisc", Kind.FLAG, _FLAG, default=0),
+        Key("Promisc", Kind.FLAG, _FLAG, default=1),
         _number("MEM-Channels", "a number from 1 to 255", range(1, 256), 1),
         _number("Stateful", "0 (no), 1 (the left is the initiator) or 2 (the right is)", range(3), 0),
         _number("Enumerate-ports", _ENUMERATES, range(4), 0),

@@ -93,7 +93,7 @@ GAPS: Final = (
     ),
     Gap(
         "Promisc",
-        lambda conf, _: conf.has("Promisc") and not conf.flag("Promisc"),
+        lambda conf, _: not conf.flag("Promisc"),
         "Promisc 0 is not in the plan: natxy's ports may receive frames for others. It counts its own frames alone.",
         False,
     ),
