@@ -99,7 +99,8 @@ class TestbedModel(PlanModel):
         None: only the DUT behind ssh knows. 0: frames cannot be steered to cores of the gateway's own. Raises PlanError
         as `assign_cores` does.
         """
-        del usable, wanted
+        del wanted
+        self.assign_cores(usable)
         return None if self.dut_location and self.dut_location.ssh else 0
 
     def problems(self) -> Iterator[Problem]:

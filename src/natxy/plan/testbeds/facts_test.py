@@ -73,6 +73,12 @@ def test_how_many_cores_a_gateway_may_have(written: dict[str, Any], count: int |
     assert described(written).dut_core_count(range(4), 2) == count
 
 
+@pytest.mark.parametrize("written", [{"kind": "lab"}, {"kind": "loop"}, {"kind": "memif"}, BEHIND_SSH | INTERFACES])
+def test_the_testers_cores_are_looked_for_wherever_the_gateway_is(written: dict[str, Any]) -> None:
+    with pytest.raises(PlanError, match="tester_cores names core 4, but natxy may run on cores 0, 1, 2, 3 only"):
+        described(written | {"tester_cores": [4]}).dut_core_count(range(4), 2)
+
+
 def test_frames_of_af_xdp_fit_a_page_of_a_lab() -> None:
     lab, packet = described({"kind": "lab"}), described({"kind": "lab", "io": "af_packet"})
     assert lab.frame_problem(AF_XDP_LONGEST_FRAME) is None

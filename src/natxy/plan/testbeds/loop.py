@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 from pydantic import model_validator
@@ -43,8 +42,3 @@ class LoopConfig(CabledTester):
     def engine_ports(self) -> EnginePorts:
         ends = self.left, self.right
         return EnginePorts(self.medium, self.io, self.queues, self.tester_cores, *ends, self.memory_channels)
-
-    def dut_core_count(self, usable: Iterable[int], wanted: int) -> int:
-        del wanted
-        self.assign_cores(usable)
-        return 0
