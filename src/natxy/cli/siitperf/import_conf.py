@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,6 +14,7 @@ from natxy.cli.errors import reported_errors
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
 from natxy.siitperf.arguments import parse_arguments
+from natxy.siitperf.cards import bound_cards
 from natxy.siitperf.conf import read_conf
 from natxy.siitperf.importing.plan import import_plan
 from natxy.siitperf.importing.source import PROCEDURES, Source
@@ -39,6 +40,10 @@ def import_conf(
     gateway: Annotated[
         str | None, typer.Option(metavar="DRIVER", help="The gateway; default: a guess.", show_default=False)
     ] = None,
+    testbed: Annotated[
+        Literal["lab", "hardware"],
+        typer.Option(help="A lab on this machine, or the cards and the gateway that siitperf measures with."),
+    ] = "lab",
 ) -> None:
     """Write the plan that measures what siitperf measures, to standard output.
 
@@ -52,5 +57,6 @@ def import_conf(
         conf = read_conf(path)
         program = PROCEDURES.get(procedure)
         given = parse_arguments(program, arguments.split(), conf) if arguments and program else None
-        usable = frozenset(os.sched_getaffinity(0))
-        echo(import_plan(Source(conf, procedure, given, gateway, usable)))
+        hardware = testbed == "hardware"
+        usable, cards = frozenset(os.sched_getaffinity(0)), bound_cards()
+        echo(import_plan(Source(conf, procedure, given, gateway, hardware, usable, cards)))

@@ -11,7 +11,7 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from natxy.plan.model.base import PlanModel
+from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.units import Duration
 from natxy.plan.testbeds.cards import CardSettings
 from natxy.plan.testbeds.ports import InterfaceName
@@ -20,7 +20,7 @@ from natxy.plan.testbeds.ports import InterfaceName
 class SshTarget(PlanModel):
     """`user@host`, or a mapping. What is not given comes from `~/.ssh/config`; the host's key must be a known one."""
 
-    host: Annotated[str, Field(min_length=1)]
+    host: Annotated[str, Pattern(r"[^\s-]\S*", "the name or address of a host, such as dut.lab")]
     user: str | None = None
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     config: Path | None = None

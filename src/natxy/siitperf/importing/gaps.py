@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from natxy.siitperf.conf import Conf
-from natxy.siitperf.importing.source import OF_CONNECTIONS
-from natxy.siitperf.sides import Letter, enumerates, initiator
+from natxy.siitperf.importing.source import Source
+from natxy.siitperf.sides import Letter
 
 _COUNTING: Final = frozenset({"tear-down-rate", "table-capacity"})
 
@@ -25,26 +24,30 @@ class Gap:
     """
 
     key: str
-    matters: Callable[[Conf, str], bool]
+    matters: Callable[[Source], bool]
     text: str
     is_error: bool
 
 
-def _drawn_phase1(conf: Conf, procedure: str) -> bool:
-    return procedure in _COUNTING and initiator(conf) is not None and not enumerates(conf)
+def _drawn_phase1(source: Source) -> bool:
+    return source.procedure in _COUNTING and source.draws
 
 
-def _with_replacement(conf: Conf, procedure: str) -> bool:
-    return procedure not in OF_CONNECTIONS and initiator(conf) is not None and conf.number("Responder-tuples") == 3
+def _with_replacement(source: Source) -> bool:
+    return source.stateful and source.phase2 and source.conf.number("Responder-tuples") == 3
 
 
-def _initiator_draws(conf: Conf, procedure: str) -> bool:
-    first = initiator(conf)
-    return procedure not in OF_CONNECTIONS and first is not None and conf.flag(first.key)
+def _initiator_draws(source: Source) -> bool:
+    return source.stateful and source.phase2 and source.conf.flag(source.first.key)
 
 
-def _networks(conf: Conf, _procedure: str) -> bool:
-    return any(conf.number(f"Num-{side}-Nets") > 1 for side in Letter)
+def _networks(source: Source) -> bool:
+    return any(source.conf.number(f"Num-{side}-Nets") > 1 for side in Letter)
+
+
+def _lab_of_macs(source: Source) -> bool:
+    keys = (f"MAC-{side}-{of}" for side in Letter for of in ("Tester", "DUT"))
+    return not source.hardware and any(map(source.conf.has, keys))
 
 
 GAPS: Final = (
@@ -78,22 +81,21 @@ GAPS: Final = (
     ),
     Gap(
         "MAC-L-DUT",
-        lambda conf, _: any(conf.has(f"MAC-{side}-{of}") for side in Letter for of in ("Tester", "DUT")),
+        _lab_of_macs,
         "MAC addresses are not in the plan: natxy finds the gateway's by ARP and neighbour discovery, answers both, "
         "and has its ports' own addresses. Static neighbours of the gateway are not needed; remove them if they name "
-        "other MAC addresses. A testbed of kind hardware takes the addresses as `mac` and `dut_mac` of its ports.",
+        "other MAC addresses. A plan of kind hardware has them: import with --testbed hardware.",
         False,
     ),
     Gap(
         "MEM-Channels",
-        lambda conf, _: conf.number("MEM-Channels") > 1,
-        "MEM-Channels is not in the plan: it has a meaning for cards that are given by `pci` to a testbed of kind "
-        "hardware, which takes it as `memory_channels`.",
+        lambda source: not source.hardware and source.conf.number("MEM-Channels") > 1,
+        "MEM-Channels is not in the plan: it has a meaning for cards. A plan of kind hardware has it.",
         False,
     ),
     Gap(
         "Promisc",
-        lambda conf, _: not conf.flag("Promisc"),
+        lambda source: not source.conf.flag("Promisc"),
         "Promisc 0 is not in the plan: natxy's ports may receive frames for others. It counts its own frames alone.",
         False,
     ),
@@ -101,15 +103,15 @@ GAPS: Final = (
 """The rows, errors first."""
 
 
-def check_expressible(conf: Conf, procedure: str) -> None:
-    """Raises ConfError if a plan of the procedure cannot express the configuration."""
+def check_expressible(source: Source) -> None:
+    """Raises ConfError if a plan cannot express what is imported."""
     for gap in GAPS:
-        if gap.is_error and gap.matters(conf, procedure):
-            raise conf.wrong(gap.key, f"a plan cannot express it yet: {gap.text}")
+        if gap.is_error and gap.matters(source):
+            raise source.conf.wrong(gap.key, f"a plan cannot express it yet: {gap.text}")
 
 
-def differences(conf: Conf, procedure: str) -> Iterator[str]:
+def differences(source: Source) -> Iterator[str]:
     """Yields a sentence for each difference between the configuration and the plan."""
     for gap in GAPS:
-        if not gap.is_error and gap.matters(conf, procedure):
+        if not gap.is_error and gap.matters(source):
             yield gap.text

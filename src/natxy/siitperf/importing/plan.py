@@ -6,17 +6,25 @@ natxy's defaults are left out. What a plan cannot express is an error, or a sent
 
 from __future__ import annotations
 
+from typing import Final
+
 from natxy.errors import PlanError
 from natxy.siitperf.conf import ConfError
 from natxy.siitperf.importing.addresses import address_fields, are_public, is_ipv6
-from natxy.siitperf.importing.cores import core_fields
 from natxy.siitperf.importing.gaps import check_expressible, differences
 from natxy.siitperf.importing.rates import gateway_field, procedure_field, rate_fields, timing_fields
 from natxy.siitperf.importing.source import OF_CONNECTIONS, PROCEDURES, Source
+from natxy.siitperf.importing.testbed import FILL_IN, testbed_fields
 from natxy.siitperf.importing.text import Field, plan_text
 from natxy.siitperf.importing.traffic import background_fields, frame_fields, port_fields
 from natxy.siitperf.rules import check
 from natxy.siitperf.sides import Letter, active
+
+_GUESSED: Final = {
+    False: "`gateway` and each `dut` are guesses, and the testbed is a lab. Correct them.",
+    True: f"`gateway` and each `dut` of `addresses` are guesses. Correct them, and replace each {FILL_IN}.",
+}
+"""What is not from siitperf.conf, in a lab and on hardware."""
 
 
 def import_plan(source: Source) -> str:
@@ -49,14 +57,14 @@ def _check(source: Source) -> None:
     check(conf, background=arguments is not None and arguments.m < arguments.n)
     if source.phase2 and not active(conf):
         raise conf.wrong("Forward", f"{procedure} needs a direction, and Forward and Reverse are 0; set one to 1")
-    check_expressible(conf, procedure)
+    check_expressible(source)
 
 
 def _plan_fields(source: Source) -> list[Field]:
     fields = [Field("name", "from-siitperf")]
     if is_ipv6(source):
         fields.append(Field("family", "ipv6", source.of("IP-L-Vers", "IP-R-Vers")))
-    fields += [*core_fields(source), *timing_fields(source)]
+    fields += [*testbed_fields(source), *timing_fields(source)]
     if are_public(source):
         text = "addresses outside the benchmark and private ranges (RFC 6815)"
         fields.append(Field("allow_public_destinations", "true", text))
@@ -65,17 +73,14 @@ def _plan_fields(source: Source) -> list[Field]:
 
 def _opening(source: Source) -> list[str]:
     """Returns the paragraphs at the head of the plan."""
-    said = [
-        "siitperf.conf names neither the gateway nor its addresses: `gateway` and each `dut` are guesses, and the "
-        "testbed is a lab. Correct them."
-    ]
+    said = [f"siitperf.conf names neither the gateway nor its addresses: {_GUESSED[source.hardware]}"]
     if source.arguments is None:
         said.append(
             "Rates, times and sizes are arguments of siitperf's programs; import with --arguments to have them."
         )
     if source.left is Letter.RIGHT:
         said.append("A plan's initiator is on the left: with Stateful 2, siitperf's right is the plan's left.")
-    said += [*dict.fromkeys(source.differences), *differences(source.conf, source.procedure)]
+    said += [*dict.fromkeys(source.differences), *differences(source)]
     said += [f"Line {remark.line}: {remark.text}." for remark in source.conf.remarks]
     head = f"Imported from {source.conf.path.rsplit('/', 1)[-1]} for {PROCEDURES[source.procedure]}. Comments name the "
     head += "keys and arguments that lines are from; what natxy does by default is left out. Differences from siitperf:"

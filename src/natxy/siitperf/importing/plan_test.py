@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from natxy.plan.model.address_ranges import AddressRange
 from natxy.plan.model.terms import Order, Selection
 from natxy.plan.model.traffic import ActiveConnections, PortRange
 from natxy.plan.procedures.latency import LatencyConfig
-from natxy.plan.testbeds.lab import LabConfig
-from natxy.plan.testbeds.tester_cores import CoresOfTasks
 from natxy.plan.yaml.loading import load_plan
 from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
@@ -347,29 +344,6 @@ def test_ports_that_are_exchanged_are_an_error_before_they_are_counted() -> None
 def test_the_gaps_are_of_keys_and_errors_come_first() -> None:
     assert {gap.key for gap in GAPS} <= {*KEYS}
     assert [gap.is_error for gap in GAPS] == sorted((gap.is_error for gap in GAPS), reverse=True)
-
-
-@pytest.mark.parametrize(
-    ("changed", "usable", "line"),
-    [
-        ({}, range(10), "{left: {send: 2, receive: 8}, right: {send: 6, receive: 4}}"),
-        ({"Stateful": "2"}, range(10), "{left: {send: 6, receive: 4}, right: {send: 2, receive: 8}}"),
-        ({"Reverse": "0", "CPU_R_Send": None, "CPU_L_Recv": None}, range(9),
-         "{left: {send: 2, receive: 2}, right: {send: 4, receive: 4}}"),
-        ({}, (0, 1, 2, 4, 6), None),
-        ({}, (2, 4, 6, 8), None),
-    ],
-)  # fmt: skip
-def test_cores_are_siitperfs_if_the_machine_has_them_and_one_for_the_gateway(
-    folder: Path, changed: dict[str, str | None], usable: Iterable[int], line: str | None
-) -> None:
-    conf = parse_conf(conf_text("nat44", **changed))
-    text = import_plan(Source(conf, "throughput", usable_cores=frozenset(usable)))
-    assert (f"\ntestbed: {{kind: lab, tester_cores: {line}}}  # CPU-L-Send (line " in text) == bool(line)
-    assert ("this machine lacks one of these cores" in " ".join(text.split())) == (line is None)
-    testbed = loaded(folder, text).testbed
-    assert isinstance(testbed, LabConfig)
-    assert isinstance(testbed.tester_cores, CoresOfTasks) == bool(line)
 
 
 def test_another_gateway(folder: Path) -> None:

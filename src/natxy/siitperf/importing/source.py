@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,15 +38,18 @@ _USUAL_CONNECTIONS: Final = 1_000_000
 class Source:
     """A plan's left side has the initiator, which is siitperf's right side with `Stateful 2`.
 
-    `usable_cores` are those of this machine. `differences` collects sentences on where the plan departs from the
-    configuration.
+    With `hardware`, the testbed is siitperf's own instead of a lab. `usable_cores` are those of this machine, and
+    `cards` its cards for siitperf's left and right side, as far as they are known. `differences` collects sentences on
+    where the plan departs from the configuration.
     """
 
     conf: Conf
     procedure: str
     arguments: Arguments | None = None
     gateway: str | None = None
+    hardware: bool = False
     usable_cores: frozenset[int] = frozenset()
+    cards: Sequence[str] = ()
     differences: list[str] = field(default_factory=list)
 
     @property

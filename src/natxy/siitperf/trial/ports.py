@@ -20,6 +20,7 @@ from natxy.engine.program import find_engine
 from natxy.errors import PlanError
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 from natxy.plan.testbeds.tester_cores import distinct
+from natxy.siitperf.cards import PCI, bound_cards
 from natxy.siitperf.conf import FILE, Conf
 from natxy.siitperf.sides import cores_of
 
@@ -33,11 +34,9 @@ _LONGEST_IDLE_S: Final = 3600
 
 _ETHERNET_BYTES: Final = 18
 _USUAL_MTU: Final = 1500
-_PCI: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _VDEV: Final = re.compile(r"(net|eth)_\w+(,.*)?")
 _KEEPER: Final = Path(__file__).with_name("keep_open.py")
 _INTERFACES: Final = Path("/sys/class/net")
-_DRIVERS: Final = tuple(Path("/sys/bus/pci/drivers", name) for name in ("vfio-pci", "igb_uio", "uio_pci_generic"))
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) 
     """Returns the ports and the engine's command. PlanError if there are none."""
     devices = [environment.get(name, "") for name in (LEFT, RIGHT)]
     if not any(devices):
-        devices = _bound_devices()
+        devices = _first_cards()
     elif not all(devices):
         missing = LEFT if not devices[0] else RIGHT
         raise PlanError(f"{missing} is missing; give both {LEFT} and {RIGHT}, or none of them for the first two NICs")
@@ -69,7 +68,7 @@ def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) 
     cores, remarks = _cores(conf, environment)
     ports = [port.on_cores(cores.tasks) for port in ports]
     argv = [str(find_engine()), "--worker-cores", ",".join(map(str, cores.tester)), "--main-core", str(cores.main)]
-    if any(port.medium is PortMedium.NIC and _PCI.fullmatch(port.device) for port in ports):
+    if any(port.medium is PortMedium.NIC and PCI.fullmatch(port.device) for port in ports):
         argv += ["--pci", "--eal", f"-n{conf.number('MEM-Channels')}"]
     return Tester(ports, _kept_open(ports, argv, environment), remarks)
 
@@ -87,7 +86,7 @@ def _kept_open(ports: Sequence[PortSpec], argv: Sequence[str], environment: Mapp
 
 
 def _port(side: Side, number: int, device: str, io: str, mtu: int) -> PortSpec:
-    if _PCI.fullmatch(device):
+    if PCI.fullmatch(device):
         return PortSpec(side=side, device=device, medium=PortMedium.NIC)
     if _VDEV.fullmatch(device):
         medium = PortMedium.MEMIF if "memif" in device else PortMedium.LOOP
@@ -108,23 +107,13 @@ def _port(side: Side, number: int, device: str, io: str, mtu: int) -> PortSpec:
     return PortSpec(side=side, device=f"net_af_xdp{number},{arguments}", medium=medium)
 
 
-def _bound_devices() -> list[str]:
+def _first_cards() -> list[str]:
     """Returns the first two network cards that are bound to a driver of DPDK, as siitperf takes them."""
-    found = sorted(path.name for driver in _DRIVERS if driver.is_dir() for path in driver.iterdir() if _is_nic(path))
+    found = bound_cards()
     if len(found) < 2:
         text = f"{len(found)} network cards are bound to a driver of DPDK, expected two; bind them, or name two "
         raise PlanError(f"{text}interfaces, PCI addresses or DPDK devices by {LEFT} and {RIGHT}")
     return found[:2]
-
-
-def _is_nic(path: Path) -> bool:
-    """Returns whether a device is a network card: its PCI class begins with 02."""
-    if not _PCI.fullmatch(path.name):
-        return False
-    try:
-        return (path / "class").read_text(encoding="ascii").startswith("0x02")
-    except OSError:
-        return False
 
 
 def _cores(conf: Conf, environment: Mapping[str, str]) -> tuple[CoreAssignment, list[str]]:
