@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -122,8 +122,10 @@ def found(
     *,
     left: str = "d-left",
     right: str = "d-right",
+    dut_macs: Mapping[str, str] | None = None,
 ) -> str | None:
-    """Returns what is found with a fault in the DUT, by a set-up that knows its interfaces by these names."""
+    """Returns what is found with a fault in the DUT, by a set-up that knows its interfaces by these names and sends to
+    these addresses of theirs."""
     transport = NetnsTransport(DUT, MachineSysctls())
     gateway = registry.create(measured.gateway, transport, DutInterfaces(left, right), measured.address_plan)
     if measured.gateway.driver == "command":
@@ -135,7 +137,7 @@ def found(
     in_dut(fault)
     try:
         # The counters of a veth need no time.
-        ProbedPath(engine, gateway, measured, asks_dut=True, sleep=lambda _: None).check()
+        ProbedPath(engine, gateway, measured, asks_dut=True, sleep=lambda _: None, dut_macs=dut_macs or {}).check()
     except DutError as error:
         return str(error)
     finally:
@@ -164,6 +166,37 @@ def test_nothing_is_found_without_a_fault_and_soon(engine: EngineClient, measure
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 def test_swapped_interfaces(engine: EngineClient, family: str) -> None:
     said = found(engine, experiment(family=family), left="d-right", right="d-left")
+    assert said
+    assert "interfaces are swapped: the tester's left port is cabled to d-left; exchange the two cables" in said
+
+
+def dut_macs(**ends: str) -> dict[str, str]:
+    """Returns the addresses of the DUT's interfaces at these ends, by the tester's side."""
+    show = ["netns", "exec", DUT, "cat"]
+    return {side: ip(*show, f"/sys/class/net/d-{end}/address").strip() for side, end in ends.items()}
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_addresses_of_the_plan_that_are_right(engine: EngineClient, family: str) -> None:
+    assert found(engine, experiment(family=family), dut_macs=dut_macs(left="left", right="right")) is None
+
+
+def test_swapped_addresses_of_the_plan(engine: EngineClient) -> None:
+    said = found(engine, experiment(), dut_macs=dut_macs(left="right", right="left"))
+    assert said
+    assert "the plan's MAC addresses of the DUT are swapped: testbed.left.dut_mac is" in said
+    assert "exchange testbed.left.dut_mac and testbed.right.dut_mac" in said
+
+
+def test_an_address_of_the_plan_that_no_interface_there_has(engine: EngineClient) -> None:
+    said = found(engine, experiment(), dut_macs={"right": "02:00:00:00:0b:0b"})
+    assert said
+    assert "testbed.right.dut_mac is 02:00:00:00:0b:0b, and the DUT's d-right has " in said
+
+
+def test_swapped_interfaces_with_addresses_of_the_plan(engine: EngineClient) -> None:
+    macs = dut_macs(left="left", right="right")
+    said = found(engine, experiment(), left="d-right", right="d-left", dut_macs=macs)
     assert said
     assert "interfaces are swapped: the tester's left port is cabled to d-left; exchange the two cables" in said
 

@@ -55,6 +55,24 @@ def _link_down(observed: Observed) -> str | None:
     )
 
 
+def _wrong_mac(observed: Observed) -> str | None:
+    """Finds a `dut_mac` that the DUT's interface at the end of this cable does not have."""
+    interfaces, field = observed.state.interfaces, f"testbed.{observed.source}.dut_mac"
+    near, far = interfaces.get(observed.near), interfaces.get(observed.far)
+    if observed.given is None or near is None or observed.given == near.mac or observed.is_elsewhere:
+        return None
+    wrong = f"{field} is {observed.given}, "
+    if far is not None and observed.given == far.mac:
+        return (
+            f"the plan's MAC addresses of the DUT are swapped: {wrong}which is that of {observed.far} and not of "
+            f"{observed.near}; exchange testbed.left.dut_mac and testbed.right.dut_mac"
+        )
+    return (
+        f"{wrong}and the DUT's {observed.near} has {near.mac}, so that it may not take the frames; give this one, or "
+        "remove `dut_mac`, and the DUT is asked"
+    )
+
+
 def _swapped(observed: Observed) -> str | None:
     if observed.reached != observed.far:
         return None
@@ -85,7 +103,7 @@ def _nowhere(observed: Observed) -> str | None:
 
 
 def _address_missing(observed: Observed) -> str | None:
-    if observed.mac or not observed.has_received(observed.near):
+    if observed.mac or observed.given or not observed.has_received(observed.near):
         return None
     return (
         f"requests for the DUT's address arrive at {observed.near}, and it does not answer: it does not have this "
@@ -219,6 +237,8 @@ def _filtered(observed: Observed) -> str | None:
 
 def _unknown(observed: Observed) -> str:
     check = "check the gateway's routes and rules, and the cabling"
+    if observed.given:
+        check += f", and whether testbed.{observed.source}.dut_mac is an address of the DUT there"
     if not observed.counts:
         return check
     near = "has received" if observed.has_received(observed.near) else "has not received"
@@ -228,6 +248,7 @@ def _unknown(observed: Observed) -> str:
 
 _CAUSES: Final[tuple[Callable[[Observed], str | None], ...]] = (
     _link_down,
+    _wrong_mac,
     _swapped,
     _another_port,
     _nowhere,

@@ -66,6 +66,31 @@ CAUSES: Final = {
     "no link": (replace(UNANSWERED, after=linkless()), "d-left has no link; check that the tester's left port"),
     "swapped, by MAC": (replace(STUCK, mac=FAR_MAC), "interfaces are swapped: the tester's left port is cabled to d-r"),
     "swapped, by counters": (replace(UNANSWERED, after=with_far_receiving()), "interfaces are swapped"),
+    "swapped, with a MAC of the plan's": (
+        replace(UNANSWERED, given=NEAR_MAC, after=with_far_receiving()),
+        "interfaces are swapped: the tester's left port is cabled to d-right",
+    ),
+    "MACs of the plan swapped": (
+        replace(STUCK, given=FAR_MAC),
+        "the plan's MAC addresses of the DUT are swapped: testbed.left.dut_mac is 02:00:00:00:01:11, which is that of "
+        "d-right and not of d-left; exchange testbed.left.dut_mac and testbed.right.dut_mac",
+    ),
+    "MAC of the plan's wrong": (
+        replace(STUCK, given=THIRD_MAC),
+        "testbed.left.dut_mac is 02:00:00:00:02:11, and the DUT's d-left has 02:00:00:00:00:11",
+    ),
+    "requests without an answer, with a MAC of the plan's": (
+        replace(STUCK, mac=None, given=NEAR_MAC, after=state(near=16, drops={RULE: None})),
+        "a firewall on the DUT drops the frames",
+    ),
+    "MAC of the plan's right": (
+        replace(STUCK, given=NEAR_MAC, after=state(near=16, drops={RULE: None})),
+        "a firewall on the DUT drops the frames",
+    ),
+    "unknown, with a MAC of the plan's": (
+        replace(BLIND, given=NEAR_MAC),
+        "the cabling, and whether testbed.left.dut_mac is an address of the DUT there",
+    ),
     "another port": (replace(STUCK, mac=THIRD_MAC), "wrong port: the tester's left port is cabled to the DUT's mgmt"),
     "nothing arrives": (UNANSWERED, "nothing that the tester's left port sends arrives at the DUT's d-left"),
     "address missing": (replace(UNANSWERED, after=state(near=5)), "arrive at d-left, and it does not answer"),

@@ -110,7 +110,8 @@ class Observed:
     """All that is known about the frames from one side.
 
     `near` and `far` are the DUT's interfaces towards the frames' sender and receiver. `mac` answered the sender's
-    requests for the DUT's address; None if nothing did, and then there is no `passage` and `asked` requests were sent.
+    requests for the DUT's address; None if nothing did, and then there is no `passage` and `asked` requests were sent,
+    unless frames go to `given`, the DUT's address in the plan.
     `translates`: the gateway translates between address families. `before` and `after` are None for a DUT that natxy
     cannot ask.
     """
@@ -122,6 +123,7 @@ class Observed:
     receiver: IPAddress
     mac: str | None
     passage: Passage | None
+    given: str | None = None
     asked: int = 0
     translates: bool = False
     before: DutState | None = None

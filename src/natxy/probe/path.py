@@ -54,7 +54,8 @@ class ProbedPath:
         Raises DutError with the cause and the remedy if an address is not resolved, or if no frame of a direction
         arrives as it should. Gateways of natxy's own make the faults that their plan asks for, and get no frames.
         """
-        macs = self._resolve(neighbors_request(self.experiment))
+        request = neighbors_request(self.experiment)
+        macs = self._resolve(request)
         if not self.experiment.gateway.is_probed:
             return
         for _ in range(_ATTEMPTS):
@@ -64,7 +65,7 @@ class ProbedPath:
             if not blocked or any(passage.merged for passage in blocked):
                 break
         if blocked:
-            self._explain(macs)
+            self._explain(request, macs)
         self._check_translated()
 
     def remarks(self) -> list[str]:
@@ -99,16 +100,23 @@ class ProbedPath:
         """Returns the cause of a missing answer to address requests, if the DUT's counters tell it."""
         for side in Side:
             before = self._state()
-            own = [neighbor for neighbor in request.neighbors if neighbor.side == side]
-            try:
-                resolved = self.engine.resolve_neighbors(NeighborsResolve(neighbors=own, timeout_s=_ASK_S))
-                macs = {side: resolved.neighbors[0].mac}
-            except DutError:
-                macs = {}
-            observed = self._observed(side, macs, None, before)
-            if not macs or observed.is_elsewhere:
+            answered = self._answered(side, request)
+            observed = self._observed(side, answered, None, before)
+            if observed.is_elsewhere or not (answered or side in self.dut_macs):
                 return diagnose(observed)
         return None
+
+    def _answered(self, side: Side, request: NeighborsResolve) -> dict[Side, str]:
+        """Returns the DUT's address on a side as it tells it when asked, whatever the plan has; empty without an
+        answer."""
+        own = [
+            neighbor.model_copy(update={"gateway_mac": None}) for neighbor in request.neighbors if neighbor.side == side
+        ]
+        try:
+            resolved = self.engine.resolve_neighbors(NeighborsResolve(neighbors=own, timeout_s=_ASK_S))
+        except DutError:
+            return {}
+        return {side: resolved.neighbors[0].mac}
 
     def _check_translated(self) -> None:
         """Raises DutError when the probe's connection has kept its source address through a gateway that hides it."""
@@ -121,8 +129,13 @@ class ProbedPath:
         if seen_as and (cause := untranslated(sender, seen_as)):
             raise DutError(cause)
 
-    def _explain(self, macs: dict[Side, str]) -> None:
+    def _explain(self, request: NeighborsResolve, macs: dict[Side, str]) -> None:
         """Sends the frames once more between two looks at the DUT, and raises DutError if they are still blocked."""
+        # The cables are known by the addresses that answer, and not by those that the plan has.
+        macs = {side: mac for side, mac in macs.items() if side not in self.dut_macs}
+        for side in map(Side, self.dut_macs):
+            macs |= self._answered(side, request)
+        self._resolve(request)
         before = self._state()
         found = send_probes(self.engine, self.experiment, _OPENINGS)
         blocked = [passage for passage in found if passage.sent and not passage.good]
@@ -163,6 +176,7 @@ class ProbedPath:
             receiver=receiver,
             mac=macs.get(side),
             passage=passage,
+            given=self.dut_macs.get(side),
             asked=_ASKED,
             translates=self.experiment.translation is not None,
             before=before,

@@ -24,7 +24,16 @@ CABLE: dict[str, Any] = {"kind": "loop", "medium": "cable"}
 
 
 def with_mac(mac: str) -> dict[str, Any]:
-    return INTERFACES | {"left": INTERFACES["left"] | {"mac": mac, "dut_mac": mac}}
+    return INTERFACES | {"left": INTERFACES["left"] | {"mac": mac}}
+
+
+def with_macs(**ends: str) -> dict[str, Any]:
+    """Returns ports with addresses that end with these bytes, such as those of `left` and of `left_dut`."""
+    written: dict[str, Any] = {side: dict(port) for side, port in INTERFACES.items()}
+    for end, byte in ends.items():
+        side, _, dut = end.partition("_")
+        written[side]["dut_mac" if dut else "mac"] = f"02:00:00:00:0a:{byte}"
+    return written
 
 
 def described(written: dict[str, Any]) -> TestbedModel:
@@ -176,6 +185,11 @@ def test_a_list_of_one_core_may_be_the_core() -> None:
         (HARDWARE | with_mac("02:00:00:00:0a:01"), HARDWARE | with_mac("03:00:00:00:0a:01")),
         (HARDWARE | with_mac("02:00:00:00:0a:01"), HARDWARE | with_mac("02:00:00:00:0A:01")),
         (HARDWARE | INTERFACES, HARDWARE | INTERFACES | {"right": {"interface": "a", "mac": "02:00:00:00:0a:01"}}),
+        (HARDWARE | with_macs(left="01", right="02"), HARDWARE | with_macs(left="01", right="01")),
+        (HARDWARE | with_macs(left="01", left_dut="02"), HARDWARE | with_macs(left="01", left_dut="01")),
+        (HARDWARE | with_macs(left="01", right_dut="02"), HARDWARE | with_macs(left="01", right_dut="01")),
+        (HARDWARE | with_macs(left_dut="03", right_dut="03"), HARDWARE | with_macs(right="03", left_dut="03")),
+        (CABLE | with_macs(left="01", right="02"), CABLE | with_macs(left="01", right="01")),
         (CABLE | PCI | {"memory_channels": 255}, CABLE | PCI | {"memory_channels": 256}),
         (CABLE | PCI | {"memory_channels": 1}, CABLE | PCI | {"memory_channels": 0}),
         (CABLE | PCI | {"memory_channels": 1}, {"kind": "lab", "memory_channels": 1}),
@@ -185,3 +199,8 @@ def test_settings_have_limits(accepted: dict[str, Any], refused: dict[str, Any])
     described(accepted)
     with pytest.raises(ValidationError):
         described(refused)
+
+
+def test_the_error_for_equal_mac_addresses_names_both_fields() -> None:
+    with pytest.raises(ValidationError, match=r"left\.mac and right\.dut_mac are the same address, 02:00:00:00:0a:01"):
+        described(HARDWARE | with_macs(left="01", right_dut="01"))

@@ -10,7 +10,7 @@ from pydantic import model_validator
 from natxy.plan.model.addresses import Mac
 from natxy.plan.testbeds.base import CabledTester
 from natxy.plan.testbeds.machines import DutLocation
-from natxy.plan.testbeds.ports import EnginePorts, TesterPort
+from natxy.plan.testbeds.ports import EnginePorts, TesterPort, check_macs
 
 
 class CabledPort(TesterPort):
@@ -31,6 +31,10 @@ class HardwareConfig(CabledTester):
     def _two_ports(self) -> HardwareConfig:
         if self.left.is_same(self.right):
             raise ValueError("left and right are the same port; the tester needs two ports")
+        left, right = ("left.mac", self.left.mac), ("right.mac", self.right.mac)
+        of_dut = ("left.dut_mac", self.left.dut_mac), ("right.dut_mac", self.right.dut_mac)
+        check_macs(left, right, *of_dut)
+        check_macs(right, *of_dut)
         return self
 
     @property

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from pydantic import model_validator
 
 from natxy.plan.testbeds.base import CabledTester
-from natxy.plan.testbeds.ports import EnginePorts, Medium, TesterPort
+from natxy.plan.testbeds.ports import EnginePorts, Medium, TesterPort, check_macs
 
 
 class LoopConfig(CabledTester):
@@ -36,6 +36,8 @@ class LoopConfig(CabledTester):
             )
         if self.left and self.right and self.left.is_same(self.right):
             raise ValueError("left and right are the same port; a cable joins two ports")
+        if self.left and self.right:
+            check_macs(("left.mac", self.left.mac), ("right.mac", self.right.mac))
         return self
 
     @property

@@ -49,6 +49,15 @@ class TesterPort(PlanModel):
         return (self.pci, self.interface) == (other.pci, other.interface)
 
 
+def check_macs(*given: tuple[str, Mac | None]) -> None:
+    """Raises ValueError if the first of the named addresses is also another one."""
+    (field, mac), *others = given
+    if twins := [name for name, other in others if mac and mac == other]:
+        raise ValueError(
+            f"{field} and {twins[0]} are the same address, {mac}; each end of a cable needs its own: change one of them"
+        )
+
+
 @dataclass(frozen=True)
 class EnginePorts:
     """The two ports that natxy-engine opens, and its worker cores, whatever lies between the ports.
