@@ -54,6 +54,7 @@ experiments:
     connections: 100
     phase1_rate: 1000
     search: *search
+  - {name: truth, gateway: reference, max_invalid: 50, procedure: throughput, search: *search}
 """
 
 
@@ -152,6 +153,36 @@ def test_siitperfs_programs_measure_in_a_lab_that_stands(standing: Standing) -> 
     assert (standing.entries(), runs(keeper.pid)) == ([], False)
     assert not {exports["NATXY_LAB_TESTER"], exports["NATXY_LAB_DUT"]} & namespaces()
     assert standing.natxy("lab", "down") == "No lab stands.\n"
+
+
+def counted_by_kernel(namespace: str) -> dict[str, int]:
+    """Returns the counters of a namespace's kernel, such as `Ip ForwDatagrams` (RFC 1213)."""
+    command = ["ip", "netns", "exec", namespace, "cat", "/proc/net/snmp"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    counted: dict[str, int] = {}
+    for named, valued in zip(lines[::2], lines[1::2], strict=True):
+        kind, *names = named.split()
+        counted |= {f"{kind[:-1]} {name}": int(value) for name, value in zip(names, valued.split()[1:], strict=True)}
+    return counted
+
+
+def test_the_reference_gateway_has_the_addresses_that_are_stated_and_its_kernel_is_silent(standing: Standing) -> None:
+    exports = standing.up("--experiment", "truth")
+    keys = {name: value for name, value in exports.items() if "-" in name}
+    (standing.folder / "siitperf.conf").write_text(conf_text("nat44", Stateful="0", Enumerate_ports="0", **keys))
+    inside = ["ip", "netns", "exec", exports["NATXY_LAB_TESTER"]]
+    environment = exports | {"NATXY_SIITPERF_OVERRUN_FLOOR_MS": "1000"}
+    ended = undisturbed(
+        lambda: run_program("tp", "84 400 1 2000 2 2", standing.folder, prefix=inside, **environment),
+        lambda ended: ended.blame,
+    )
+    for direction in ("Forward", "Reverse"):
+        assert ended.number(f"{direction} frames received") == 400, ended
+    # Standard error would tell of duplicates and of frames that nobody sent.
+    assert ended.errors == []
+    counted = counted_by_kernel(exports["NATXY_LAB_DUT"])
+    assert [counted[f"Ip {name}"] for name in ("ForwDatagrams", "OutRequests")] == [0, 0]
+    assert counted["Icmp OutMsgs"] == 0
 
 
 def test_another_run_leaves_a_lab_that_stands_alone(standing: Standing) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Generic, TypeVar
 
 from natxy.dut.transport.base import Transport
+from natxy.engine.messages.common import Side
 from natxy.errors import DutError, PlanError
 from natxy.plan.gateways.base import GatewayModel, TableNeed
 from natxy.plan.model.addresses import AddressPlan, Translation
@@ -65,6 +66,9 @@ class Gateway(ABC, Generic[ConfigT]):
     """One line for `natxy list gateways`."""
     position: ClassVar[int] = 100
     """The place in `natxy list gateways`, lowest first; drivers of one place are in alphabetical order of modules."""
+
+    macs: ClassVar[Mapping[Side, str] | None] = None
+    """Its MAC addresses in a lab, where they are not those of the DUT's interfaces."""
 
     config: ConfigT
     transport: Transport

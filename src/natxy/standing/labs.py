@@ -13,6 +13,7 @@ from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from natxy.dut.registry import GATEWAYS
 from natxy.engine.messages.common import Side
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import Experiment
@@ -51,7 +52,8 @@ class StandingLab(BaseModel):
 
     @classmethod
     def of(cls, lab: NetnsLab, io: str, experiment: Experiment, plan: Path) -> Self:
-        tester_macs, dut_macs = ((macs[Side.LEFT], macs[Side.RIGHT]) for macs in (TESTER_MACS, DUT_MACS))
+        gateway_macs = GATEWAYS[experiment.gateway.driver].macs or DUT_MACS
+        tester_macs, dut_macs = ((macs[Side.LEFT], macs[Side.RIGHT]) for macs in (TESTER_MACS, gateway_macs))
         links = experiment.address_plan
         return cls(
             plan=str(plan),

@@ -8,7 +8,8 @@ import os
 import re
 import time
 from contextlib import ExitStack
-from typing import Final
+from types import MappingProxyType
+from typing import ClassVar, Final
 
 from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.dut.transport.base import ProgramStarter
@@ -41,9 +42,6 @@ _MODES: Final = {
     TranslationKind.SIIT: GatewayMode.SIIT,
 }
 
-# Different from the interfaces' own addresses, so that the kernel drops the frames at once and never answers them.
-_MACS: Final = {Side.LEFT: "02:00:00:00:00:31", Side.RIGHT: "02:00:00:00:01:31"}
-
 
 class ReferenceGateway(Gateway[ReferenceConfig]):
     """Runs natxy-reference beside the tester, on a core of the DUT."""
@@ -51,6 +49,8 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
     name = "reference"
     summary = "natxy-reference: forwarding, NAT44, NAT66, NAT64, NAT46 and SIIT with limits and faults that are exact"
     position = 201
+    # Different from the interfaces' own addresses, so that the kernel drops the frames at once and never answers them.
+    macs: ClassVar = MappingProxyType({Side.LEFT: "02:00:00:00:00:31", Side.RIGHT: "02:00:00:00:01:31"})
 
     @classmethod
     def capabilities_of(cls, config: ReferenceConfig) -> frozenset[Capability]:
@@ -124,7 +124,7 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
                 side=side,
                 device=f"net_af_packet{number},iface={interface}{slots}",
                 medium=PortMedium.VETH,
-                mac=_MACS[side],
+                mac=self.macs[side],
                 mtu=self.addresses.mtu,
             )
             for number, (side, interface) in both
