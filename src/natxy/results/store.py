@@ -277,6 +277,11 @@ class RunStore:
             for number, rate, verdict, purpose in rows
         ]
 
+    def curves(self, repetition_id: int) -> tuple[Curve, ...]:
+        """Returns the curves that `finish_repetition` has stored."""
+        (stored,) = self._db.execute("SELECT curves_json FROM repetition WHERE id = ?", (repetition_id,)).fetchone()
+        return CURVES.validate_json(stored)
+
     def add_transfer(self, repetition_id: int, transfer: TransferRecord) -> None:
         """Adds one direction of a test between hosts."""
         self._extend_session()

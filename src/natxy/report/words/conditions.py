@@ -81,6 +81,9 @@ def _trial_duration(planned: Experiment) -> str:
 
 def _own_settings(procedure: ProcedureDeclaration) -> dict[str, str]:
     """Returns the settings that only this procedure takes, under the plan's names."""
+    if procedure.lacks_maximum_rate:
+        # A script chose the rates, and not in shares of a maximum.
+        return {}
     own = procedure.model_dump(mode="json", exclude_none=True, exclude={"name"})
     known = type(procedure).model_fields
     return {

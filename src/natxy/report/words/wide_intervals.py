@@ -29,7 +29,8 @@ from natxy.results.records import RunRecord
 TITLE: Final = "Wide intervals and their likely cause"
 
 _CAUSES: Final = {
-    Resolution: "The search is coarse: its last bracket is half of the interval or more. Lower the search's `error`.",
+    Resolution: "The rates tried are far apart: the last bracket is half of the interval or more. Lower the search's "
+    "`error`, or the steps of a scan.",
     Disturbed: "The machine was disturbed: trials decided nothing because of it, the tester paused for more than "
     f"{format_duration(NOTICED_PAUSE_S)}, or the gateway's core was away for more than "
     f"{percent(100 * NOTICED_AWAY, 0)} of a trial. Stop other work on the machine (`natxy doctor`), or repeat "

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from natxy.engine.messages.results import TrialResult
+from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.repeat import Repeat
+from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.yaml.loading import plan_of
 from natxy.results.planned import UnknownGateway, settings_of
 from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, Program
@@ -18,12 +20,16 @@ from natxy.siitperf.conf import Conf
 from natxy.siitperf.importing.plan import import_plan
 from natxy.siitperf.importing.source import Source
 from natxy.siitperf.sides import active
+from natxy.siitperf.trial.phases import PROCEDURE
+from natxy.untrusted.texts import plain
 
 _PROCEDURES: Final[Mapping[Program, str]] = {
     Program.THROUGHPUT: "throughput",
     Program.LATENCY: "latency",
     Program.PDV: "pdv",
 }
+LOSSES: Final = "frame-loss-rate"
+"""The procedure whose script makes the same calls as a search for the throughput."""
 GATEWAY: Final = "unknown"
 
 
@@ -31,7 +37,7 @@ GATEWAY: Final = "unknown"
 class Part:
     """Places a trial in an experiment.
 
-    `tried_fps` is the rate at which a search tries this trial, None when the script measures at a given one.
+    `tried_fps` is the rate at which this trial is a step of others, None when the script measures at a given one.
     `direction_names` has the names that natxy gives to siitperf's directions.
     """
 
@@ -41,12 +47,12 @@ class Part:
     direction_names: Mapping[str, str]
 
     @classmethod
-    def of(cls, conf: Conf, arguments: Arguments) -> Part:
-        """Raises PlanError when no plan can express the trial."""
-        procedure = _procedure(conf, arguments)
+    def of(cls, conf: Conf, arguments: Arguments, asked: str | None = None) -> Part:
+        """Raises PlanError when no plan can express the trial, or when it cannot be of the procedure `asked`."""
+        procedure = _procedure(conf, arguments, asked)
         general = arguments
         tried_fps = None
-        if procedure == "throughput":
+        if procedure in {"throughput", LOSSES}:
             tried_fps = arguments.rate_fps
             general = replace(arguments, rate_fps=LARGEST_RATE_FPS)
         elif procedure == "connection-rate" and arguments.phase1:
@@ -56,8 +62,10 @@ class Part:
         source = Source(replace(conf, remarks=()), procedure, replace(general, frame_timeout_ms=0))
         (planned,) = plan_of(import_plan(source), Path(conf.path)).experiments
         title = f"{arguments.program} {_shown(arguments, procedure)}"
-        # However many repetitions the script begins, they are all that were asked for.
-        stated = {"name": procedure, "title": title, "repeat": Repeat(at_most=1)}
+        # However many repetitions the script begins, they are all that were asked for, and it chooses the rates.
+        stated = {"name": procedure, "title": title, "repeat": Repeat(at_most=1), "search": None}
+        if procedure == LOSSES:
+            stated["procedure"] = FrameLossRateConfig()
         experiment = planned.model_copy(update={**stated, "gateway": UnknownGateway(driver=GATEWAY)})
         names = {source.first.key: "forward", source.second.key: "reverse", "Preliminary": "phase 1"}
         return cls(experiment, tried_fps, arguments, names)
@@ -81,7 +89,18 @@ class Part:
         return result.model_copy(update={"streams": streams})
 
 
-def _procedure(conf: Conf, arguments: Arguments) -> str:
+def _procedure(conf: Conf, arguments: Arguments, asked: str | None) -> str:
+    found = _procedure_of_call(conf, arguments)
+    if not asked:
+        return found
+    if asked != LOSSES:
+        raise PlanError(f"{PROCEDURE} is {plain(asked)!r}, expected {LOSSES} for frame-loss.sh-scan, or nothing")
+    if found != "throughput" or arguments.program is not Program.THROUGHPUT:
+        raise PlanError(f"{PROCEDURE} is {asked!r}, and this call of {arguments.program} is one of {found}; unset it")
+    return asked
+
+
+def _procedure_of_call(conf: Conf, arguments: Arguments) -> str:
     # A script that measures connection rates has no traffic, or one frame of it.
     of_connections = arguments.phase1 and (arguments.frames == 1 or not active(conf))
     if arguments.program is Program.THROUGHPUT and of_connections:
@@ -92,8 +111,8 @@ def _procedure(conf: Conf, arguments: Arguments) -> str:
 
 
 def _shown(arguments: Arguments, procedure: str) -> str:
-    """Returns the arguments that the trials have in common; `r` stands for the rate that a script searches for."""
-    rate = "r" if procedure == "throughput" else str(arguments.rate_fps)
+    """Returns the arguments that the trials have in common; `r` stands for the rate that a script varies."""
+    rate = "r" if procedure in {"throughput", LOSSES} else str(arguments.rate_fps)
     words = [arguments.size, rate, arguments.duration_s, arguments.timeout_ms, arguments.n, arguments.m]
     if phase1 := arguments.phase1:
         searched = procedure == "connection-rate"

@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 from natxy import __version__
 from natxy.dut.base import Gateway
 from natxy.engine.interface import Engine
-from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.engine.messages.results import TrialResult
 from natxy.errors import DutError, NatxyError, PlanError, TesterLimitError
 from natxy.procedures.common.repetition import FinishedTrial, Repetition
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
@@ -33,12 +33,12 @@ from natxy.run.folder import make_folder, sole_owner
 from natxy.run.recorder import TrialRecorder
 from natxy.run.repetition import measure_repetition
 from natxy.siitperf.recording.experiment import Part
+from natxy.siitperf.recording.steps import DECISIVE, found, with_losses
 from natxy.siitperf.trial.phases import RUN, Phase
 from natxy.system.machine import describe_machine
 from natxy.untrusted.texts import plain
 
 NAME: Final = "siitperf"
-_DECISIVE: Final = {Verdict.PASS, Verdict.FAIL}
 _DEVIATIONS: Final = (
     "Programs that stand in for siitperf's measured each trial by itself, as the user's scripts asked: natxy chose no "
     "rate, repeated no trial, and neither set up nor knows the gateway. Nor did it empty the gateway's table.",
@@ -129,12 +129,13 @@ def _add_step(
     experiment_id: int,
     repetitions: Sequence[RepetitionRecord],
 ) -> None:
-    """Adds a step of a search, whose result so far is the highest rate that passed below all that failed."""
+    """Adds a step of a search or of a scan, and the result so far of all its steps."""
     rate = float(part.tried_fps or 0)
     steps = store.steps(repetitions[-1].id) if repetitions else []
-    if any(each.rate == rate and each.verdict in _DECISIVE for each in steps):
+    if any(each.rate == rate and each.verdict in DECISIVE for each in steps):
         steps = []
     repetition_id = repetitions[-1].id if steps else store.start_repetition(experiment_id, len(repetitions) + 1)
+    curves = store.curves(repetition_id)
     number = max((each.number for each in steps), default=0) + 1
     for phase in phases:
         measures = part.counts_phase1 or not phase.preliminary
@@ -151,19 +152,9 @@ def _add_step(
             started_at=_time(phase.started_at),
             result=result,
         )
-    steps = store.steps(repetition_id)
-    failed = min((each.rate for each in steps if each.verdict == Verdict.FAIL), default=None)
-    passed = [each.rate for each in steps if each.verdict == Verdict.PASS and (failed is None or each.rate < failed)]
-    value = max(passed, default=None)
-    store.finish_repetition(
-        repetition_id,
-        State.NO_RESULT if value is None else State.DONE,
-        value=value,
-        figures={part.experiment.procedure.headline().name: value},
-        lower_bound=value,
-        upper_bound=failed,
-        reason="no rate passed" if value is None else "",
-    )
+        if not phase.preliminary and result.verdict in DECISIVE:
+            curves = with_losses(curves, rate, result.streams)
+    store.finish_repetition(repetition_id, **vars(found(part.experiment, store.steps(repetition_id), curves)))
 
 
 def _add_measurement(

@@ -8,13 +8,14 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from natxy.cli.console import LastingConsole
 from natxy.cli.report import show
+from natxy.engine.messages.results import Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import EngineDiedError, PlanError
@@ -55,6 +56,7 @@ class Simulated:
     dut: SimulatedDut
     folder: Path
     printed: Callable[[], str]
+    procedure: str | None = None
 
     def __call__(self, program: str, arguments: str) -> str:
         self.printed()
@@ -67,7 +69,7 @@ class Simulated:
         parsed = parse_arguments(PROGRAMS[program], arguments.split(), conf)
         self.dut.table.clear()
         phases = [*run(Test.of(conf, parsed, {}), SimulatedEngine(self.dut))]  # type: ignore[arg-type]
-        return Part.of(conf, parsed), phases
+        return Part.of(conf, parsed, self.procedure), phases
 
     def experiment(self) -> ExperimentRecord:
         (found,) = RunReader(self.folder).run.experiments
@@ -144,15 +146,80 @@ def test_the_capacity_of_a_table(simulated: Callable[..., Simulated]) -> None:
     assert {each.planned.connections for each in experiments} == {50, 100, 200, 150, 175, 162, 156, 153, 151}
 
 
-def test_losses_are_one_repetition(simulated: Callable[..., Simulated]) -> None:
+def test_a_scan_without_its_procedure_is_a_search(simulated: Callable[..., Simulated]) -> None:
     call = simulated(conf_text("siit"), forwarding_fps=3000)
     received = frame_loss(Bed(call), range(1000, 2001, 250))
-    assert received[1000] == 2000
-    assert received[1500] == 3000
-    assert received[2000] == pytest.approx(3000, abs=10)
     (repetition,) = call.experiment().repetitions
-    assert (repetition.value, repetition.upper_bound) == (1500, 1750)
+    assert (repetition.value, repetition.upper_bound, repetition.curves) == (1500, 1750, ())
     assert [step.trials[-1].received for step in repetition.steps] == [*received.values()]
+
+
+@pytest.mark.parametrize("rates", [range(1000, 2001, 250), range(2000, 999, -250)])
+def test_a_scan_has_the_loss_at_each_rate(simulated: Callable[..., Simulated], rates: range) -> None:
+    call = simulated(conf_text("siit"), forwarding_fps=3000)
+    call.procedure = "frame-loss-rate"
+    scans = [frame_loss(Bed(call), rates) for _ in range(2)]
+    assert scans[0][1000] == 2000
+    assert scans[0][1500] == 3000
+    assert scans[0][2000] == pytest.approx(3000, abs=10)
+    experiment = call.experiment()
+    assert (experiment.procedure, experiment.title) == ("frame-loss-rate", "siitperf-tp 84 r 1 500 2 2")
+    assert len(experiment.repetitions) == 2
+    for received, repetition in zip(scans, experiment.repetitions, strict=True):
+        assert (repetition.state, repetition.value, repetition.upper_bound) == (State.DONE, 1500, 1750)
+        forward, reverse = repetition.curves
+        assert (forward.name, reverse.title) == ("loss_forward", "Frame loss, reverse")
+        assert [rate for rate, _ in forward.points] == sorted(rates)
+        both = [there + back for (_, there), (_, back) in zip(forward.points, reverse.points, strict=True)]
+        assert both == pytest.approx([100 * (2 - received[rate] / rate) for rate in sorted(rates)])
+        at_maximum = repetition.figures["loss_at_maximum_forward"], repetition.figures["loss_at_maximum_reverse"]
+        assert at_maximum == (forward.points[-1][1], reverse.points[-1][1])
+
+
+def test_a_scan_whose_every_rate_loses_and_one_beside_a_search(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("siit"), forward_loss_ratio=0.1)
+    call.procedure = "frame-loss-rate"
+    frame_loss(Bed(call), [1000, 2000])
+    call.procedure = None
+    call("tp", "84 1000 1 500 2 2")
+    losses, search = RunReader(call.folder).run.experiments
+    (scan,) = losses.repetitions
+    assert (scan.state, scan.value, scan.reason) == (State.DONE, 0, "every rate lost frames")
+    assert scan.figures["loss_at_maximum_forward"] == pytest.approx(10, abs=2)
+    assert scan.figures["loss_at_maximum_reverse"] == 0
+    assert search.procedure == "throughput"
+    assert search.repetitions[0].reason == "no rate passed"
+
+
+def test_a_rate_at_which_the_tester_failed_has_no_loss(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("siit"), forward_loss_ratio=0.1)
+    call.procedure = "frame-loss-rate"
+    for rate, verdict in ((1000, Verdict.FAIL), (2000, Verdict.INVALID)):
+        part, (phase,) = call.measured("tp", f"84 {rate} 1 500 2 2")
+        result = phase.result.model_copy(update={"verdict": verdict})
+        append(call.folder, part, [replace(phase, result=result)], TESTER)
+    (repetition,) = call.experiment().repetitions
+    assert [rate for rate, _ in repetition.curves[0].points] == [1000]
+    assert repetition.figures["loss_at_maximum_forward"] is None
+    assert [step.rate for step in repetition.steps] == [1000, 2000]
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "asked", "error"),
+    [
+        ("tp", "84 1000 1 500 2 2", "latency", "NATXY_SIITPERF_PROCEDURE is 'latency', expected frame-loss-rate for "),
+        ("pdv", "84 1000 1 500 2 2 0", "frame-loss-rate", "this call of siitperf-pdv is one of pdv; unset it"),
+        ("pdv", "84 1000 1 500 2 2 9", "frame-loss-rate", "this call of siitperf-pdv is one of throughput; unset it"),
+    ],
+)
+def test_a_procedure_that_a_call_cannot_be_of(
+    simulated: Callable[..., Simulated], program: str, arguments: str, asked: str, error: str
+) -> None:
+    call = simulated(conf_text("siit"))
+    call.procedure = asked
+    with pytest.raises(PlanError) as caught:
+        call(program, arguments)
+    assert error in str(caught.value)
 
 
 def test_delays_are_natxys_figures(simulated: Callable[..., Simulated]) -> None:
@@ -208,6 +275,8 @@ def test_the_run_has_a_report(simulated: Callable[..., Simulated]) -> None:
     for _ in range(2):
         binary_rate(Bed(call), 4000, 100)
     latency(Bed(call), 1000, 2, 1, 500)
+    call.procedure = "frame-loss-rate"
+    frame_loss(Bed(call), [1000, 2000])
     call.printed()
     assert show(call.folder, LastingConsole()).state == RunState.DONE
     text = call.printed()
@@ -215,6 +284,10 @@ def test_the_run_has_a_report(simulated: Callable[..., Simulated]) -> None:
     assert re.search(r"siitperf-tp 84 r 1 500 2 2 .* 2 *\n", text), text
     page = (call.folder / "report.html").read_text()
     assert "stand in for siitperf" in page
+    assert "Frame loss, forward" in page
+    # Plans have these, and the scripts chose the rates.
+    for name in ("Rates searched", "Error of the search", "Maximum rate", "Step percent"):
+        assert name not in page
 
 
 def test_programs_that_end_at_the_same_time_lose_no_trial(simulated: Callable[..., Simulated]) -> None:

@@ -12,6 +12,9 @@ from natxy.engine.messages.results import TrialResult
 RUN: Final = "NATXY_SIITPERF_RUN"
 """The variable that names the folder of a run, to which every trial is appended."""
 
+PROCEDURE: Final = "NATXY_SIITPERF_PROCEDURE"
+"""The variable that says what a script measures, where its calls are also those of another one."""
+
 
 @dataclass(frozen=True)
 class Phase:

@@ -19,7 +19,7 @@ from natxy.siitperf.arguments import ArgumentError, Program, parse_arguments
 from natxy.siitperf.conf import FILE, read_conf
 from natxy.siitperf.rules import check
 from natxy.siitperf.trial.lines import fail, remark
-from natxy.siitperf.trial.phases import RUN, Phase
+from natxy.siitperf.trial.phases import PROCEDURE, RUN, Phase
 from natxy.siitperf.trial.ports import Tester, find_tester
 from natxy.siitperf.trial.trial import Test, check_requests, prepare, run
 
@@ -109,7 +109,7 @@ def _recorder(test: Test, tester: Tester) -> Record:
 
     folder = Path(given)
     check_folder(folder)
-    part = Part.of(test.conf, test.arguments)
+    part = Part.of(test.conf, test.arguments, os.environ.get(PROCEDURE))
     sides = {f"{port.side} port": port.device for port in tester.ports}
     described = {"testbed": "the ports of the programs that stand in for siitperf's", **sides}
     return lambda phases, broken_off: append(folder, part, phases, described, broken_off)
