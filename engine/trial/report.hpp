@@ -13,6 +13,7 @@
 #include "measure/sequence_window.hpp"
 #include "packet/classifier.hpp"
 #include "port/port.hpp"
+#include "state/source_spread.hpp"
 
 // The results of a trial, in the terms of docs/reference/rpc.md.
 namespace natxy {
@@ -91,6 +92,7 @@ struct TrialReport {
   std::vector<PortReport> ports;
   std::uint64_t stale = 0;
   std::uint64_t established = 0;
+  std::optional<SourceSpread> sources;  // of phase 1
   bool aborted = false;
   std::optional<std::string> suspended;  // the machine was, and how this was noticed
   std::vector<ForeignSample> samples;

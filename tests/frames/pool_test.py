@@ -21,7 +21,7 @@ from natxy.engine.messages.requests import (
     TrialRequest,
     ValidateRequest,
 )
-from natxy.engine.messages.results import Verdict
+from natxy.engine.messages.results import SourceSpread, Verdict
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.linux import IptablesBackend, IptablesConfig, IptablesTarget, NftablesConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
@@ -79,6 +79,8 @@ def test_connections_use_all_four_and_replies_go_to_each(config: GatewayModel, t
         used = Counter(tuple_of(frame)[0] for frame in translated)
         assert set(used) == {str(address) for address in LINKS.public}
         assert sum(used.values()) == connections
+        spread = SourceSpread(connections=connections, addresses=4, fewest=min(used.values()), most=max(used.values()))
+        assert made.sources == spread
 
         with bed.sent(Side.RIGHT) as replies:
             validated = bed.engine.validate(ValidateRequest(frame=FRAME, rate_fps=5000, seed=8, **PATIENTLY))
@@ -92,6 +94,7 @@ def test_connections_use_all_four_and_replies_go_to_each(config: GatewayModel, t
         with bed.forwarded(Side.LEFT) as returned:
             result = bed.engine.run_trial(TrialRequest(streams=streams, seed=9, **PATIENTLY))
         assert result.verdict == Verdict.PASS, result.reason
+        assert result.sources is None
         assert bed.gateway.count() == connections
         assert len({signature_of(frame).sequence for frame in returned}) == 2 * connections
 

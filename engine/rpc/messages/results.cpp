@@ -120,6 +120,14 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"received_per_second", stream.received_per_second}};
 }
 
+Json write_sources(const std::optional<SourceSpread>& sources) {
+  if (!sources) return nullptr;
+  return {{"connections", sources->connections},
+          {"addresses", sources->addresses},
+          {"fewest", sources->fewest},
+          {"most", sources->most}};
+}
+
 Json write_port_report(const PortReport& port) {
   Json foreign = Json::object();
   for (const auto& [kind, count] : port.foreign) foreign[std::string{natxy::name_of(kind)}] = count;
@@ -174,6 +182,7 @@ Json write_trial(const TrialRequest& request, const TrialReport& report, const C
           {"ports", std::move(ports)},
           {"stale", report.stale},
           {"established", request.spec.learn ? Json(report.established) : Json(nullptr)},
+          {"sources", write_sources(report.sources)},
           {"samples", std::move(samples)},
           {"dut_cores", std::move(cores)}};
 }

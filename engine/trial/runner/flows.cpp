@@ -93,6 +93,12 @@ void begin_connections(const TrialSpec& spec, Connections& connections) {
   connections.initiator = stream;
 }
 
+std::optional<SourceSpread> sources_of(const Connections& connections) {
+  std::optional<SourceSpread> spread;
+  with_family(connections.seen.family(), [&]<Family F>() { spread = spread_of_sources(*connections.seen.of<F>()); });
+  return spread;
+}
+
 template <Family F>
 std::unique_ptr<FlowSource<F>> make_flow_source(const TrialSpec& spec, const Connections& connections,
                                                 std::size_t stream) {

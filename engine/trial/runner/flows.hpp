@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
+#include "state/source_spread.hpp"
 #include "trial/arrival_check.hpp"
 #include "trial/connections.hpp"
 #include "trial/flow_source.hpp"
@@ -11,6 +13,9 @@
 
 // The four-tuples that a trial's streams send and expect.
 namespace natxy {
+
+/// Returns how the connections of phase 1 are spread over the source addresses with which they arrived.
+std::optional<SourceSpread> sources_of(const Connections& connections);
 
 /// Starts phase 1: replaces `connections` by those of the trial's first stream, none of them established. Throws
 /// TrialError if the stream's flows have too few four-tuples.

@@ -203,6 +203,7 @@ class TrialRun {
     if (spec_.learn) {
       connections_.established = report.streams.front().received;
       report.established = connections_.established;
+      report.sources = sources_of(connections_);
     }
     judge(spec_, resources_.clock, report);
     return report;

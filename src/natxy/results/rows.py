@@ -217,6 +217,7 @@ def _trial(trial: TrialRecord) -> Row:
         "duration_s": trial.duration_s,
         **{f"{name}_frames": count for name, count in trial.counts.items()},
         "established_connections": trial.result.established,
+        **_sources(trial),
         "tester_pause_s": trial.tester_pause_s,
         "gateway_pause_s": trial.gateway_pause_s,
         "gateway_stolen_s": trial.gateway_stolen_s,
@@ -224,6 +225,18 @@ def _trial(trial: TrialRecord) -> Row:
         "gateway_speed_hz": min((core.mean_hz for core in trial.result.dut_cores), default=None),
         "disturbance": trial.disturbance,
         **_dut_load(trial),
+    }
+
+
+def _sources(trial: TrialRecord) -> Row:
+    """Returns how phase 1 was spread over the addresses with which it arrived."""
+    spread = trial.result.sources
+    if spread is None:
+        return {}
+    return {
+        "source_addresses": spread.addresses,
+        "source_fewest_connections": spread.fewest,
+        "source_most_connections": spread.most,
     }
 
 

@@ -169,6 +169,19 @@ class CoreSpeed(Message):
     fastest_hz: Real
 
 
+class SourceSpread(Message):
+    """How the connections of phase 1 are spread over the source addresses with which they arrived.
+
+    Behind a gateway that hides the left side's addresses these are its public ones. `fewest` and `most` are connections
+    of one address. `connections` were looked at: all, or of more than 4,194,304 a part of that size, in equal steps.
+    """
+
+    connections: Whole
+    addresses: Whole
+    fewest: Whole
+    most: Whole
+
+
 class TrialResult(Message):
     run_id: Whole
     verdict: Verdict
@@ -179,6 +192,9 @@ class TrialResult(Message):
     ports: list[PortResult]
     stale: Whole
     established: Whole | None = Field(default=None, description="connections in the state table (phase 1 only)")
+    sources: SourceSpread | None = Field(
+        default=None, description="null without connections, or with more than 65,536 addresses (phase 1 only)"
+    )
     samples: list[ForeignSample] = Field(default=[])
     dut_cores: list[CoreSpeed] = Field(default=[])
 

@@ -21,7 +21,8 @@ from natxy.report.page.chapters import chapters, dut_machines, duts, sweep_resul
 from natxy.report.page.shared import data_block, live_script, pictures, source_hash, style, template
 from natxy.report.page.terms import Explainer
 from natxy.report.tables.disturbances import absences
-from natxy.report.tables.dut_load import load_tables
+from natxy.report.tables.dut.load import load_tables
+from natxy.report.tables.dut.public_addresses import public_addresses
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.results import plain_form
@@ -88,6 +89,7 @@ def render(reader: RunReader) -> str:
         chapters=experiments,
         published=published_figures(run),
         dut_loads=load_tables(run),
+        public_addresses=public_addresses(run),
         pictures=pictures(charts),
         chart_data=data_block(charts),
         live=Markup(live),

@@ -8,7 +8,7 @@ from typing import Final
 
 from natxy.plan.procedures import DECLARATIONS
 from natxy.report.tables import sweep as sweep_tables
-from natxy.report.tables.dut_load import cost_table
+from natxy.report.tables.dut.load import cost_table
 from natxy.report.tables.goodput import goodput_tables
 from natxy.report.tables.per_procedure import background_tables, capacity_table, latency_tables
 from natxy.report.tables.statistics import (

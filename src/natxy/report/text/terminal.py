@@ -11,7 +11,8 @@ from rich.text import Text
 
 from natxy.plan.model.units import counted
 from natxy.report.tables import results as results_tables
-from natxy.report.tables.dut_load import cost_table
+from natxy.report.tables.dut.load import cost_table
+from natxy.report.tables.dut.public_addresses import public_addresses
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.per_procedure import latency_tables
 from natxy.report.tables.published_figures import published_figures
@@ -38,6 +39,8 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
         parts.append(to_rich(compared))
     if costs := cost_table(run):
         parts.append(to_rich(costs))
+    if public := public_addresses(run):
+        parts.append(to_rich(public))
     if several_kernels(run):
         parts.append(Text(OTHER_KERNELS, style="yellow"))
     incomplete = states.incomplete(run)

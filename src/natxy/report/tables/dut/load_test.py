@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from natxy.report.tables.dut_load import cost_table, load_tables
+from natxy.report.tables.dut.load import cost_table, load_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from tests.support.sample_runs import SampleRun, Sought, dut_load, measured_rates

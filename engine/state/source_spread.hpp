@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "state/state_table.hpp"
+
+namespace natxy {
+
+/// Describes how the connections of a state table are spread over the source addresses with which they arrived: behind
+/// a gateway that hides the initiator's addresses, over its public ones.
+struct SourceSpread {
+  std::uint64_t connections = 0;  // that were looked at
+  std::uint64_t addresses = 0;    // that they have
+  std::uint64_t fewest = 0;       // connections of one address
+  std::uint64_t most = 0;
+
+  bool operator==(const SourceSpread&) const = default;
+};
+
+/// Tables with more connections than this are looked at in equal steps, so that it takes less than a second.
+inline constexpr std::uint64_t kMostLookedAt = 1 << 22;
+inline constexpr std::uint64_t kMostSources = 1 << 16;
+
+/// Returns the spread of the established connections, or nothing if there are none, or more than kMostSources
+/// addresses. Call it only after recording has ended.
+template <Family F>
+std::optional<SourceSpread> spread_of_sources(const StateTable<F>& table);
+
+extern template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv4>&);
+extern template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv6>&);
+
+}  // namespace natxy

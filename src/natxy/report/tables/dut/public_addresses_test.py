@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+from natxy.engine.messages.results import SourceSpread, Verdict
+from natxy.report.tables.dut.public_addresses import public_addresses
+from natxy.report.tables.table import Table
+from natxy.results.reader import RunReader
+from natxy.results.rows import trial_rows
+from natxy.results.store import timestamp
+from natxy.results.trials import Purpose, TrialKind
+from tests.support.sample_runs import SampleRun, result, settings
+
+LINKS = settings()["addresses"]
+
+
+def spread(addresses: int, fewest: int, most: int) -> SourceSpread:
+    return SourceSpread(connections=100, addresses=addresses, fewest=fewest, most=most)
+
+
+def sampled(folder: Path, *trials: tuple[Verdict, SourceSpread | None], pool: str | None = "198.19.0.4/30") -> Path:
+    """Returns a run with a phase 1 for each of `trials`."""
+    sample = SampleRun(folder)
+    addresses = LINKS | ({"pool": pool} if pool else {})
+    number = sample.declare("nat", title="NAT", gateway="nftables", connections=100, phase1_rate={"rate": 1000.0},
+                            addresses=addresses)  # fmt: skip
+    row = sample.store.start_repetition(number, 1)
+    for step, (verdict, sources) in enumerate(trials, 1):
+        sample.store.add_trial(
+            row, number=step, attempt=1, kind=TrialKind.PHASE1, purpose=Purpose.PREPARE, step_rate=1000,
+            rate_fps=1000, started_at=timestamp(),
+            result=result(1000, verdict).model_copy(update={"sources": sources}),
+        )  # fmt: skip
+    return sample.end()
+
+
+def shown(folder: Path) -> Table | None:
+    return public_addresses(RunReader(folder).run)
+
+
+def test_the_addresses_in_use_are_counted_over_complete_trials(tmp_path: Path) -> None:
+    table = shown(
+        sampled(
+            tmp_path,
+            (Verdict.PASS, spread(4, 20, 30)),
+            (Verdict.PASS, spread(4, 19, 31)),
+            (Verdict.FAIL, spread(1, 1, 1)),
+            (Verdict.PASS, None),
+        )
+    )
+    assert table
+    assert table.rows == (("NAT", "198.19.0.4/30", "4", "4", "19 to 20", "30 to 31", "2"),)
+
+
+def test_without_a_complete_trial_the_others_count(tmp_path: Path) -> None:
+    table = shown(sampled(tmp_path, (Verdict.FAIL, spread(2, 10, 40))))
+    assert table
+    assert table.rows[0][2:] == ("4", "2", "10", "40", "1")
+
+
+def test_a_gateway_without_a_pool_has_no_row(tmp_path: Path) -> None:
+    assert shown(sampled(tmp_path / "single", (Verdict.PASS, spread(1, 100, 100)), pool=None)) is None
+    assert shown(sampled(tmp_path / "before", (Verdict.PASS, None))) is None
+
+
+def test_the_export_has_them_by_trial(tmp_path: Path) -> None:
+    run = RunReader(sampled(tmp_path, (Verdict.PASS, spread(4, 19, 31)), (Verdict.PASS, None))).run
+    first, second = trial_rows(run)
+    names = ("source_addresses", "source_fewest_connections", "source_most_connections")
+    assert [first[name] for name in names] == [4, 19, 31]
+    assert [second.get(name) for name in names] == [None] * 3
