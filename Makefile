@@ -15,6 +15,9 @@ JOOL_PACKAGES := user-mode-linux jool-tools kmod flex bison bc libelf-dev libssl
 VM_PACKAGES := qemu-system-x86 mmdebstrap e2fsprogs openssh-client util-linux
 DEV_PACKAGES := git openssh-server clang clang-tidy clang-format libclang-rt-14-dev chromium
 
+# The levels of x86-64 that the portable engine has builds for. DPDK itself needs the second.
+ISAS := x86-64-v2 x86-64-v3 x86-64-v4
+
 CPP := $(shell find engine -name '*.cpp')
 HPP := $(shell find engine -name '*.hpp')
 # Clang alone builds the fuzz targets: they are not in build/engine's compilation database.
@@ -25,7 +28,8 @@ SANITIZED := --buildtype=debugoptimized -Db_lundef=false
 CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-.PHONY: help setup setup-dev packages packages-dev packages-jool packages-vm engine engine-programs engine-tests jool vm \
+.PHONY: help setup setup-dev packages packages-dev packages-jool packages-vm engine engine-programs engine-tests portable portable-tests \
+	jool vm \
 	demo test test-long lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile \
 	docs docs-site clean
 .DELETE_ON_ERROR:
@@ -41,6 +45,24 @@ setup-dev: setup packages-dev .venv/.installed-dev ## install what the tests and
 
 demo: setup ## measure a Linux router and an nftables NAT44 in a temporary lab
 	.venv/bin/natxy run plans/quickstart.yaml
+
+portable: $(ISAS:%=portable-%) ## build the engine for any x86-64 machine, into build/portable; it chooses its instructions at start
+	@for program in natxy-engine natxy-reference; do \
+		install -m 755 build/engine-x86-64-v2/natxy-launcher build/portable/$$program; \
+	done
+
+portable-%: | packages
+	@[ -f build/engine-$*/build.ninja ] || \
+		tools/step.sh "configuring the engine's build for $*" meson setup build/engine-$* engine -Disa=$*
+	@tools/build.sh "building the engine for $*, about a minute" build/engine-$* natxy-engine natxy-reference \
+		natxy-launcher task_bench
+	@mkdir -p build/portable
+	@for program in natxy-engine natxy-reference; do \
+		install -m 755 build/engine-$*/$$program build/portable/$$program.$*; \
+	done
+
+portable-tests: setup-dev portable ## run the engine's tests as built for each level of x86-64 that this CPU has
+	@tools/portable_tests.sh $(ISAS)
 
 jool: packages-jool ## build Jool for user-mode Linux, for machines that load no kernel modules: a minute, into ~/.cache/natxy
 	@guest/build.sh
@@ -116,11 +138,12 @@ mutants: setup-dev engine-tests ## change the sources in SAMPLE (300, or all) pl
 soak: setup ## keep one engine busy for MINUTES (60), and judge whether memory, descriptors and clock stay as they are
 	.venv/bin/python -m tools.soak --minutes $(MINUTES)
 
-bench: setup-dev ## measure the engine's speed, by part and beside testpmd, and the cost of each search
+bench: setup-dev portable ## measure the engine's speed, by part and beside testpmd, and the cost of each search
 	meson test -C build/engine --benchmark --verbose
 	ninja -C build/engine --quiet task_bench phase1_bench drain.so
 	.venv/bin/python -m tools.bench.peer_benchmark
 	.venv/bin/python -m tools.bench.siitperf_benchmark
+	.venv/bin/python -m tools.bench.isa_benchmark
 	.venv/bin/python -m tools.bench.search_benchmark
 
 profile: setup ## measure where the cycles of the engine's tasks go, by Debian's linux-perf

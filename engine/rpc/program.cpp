@@ -116,6 +116,7 @@ Json program_info(const char* name, const Environment& environment) {
       {"protocol", kProtocolVersion},
       {"dpdk", rte_version()},
       {"compiler", kCompiler},
+      {"isa", kIsa},
       {"worker_cores", environment.worker_cores},
       {"hugepages", environment.eal.uses_hugepages()},
       {"tsc_hz", tsc.hz},
@@ -133,7 +134,7 @@ int run_program(const Program& program, int argc, char** argv) {
     return kUsageError;
   }
   if (options.show_version) {
-    fmt::print("{} {} ({})\n", program.name, kVersion, rte_version());
+    fmt::print("{} {} ({}, {})\n", program.name, kVersion, rte_version(), kIsa);
     return 0;
   }
   struct sigaction action {};

@@ -24,10 +24,14 @@ def printed(argv: Sequence[str | Path]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
 
 
-def task(name: str, cores: Sequence[int], seconds: float, wiring: Wiring = NOWHERE) -> dict[str, Any]:
-    return printed([*wiring.prefix, *task_argv(name, cores, seconds, wiring)])[0]
+def task(
+    name: str, cores: Sequence[int], seconds: float, wiring: Wiring = NOWHERE, program: Path = TASKS
+) -> dict[str, Any]:
+    return printed([*wiring.prefix, *task_argv(name, cores, seconds, wiring, program)])[0]
 
 
-def task_argv(name: str, cores: Sequence[int], seconds: float, wiring: Wiring = NOWHERE) -> list[str]:
+def task_argv(
+    name: str, cores: Sequence[int], seconds: float, wiring: Wiring = NOWHERE, program: Path = TASKS
+) -> list[str]:
     """Returns the command of a task that one process runs on each of `cores`."""
-    return [str(TASKS), name, ",".join(map(str, cores)), str(seconds), wiring.device, *wiring.arguments]
+    return [str(program), name, ",".join(map(str, cores)), str(seconds), wiring.device, *wiring.arguments]

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables in docs/explanation/speed.md from the last `make bench` and `make profile`: `make docs`."""
+"""Writes the tables in docs/explanation/speed.md from what was measured on each kind of machine: `make docs`.
+
+The last `make bench` and `make profile` of this machine are first kept in docs/explanation/speed, in a file that is
+named after the processor, so that another machine's columns stay.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,76 +17,112 @@ from natxy.plan.model.units import format_duration
 
 PAGE: Final = Path("docs/explanation/speed.md")
 MEASURED: Final = Path("build/bench")
+KEPT: Final = Path("docs/explanation/speed")
+
+Kept = Mapping[str, Any]
 
 
 def below_goal(row: Mapping[str, Any]) -> bool:
     """Returns whether a ratio, rounded as shown, or a lateness misses its goal. Without a goal it does not."""
     if "ratio_median" in row:
-        return bool(round(row["ratio_median"], 2) < row["goal"])
+        return row["goal"] is not None and bool(round(row["ratio_median"], 2) < row["goal"])
     goal_ns = row.get("goal_p999_ns")
     return goal_ns is not None and bool(row["p999_ns"] > goal_ns)
 
 
-def condition_rows(measured: Mapping[str, Any]) -> Iterable[str]:
-    memory = "huge pages" if measured["hugepages"] else "pages of 4 KiB, because the machine had no huge pages free"
-    yield (
-        f"{measured['processor']}, {measured['cores']} cores, Linux {measured['kernel']}, {measured['compiler']}, "
-        f"{measured['dpdk']}; {measured['rounds']} rounds with {format_duration(measured['seconds'])} for each task, "
-        f"in {format_duration(measured['took_s'])} altogether. natxy and testpmd both had their buffers in {memory}."
-    )
+def keep(measured: Path, kept: Path) -> None:
+    """Writes the results in `measured` to the file of their processor in `kept`; other tables of that file stay."""
+    found = {name: _load(measured / f"{name}.json") for name in TABLES if (measured / f"{name}.json").exists()}
+    if "conditions" not in found:
+        return
+    kept.mkdir(parents=True, exist_ok=True)
+    file = kept / f"{re.sub('[^a-z0-9]+', '-', _processor(found).lower())}.json"
+    before = _load(file) if file.exists() else {}
+    file.write_text(json.dumps(before | found, indent=1) + "\n", encoding="utf-8")
 
 
-def ratio_rows(measured: Iterable[Mapping[str, Any]]) -> Iterable[str]:
-    yield "| task | median | min | max | goal | |\n|---|---:|---:|---:|---:|---|"
-    for result in measured:
-        task, _, peer = result["name"].partition(" / ")
-        values = (result[key] for key in ("ratio_median", "ratio_min", "ratio_max", "goal"))
-        yield f"| `{task}` / {peer} | " + " | ".join(f"{value:.2f}" for value in values) + f" | {_mark(result)} |"
-
-
-def siitperf_rows(measured: Iterable[Mapping[str, Any]]) -> Iterable[str]:
-    yield "| program, fields that vary | median | min | max | goal | siitperf | |\n|---|---:|---:|---:|---:|---:|---|"
-    for result in measured:
-        values = (result[key] for key in ("ratio_median", "ratio_min", "ratio_max", "goal", "siitperf"))
-        yield f"| {result['name']} | " + " | ".join(f"{value:.2f}" for value in values) + f" | {_mark(result)} |"
-
-
-def pacing_rows(measured: Iterable[Mapping[str, Any]]) -> Iterable[str]:
-    yield "| how, frames/s | median | 99 % | 99.9 % | max | 99.9 % in the worst round | |"
-    yield "|---|---:|---:|---:|---:|---:|---|"
-    for result in measured:
-        values = (result[key] for key in ("median_ns", "p99_ns", "p999_ns", "max_ns", "p999_worst_ns"))
-        yield f"| `{result['name']}` | " + " | ".join(f"{value:,}" for value in values) + f" | {_mark(result)} |"
-
-
-def phase1_rows(measured: Iterable[Mapping[str, Any]]) -> Iterable[str]:
-    yield (
-        "| | connections | prepared after | first frame left after | the same of 1,000 connections | delays booked "
-        "| bytes a connection |"
-    )
-    yield "|---|---:|---:|---:|---:|---:|---:|"
-    for result in measured:
+def condition_rows(machines: Sequence[Kept]) -> Iterable[str]:
+    for machine in machines:
+        measured = machine["conditions"]
+        memory = "huge pages" if measured["hugepages"] else "pages of 4 KiB, because the machine had no huge pages free"
         yield (
-            f"| {result['name']} | {result['connections']:,} | {result['prepared_ms']:.1f} ms "
-            f"| {result['first_frame_ms']:.1f} ms "
-            f"| {result['prepared_of_few_ms']:.1f} ms, {result['first_frame_of_few_ms']:.1f} ms "
-            f"| {result['delays']:,} | {result['bytes_per_connection']:.2f} |"
+            f"- {_processor(machine)}{_isa(measured)}, {measured['cores']} cores, Linux {measured['kernel']}, "
+            f"{measured['compiler']}, {measured['dpdk']}; {measured['rounds']} rounds with "
+            f"{format_duration(measured['seconds'])} for each task, in {format_duration(measured['took_s'])} "
+            f"altogether. natxy and testpmd both had their buffers in {memory}."
         )
 
 
-def cycle_rows(measured: Iterable[Mapping[str, Any]]) -> Iterable[str]:
-    tasks = list(measured)
-    yield "| part | " + " | ".join(f"`{task['name']}`" for task in tasks) + " |"
-    yield "|---|" + "---:|" * len(tasks)
-    for part in dict.fromkeys(part for task in tasks for part in task["cycles"]):
-        cells = (f"{task['cycles'][part]:.1f}" if part in task["cycles"] else "" for task in tasks)
-        yield f"| {part} | " + " | ".join(cells) + " |"
-    yield "| **all** | " + " | ".join(f"**{sum(task['cycles'].values()):.1f}**" for task in tasks) + " |"
+def ratio_rows(machines: Sequence[Kept], table: str = "ratios", first: str = "task") -> Iterable[str]:
+    """Yields a line for each ratio: its goal and, for each machine, the median, the range and whether it is below."""
+    rows = [{row["name"]: row for row in machine[table]} for machine in machines]
+    extra = ["siitperf"] if table == "siitperf" else []
+    yield f"| {' | '.join([first, 'goal', *extra, *map(_processor, machines)])} |"
+    yield "|---|---:|" + "---:|" * (len(machines) + len(extra))
+    for name in dict.fromkeys(name for of_machine in rows for name in of_machine):
+        newest = next(of_machine[name] for of_machine in reversed(rows) if name in of_machine)
+        task, _, peer = name.partition(" / ")
+        title = f"`{task}` / {peer}" if peer else name
+        cells = [
+            _ratio(of_machine[name] | {"goal": newest["goal"]}) if name in of_machine else "" for of_machine in rows
+        ]
+        others = ["" if newest[key] is None else f"{newest[key]:.2f}" for key in ("goal", *extra)]
+        yield f"| {' | '.join([title, *others, *cells])} |"
 
 
-TABLES: Final[Mapping[str, Callable[[Any], Iterable[str]]]] = {
+def isa_rows(machines: Sequence[Kept]) -> Iterable[str]:
+    return ratio_rows(machines, "isa")
+
+
+def siitperf_rows(machines: Sequence[Kept]) -> Iterable[str]:
+    return ratio_rows(machines, "siitperf", "program, fields that vary")
+
+
+def pacing_rows(machines: Sequence[Kept]) -> Iterable[str]:
+    yield "| processor | how, frames/s | median | 99 % | 99.9 % | max | 99.9 % in the worst round | |"
+    yield "|---|---|---:|---:|---:|---:|---:|---|"
+    for machine in machines:
+        for result in machine["pacing"]:
+            values = (result[key] for key in ("median_ns", "p99_ns", "p999_ns", "max_ns", "p999_worst_ns"))
+            yield (
+                f"| {_processor(machine)} | `{result['name']}` | "
+                + " | ".join(f"{value:,}" for value in values)
+                + f" | {'below' if below_goal(result) else ''} |"
+            )
+
+
+def phase1_rows(machines: Sequence[Kept]) -> Iterable[str]:
+    yield (
+        "| processor | | connections | prepared after | first frame left after | the same of 1,000 connections "
+        "| delays booked | bytes a connection |"
+    )
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    for machine in machines:
+        for result in machine["phase1"]:
+            yield (
+                f"| {_processor(machine)} | {result['name']} | {result['connections']:,} "
+                f"| {result['prepared_ms']:.1f} ms | {result['first_frame_ms']:.1f} ms "
+                f"| {result['prepared_of_few_ms']:.1f} ms, {result['first_frame_of_few_ms']:.1f} ms "
+                f"| {result['delays']:,} | {result['bytes_per_connection']:.2f} |"
+            )
+
+
+def cycle_rows(machines: Sequence[Kept]) -> Iterable[str]:
+    for machine in machines:
+        tasks = machine["cycles"]
+        yield f"\n{_processor(machine)}:\n"
+        yield "| part | " + " | ".join(f"`{task['name']}`" for task in tasks) + " |"
+        yield "|---|" + "---:|" * len(tasks)
+        for part in dict.fromkeys(part for task in tasks for part in task["cycles"]):
+            cells = (f"{task['cycles'][part]:.1f}" if part in task["cycles"] else "" for task in tasks)
+            yield f"| {part} | " + " | ".join(cells) + " |"
+        yield "| **all** | " + " | ".join(f"**{sum(task['cycles'].values()):.1f}**" for task in tasks) + " |"
+
+
+TABLES: Final[Mapping[str, Callable[[Sequence[Kept]], Iterable[str]]]] = {
     "conditions": condition_rows,
     "ratios": ratio_rows,
+    "isa": isa_rows,
     "siitperf": siitperf_rows,
     "pacing": pacing_rows,
     "phase1": phase1_rows,
@@ -98,14 +138,34 @@ def put(page: str, name: str, rows: Iterable[str]) -> str:
     )
 
 
-def _mark(row: Mapping[str, Any]) -> str:
-    return "below" if below_goal(row) else ""
+def main() -> None:
+    keep(MEASURED, KEPT)
+    machines = [_load(file) for file in sorted(KEPT.glob("*.json"))]
+    page = PAGE.read_text(encoding="utf-8")
+    for name, rows in TABLES.items():
+        with_it = [machine for machine in machines if name in machine]
+        if with_it:
+            page = put(page, name, rows(with_it))
+    PAGE.write_text(page, encoding="utf-8")
+
+
+def _load(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def _processor(machine: Kept) -> str:
+    """Returns the name of a machine's processor without trade marks, such as "Intel Xeon"."""
+    return re.sub(r"\((R|TM)\)|\s+Processor\b", "", machine["conditions"]["processor"])
+
+
+def _isa(conditions: Mapping[str, Any]) -> str:
+    return f" ({conditions['model']}, {conditions['isa']})" if "isa" in conditions else ""
+
+
+def _ratio(row: Mapping[str, Any]) -> str:
+    median, least, most = (row[key] for key in ("ratio_median", "ratio_min", "ratio_max"))
+    return f"{median:.2f} ({least:.2f}–{most:.2f}){' below' if below_goal(row) else ''}"
 
 
 if __name__ == "__main__":
-    page = PAGE.read_text(encoding="utf-8")
-    for name, rows in TABLES.items():
-        measured = MEASURED / f"{name}.json"
-        if measured.exists():
-            page = put(page, name, rows(json.loads(measured.read_text(encoding="utf-8"))))
-    PAGE.write_text(page, encoding="utf-8")
+    main()

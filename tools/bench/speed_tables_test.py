@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any, Final
+
 import pytest
 
-from tools.bench.speed_tables import below_goal, cycle_rows, siitperf_rows
+from tools.bench.speed_tables import KEPT, below_goal, cycle_rows, keep, ratio_rows, siitperf_rows
+
+EPYC: Final = {"conditions": {"processor": "AMD EPYC"}}
+XEON: Final = {"conditions": {"processor": "Intel(R) Xeon(R) Processor"}}
+
+
+def ratio(name: str, median: float, goal: float | None = 1.5) -> dict[str, Any]:
+    return {"name": name, "ratio_median": median, "ratio_min": 0.25, "ratio_max": 2.0, "goal": goal}
 
 
 @pytest.mark.parametrize(("median", "below"), [(1.494, True), (1.496, False), (1.5, False), (0.9, True)])
 def test_a_ratio_is_judged_as_it_is_shown(median: float, below: bool) -> None:
-    assert below_goal({"ratio_median": median, "ratio_min": 0.1, "ratio_max": 9.0, "goal": 1.5}) is below
+    assert below_goal(ratio("send", median)) is below
+    assert not below_goal(ratio("send", median, None))
 
 
 @pytest.mark.parametrize(("goal_ns", "below"), [(1000, True), (1001, False), (None, False)])
@@ -17,13 +29,30 @@ def test_lateness_is_judged_where_it_has_a_goal(goal_ns: int | None, below: bool
     assert not below_goal({"connections": 100_000_000})
 
 
+def test_each_machine_has_a_column() -> None:
+    machines = [
+        EPYC | {"ratios": [ratio("send / testpmd", 1.99)]},
+        XEON | {"ratios": [ratio("send / testpmd", 1.4), ratio("new / testpmd", 1.6, None)]},
+    ]
+    assert [*ratio_rows(machines)] == [
+        "| task | goal | AMD EPYC | Intel Xeon |",
+        "|---|---:|---:|---:|",
+        "| `send` / testpmd | 1.50 | 1.99 (0.25–2.00) | 1.40 (0.25–2.00) below |",
+        "| `new` / testpmd |  |  | 1.60 (0.25–2.00) |",
+    ]
+
+
+def test_siitperfs_own_ratio_is_beside_that_of_the_program() -> None:
+    machines = [EPYC | {"siitperf": [ratio("fixed", 1.5) | {"siitperf": 0.57}]}]
+    assert [*siitperf_rows(machines)][2:] == ["| fixed | 1.50 | 0.57 | 1.50 (0.25–2.00) |"]
+
+
 def test_parts_that_a_task_does_not_have_stay_empty_in_the_table_of_cycles() -> None:
-    rows = list(
-        cycle_rows(
-            [{"name": "send", "cycles": {"port": 15.6, "rest": 0.4}}, {"name": "receive", "cycles": {"judging": 20.0}}]
-        )
-    )
-    assert rows[2:] == [
+    tasks = [{"name": "send", "cycles": {"port": 15.6, "rest": 0.4}}, {"name": "receive", "cycles": {"judging": 20.0}}]
+    assert [*cycle_rows([EPYC | {"cycles": tasks}])] == [
+        "\nAMD EPYC:\n",
+        "| part | `send` | `receive` |",
+        "|---|---:|---:|",
         "| port | 15.6 |  |",
         "| rest | 0.4 |  |",
         "| judging |  | 20.0 |",
@@ -31,6 +60,24 @@ def test_parts_that_a_task_does_not_have_stay_empty_in_the_table_of_cycles() -> 
     ]
 
 
-def test_siitperfs_own_ratio_is_beside_that_of_the_program() -> None:
-    row = {"name": "fixed", "ratio_median": 1.5, "ratio_min": 0.25, "ratio_max": 2.0, "goal": 1.0, "siitperf": 0.57}
-    assert [*siitperf_rows([row])][1:] == ["| fixed | 1.50 | 0.25 | 2.00 | 1.00 | 0.57 |  |"]
+def test_what_one_machine_measured_replaces_only_its_own(tmp_path: Path) -> None:
+    measured, kept = tmp_path / "measured", tmp_path / "kept"
+    measured.mkdir()
+    keep(measured, kept)
+    assert not kept.exists()
+    for machine, median in ((EPYC, 1.0), (XEON, 2.0)):
+        (measured / "conditions.json").write_text(json.dumps(machine["conditions"]))
+        (measured / "ratios.json").write_text(json.dumps([ratio("send", median)]))
+        keep(measured, kept)
+    (measured / "ratios.json").unlink()
+    (measured / "pacing.json").write_text("[]")
+    keep(measured, kept)
+    assert sorted(file.name for file in kept.iterdir()) == ["amd-epyc.json", "intel-xeon.json"]
+    xeon = json.loads((kept / "intel-xeon.json").read_text())
+    assert xeon == XEON | {"ratios": [ratio("send", 2.0)], "pacing": []}
+    assert json.loads((kept / "amd-epyc.json").read_text())["ratios"] == [ratio("send", 1.0)]
+
+
+def test_what_the_page_shows_is_kept() -> None:
+    assert all("conditions" in json.loads(file.read_text()) for file in KEPT.glob("*.json"))
+    assert {file.stem for file in KEPT.glob("*.json")} >= {"amd-epyc"}

@@ -126,7 +126,7 @@ for line in sys.stdin:
         connections = {left}
     results = {{
         "engine.info": {{
-            "name": "natxy-reference", "version": "1", "protocol": 1, "dpdk": "22", "compiler": "g++",
+            "name": "natxy-reference", "version": "1", "protocol": 1, "dpdk": "22", "compiler": "g++", "isa": "native",
             "worker_cores": [0], "hugepages": False, "tsc_hz": 1, "tsc_error_ppm": 0.0, "tsc_uncertainty_ppm": 0.1,
         }},
         "ports.open": {{"ports": []}},

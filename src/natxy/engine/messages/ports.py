@@ -17,7 +17,8 @@ class EngineInfo(Message):
 
     `tsc_hz` is the rate of the time stamp counter, the engine's clock, calibrated against CLOCK_MONOTONIC_RAW at the
     engine's start with an uncertainty of `tsc_uncertainty_ppm`. DPDK's own estimate, which the engine does not use, is
-    `tsc_error_ppm` higher.
+    `tsc_error_ppm` higher. `isa` is the instruction set that the compiler used: "native", the one of the machine that
+    built the engine, or a level of x86-64.
     """
 
     name: str
@@ -25,6 +26,7 @@ class EngineInfo(Message):
     protocol: int
     dpdk: str
     compiler: str
+    isa: str
     worker_cores: list[int]
     hugepages: bool
     tsc_hz: int

@@ -70,6 +70,7 @@ class SimulatedEngine:
             protocol=1,
             dpdk="none",
             compiler="none",
+            isa="none",
             worker_cores=[],
             hugepages=False,
             tsc_hz=1_000_000_000,
