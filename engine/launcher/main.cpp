@@ -25,11 +25,16 @@ struct Isa {
   bool usable;
 };
 
-/// Returns the instruction sets for which there are builds, the newest first.
+/// Returns the instruction sets for which there are builds, the newest first. Only extensions that compilers can ask
+/// for are checked; no CPU has these without the rest of its level.
 std::array<Isa, 3> isas() {
-  return {{{"x86-64-v4", __builtin_cpu_supports("x86-64-v4") != 0},
-           {"x86-64-v3", __builtin_cpu_supports("x86-64-v3") != 0},
-           {"x86-64-v2", __builtin_cpu_supports("x86-64-v2") != 0}}};
+  const bool v2 = __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("popcnt") != 0;
+  const bool v3 = v2 && __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi2") != 0 &&
+                  __builtin_cpu_supports("fma") != 0;
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+                  __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+                  __builtin_cpu_supports("avx512vl") != 0;
+  return {{{"x86-64-v4", v4}, {"x86-64-v3", v3}, {"x86-64-v2", v2}}};
 }
 
 }  // namespace
