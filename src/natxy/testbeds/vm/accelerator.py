@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses QEMU's accelerator: KVM where a guest really boots with it, otherwise TCG, which emulates a processor.
 
-That /dev/kvm exists says little: within a virtual machine it may open, and a guest then hang in its firmware.
+That /dev/kvm exists says little: within a virtual machine it may open, and a guest then hang in its firmware; or KVM
+emulates the guest's instructions one by one, a thousand times slower than the processor, and no kernel boots in time.
 """
 
 from __future__ import annotations
@@ -21,19 +22,22 @@ ENDS_WITH_NATXY: Final = ("setpriv", "--pdeathsig", "KILL")
 _PROBE_S: Final = 5.0
 # The processor's models: the machine's own with KVM, and all that TCG knows.
 CPU_MODELS: Final[dict[Accelerator, str]] = {"kvm": "host", "tcg": "max"}
-# A boot sector that goes on to 64-bit mode, as every kernel does, and ends QEMU by its exit device. The first steps
-# alone, in 16-bit mode, may work where a kernel does not.
+# A tenth of a second on a processor, a second with TCG, and more than a minute if KVM emulates each of them.
+_ROUNDS: Final = 100_000_000
+# A boot sector that goes on to 64-bit mode, as every kernel does, counts, and ends QEMU by its exit device. The first
+# steps alone, in 16-bit mode, may work where a kernel does not.
 _CODE: Final = bytes.fromhex(
     "fa 31c0 8ed8 8ec0"  # cli; ds = es = 0
     "66bf00100000 0f22df 66b9000c0000 6631c0 fc 66f3ab"  # cr3 = 0x1000, and zeros from there to 0x4000
     "66c706001003200000 66c706002003300000 66c706003083000000"  # page tables that map the first 2 MiB to themselves
     "0f20e0 0c20 0f22e0"  # cr4 |= PAE
     "66b9800000c0 0f32 80cc01 0f30"  # EFER |= LME
-    "0f01167e7c"  # lgdt, the last bytes
+    "0f0116877c"  # lgdt, the last bytes
     "0f20c0 660d01000080 0f22c0"  # cr0 |= PG | PE
     "ea637c0800"  # jmp 8:0x7c63, which is next
+    f"b9{_ROUNDS.to_bytes(4, 'little').hex()} ffc9 75fc"  # count down in ecx
     "baf4000000 b010 ee f4 ebfd"  # out 0xf4, 0x10; hlt
-    "0000000000000000 00000000009a2000 0f006e7c0000"  # a code segment of 64 bits
+    "0000000000000000 00000000009a2000 0f00777c0000"  # a code segment of 64 bits
 )
 _SECTOR: Final = _CODE.ljust(510, b"\0") + b"\x55\xaa"
 _DISK_BYTES: Final = 4 * 1024 * 1024
