@@ -34,17 +34,26 @@ def set_links(transport: Transport, interfaces: DutInterfaces, addresses: Addres
         # An address under duplicate address detection does not forward yet.
         unchecked = ["nodad"] if link.dut.version == 6 else []
         transport.run(["ip", "address", "replace", str(link.dut), "dev", interface, *unchecked])
-        if _change_routes(transport, "replace", interface, link) != 0:
+        # One call for all: there may be hundreds, and over ssh each call is a round trip.
+        batch = "".join(f"{' '.join(route)}\n" for route in _routes("replace", interface, link))
+        if transport.run(["ip", "-force", "-batch", "-"], input=batch, check=False).returncode != 0:
             # Repeated one by one, so that the error names the route that is refused.
             for route in _routes("replace", interface, link):
                 transport.run(["ip", *route])
 
 
 def unset_links(transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan) -> None:
-    """Removes the addresses and routes; no error when there are none. The interfaces stay up."""
-    for interface, link in _links(interfaces, addresses):
-        _change_routes(transport, "del", interface, link)
-        transport.run(["ip", "address", "del", str(link.dut), "dev", interface], check=False)
+    """Removes the addresses and routes; no error when there are none. The interfaces stay up.
+
+    Each is removed from both interfaces: the DUT may have exchanged their names since.
+    """
+    batch = [
+        " ".join(line)
+        for interface in dict.fromkeys((interfaces.left, interfaces.right))
+        for _, link in _links(interfaces, addresses)
+        for line in (*_routes("del", interface, link), ["address", "del", str(link.dut), "dev", interface])
+    ]
+    transport.run(["ip", "-force", "-batch", "-"], input="".join(f"{line}\n" for line in batch), check=False)
 
 
 def add_neighbors(transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan, macs: LinkMacs) -> int:
@@ -75,12 +84,6 @@ def _links(interfaces: DutInterfaces, addresses: AddressPlan) -> Iterator[tuple[
 
 def _routes(verb: str, interface: str, link: LinkAddresses) -> list[list[str]]:
     return [["route", verb, str(prefix), "via", str(link.tester.ip), "dev", interface] for prefix in link.routes]
-
-
-def _change_routes(transport: Transport, verb: str, interface: str, link: LinkAddresses) -> int:
-    # One call for all: there may be hundreds, and over ssh each call is a round trip.
-    batch = "".join(f"{' '.join(route)}\n" for route in _routes(verb, interface, link))
-    return transport.run(["ip", "-force", "-batch", "-"], input=batch, check=False).returncode
 
 
 def steer(transport: Transport, interfaces: DutInterfaces, cores: Collection[int]) -> None:
