@@ -122,13 +122,25 @@ def test_a_plan_measures_the_tester_itself(tmp_path: Path, medium: str, io: str,
     assert traces() == before
 
 
+def cores_of_workers(pid: int) -> Iterator[str]:
+    """Yields the list of cores that Linux gives to each of an engine's workers."""
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        if (thread / "comm").read_text().startswith("rte-worker"):
+            yield (thread / "status").read_text().partition("Cpus_allowed_list:")[2].split()[0]
+
+
 def test_each_port_has_the_cores_that_the_plan_gives_its_tasks(tmp_path: Path) -> None:
     one, *_, other = sorted(os.sched_getaffinity(0))
     tasks = {"left": {"send": one, "receive": other}, "right": {"send": other, "receive": [one, other]}}
     written = {"kind": "loop", "io": "af_packet", "queues": 2, "tester_cores": tasks}
     both_ways = [stream_from(side, 0.2) for side in Side]
+    pinned: list[str] = []
     with LoopTestbed(LoopConfig.model_validate(written)) as testbed, testbed.engine(tmp_path / "engine.log") as engine:
-        found = engine.run_trial(trial(0.2).model_copy(update={"streams": both_ways}))
+        assert isinstance(engine, EngineClient)
+        both = trial(0.2).model_copy(update={"streams": both_ways})
+        found = engine.run_trial(both, first_progress(lambda: pinned.extend(cores_of_workers(engine.pid))))
+        # Linux's own word: each worker may run on its core only.
+        assert sorted(pinned) == sorted({str(one), str(other)})
         assert found.verdict == Verdict.PASS, found.reason
         assert [stream.received for stream in found.streams] == [stream.frames for stream in both_ways]
         pairs = both_ways[0].model_copy(update={"ipdv": True})
