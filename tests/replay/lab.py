@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps one gateway standing in a lab, and measures it in two ways: by siitperf's programs, and by an imported plan."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import tests
+from natxy.plan.yaml.parsing import parse
+from natxy.results.reader import RunReader
+from natxy.results.records import RepetitionRecord, State
+from tests.replay.limits import INTERFACES, REST_S, Limit
+from tests.support.command import HANG_S
+from tests.support.siitperf_bed import run_program
+
+PATIENCE_MS: Final = 20
+"""How late the last frame of a trial may be, in both ways."""
+
+_CALLS: Final = 3
+
+# A ledger beside the machine's, so that nobody else's labs count.
+_NATXY: Final = """
+import sys
+from pathlib import Path
+from natxy.system import ledger
+folder = Path(sys.argv.pop(1))
+ledger.default_folder = lambda: folder
+from natxy.cli import main
+main()
+"""
+
+
+@dataclass(frozen=True)
+class Import:
+    """A configuration of siitperf's, and what `natxy import` is asked to make of it.
+
+    `fields` are of the experiment, and replace what it made.
+    """
+
+    conf: str
+    procedure: str
+    arguments: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TwoWays:
+    """A gateway that stands. Both ways clear the same tables before a trial, and rest for the same time."""
+
+    folder: Path
+    exports: Mapping[str, str]
+    gateway: Mapping[str, Any]
+    limit: Limit
+
+    def call(self, conf: str, program: str, arguments: str) -> str:
+        """Calls one of siitperf's programs as its scripts do, and again if natxy says that the tester was disturbed.
+
+        A loss that a pause of the tester could explain is also the gateway's where it loses something: the last call
+        counts in any case.
+        """
+        (self.folder / "siitperf.conf").write_text(conf, encoding="utf-8")
+        environment = {**self.exports, "NATXY_SIITPERF_OVERRUN_FLOOR_MS": str(PATIENCE_MS)}
+
+        for _ in range(_CALLS):
+            for command in self.limit.clear:
+                self._in_dut(command)
+            # The scripts' variable `sleept` is for this.
+            time.sleep(REST_S)
+            ended = run_program(program, arguments, self.folder, prefix=self._inside("TESTER"), **environment)
+            if not ended.blame:
+                break
+        return "\n".join([*ended.lines, *ended.errors])
+
+    def run(self, asked: Import) -> RepetitionRecord:
+        """Runs the imported plan in the tester's namespace, from port to port through the gateway that stands."""
+        plan = imported(self.folder, asked)
+        (experiment,) = plan["experiments"]
+        changed = {"max_invalid": 50, **experiment, "gateway": self.gateway, **asked.fields}
+        ends: dict[str, Any] = {side: {"interface": side} for side in ("left", "right")}
+        dut = {"left": INTERFACES[0], "right": INTERFACES[1], "namespace": self.exports["NATXY_LAB_DUT"]}
+        timing = {"settle": f"{REST_S} s", "overrun_floor": f"{PATIENCE_MS} ms", "max_pause": "100 ms"}
+        plan |= {
+            "testbed": {
+                "kind": "hardware", **ends, "dut": {**dut, "addresses": "keep"},
+                "tester_cores": [int(core) for core in self.exports["NATXY_SIITPERF_CORES"].split(",")],
+            },
+            "timing": {"learning_pause": f"{REST_S} s", **plan.get("timing", {}), **timing, "drain_ends_early": True},
+            "repeat": 1,
+            "experiments": [changed],
+        }  # fmt: skip
+        path, out = self.folder / "plan.yaml", self.folder / f"run-{time.monotonic_ns()}"
+        path.write_text(json.dumps(plan), encoding="utf-8")
+        natxy(self.folder, "run", path, "--output", out, inside=self._inside("TESTER"))
+        (measured,) = RunReader(out).run.experiments
+        (repetition,) = measured.repetitions
+        assert repetition.state == State.DONE, repetition.reason
+        return repetition
+
+    def put_up(self) -> None:
+        for command, text in self.limit.put_up:
+            self._in_dut(command, text)
+
+    def _in_dut(self, command: Sequence[str], text: str = "") -> None:
+        done = subprocess.run([*self._inside("DUT"), *command], input=text, text=True, capture_output=True, check=False)
+        assert done.returncode == 0, f"{shlex.join(command)}: {done.stderr}"
+
+    def _inside(self, which: str) -> list[str]:
+        return ["ip", "netns", "exec", self.exports[f"NATXY_LAB_{which}"]]
+
+
+@contextmanager
+def standing(
+    folder: Path, asked: Import, driver: str, limit: Limit, *, stateful: bool = False, masquerades: bool = False
+) -> Iterator[TwoWays]:
+    """Keeps the lab of an imported plan standing, with the gateway of a driver, behind a limit."""
+    plan = imported(folder, asked, "--gateway", driver)
+    path = folder / "lab.yaml"
+    path.write_text(json.dumps({**plan, "experiments": [{**plan["experiments"][0], **asked.fields}]}))
+    lines = natxy(folder, "lab", "up", path).splitlines()
+    try:
+        words = [shlex.split(line)[1] for line in lines if line.startswith("export ")]
+        exports = dict(word.split("=", 1) for word in words)
+        gateway: dict[str, Any] = {"driver": "command"}
+        if stateful:
+            gateway |= {"stateful": True, "masquerades": masquerades}
+            gateway["clear"] = [[*command] for command in limit.clear]
+        ways = TwoWays(folder, exports, gateway, limit)
+        ways.put_up()
+        yield ways
+    finally:
+        natxy(folder, "lab", "down")
+
+
+def imported(folder: Path, asked: Import, *options: str) -> dict[str, Any]:
+    """Returns the plan that natxy makes of a configuration and of a program's arguments."""
+    conf = folder / "imported.conf"
+    conf.write_text(asked.conf, encoding="utf-8")
+    words: list[str | Path] = ["import", conf, "--procedure", asked.procedure, "--arguments", asked.arguments, *options]
+    plan: dict[str, Any] = dict(parse(natxy(folder, *words)))
+    return plan
+
+
+def natxy(folder: Path, *words: str | Path, inside: Sequence[str] = ()) -> str:
+    """Returns what natxy wrote. Its ledger is in `folder`."""
+    command = [*inside, sys.executable, "-c", _NATXY, folder / "ledger", *words]
+    done = subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, timeout=HANG_S, check=False,
+        cwd=Path(*tests.__path__).parent,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+    return done.stdout

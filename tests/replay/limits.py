@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives a gateway limits that depend neither on the speed of this machine nor on natxy: the true results are known.
+
+The kernel keeps each limit, at the interfaces through which frames leave the gateway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+INTERFACES: Final = ("dut-left", "dut-right")
+
+# A limit forgets a trial when no frame has come for this time. Both ways rest for longer before each trial.
+FORGETS_S: Final = 0.3
+REST_S: Final = 2 * FORGETS_S
+
+_FCS_BYTES: Final = 4
+# What the shaper sends at once after a rest.
+_SHAPER_FRAMES: Final = 2
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Holds commands for the gateway's network namespace, each with the text for its standard input."""
+
+    put_up: Sequence[tuple[Sequence[str], str]]
+    clear: Sequence[Sequence[str]] = ()
+    """What empties the gateway's tables before a trial."""
+
+    def clearing(self, *command: str) -> Limit:
+        return Limit(self.put_up, [*self.clear, command])
+
+
+def budget(frames: int, sizes: Mapping[str, int]) -> Limit:
+    """Lets so many frames of a trial pass in each direction, whenever they come, and no further one.
+
+    `sizes` has their bytes, with FCS, by interface. The limit counts bytes: of longer frames fewer pass.
+    """
+    rules = {each: f"quota over {frames * (size - _FCS_BYTES)} bytes" for each, size in sizes.items()}
+    return _dropping({each: f"meta l4proto udp update @trials {{ oif {rule} }} drop" for each, rule in rules.items()})
+
+
+def bucket(rate_fps: int, burst: int) -> Limit:
+    """Lets `burst` frames of a trial pass at once in each direction, and the others at a rate."""
+    rule = f"update @trials {{ oif limit rate over {rate_fps}/second burst {burst} packets }}"
+    return _dropping(dict.fromkeys(INTERFACES, f"meta l4proto udp {rule} drop"))
+
+
+def bucket_fps(frames: int, rate_fps: int, burst: int) -> float:
+    """Returns the highest rate at which that many frames pass a bucket."""
+    return rate_fps * frames / (frames - burst)
+
+
+def table(connections: int) -> Limit:
+    """Lets frames of so many connections pass to the right, and of no further one until it is cleared."""
+    seen = "update @connections { ip saddr . udp sport . ip daddr . udp dport }"
+    limit = _dropping({INTERFACES[1]: f"ip protocol udp {seen} accept; ip protocol udp drop"}, connections)
+    return limit.clearing("nft", "flush", "set", "netdev", "limited", "connections")
+
+
+def shaper(rate_fps: int, sizes: Mapping[str, int]) -> Limit:
+    """Holds frames back so that they leave at a rate. It loses none of the frames that `shaped_delay_s` is for."""
+    commands = []
+    for each, size in sizes.items():
+        length = size - _FCS_BYTES
+        shape = ("rate", f"{8 * length * rate_fps}bit", "burst", str(_SHAPER_FRAMES * length), "limit", "10m")
+        commands.append((("tc", "qdisc", "replace", "dev", each, "root", "tbf", *shape), ""))
+    return Limit(commands)
+
+
+def shaped_delay_s(rate_fps: int, offered_fps: int, after_s: float) -> float:
+    """Returns how long the shaper holds a frame back that comes so long after the first."""
+    return ((offered_fps - rate_fps) * after_s - _SHAPER_FRAMES) / rate_fps
+
+
+def _dropping(rules: Mapping[str, str], connections: int = 1) -> Limit:
+    hook = "type filter hook egress device {} priority 0"
+    chains = "\n".join(f"chain {each} {{ {hook.format(each)}; {rule}; }}" for each, rule in rules.items())
+    text = f"""table netdev limited {{
+        set trials {{ type iface_index; flags dynamic,timeout; timeout {FORGETS_S * 1000:.0f}ms; }}
+        set connections {{
+            type ipv4_addr . inet_service . ipv4_addr . inet_service; flags dynamic; size {connections};
+        }}
+        {chains}
+    }}
+    """
+    return Limit([(("nft", "-f", "-"), text)])

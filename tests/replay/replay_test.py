@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares siitperf's scripts with imported plans, at gateways of the kernel whose limits are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.replay.lab import Import, TwoWays
+from tests.replay.replays import ONE_HOST, RATE, REPLAYS, Compared, Replay
+from tests.support import needs
+
+pytestmark = [*needs.LAB, pytest.mark.long, needs.programs("nft", "tc", "conntrack")]
+
+BY_NAME: Final = {(each.script, each.driver): each for each in REPLAYS}
+LATENCY: Final = BY_NAME["latency.sh", "linux-forward"]
+
+
+@pytest.mark.parametrize(
+    ("script", "driver"),
+    [("binary-rate-alg.sh", "linux-forward"), ("binary-rate-alg.sh-R", "nftables")],
+)
+def test_a_script_and_its_plan_find_what_is_known(tmp_path: Path, script: str, driver: str) -> None:
+    replay = BY_NAME[script, driver]
+    with replay.standing(tmp_path) as ways:
+        assert not _alternating(replay, ways).differences()
+
+
+def test_mistakes_are_noticed(tmp_path: Path) -> None:
+    """Frames that are 20 bytes longer, by the script, and half the rate, by the plan, are other delays."""
+    with LATENCY.standing(tmp_path) as ways:
+        right = _alternating(LATENCY, ways)
+        assert not right.differences()
+        longer = LATENCY.script_finds(ways, size=104)
+        assert len(Compared(LATENCY.known, [longer], right.by_plan[:1]).differences()) == len(LATENCY.known)
+        asked = Import(ONE_HOST, "latency", LATENCY.asked.arguments, {"rate": RATE // 2})
+        slower = replace(LATENCY, asked=asked).plan_finds(ways)
+        assert len(Compared(LATENCY.known, right.by_script[:1], [slower]).differences()) == len(LATENCY.known)
+
+
+def _alternating(replay: Replay, ways: TwoWays) -> Compared:
+    """Measures once, and twice more if the ways differ: a busy machine may spoil one round, and a fault spoils all."""
+    once = replay.alternating(ways, 1)
+    return once.with_rounds(replay.alternating(ways, 2)) if once.differences() else once
