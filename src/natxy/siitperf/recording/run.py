@@ -10,28 +10,19 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import replace
-from datetime import datetime
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
 from natxy import __version__
-from natxy.dut.base import Gateway
-from natxy.engine.interface import Engine
-from natxy.engine.messages.results import TrialResult
-from natxy.errors import DutError, NatxyError, PlanError, TesterLimitError
-from natxy.procedures.common.repetition import FinishedTrial, Repetition
+from natxy.errors import NatxyError, PlanError
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.planned import settings_of
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunState, State
 from natxy.results.store import RESULTS_FILE, RunStore
 from natxy.results.trials import Purpose, TrialKind
-from natxy.run.events import RunListener
 from natxy.run.folder import make_folder, sole_owner
-from natxy.run.recorder import TrialRecorder
-from natxy.run.repetition import measure_repetition
 from natxy.siitperf.recording.experiment import Part
 from natxy.siitperf.recording.steps import DECISIVE, found, with_losses
 from natxy.siitperf.trial.phases import RUN, Phase
@@ -115,7 +106,10 @@ def _append(
     phases = [each for each in phases if not part.counts_phase1 or each.preliminary]
     if part.tried_fps is None:
         repetition_id = store.start_repetition(experiment_id, len(repetitions) + 1)
-        _add_measurement(store, foreign, part, phases, repetition_id, broken_off)
+        # It takes half a second to import, and trials of searches do not need it.
+        from natxy.siitperf.recording.measurement import add_measurement
+
+        add_measurement(store, foreign, part, phases, repetition_id, broken_off)
     else:
         _add_step(store, foreign, part, phases, experiment_id, repetitions)
     store.set_experiment_state(experiment_id, State.DONE)
@@ -149,83 +143,12 @@ def _add_step(
             purpose=Purpose.MEASURE if measures else Purpose.PREPARE,
             step_rate=rate,
             rate_fps=phase.rate_fps,
-            started_at=_time(phase.started_at),
+            started_at=phase.began,
             result=result,
         )
         if not phase.preliminary and result.verdict in DECISIVE:
             curves = with_losses(curves, rate, result.streams)
     store.finish_repetition(repetition_id, **vars(found(part.experiment, store.steps(repetition_id), curves)))
-
-
-def _add_measurement(
-    store: RunStore,
-    foreign: PcapWriter,
-    part: Part,
-    phases: Sequence[Phase],
-    repetition_id: int,
-    broken_off: BaseException | None,
-) -> None:
-    """Adds a repetition at a given rate: its figures are those of natxy's procedure."""
-    phase1 = part.arguments.phase1
-    recorder = _Recorder(repetition_id, store, foreign, RunListener())
-    recorder.starts = [phase.started_at for phase in phases]
-    end = broken_off or TesterLimitError("the trial decides nothing, and the script did not repeat it")
-    repetition = Repetition(
-        experiment=part.experiment,
-        tester=cast(Engine, _Measured([part.renamed(phase.result) for phase in phases], end)),
-        gateway=lambda: nullcontext(cast(Gateway[Any], _NoGateway())),
-        observer=recorder,
-        sleep=lambda _: None,
-        plan_seed=0,
-        number=1,
-        phase1_fps=phase1.rate_fps if phase1 else None,
-        rate=part.arguments.rate_fps,
-    )
-    try:
-        measure_repetition(repetition, recorder, None)
-    except BaseException as error:
-        # The repetition has the reason then.
-        if error is not end and not isinstance(error, TesterLimitError | DutError):
-            raise
-
-
-class _Recorder(TrialRecorder):
-    """Stores when the trials began: the procedure receives their results later."""
-
-    starts: Sequence[datetime] = ()
-
-    def finished(self, trial: FinishedTrial) -> None:
-        began, *self.starts = self.starts
-        super().finished(replace(trial, started_at=_time(began)))
-
-
-class _Measured:
-    """Answers a procedure's requests with what was measured already, once, and then raises `end`."""
-
-    def __init__(self, results: Sequence[TrialResult], end: BaseException) -> None:
-        self._results = [*results]
-        self._end = end
-
-    def establish(self, *_: object) -> TrialResult:
-        if not self._results:
-            raise self._end
-        return self._results.pop(0)
-
-    run_trial = establish
-
-
-class _NoGateway:
-    """Stands for the gateway, which the user's scripts control."""
-
-    def clear(self) -> None:
-        pass
-
-    def pause_s(self) -> None:
-        pass
-
-
-def _time(began: datetime) -> str:
-    return began.isoformat(timespec="milliseconds")
 
 
 def _has_run(folder: Path) -> bool:

@@ -24,3 +24,7 @@ class Phase:
     rate_fps: float
     started_at: datetime
     result: TrialResult
+
+    @property
+    def began(self) -> str:
+        return self.started_at.isoformat(timespec="milliseconds")

@@ -66,8 +66,9 @@ def _main(program: Program, given: Sequence[str]) -> int:
         tester = find_tester(conf, arguments.sent_size(Family.IPV6), os.environ)
         for text in tester.remarks:
             remark(text)
-        record = _recorder(test, tester)
         engine = EngineClient(tester.argv)
+        # It imports while the engine starts.
+        record = _recorder(test, tester)
         prepare(test, engine, tester)
         prepared = True
         _measure(test, engine, record)
