@@ -143,6 +143,12 @@ CASES: Final = {
     ),
     "NAT44, hosts and ports at random": Case("nat44", _MANY_OF_NAT44 | _enumerated(3, 3, 3), phase1=PHASE1),
     "NAT44, hosts and ports in order": Case("nat44", _MANY_OF_NAT44 | _enumerated(1, 1, 1), phase1=PHASE1),
+    "NAT44, hosts and ports backwards": Case("nat44", _MANY_OF_NAT44 | _enumerated(2, 0, 2), phase1=PHASE1),
+    "NAT44, hosts in order, fixed ports": Case(
+        "nat44",
+        _MANY_OF_NAT44 | _enumerated(0, 2, 1) | {"Fwd_var_sport": "0", "Fwd_var_dport": "0"},
+        phase1="12 12 1000 500 512",
+    ),
     "NAT44, hosts at random, fixed ports": Case(
         "nat44",
         _MANY_OF_NAT44 | _enumerated(0, 1, 3) | {"Fwd_var_sport": "0", "Fwd_var_dport": "0"},
