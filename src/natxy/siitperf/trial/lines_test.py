@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.results import Cause, PortResult, TrialResult, Verdict
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.siitperf.arguments import Program, parse_arguments
+from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.trial.lines import remark, remark_on
+from natxy.siitperf.trial.trial import STRICT, Test, run
+from tests.support.siitperf_confs import conf_text
+
+
+@pytest.fixture
+def result() -> TrialResult:
+    """A trial in which nothing was lost."""
+    test = call_with(None)
+    (phase,) = run(test, SimulatedEngine(SimulatedDut(SimulatedConfig(driver="simulated"))))  # type: ignore[arg-type]
+    return phase.result
+
+
+def call_with(strict: str | None) -> Test:
+    conf = parse_conf(conf_text("siit"))
+    arguments = parse_arguments(Program.THROUGHPUT, ["84", "1000", "1", "500", "2", "2"], conf)
+    return Test.of(conf, arguments, {} if strict is None else {STRICT: strict})
+
+
+@pytest.mark.parametrize(("given", "strict"), [(None, False), ("", False), ("0", False), ("1", True), ("yes", True)])
+def test_a_variable_makes_invalid_trials_fail(given: str | None, strict: bool) -> None:
+    assert call_with(given).strict is strict
+
+
+@pytest.mark.parametrize("said_invalid", [False, True])
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_trial_that_the_tester_spoiled(
+    result: TrialResult, capsys: pytest.CaptureFixture[str], strict: bool, said_invalid: bool
+) -> None:
+    """Scripts end at `Error:` alone: `invalid` is a failed step, which would count against the gateway."""
+    capsys.readouterr()
+    spoiled = result.model_copy(
+        update={"verdict": Verdict.INVALID, "cause": Cause.PAUSED, "reason": "the tester paused"}
+    )
+    remark_on(spoiled, said_invalid, strict=strict)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    if strict:
+        assert captured.err == "Error: the trial is invalid, by the tester's fault: the tester paused\n"
+    elif said_invalid:
+        assert captured.err == ""
+    else:
+        assert captured.err.startswith("natxy: by the tester's fault")
+        assert "Error:" not in captured.err
+        assert "invalid" not in captured.err
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_lost_frames_are_not_the_testers_fault(
+    result: TrialResult, capsys: pytest.CaptureFixture[str], strict: bool
+) -> None:
+    capsys.readouterr()
+    for verdict in (Verdict.PASS, Verdict.FAIL):
+        remark_on(result.model_copy(update={"verdict": verdict}), False, strict=strict)
+    assert capsys.readouterr().err == ""
+
+
+def test_what_siitperf_would_count_as_received_is_told(result: TrialResult, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    forward, reverse = result.streams
+    port = PortResult(side=Side.LEFT, missed=1, no_buffer=2, kernel_drops=3, foreign={"arp": 9, "icmp": 4})
+    told = result.model_copy(
+        update={
+            "streams": [forward.model_copy(update={"duplicate": 5}), reverse.model_copy(update={"corrupt": 6})],
+            "ports": [port, port.model_copy(update={"side": Side.RIGHT})],
+            "stale": 7,
+        }
+    )
+    remark_on(told, False, strict=True)
+    assert capsys.readouterr().err == (
+        "natxy: not counted as received: 5 duplicate, 6 corrupt, 7 of earlier trials, 12 dropped by the tester, "
+        "8 foreign (icmp)\n"
+    )
+
+
+def test_remarks_have_no_word_that_scripts_look_for(capsys: pytest.CaptureFixture[str]) -> None:
+    remark("Error: an invalid\nvalue")
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "Error:" not in err
+    assert "invalid" not in err
