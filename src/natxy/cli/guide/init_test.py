@@ -77,7 +77,7 @@ def test_without_a_terminal_options_and_defaults_answer(tmp_path: Path) -> None:
         (f"--testbed hardware {CABLED} --line-rate fast", "--line-rate: expected"),
         (f"--testbed hardware {CABLED} --dut-left a/b", "--dut-left: expected the name of an interface"),
         (f"--testbed hardware {CABLED} --left 41:00.0", "--left: expected a PCI address"),
-        (f"--testbed hardware {CABLED} --dut root@", "--dut: expected text of length 1 or more"),
+        (f"--testbed hardware {CABLED} --dut root@", "--dut: expected the name or address of a host, such as dut.lab"),
         ("--dut root@dut.lab", "--dut is for --testbed hardware, not lab; remove it"),
     ],
 )
