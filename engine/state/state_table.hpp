@@ -50,13 +50,16 @@ class StateTable {
     const StateEntry<F>& entry = entries_[index];
     return {entry.source, entry.destination, entry.source_port, entry.destination_port};
   }
-  /// Prefetches an entry; an IPv6 entry may span two cache lines.
+  /// Prefetches an entry into the second-level cache, which can wait for more lines at once than the first. An IPv6
+  /// entry may span two lines.
   void prefetch(std::uint64_t index) const {
-    __builtin_prefetch(&entries_[index]);
-    if constexpr (F == Family::ipv6) __builtin_prefetch(&entries_[index].epoch);
+    __builtin_prefetch(&entries_[index], 0, kSecondLevel);
+    if constexpr (F == Family::ipv6) __builtin_prefetch(&entries_[index].epoch, 0, kSecondLevel);
   }
 
  private:
+  static constexpr int kSecondLevel = 2;  // as the compiler's built-in function calls it
+
   void release();
 
   StateEntry<F>* entries_ = nullptr;
