@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,21 +11,30 @@ import pytest
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
+from natxy.results.records import RepetitionRecord
 from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from tests.support import needs
+from tests.support.undisturbed import undisturbed
 
 pytestmark = [*needs.LAB, needs.REFERENCE]
 
-RATE_FPS = 4_000
-RECOVERY_S = 0.3
+# The overload of 5,500 frames/s empties the bucket of 256 frames in 0.2 s, and half of it lets the bucket fill in 0.2 s
+# more. The gateway has recovered the recovery time after that.
+LIMIT_FPS = 4_000
+RATE_FPS = 5_000
+BUCKET_FRAMES = 256
+RECOVERY_S = 0.1
+RECOVERED_S = BUCKET_FRAMES / (LIMIT_FPS - 1.1 * RATE_FPS / 2) + RECOVERY_S
 DOUBLED_EVERY = 10
-# The core may be away, and the buffer that the overload filled is emptied first.
-LATE_S = 0.1
+LATE_S = 0.05
+# The bucket fills in 64 ms in which the gateway's core is away: it recovers in the midst of the overload, or is
+# overloaded anew by what has waited. Linux's queue covers that, so that natxy blames the gateway.
+AWAY_S = 0.05
 
 
-@pytest.mark.parametrize("queues", [1, 2])
-def test_a_streams_losses_and_duplicates_are_known_over_any_number_of_queues(tmp_path: Path, queues: int) -> None:
+def measured(folder: Path, queues: int) -> tuple[int, RepetitionRecord]:
+    """Returns the exit code of a run, and its repetition."""
     plan = {
         "name": "p",
         "repeat": 1,
@@ -35,7 +45,8 @@ def test_a_streams_losses_and_duplicates_are_known_over_any_number_of_queues(tmp
                 "name": "recovery",
                 "gateway": {
                     "driver": "reference",
-                    "max_rate": RATE_FPS,
+                    "max_rate": LIMIT_FPS,
+                    "buffer_frames": BUCKET_FRAMES,
                     "recovery_time": RECOVERY_S,
                     "forward": {"duplicate_every": DOUBLED_EVERY},
                 },
@@ -46,10 +57,26 @@ def test_a_streams_losses_and_duplicates_are_known_over_any_number_of_queues(tmp
             }
         ],
     }
-    assert run_plan(resolve(Plan.model_validate(plan)), tmp_path / "run", RunListener()) == 0
+    code = run_plan(resolve(Plan.model_validate(plan)), folder, RunListener())
+    (repetition,) = RunReader(folder).run.experiments[0].repetitions
+    return code, repetition
 
-    (repetition,) = RunReader(tmp_path / "run").run.experiments[0].repetitions
-    assert repetition.value == pytest.approx(RECOVERY_S + LATE_S / 2, abs=LATE_S / 2)
+
+def away(found: tuple[int, RepetitionRecord]) -> str:
+    """Returns that the gateway's core was away, if it recovered at another time and that may be why."""
+    _, repetition = found
+    away_s = repetition.trials[-1].gateway_pause_s or 0.0
+    if repetition.value == pytest.approx(RECOVERED_S, abs=LATE_S) or away_s < AWAY_S:
+        return ""
+    return f"the gateway recovered after {repetition.value} s, and its core was away for {away_s} s"
+
+
+@pytest.mark.parametrize("queues", [1, 2])
+def test_a_streams_losses_and_duplicates_are_known_over_any_number_of_queues(tmp_path: Path, queues: int) -> None:
+    runs = count()
+    code, repetition = undisturbed(lambda: measured(tmp_path / str(next(runs)), queues), away)
+    assert (code, repetition.reason) == (0, "")
+    assert repetition.value == pytest.approx(RECOVERED_S, abs=LATE_S)
     result = repetition.trials[-1].result
     assert result is not None
     overload, afterwards = result.streams
