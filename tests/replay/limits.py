@@ -17,6 +17,11 @@ FORGETS_S: Final = 0.3
 REST_S: Final = 2 * FORGETS_S
 
 _FCS_BYTES: Final = 4
+# How a frame is lost. User-mode Linux stops sending for good when one of its frames is dropped here; a frame of another
+# protocol (IEEE 802's for experiments) passes, and nobody counts it.
+DROP: Final = "drop"
+SPOIL: Final = "ether type set 0x88b5"
+
 # What the shaper sends at once after a rest.
 _SHAPER_FRAMES: Final = 2
 
@@ -33,19 +38,21 @@ class Limit:
         return Limit(self.put_up, [*self.clear, command])
 
 
-def budget(frames: int, sizes: Mapping[str, int]) -> Limit:
+def budget(frames: int, sizes: Mapping[str, int], lose: str = DROP) -> Limit:
     """Lets so many frames of a trial pass in each direction, whenever they come, and no further one.
 
     `sizes` has their bytes, with FCS, by interface. The limit counts bytes: of longer frames fewer pass.
     """
-    rules = {each: f"quota over {frames * (size - _FCS_BYTES)} bytes" for each, size in sizes.items()}
-    return _dropping({each: f"meta l4proto udp update @trials {{ oif {rule} }} drop" for each, rule in rules.items()})
+    quotas = {each: f"quota over {frames * (size - _FCS_BYTES)} bytes" for each, size in sizes.items()}
+    return _losing(
+        {each: f"meta l4proto udp update @trials {{ oif {quota} }} {lose}" for each, quota in quotas.items()}
+    )
 
 
-def bucket(rate_fps: int, burst: int) -> Limit:
+def bucket(rate_fps: int, burst: int, lose: str = DROP) -> Limit:
     """Lets `burst` frames of a trial pass at once in each direction, and the others at a rate."""
     rule = f"update @trials {{ oif limit rate over {rate_fps}/second burst {burst} packets }}"
-    return _dropping(dict.fromkeys(INTERFACES, f"meta l4proto udp {rule} drop"))
+    return _losing(dict.fromkeys(INTERFACES, f"meta l4proto udp {rule} {lose}"))
 
 
 def bucket_fps(frames: int, rate_fps: int, burst: int) -> float:
@@ -53,10 +60,10 @@ def bucket_fps(frames: int, rate_fps: int, burst: int) -> float:
     return rate_fps * frames / (frames - burst)
 
 
-def table(connections: int) -> Limit:
+def table(connections: int, lose: str = DROP) -> Limit:
     """Lets frames of so many connections pass to the right, and of no further one until it is cleared."""
     seen = "update @connections { ip saddr . udp sport . ip daddr . udp dport }"
-    limit = _dropping({INTERFACES[1]: f"ip protocol udp {seen} accept; ip protocol udp drop"}, connections)
+    limit = _losing({INTERFACES[1]: f"ip protocol udp {seen} accept; ip protocol udp {lose}"}, connections)
     return limit.clearing("nft", "flush", "set", "netdev", "limited", "connections")
 
 
@@ -75,7 +82,7 @@ def shaped_delay_s(rate_fps: int, offered_fps: int, after_s: float) -> float:
     return ((offered_fps - rate_fps) * after_s - _SHAPER_FRAMES) / rate_fps
 
 
-def _dropping(rules: Mapping[str, str], connections: int = 1) -> Limit:
+def _losing(rules: Mapping[str, str], connections: int = 1) -> Limit:
     hook = "type filter hook egress device {} priority 0"
     chains = "\n".join(f"chain {each} {{ {hook.format(each)}; {rule}; }}" for each, rule in rules.items())
     text = f"""table netdev limited {{

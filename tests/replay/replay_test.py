@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares siitperf's scripts with imported plans, at gateways of the kernel whose limits are known."""
+"""Compares siitperf's scripts with imported plans, at gateways of the kernel whose limits are known.
+
+`python -m tools.siitperf_replay` does so for all scripts and gateways.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from typing import Final
 
 import pytest
 
-from tests.replay.lab import Import, TwoWays
-from tests.replay.replays import ONE_HOST, RATE, REPLAYS, Compared, Replay
+from tests.replay.lab import TwoWays
+from tests.replay.replays import RATE, REPLAYS, Compared, Replay
 from tests.support import needs
 
 pytestmark = [*needs.LAB, pytest.mark.long, needs.programs("nft", "tc", "conntrack")]
@@ -36,8 +39,7 @@ def test_mistakes_are_noticed(tmp_path: Path) -> None:
         assert not right.differences()
         longer = LATENCY.script_finds(ways, size=104)
         assert len(Compared(LATENCY.known, [longer], right.by_plan[:1]).differences()) == len(LATENCY.known)
-        asked = Import(ONE_HOST, "latency", LATENCY.asked.arguments, {"rate": RATE // 2})
-        slower = replace(LATENCY, asked=asked).plan_finds(ways)
+        slower = replace(LATENCY, asked=replace(LATENCY.asked, fields={"rate": RATE // 2})).plan_finds(ways)
         assert len(Compared(LATENCY.known, right.by_script[:1], [slower]).differences()) == len(LATENCY.known)
 
 

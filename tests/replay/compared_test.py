@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests when two ways of measuring count as different, and the true results of the limits, by hand-made values."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.replay.limits import bucket_fps, budget, shaped_delay_s
+from tests.replay.replays import Compared
+
+KNOWN = {"frames/s": (3957.0, 3977.0)}
+
+
+def compared(by_script: list[float], by_plan: list[float], known: dict[str, tuple[float, float]]) -> Compared:
+    (name,) = known
+    return Compared(known, [{name: each} for each in by_script], [{name: each} for each in by_plan])
+
+
+def test_ways_that_find_what_is_known_agree() -> None:
+    assert not compared([3972], [3968.75], KNOWN).differences()
+    assert not compared([3972, 1500, 3972], [3960, 3960, 3100], KNOWN).differences()
+
+
+@pytest.mark.parametrize(("by_script", "by_plan"), [([2982.0], [3968.75]), ([3972.0], [1988.0]), ([1986.0], [1986.0])])
+def test_a_way_that_finds_something_else_is_named(by_script: list[float], by_plan: list[float]) -> None:
+    (difference,) = compared(by_script, by_plan, KNOWN).differences()
+    assert difference == f"frames/s: by script {by_script}, by plan {by_plan}, known 3957 to 3977"
+
+
+def test_without_known_bounds_the_spread_of_the_ways_decides() -> None:
+    unknown = {"Forward TL, ms": (0.0, math.inf)}
+    assert not compared([0.08, 0.10, 0.12], [0.13, 0.15, 0.18], unknown).differences()
+    assert compared([0.08, 0.10, 0.12], [0.23, 0.25, 0.28], unknown).differences()
+
+
+def test_a_round_more_may_show_that_the_first_was_disturbed() -> None:
+    first, others = compared([3100], [3960], KNOWN), compared([3972, 3960], [3972, 3972], KNOWN)
+    assert first.differences()
+    assert not first.with_rounds(others).differences()
+
+
+def test_what_a_limit_does_is_computed_frame_by_frame() -> None:
+    rate_fps, burst, frames = 1000, 1000, 2000
+    highest_fps = bucket_fps(frames, rate_fps, burst)
+    assert _passes(frames, highest_fps - 2, rate_fps, burst)
+    assert not _passes(frames, highest_fps + 2, rate_fps, burst)
+    # 500 frames a second for a second and a half leave at 400, after the two that the shaper sends at once.
+    assert shaped_delay_s(400, 500, 1.5) == pytest.approx((750 - 2) / 400 - 1.5)
+    ((_, rules),) = budget(100, {"dut-left": 84}).put_up
+    assert "quota over 8000 bytes" in rules
+
+
+def _passes(frames: int, offered_fps: float, rate_fps: float, burst: int) -> bool:
+    tokens = float(burst)
+    for _ in range(frames):
+        if tokens < 1:
+            return False
+        tokens = min(burst, tokens - 1 + rate_fps / offered_fps)
+    return True

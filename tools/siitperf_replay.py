@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures gateways by siitperf's scripts and by imported plans, in turn, in labs with limits that are known.
+
+    python -m tools.siitperf_replay                         # all: more than an hour
+    python -m tools.siitperf_replay --only tayga/latency.sh
+    python -m tools.siitperf_replay --table                 # write what was measured into the documentation
+
+The scripts' decisions are those of tests/support/siitperf_scripts.py, and the limits those of tests/replay/limits.py.
+Rounds stay in build/siitperf-replay, and a later call adds those that are missing. The exit code is 1 if the ways of a
+script differ. Limits need rules of nftables for frames that leave (Linux 5.16).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from natxy.system.machine import describe_machine
+from tests.replay.replays import REPLAYS, Compared, Figures, Replay
+from tools.bench.speed_tables import put
+
+PAGE: Final = Path("docs/how-to/from-siitperf.md")
+MEASURED: Final = Path("build/siitperf-replay/rounds.jsonl")
+
+Name = tuple[str, str]
+Rounds = Mapping[Name, list[Mapping[str, Any]]]
+
+
+def read() -> Rounds:
+    found = defaultdict(list)
+    if MEASURED.exists():
+        for line in MEASURED.read_text(encoding="utf-8").splitlines():
+            measured = json.loads(line)
+            found[measured["gateway"], measured["script"]].append(measured)
+    return found
+
+
+def measure(replay: Replay) -> None:
+    """Measures one round, and stores it."""
+    with TemporaryDirectory(prefix="natxy-replay-") as folder, replay.standing(Path(folder)) as ways:
+        found = replay.alternating(ways, 1)
+    measured = {
+        "gateway": replay.driver, "script": replay.script, "by_script": found.by_script[0], "by_plan": found.by_plan[0],
+        "date": datetime.now(UTC).date().isoformat(), "machine": describe_machine(),
+    }  # fmt: skip
+    MEASURED.parent.mkdir(parents=True, exist_ok=True)
+    with MEASURED.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(measured) + "\n")
+    print(json.dumps({name: measured[name] for name in ("gateway", "script", "by_script", "by_plan")}), file=sys.stderr)
+
+
+def compared(replay: Replay, rounds: Rounds) -> Compared:
+    of_replay = rounds[replay.driver, replay.script]
+    by_script: list[Figures] = [each["by_script"] for each in of_replay]
+    by_plan: list[Figures] = [each["by_plan"] for each in of_replay]
+    return Compared(replay.known, by_script, by_plan)
+
+
+def table(rounds: Rounds) -> Iterator[str]:
+    done = [replay for replay in REPLAYS if (replay.driver, replay.script) in rounds]
+    yield from conditions([each for replay in done for each in rounds[replay.driver, replay.script]])
+    yield ""
+    yield "| script | gateway | figure | known | siitperf's way | plan's way | rounds | |"
+    yield "|---|---|---|---:|---:|---:|---:|---|"
+    for replay in done:
+        found = compared(replay, rounds)
+        differing = {each.split(":")[0] for each in found.differences()}
+        for name, (low, high) in replay.known.items():
+            known = "–" if high == math.inf else f"{_number(low)} – {_number(high)}"
+            cells = (replay.script, replay.driver, name, known, *map(_spread, found.values(name)))
+            mark = "differs |" if name in differing else "|"
+            yield f"| {' | '.join(cells)} | {len(found.by_plan)} | {mark}"
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{_number(median(values))} ({_number(min(values))} – {_number(max(values))})"
+
+
+def conditions(measured: list[Mapping[str, Any]]) -> Iterator[str]:
+    dates = sorted({each["date"] for each in measured})
+    machines = {f"{each['machine']['processor']}, Linux {each['machine']['kernel']}" for each in measured}
+    yield f"{'; '.join(sorted(machines))}; {' to '.join(dict.fromkeys((dates[0], dates[-1])))}."
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.2f}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.siitperf_replay",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    names = [f"{each.driver}/{each.script}" for each in REPLAYS]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="GATEWAY/SCRIPT")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--table", action="store_true", help=f"write {PAGE} and measure nothing")
+    asked = parser.parse_args()
+    if asked.table:
+        if rounds := read():
+            page = put(PAGE.read_text(encoding="utf-8"), "siitperf-replay", table(rounds))
+            PAGE.write_text(page, encoding="utf-8")
+        return 0
+    chosen = [each for each in REPLAYS if f"{each.driver}/{each.script}" in asked.only]
+    for number in range(1, asked.rounds + 1):
+        for replay in chosen:
+            if len(read()[replay.driver, replay.script]) < number:
+                measure(replay)
+    rounds = read()
+    print(*table(rounds), sep="\n")
+    return int(any(compared(replay, rounds).differences() for replay in chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
