@@ -33,6 +33,7 @@ def test_without_known_bounds_the_spread_of_the_ways_decides() -> None:
     unknown = {"Forward TL, ms": (0.0, math.inf)}
     assert not compared([0.08, 0.10, 0.12], [0.13, 0.15, 0.18], unknown).differences()
     assert compared([0.08, 0.10, 0.12], [0.23, 0.25, 0.28], unknown).differences()
+    assert not compared([0.08], [0.23], unknown).differences()
 
 
 def test_a_round_more_may_show_that_the_first_was_disturbed() -> None:

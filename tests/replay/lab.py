@@ -124,7 +124,9 @@ def standing(
     """Keeps the lab of an imported plan standing, with the gateway of a driver, behind a limit."""
     plan = imported(folder, asked, "--gateway", driver)
     path = folder / "lab.yaml"
-    path.write_text(json.dumps({**plan, "experiments": [{**plan["experiments"][0], **asked.fields}]}))
+    # The imported gateway has a table for so many connections, which is a setting of the whole machine.
+    changed = {**plan["experiments"][0], **asked.fields, "gateway": driver}
+    path.write_text(json.dumps({**plan, "experiments": [changed]}))
     lines = natxy(folder, "lab", "up", path).splitlines()
     try:
         words = [shlex.split(line)[1] for line in lines if line.startswith("export ")]
