@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
 #include "packet/test_frame/test_frame_form.hpp"
+#include "packet/vlan_tag.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::uint8_t> frame{data, size};
@@ -17,6 +20,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (form.leading({&frame, 1}) == 0) continue;
     if (judged.kind != natxy::FrameKind::test || judged.family != family) __builtin_trap();
     if (form.datagram(frame) != judged.datagram) __builtin_trap();
+  }
+  // A tagged frame is classified without its tag, which hides everything behind it from a port without VLANs.
+  if (natxy::VlanTag(10).is_on(frame)) {
+    if (judged.kind != natxy::FrameKind::other_ethertype) __builtin_trap();
+    std::vector<std::uint8_t> untagged(frame.begin(), frame.end());
+    natxy::VlanTag::remove(untagged.data());
+    natxy::classify(std::span(untagged).subspan(natxy::kVlanTagBytes));
   }
   return 0;
 }

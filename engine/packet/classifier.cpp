@@ -40,6 +40,7 @@ constexpr std::array<std::string_view, kFrameKinds> kNames = {
     "other_ipv6",
     "other_ethertype",
     "malformed",
+    "other_vlan",
 };
 
 using Bytes = std::span<const std::uint8_t>;

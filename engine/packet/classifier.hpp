@@ -43,6 +43,7 @@ enum class FrameKind : std::uint8_t {
   other_ipv6,
   other_ethertype,
   malformed,
+  other_vlan,  // without the tag of the port that received it, whatever it is else
   count_,
 };
 

@@ -117,13 +117,31 @@ Port::Port(const PortOptions& options) : options_{options} {
   for (auto wait = kFirstWait;; wait *= 2) {
     try {
       start(arguments);
-      return;
+      break;
     } catch (const QueueError&) {
       if (driver_ != kAfXdp || wait > kLongestWait) throw;
     }
     std::this_thread::sleep_for(wait);
   }
+  if (!options.vlan) return;
+  tag_ = VlanTag(*options.vlan);
+  vlans_ = std::make_shared<VlanReception>(id_, options.queues);
+  number_ = vlans_->add(*tag_);
 }
+
+Port::Port(const PortOptions& options, const Port& carrier)
+    : options_{options},
+      name_{carrier.name_},
+      interface_{carrier.interface_},
+      id_{carrier.id_},
+      pool_{carrier.pool_},
+      buffer_bytes_{carrier.buffer_bytes_},
+      mac_{options.mac.value_or(carrier.mac_)},
+      driver_{carrier.driver_},
+      tag_{VlanTag(*options.vlan)},
+      vlans_{carrier.vlans_},
+      number_{vlans_->add(*tag_)},
+      carried_{true} {}
 
 void Port::start(const std::string& arguments) {
   const auto sockets_before = PacketSockets::all();
@@ -219,6 +237,8 @@ void Port::configure() {
 }
 
 Port::~Port() {
+  if (carried_) return;
+  if (vlans_) vlans_->discard();
   rte_eth_dev_stop(id_);
   // If the other end of a memif is a port of this process, DPDK's interrupt thread disconnects it now. The driver does
   // not expect that port to be closed at the same time.
@@ -235,7 +255,8 @@ std::uint16_t Port::mtu() const {
 }
 
 std::size_t Port::longest_frame() const {
-  const std::size_t held = driver_ == kAfXdp ? buffer_bytes_ - kAfXdpUnused : buffer_bytes_;
+  const std::size_t unused = (driver_ == kAfXdp ? kAfXdpUnused : 0) + (tag_ ? kVlanTagBytes : 0);
+  const std::size_t held = buffer_bytes_ - unused;
   return mtu() == 0 ? held : std::min(held, mtu() + kEthernetBytes);
 }
 
@@ -247,6 +268,7 @@ bool Port::link_up() const {
 }
 
 ReceiveDrops Port::drops() const {
+  if (carried_) return {};
   rte_eth_stats stats{};
   rte_eth_stats_get(id_, &stats);
   return {stats.imissed, stats.rx_nombuf, sockets_.dropped()};
@@ -258,6 +280,7 @@ bool Port::send(std::uint16_t queue, std::span<const std::uint8_t> frame) const 
   char* data = rte_pktmbuf_append(buffer, static_cast<std::uint16_t>(frame.size()));
   if (data != nullptr) {
     std::memcpy(data, frame.data(), frame.size());
+    tag({&buffer, 1});
     if (transmit(queue, {&buffer, 1}) == 1) return true;
   }
   rte_pktmbuf_free(buffer);

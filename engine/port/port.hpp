@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -15,7 +16,9 @@
 #include <vector>
 
 #include "packet/headers.hpp"
+#include "packet/vlan_tag.hpp"
 #include "port/packet_sockets.hpp"
+#include "port/vlan_reception.hpp"
 
 namespace natxy {
 
@@ -30,6 +33,7 @@ struct PortOptions {
   std::string device;  // a DPDK device with its arguments, or a PCI address
   Medium medium = Medium::veth;
   std::optional<MacAddress> mac;
+  std::optional<std::uint16_t> vlan;  // the only one whose frames the port sends and receives, with its tag
   unsigned queues = 1;
   std::optional<std::uint16_t> mtu;
   // Which of the engine's workers send and receive, by their numbers from 0 on; none: the engine spreads its ports over
@@ -50,11 +54,14 @@ struct ReceiveDrops {
   std::uint64_t kernel = 0;
 };
 
-/// Owns an open Ethernet port and its buffers. The destructor closes and removes the port.
+/// Owns an open Ethernet port and its buffers. The destructor closes and removes the port. A port with a VLAN tags what
+/// it sends and removes the tag of what it receives, so that its users handle frames without it.
 class Port {
  public:
   /// Opens, configures and starts the port. Throws PortError.
   explicit Port(const PortOptions& options);
+  /// Makes a port with another VLAN on the device of `carrier`, which has one too and outlives it.
+  Port(const PortOptions& options, const Port& carrier);
   ~Port();
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
@@ -64,12 +71,17 @@ class Port {
   [[nodiscard]] const std::string& driver() const { return driver_; }
   /// Returns the MTU, or 0 if the device has none.
   [[nodiscard]] std::uint16_t mtu() const;
-  /// Returns the length of the longest frame that the port supports, in bytes without FCS.
+  /// Returns whether the port is on the device of another one, which counts what the device drops.
+  [[nodiscard]] bool is_carried() const { return carried_; }
+  /// Returns the length of the longest frame that the port supports, in bytes without FCS and tag.
   [[nodiscard]] std::size_t longest_frame() const;
   [[nodiscard]] bool link_up() const;
   [[nodiscard]] ReceiveDrops drops() const;
   /// Returns the number of frames that the kernel accepted and then refused to send since the port was opened.
   [[nodiscard]] std::uint64_t rejected() const { return sockets_.rejected(); }
+  /// Returns the number of frames that arrived without the tag of a port on the device. Call it while no worker
+  /// receives.
+  [[nodiscard]] std::uint64_t of_other_vlans() const { return vlans_ && !carried_ ? vlans_->others() : 0; }
 
   /// Allocates buffers for sending frames of `length` bytes, all of `buffers` or none. Returns whether it succeeded.
   [[nodiscard]] bool allocate(std::span<rte_mbuf*> buffers, std::uint16_t length) const {
@@ -91,11 +103,21 @@ class Port {
     for (rte_mbuf* buffer : buffers) std::memcpy(&buffer->rearm_data, &fresh.rearm_data, kSideBySide);
     return true;
   }
-  /// Sends frames. Returns how many of `frames`, from the first on, the port took; the caller keeps the others.
+  /// Inserts the VLAN's tag into frames that were written into allocated buffers, once; without a VLAN, does nothing.
+  void tag(std::span<rte_mbuf* const> frames) const {
+    if (!tag_) return;
+    for (rte_mbuf* frame : frames) {
+      tag_->insert(rte_pktmbuf_mtod(frame, std::uint8_t*));
+      rte_pktmbuf_prepend(frame, kVlanTagBytes);
+    }
+  }
+  /// Sends frames, which have their tags. Returns how many of `frames`, from the first on, the port took; the caller
+  /// keeps the others.
   [[nodiscard]] std::size_t transmit(std::uint16_t queue, std::span<rte_mbuf*> frames) const {
     return rte_eth_tx_burst(id_, queue, frames.data(), static_cast<std::uint16_t>(frames.size()));
   }
   [[nodiscard]] std::size_t receive(std::uint16_t queue, std::span<rte_mbuf*> frames) const {
+    if (vlans_) return vlans_->receive(number_, queue, frames);
     return rte_eth_rx_burst(id_, queue, frames.data(), static_cast<std::uint16_t>(frames.size()));
   }
   /// Returns received buffers to their pools.
@@ -113,7 +135,7 @@ class Port {
       rte_pktmbuf_free_bulk(buffers.data(), count);
     }
   }
-  /// Copies and sends one frame. Returns false if the port did not take it.
+  /// Copies, tags and sends one frame. Returns false if the port did not take it.
   bool send(std::uint16_t queue, std::span<const std::uint8_t> frame) const;
 
  private:
@@ -136,6 +158,10 @@ class Port {
   MacAddress mac_{};
   std::string driver_;
   PacketSockets sockets_;
+  std::optional<VlanTag> tag_;
+  std::shared_ptr<VlanReception> vlans_;  // of the device; null without VLANs
+  std::size_t number_ = 0;                // of the port there
+  bool carried_ = false;
 };
 
 }  // namespace natxy

@@ -229,6 +229,7 @@ void Forwarder::flush(Side from) {
   if (link.leaving.empty()) return;
   const Port& port = *of(links_, opposite(from)).port;
   const std::span<rte_mbuf*> frames(link.leaving);
+  port.tag(frames);
   std::size_t sent = 0;
   const std::uint64_t deadline = now_ticks() + clock_.ticks(kPatience_s);
   do {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/open_ports.hpp"
 
+#include <algorithm>
+
 #include "rpc/messages/results.hpp"
 
 namespace natxy {
@@ -9,7 +11,11 @@ Json open_ports(const PortsOpen& request, Ports& ports, JsonRpc& rpc) {
   ports.clear();
   Ports opened;
   opened.reserve(request.ports.size());
-  for (const auto& port : request.ports) opened.push_back(std::make_unique<Port>(port));
+  for (const auto& port : request.ports) {
+    const auto carrier =
+        std::ranges::find(opened, port.device, [](const auto& other) { return other->options().device; });
+    opened.push_back(carrier == opened.end() ? std::make_unique<Port>(port) : std::make_unique<Port>(port, **carrier));
+  }
   ports = std::move(opened);
   Json written = Json::array();
   for (const auto& port : ports) {

@@ -146,6 +146,7 @@ class Sender final : public Task {
       return;
     }
     frames_->write({pending_.data(), size}, {sequence_of(made), setup_.slice.stride});
+    port_.tag({pending_.data(), size});
     pending_first_ = 0;
     pending_end_ = size;
   }

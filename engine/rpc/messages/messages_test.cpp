@@ -184,12 +184,44 @@ TEST(Messages, PortsComeInPairs) {
   const Json left = {{"side", "left"}, {"device", "net_null0"}, {"medium", "loop"}};
   Json right = left;
   right["side"] = "right";
+  right["device"] = "net_null1";
   right["mac"] = "02:00:00:00:00:01";
   EXPECT_EQ(read_ports_open({{"ports", {left, right}}}, {}).ports.size(), 2U);
   EXPECT_THROW(read_ports_open({{"ports", {left, left}}}, {}), FieldError);
   EXPECT_THROW(read_ports_open({{"ports", Json::array({left})}}, {}), FieldError);
   right["mac"] = "02:00";
   EXPECT_THROW(read_ports_open({{"ports", {left, right}}}, {}), FieldError);
+}
+
+TEST(Messages, PortsOnOneDeviceDifferInTheirVlans) {
+  const Json written = {{"side", "left"}, {"device", "net_null0"}, {"medium", "loop"}, {"vlan", 10}};
+  Json left = written;
+  Json right = written;
+  right["side"] = "right";
+  const auto field = [&]() -> std::string {
+    try {
+      read_ports_open({{"ports", {left, right}}}, {});
+    } catch (const FieldError& error) {
+      return error.field();
+    }
+    return "none";
+  };
+  EXPECT_EQ(field(), "ports[1].vlan");
+  right["vlan"] = 4094;
+  EXPECT_EQ(field(), "none");
+  EXPECT_EQ(read_ports_open({{"ports", {left, right}}}, {}).ports[1].vlan, 4094);
+  right["queues"] = 2;
+  EXPECT_EQ(field(), "ports[1]");
+  left["queues"] = 2;
+  EXPECT_EQ(field(), "none");
+  right.erase("vlan");
+  EXPECT_EQ(field(), "ports[1].vlan");
+  right["device"] = "net_null1";
+  EXPECT_EQ(field(), "none");
+  for (const Json& wrong : {Json(0), Json(4095), Json("10")}) {
+    right["vlan"] = wrong;
+    EXPECT_EQ(field(), "ports[1].vlan");
+  }
 }
 
 TEST(Messages, AGatewayIsAskedForItsMacAddressUnlessThatIsGiven) {

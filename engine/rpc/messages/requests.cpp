@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "rpc/messages/common_fields.hpp"
 #include "rpc/messages/stream_fields.hpp"
@@ -65,6 +66,22 @@ std::vector<std::size_t> read_workers(FieldReader& reader, const std::string& na
   return workers;
 }
 
+/// Refuses two ports on a device that do not differ in their VLANs alone.
+void check_shared_device(const PortOptions& first, const PortOptions& second) {
+  if (first.device != second.device) return;
+  if (!first.vlan || !second.vlan || first.vlan == second.vlan) {
+    throw FieldError("ports[1].vlan", "both ports have the same device; give each a `vlan` of its own");
+  }
+  const auto shared = [](const PortOptions& port) {
+    return std::tie(port.medium, port.queues, port.mtu, port.senders, port.receivers);
+  };
+  if (shared(first) != shared(second)) {
+    throw FieldError("ports[1]",
+                     "both ports have the same device; give both the same medium, queues, mtu, send_cores and "
+                     "receive_cores");
+  }
+}
+
 /// Reads the fields that requests for trials, phase 1 and validation have in common.
 TrialSpec read_common(FieldReader& reader) {
   TrialSpec spec;
@@ -88,6 +105,7 @@ PortsOpen read_ports_open(const Json& params, std::span<const unsigned> worker_c
     port.device = item.text("device");
     port.medium = item.choice("medium", kMedia);
     port.mac = read_mac(item, "mac");
+    if (item.find("vlan") != nullptr) port.vlan = static_cast<std::uint16_t>(item.whole("vlan", 1, 4094));
     port.queues = static_cast<unsigned>(item.whole("queues", 1, 64, 1));
     if (item.find("mtu") != nullptr) port.mtu = static_cast<std::uint16_t>(item.whole("mtu", 576, 9600));
     port.senders = read_workers(item, "send_cores", worker_cores);
@@ -107,6 +125,7 @@ PortsOpen read_ports_open(const Json& params, std::span<const unsigned> worker_c
   if (ports.size() != 2 || ports[0].side == ports[1].side) {
     throw FieldError("ports", "expected two ports, one with side left and one with side right");
   }
+  check_shared_device(ports[0], ports[1]);
   return request;
 }
 

@@ -4,7 +4,8 @@
 namespace natxy {
 
 PortWatch::PortWatch(std::span<const std::unique_ptr<Port>> ports) {
-  for (const auto& port : ports) watched_.push_back({port.get(), port->drops(), port->rejected(), false});
+  for (const auto& port : ports)
+    watched_.push_back({port.get(), port->drops(), port->rejected(), port->of_other_vlans(), false});
 }
 
 void PortWatch::check_links() {
@@ -24,6 +25,9 @@ std::vector<PortReport> PortWatch::reports() const {
                        port.link_up(),
                        watched.link_fell,
                        {}});
+    if (const std::uint64_t others = port.of_other_vlans() - watched.of_other_vlans; others > 0) {
+      reports.back().foreign[FrameKind::other_vlan] = others;
+    }
   }
   return reports;
 }

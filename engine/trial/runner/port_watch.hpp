@@ -28,6 +28,7 @@ class PortWatch {
     const Port* port;
     ReceiveDrops drops;
     std::uint64_t rejected;
+    std::uint64_t of_other_vlans;
     bool link_fell;
   };
 

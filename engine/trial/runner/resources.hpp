@@ -50,6 +50,8 @@ struct TrialResources {
   /// Returns the workers for a port's queues: those that were `chosen`, or else a share of all. The queues share as few
   /// workers as possible: what one worker receives, it can put in order.
   [[nodiscard]] std::vector<std::size_t> spread(std::size_t port, std::vector<std::size_t> chosen) const {
+    // Two ports on a device have its queues together, and a queue has one worker: that of the first port.
+    if (ports[port]->is_carried()) port = 0;
     const std::size_t queues = ports[port]->options().queues;
     if (chosen.empty()) {
       if (workers.size() < ports.size()) return {port % workers.size()};

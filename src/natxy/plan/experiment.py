@@ -95,6 +95,8 @@ class Experiment(PlanModel):
     frame_size: int
     size_convention: SizeConvention
     line_rate: BitRate | None
+    tag_bytes: int = Field(default=0, exclude_if=lambda tag_bytes: not tag_bytes)
+    """How much longer than its size a frame is on the cable, by the tag of a VLAN."""
     ttl: int
     dont_fragment: bool
     directions: Directions | None
@@ -197,7 +199,7 @@ class Experiment(PlanModel):
         frame: float = self.longest_frame
         if self.background:
             frame += self.background.share * (self.background.frame_size - frame)
-        return line_rate_fps(self.line_rate, frame)
+        return line_rate_fps(self.line_rate, frame + self.tag_bytes)
 
     @property
     def unit(self) -> Unit:

@@ -96,6 +96,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         "translation": resolve_translation(own.translation, addresses) if own.translation else None,
         "frame_size": frame_size,
         "line_rate": own.line_rate or plan.line_rate,
+        "tag_bytes": plan.testbed.tag_bytes,
         "directions": (own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
         "addresses": addresses,
         "ports": resolve_ports(own.ports, flows or own.connections or own.procedure.most_connections),

@@ -123,6 +123,17 @@ def test_percentages_are_shares_of_what_the_line_carries_of_a_mix(share: str, me
     assert experiment.search.max_rate == pytest.approx(1e9 / 8 / (mean_frame + 20) / 2)
 
 
+def test_a_tag_takes_its_part_of_the_line() -> None:
+    own = {"name": "e", "gateway": "linux-forward", "procedure": "throughput", "search": {"max_rate": "100%"}}
+    ports = {side: {"interface": "a", "vlan": vlan} for side, vlan in (("left", 10), ("right", 20))}
+    testbed = {"kind": "hardware", **ports, "dut": {"left": "b.10", "right": "b.20", "namespace": "dut"}}
+    plan = {"name": "p", "line_rate": "1Gbps", "testbed": testbed, "experiments": [own]}
+    (experiment,) = resolve(Plan.model_validate(plan)).experiments
+    assert experiment.maximum_fps == pytest.approx(1e9 / 8 / (64 + 4 + 20))
+    assert experiment.search
+    assert experiment.search.max_rate == experiment.maximum_fps
+
+
 def test_the_loss_rate_s_maximum_follows_the_frame_size_on_the_line() -> None:
     sizes = (64, 1518)
     losses = [FORWARDING | {"name": str(size), "procedure": "frame-loss-rate", "frame_size": size} for size in sizes]

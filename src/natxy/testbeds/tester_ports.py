@@ -43,8 +43,13 @@ class TesterPorts:
     def taken(self) -> Iterator[None]:
         """Has the interfaces up within the context. Raises PlanError when one does not exist, or the kernel uses it."""
         with ExitStack() as stack:
+            prepared: set[str] = set()
             for side, interface in self.interfaces.items():
+                if interface in prepared:
+                    continue
+                prepared.add(interface)
                 self._check_free(side, interface)
+                self._check_tags(side, interface)
                 self._machine.hold(f"net.ipv6.conf.{interface_word(interface)}.disable_ipv6", "1")
                 flags = int((INTERFACES / interface / "flags").read_text(), 16)
                 if not flags & _IFF_UP:
@@ -66,11 +71,17 @@ class TesterPorts:
                 device=self._device(number, port),
                 medium=medium or _medium(port),
                 mac=port.mac,
+                vlan=port.vlan,
                 queues=self._queues,
                 mtu=self._mtu,
             )
-            for number, (side, port) in enumerate(self._ports.items())
+            for number, (side, port) in zip(self._numbers(), self._ports.items(), strict=True)
         ]
+
+    def _numbers(self) -> list[int]:
+        """Returns the number of each port's device: the same if both ports are the same."""
+        ports = [*self._ports.values()]
+        return [next(i for i, other in enumerate(ports) if other.is_same(port)) for port in ports]
 
     def description(self) -> dict[str, str]:
         return {f"{side} port": self._described(port) for side, port in self._ports.items()}
@@ -78,7 +89,7 @@ class TesterPorts:
     def deviations(self) -> list[str]:
         sentences = []
         # `natxy check` may run where they are not.
-        there = [interface for interface in self.interfaces.values() if (INTERFACES / interface).exists()]
+        there = [name for name in dict.fromkeys(self.interfaces.values()) if (INTERFACES / name).exists()]
         for interface in there:
             if disturbing := disturbing_offloads(interface, LocalTransport(self._machine)):
                 sentences.append(f"The tester's interface {interface} has {', '.join(disturbing)} on.")
@@ -87,7 +98,8 @@ class TesterPorts:
         return sentences
 
     def _described(self, port: TesterPort) -> str:
-        return (port.pci or f"{port.interface} by net_{self._io}") + (f", as {port.mac}" if port.mac else "")
+        vlan = f", VLAN {port.vlan}" if port.vlan else ""
+        return (port.pci or f"{port.interface} by net_{self._io}") + vlan + (f", as {port.mac}" if port.mac else "")
 
     def _check_free(self, side: Side, interface: str) -> None:
         if not (INTERFACES / interface).exists():
@@ -98,6 +110,16 @@ class TesterPorts:
             raise PlanError(
                 f"testbed.{side}.interface: {interface} has the address {address[0]}; the tester needs an "
                 f"interface that nothing else uses: choose another, or `ip address flush dev {interface}`"
+            )
+
+    def _check_tags(self, side: Side, interface: str) -> None:
+        # A card that removes tags hands them to the kernel beside the frame, which AF_XDP does not see.
+        if self._io != "af_xdp" or not self._ports[side].vlan:
+            return
+        if "rx-vlan-offload: on" in LocalTransport(self._machine).run(["ethtool", "-k", interface]).stdout:
+            raise PlanError(
+                f"testbed.{side}.vlan: {interface} takes the tags off the frames that af_xdp receives; "
+                f"`ethtool -K {interface} rxvlan off`, or give the testbed `io: af_packet`"
             )
 
     def _given_back(self, interface: str, what: str, *state: str) -> AbstractContextManager[None]:

@@ -65,12 +65,16 @@ class PortSpec(Message):
     1500 by default; a network interface behind a virtual device must already have it. `send_cores` and
     `receive_cores`, which are among the engine's worker cores, share the port's queues; without them the engine spreads
     both ports over all its workers.
+
+    With a `vlan`, the port's frames have this tag, which no length includes, and frames without it are foreign. Two
+    ports that differ in side and VLAN only can have the same device, and then share its queues and cores.
     """
 
     side: Side
     device: str
     medium: PortMedium
     mac: str | None = Field(default=None, description="overrides the port's own address; xx:xx:xx:xx:xx:xx")
+    vlan: Annotated[int, Field(ge=1, le=4094)] | None = None
     queues: Annotated[int, Field(ge=1, le=64)] = 1
     mtu: Annotated[int, Field(ge=576, le=9600)] | None = None
     send_cores: list[Annotated[int, Field(ge=0)]] | None = None

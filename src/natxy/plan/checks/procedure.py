@@ -69,3 +69,6 @@ def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Locati
                 text = f"the hosts of {procedure.name} need a network interface of the kernel, and this device has "
                 text += "another driver; bind it to the kernel's driver, and give `interface`"
                 yield Problem(("testbed", side, "pci"), text)
+            if port.vlan:
+                text = f"the hosts of {procedure.name} send frames without tags; remove it"
+                yield Problem(("testbed", side, "vlan"), text)

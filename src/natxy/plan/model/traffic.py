@@ -20,6 +20,8 @@ from natxy.plan.model.units import COUNT_SCHEMA, Count, is_number
 ETHERNET_BYTES: Final = 18
 # Preamble, start delimiter and inter-frame gap, which a frame takes on the wire in addition to its size.
 ETHERNET_OVERHEAD_BYTES: Final = 20
+# The tag of a VLAN (IEEE 802.1Q), which a frame's size does not include either.
+VLAN_TAG_BYTES: Final = 4
 
 LONGEST_FRAME: Final = 9216
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Problem
+from natxy.plan.model.traffic import VLAN_TAG_BYTES
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 from natxy.plan.testbeds.machines import DutLocation, HostLocation, LinkSetUp
 from natxy.plan.testbeds.ports import EnginePorts, Io
@@ -37,6 +38,11 @@ class TestbedModel(PlanModel):
     """How long the DUT may take to answer the first requests for its addresses."""
     only_driver: ClassVar[str | None] = None
     """The one gateway driver that runs on this testbed; None if others run too."""
+
+    @property
+    def tag_bytes(self) -> int:
+        """Returns how much longer frames are on the tester's cables by the tags of VLANs."""
+        return VLAN_TAG_BYTES if self.engine_ports and self.engine_ports.vlans else 0
 
     @property
     def dut_macs(self) -> dict[str, str]:

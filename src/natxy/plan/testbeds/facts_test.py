@@ -36,6 +36,10 @@ def with_macs(**ends: str) -> dict[str, Any]:
     return written
 
 
+def with_vlans(left: int | None, right_vlan: int | None, right: str = "a") -> dict[str, Any]:
+    return {"left": {"interface": "a", "vlan": left}, "right": {"interface": right, "vlan": right_vlan}}
+
+
 def described(written: dict[str, Any]) -> TestbedModel:
     found: TestbedModel = TypeAdapter(TestbedConfig).validate_python(written)
     return found
@@ -162,6 +166,30 @@ def test_a_queue_has_one_core_for_each_task() -> None:
     assert not [*with_tasks(BEHIND_SSH | PCI | {"queues": 3}, send=[0, 1], receive=[0, 1, 2]).problems()]
 
 
+def test_both_sides_of_a_trunk_have_the_same_cores() -> None:
+    ports = with_tasks(HARDWARE | with_vlans(10, 20)).engine_ports
+    assert ports
+    assert (ports.name, ports.is_trunk, ports.vlans) == ("a", True, [10, 20])
+    assert [problem.location[-2:] for problem in ports.problems()] == [("tester_cores", "right")]
+    assert not [*with_tasks(HARDWARE | with_vlans(10, 20), **TASKS["left"]).problems()]
+    assert not [*with_tasks(HARDWARE | with_vlans(10, 20, right="b")).problems()]
+
+
+@pytest.mark.parametrize(
+    ("written", "longer"),
+    [(HARDWARE | INTERFACES, 0), (HARDWARE | with_vlans(10, None, right="b"), 4), ({"kind": "simulated"}, 0)],
+)
+def test_a_tag_makes_frames_longer(written: dict[str, Any], longer: int) -> None:
+    assert described(written).tag_bytes == longer
+
+
+def test_one_port_may_have_one_mac_address_for_both_sides() -> None:
+    macs = {side: port | {"mac": "02:00:00:00:0a:01"} for side, port in with_vlans(10, 20).items()}
+    described(HARDWARE | macs)
+    with pytest.raises(ValidationError, match=r"left\.mac and right\.mac are the same address"):
+        described(HARDWARE | {side: port | {"interface": side} for side, port in macs.items()})
+
+
 def test_a_list_of_one_core_may_be_the_core() -> None:
     assert described({"kind": "lab", "tester_cores": 3}) == described({"kind": "lab", "tester_cores": [3]})
 
@@ -190,6 +218,12 @@ def test_a_list_of_one_core_may_be_the_core() -> None:
         (HARDWARE | with_macs(left="01", right_dut="02"), HARDWARE | with_macs(left="01", right_dut="01")),
         (HARDWARE | with_macs(left_dut="03", right_dut="03"), HARDWARE | with_macs(right="03", left_dut="03")),
         (CABLE | with_macs(left="01", right="02"), CABLE | with_macs(left="01", right="01")),
+        (HARDWARE | with_vlans(10, 20), HARDWARE | with_vlans(10, 10)),
+        (HARDWARE | with_vlans(1, 4094), HARDWARE | with_vlans(10, None)),
+        (HARDWARE | with_vlans(10, 10, right="b"), HARDWARE | with_vlans(None, None)),
+        (HARDWARE | with_vlans(10, None, right="b"), HARDWARE | with_vlans(0, None, right="b")),
+        (HARDWARE | with_vlans(None, 4094, right="b"), HARDWARE | with_vlans(None, 4095, right="b")),
+        (CABLE | with_vlans(10, 20, right="b"), CABLE | with_vlans(10, 20)),
         (CABLE | PCI | {"memory_channels": 255}, CABLE | PCI | {"memory_channels": 256}),
         (CABLE | PCI | {"memory_channels": 1}, CABLE | PCI | {"memory_channels": 0}),
         (CABLE | PCI | {"memory_channels": 1}, {"kind": "lab", "memory_channels": 1}),

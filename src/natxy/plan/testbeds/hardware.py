@@ -29,11 +29,14 @@ class HardwareConfig(CabledTester):
 
     @model_validator(mode="after")
     def _two_ports(self) -> HardwareConfig:
-        if self.left.is_same(self.right):
-            raise ValueError("left and right are the same port; the tester needs two ports")
+        is_trunk = self.left.is_same(self.right)
+        if is_trunk and (None in (self.left.vlan, self.right.vlan) or self.left.vlan == self.right.vlan):
+            raise ValueError(
+                "left and right are the same port; the tester needs two ports, or one with a `vlan` for each side"
+            )
         left, right = ("left.mac", self.left.mac), ("right.mac", self.right.mac)
         of_dut = ("left.dut_mac", self.left.dut_mac), ("right.dut_mac", self.right.dut_mac)
-        check_macs(left, right, *of_dut)
+        check_macs(left, *([] if is_trunk else [right]), *of_dut)
         check_macs(right, *of_dut)
         return self
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from natxy.plan.model.addresses import Mac
 from natxy.plan.model.base import Pattern, PlanModel
@@ -37,6 +37,8 @@ class TesterPort(PlanModel):
     pci: PciAddress | None = None
     interface: InterfaceName | None = None
     mac: Mac | None = None
+    vlan: Annotated[int, Field(ge=1, le=4094)] | None = None
+    """The VLAN of the port's frames (IEEE 802.1Q), whose tag makes each 4 bytes longer than its `frame_size`."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> TesterPort:
@@ -45,7 +47,7 @@ class TesterPort(PlanModel):
         return self
 
     def is_same(self, other: TesterPort) -> bool:
-        """Returns True for one device, whatever its MAC addresses are."""
+        """Returns True for one device, whatever its MAC addresses and VLANs are."""
         return (self.pci, self.interface) == (other.pci, other.interface)
 
 
@@ -75,6 +77,16 @@ class EnginePorts:
     memory_channels: int | None = None
 
     @property
+    def vlans(self) -> list[int]:
+        """Returns the VLANs of the ports that have one."""
+        return [port.vlan for port in self.of_cable.values() if port.vlan]
+
+    @property
+    def is_trunk(self) -> bool:
+        """Returns True when both ports are the same device, with a VLAN for each."""
+        return bool(self.left and self.right and self.left.is_same(self.right))
+
+    @property
     def of_cable(self) -> dict[str, TesterPort]:
         """Returns the ports of a cable by side."""
         return {"left": self.left, "right": self.right} if self.left and self.right else {}
@@ -82,7 +94,8 @@ class EnginePorts:
     @property
     def name(self) -> str:
         """Returns the names of both ports, or the medium where the ports are made anew for each run."""
-        return "+".join(port.pci or port.interface or "" for port in self.of_cable.values()) or self.medium
+        names = dict.fromkeys(port.pci or port.interface or "" for port in self.of_cable.values())
+        return "+".join(names) or self.medium
 
     @property
     def engine_arguments(self) -> list[str]:
@@ -130,6 +143,9 @@ class EnginePorts:
             text = "the memory of interfaces is not spread over channels, only that of a port given by pci; remove it"
             yield Problem(("testbed", "memory_channels"), text)
         if isinstance(self.tester_cores, CoresOfTasks):
+            if self.is_trunk and self.tester_cores.left != self.tester_cores.right:
+                text = "both ports are the same device, whose queues have the same cores; give left and right the same"
+                yield Problem(("testbed", "tester_cores", "right"), text)
             for side, task, cores in self.tester_cores.tasks():
                 if len(cores) > self.queues:
                     text = (

@@ -28,6 +28,7 @@ _KINDS: Final = {
     "other_ipv4": "IPv4 of another protocol",
     "other_ipv6": "IPv6 of another protocol",
     "other_ethertype": "neither IPv4, IPv6 nor ARP",
+    "other_vlan": "without the tag of the port's VLAN",
     "malformed": "too short, or with lengths that contradict each other",
 }
 _WORDS: Final = {

@@ -111,13 +111,14 @@ def _family(family: Family) -> str:
 
 
 def _frame_size(planned: Experiment) -> str:
-    """Adds the size convention where a translation changes the size."""
+    """Adds the size convention where a translation changes the size, and the tag of a VLAN, which no size counts."""
     size = f"{planned.frame_size} bytes"
+    tag = f", and {planned.tag_bytes} bytes of a VLAN's tag" if planned.tag_bytes else ""
     if planned.translation is None:
-        return size
+        return size + tag
     if planned.size_convention == SizeConvention.NOMINAL:
-        return f"{size} sent from both sides (nominal)"
-    return f"{size} in IPv6, {planned.frame_size - IP_HEADER_DIFFERENCE_BYTES} bytes in IPv4 (paired)"
+        return f"{size} sent from both sides (nominal){tag}"
+    return f"{size} in IPv6, {planned.frame_size - IP_HEADER_DIFFERENCE_BYTES} bytes in IPv4 (paired){tag}"
 
 
 def _theoretical_maximum(experiment: ExperimentRecord) -> str:
