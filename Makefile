@@ -13,6 +13,7 @@ RUN_PACKAGES := build-essential pkg-config meson ninja-build python3-venv \
 	nftables iptables tayga conntrack iproute2 ethtool procps iperf3
 JOOL_PACKAGES := user-mode-linux jool-tools kmod flex bison bc libelf-dev libssl-dev xz-utils
 VM_PACKAGES := qemu-system-x86 mmdebstrap e2fsprogs openssh-client util-linux
+AARCH64_PACKAGES := g++-aarch64-linux-gnu qemu-user-static mmdebstrap
 DEV_PACKAGES := git openssh-server clang clang-tidy clang-format libclang-rt-14-dev chromium
 
 # The levels of x86-64 that the portable engine has builds for. DPDK itself needs the second.
@@ -28,7 +29,7 @@ SANITIZED := --buildtype=debugoptimized -Db_lundef=false
 CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-.PHONY: help setup setup-dev packages packages-dev packages-jool packages-vm engine engine-programs engine-tests portable portable-tests \
+.PHONY: help setup setup-dev packages packages-dev packages-jool packages-vm engine engine-programs engine-tests portable portable-tests aarch64-tests packages-aarch64 \
 	jool vm \
 	demo test test-long lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile \
 	docs docs-site clean
@@ -63,6 +64,9 @@ portable-%: | packages
 
 portable-tests: setup-dev portable ## run the engine's tests as built for each level of x86-64 that this CPU has
 	@tools/portable_tests.sh $(ISAS)
+
+aarch64-tests: packages-aarch64 ## build the engine for Arm servers, and run its tests that need no ports, by emulation
+	@tools/aarch64_tests.sh
 
 jool: packages-jool ## build Jool for user-mode Linux, for machines that load no kernel modules: a minute, into ~/.cache/natxy
 	@guest/build.sh
@@ -203,6 +207,9 @@ packages-dev: packages
 
 packages-jool:
 	@tools/packages.sh $(JOOL_PACKAGES)
+
+packages-aarch64: packages
+	@tools/packages.sh $(AARCH64_PACKAGES)
 
 packages-vm:
 	@tools/packages.sh $(VM_PACKAGES)

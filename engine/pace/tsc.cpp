@@ -53,8 +53,9 @@ TscFacts read_tsc_facts() {
 }
 
 std::optional<std::string> why_tsc_unfit(const TscFacts& facts) {
-  // The kernel monitors the counter while it is the clocksource in use.
-  if (facts.clocksource == "tsc") return std::nullopt;
+  // The kernel monitors the counter while it is the clocksource in use. AArch64's counter has a constant rate and never
+  // stops, by the definition of the architecture.
+  if (facts.clocksource == "tsc" || facts.clocksource == "arch_sys_counter") return std::nullopt;
   const std::string needs = "natxy paces and times frames with the CPU's time stamp counter (TSC)";
   for (const auto& [flag, what] : {std::pair{"constant_tsc", "changes its rate with the CPU's frequency"},
                                    std::pair{"nonstop_tsc", "may stop while the CPU sleeps"}}) {

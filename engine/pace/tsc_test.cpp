@@ -32,6 +32,8 @@ TEST(Tsc, IsFitIfInvariant) {
 
 TEST(Tsc, IsFitIfItIsTheKernelsClocksource) { EXPECT_FALSE(why_tsc_unfit(facts({"tsc"}, "tsc", {"tsc", "hpet"}))); }
 
+TEST(Tsc, IsFitOnAarch64) { EXPECT_FALSE(why_tsc_unfit(facts({}, "arch_sys_counter", {"arch_sys_counter"}))); }
+
 TEST(Tsc, IsUnfitIfItsRateChangesOrItStops) {
   const auto changing = why_tsc_unfit(facts({"tsc", "nonstop_tsc"}, "hpet", {"hpet", "tsc"}));
   ASSERT_TRUE(changing);
