@@ -29,10 +29,9 @@ SANITIZED := --buildtype=debugoptimized -Db_lundef=false
 CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-.PHONY: help setup setup-dev packages packages-dev packages-jool packages-vm engine engine-programs engine-tests portable portable-tests aarch64-tests packages-aarch64 \
-	jool vm \
-	demo test test-long lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile \
-	docs docs-site clean
+.PHONY: help setup setup-dev packages packages-dev packages-jool packages-vm packages-aarch64 engine engine-programs \
+	engine-tests portable portable-tests aarch64-tests jool vm demo test test-long lint lint-python lint-engine format \
+	sanitize tsan fuzz kills mutants soak bench profile docs docs-site clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
