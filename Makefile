@@ -153,13 +153,14 @@ profile: setup ## measure where the cycles of the engine's tasks go, by Debian's
 	ninja -C build/engine --quiet task_bench
 	.venv/bin/python -m tools.bench.cycles
 
-docs: setup ## regenerate the schemas, and the tables of the last `make bench`, `make profile`, `make soak` and `make mutants`
+docs: setup ## regenerate the schemas, and the tables of what was measured last
 	@mkdir -p docs/reference
 	.venv/bin/python -m natxy.plan.yaml.schema > docs/reference/plan.schema.json
 	.venv/bin/python -m natxy.engine.schema > docs/reference/rpc.schema.json
 	.venv/bin/python -m tools.bench.speed_tables
 	.venv/bin/python -m tools.soak.table
 	.venv/bin/python -m tools.mutants.table
+	.venv/bin/python -m tools.siitperf_replay --table
 
 # In a venv of its own: measuring and testing need none of these packages.
 docs-site: ## make a site of the documentation, which needs no network: open build/site/index.html

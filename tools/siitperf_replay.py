@@ -82,7 +82,8 @@ def table(rounds: Rounds) -> Iterator[str]:
 
 
 def _spread(values: Sequence[float]) -> str:
-    return f"{_number(median(values))} ({_number(min(values))} – {_number(max(values))})"
+    low, middle, high = map(_number, (min(values), median(values), max(values)))
+    return middle if low == high else f"{middle} ({low} – {high})"
 
 
 def conditions(measured: list[Mapping[str, Any]]) -> Iterator[str]:

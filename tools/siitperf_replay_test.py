@@ -35,6 +35,5 @@ def test_the_table_has_a_row_for_each_figure_and_names_differences(
     assert rows == [
         "| binary-rate-alg.sh | tayga | frames/s | 3,957 – 3,977 | 3,974 (3,972 – 3,974) | 3,970 (3,968 – 3,970) | "
         "3 | |",
-        "| binary-rate-alg.sh-pdv | tayga | frames/s | 3,957 – 3,977 | 3,976 (3,976 – 3,976) | "
-        "1,988 (1,988 – 1,988) | 1 | differs |",
+        "| binary-rate-alg.sh-pdv | tayga | frames/s | 3,957 – 3,977 | 3,976 | 1,988 | 1 | differs |",
     ]
