@@ -71,8 +71,7 @@ class TwoWays:
         environment = {**self.exports, "NATXY_SIITPERF_OVERRUN_FLOOR_MS": str(PATIENCE_MS)}
 
         for _ in range(_CALLS):
-            for command in self.limit.clear:
-                self._in_dut(command)
+            self._clear()
             # The scripts' variable `sleept` is for this.
             time.sleep(REST_S)
             ended = run_program(program, arguments, self.folder, prefix=self._inside("TESTER"), **environment)
@@ -82,6 +81,8 @@ class TwoWays:
 
     def run(self, asked: Import) -> RepetitionRecord:
         """Runs the imported plan in the tester's namespace, from port to port through the gateway that stands."""
+        # The probe before a run's first trial needs room in the tables.
+        self._clear()
         plan = imported(self.folder, asked)
         (experiment,) = plan["experiments"]
         changed = {"max_invalid": 50, **experiment, "gateway": self.gateway, **asked.fields}
@@ -108,6 +109,10 @@ class TwoWays:
     def put_up(self) -> None:
         for command, text in self.limit.put_up:
             self._in_dut(command, text)
+
+    def _clear(self) -> None:
+        for command in self.limit.clear:
+            self._in_dut(command)
 
     def _in_dut(self, command: Sequence[str], text: str = "") -> None:
         done = subprocess.run([*self._inside("DUT"), *command], input=text, text=True, capture_output=True, check=False)
