@@ -81,6 +81,7 @@ void Receiver::poll(Queue& queue) {
   }
   take(queue, std::span(frames_).first(count), now);
   queue.polled = now;
+  queue.received += count;
   Port::give_back(std::span(buffers).first(count));
 }
 
@@ -269,6 +270,8 @@ void Receiver::report_own(TrialReport& trial, PortReport& port) const {
       stream.received_per_second[second] += statistics.per_second[second];
     }
   }
+  port.received_by_queue.resize(port_.options().queues);
+  for (const Queue& queue : queues_) port.received_by_queue.at(queue.source.queue) = queue.received;
   trial.stale += stale_;
   for (std::size_t kind = 0; kind < kFrameKinds; ++kind) {
     if (foreign_.at(kind) != 0) port.foreign[static_cast<FrameKind>(kind)] += foreign_.at(kind);

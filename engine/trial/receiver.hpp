@@ -102,6 +102,7 @@ class Receiver final : public Task {
   struct Queue {
     Source source;
     std::uint64_t polled = 0;         // when it was last asked for frames
+    std::uint64_t received = 0;       // frames of any kind
     std::vector<std::uint64_t> next;  // by stream: the first sequence number above all that came on this queue
   };
 

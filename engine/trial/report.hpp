@@ -73,6 +73,7 @@ struct PortReport {
   bool link_up = true;         // at the end
   bool link_fell = false;      // at any time
   std::map<FrameKind, std::uint64_t> foreign;
+  std::vector<std::uint64_t> received_by_queue;  // frames of any kind
 };
 
 struct ForeignSample {

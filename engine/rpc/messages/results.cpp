@@ -131,8 +131,13 @@ Json write_sources(const std::optional<SourceSpread>& sources) {
 Json write_port_report(const PortReport& port) {
   Json foreign = Json::object();
   for (const auto& [kind, count] : port.foreign) foreign[std::string{natxy::name_of(kind)}] = count;
-  return {{"side", name_of(port.side)},        {"missed", port.drops.missed}, {"no_buffer", port.drops.no_buffer},
-          {"kernel_drops", port.drops.kernel}, {"rejected", port.rejected},   {"foreign", std::move(foreign)}};
+  return {{"side", name_of(port.side)},
+          {"missed", port.drops.missed},
+          {"no_buffer", port.drops.no_buffer},
+          {"kernel_drops", port.drops.kernel},
+          {"rejected", port.rejected},
+          {"foreign", std::move(foreign)},
+          {"received_by_queue", port.received_by_queue}};
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "trial/runner/ring_bed.hpp"
 
 // Trials whose ports have workers of their own for sending and for receiving.
@@ -58,6 +61,10 @@ TEST_P(OwnCores, ReceiversThatShareAPortFindDuplicatesTogether) {
   const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 1000)}));
   EXPECT_EQ(report.streams[0].received, 1000U);
   EXPECT_EQ(report.streams[0].duplicate, 1U);
+  EXPECT_EQ(report.ports[0].received_by_queue, (std::vector<std::uint64_t>{0, 0}));
+  std::vector<std::uint64_t> by_queue = report.ports[1].received_by_queue;
+  std::ranges::sort(by_queue);
+  EXPECT_EQ(by_queue, (std::vector<std::uint64_t>{500, 501}));
   StreamSpec pairs = stream("forward", Side::left, GetParam(), 100);
   pairs.ipdv = true;
   EXPECT_THROW(bed.run(trial({pairs})), TrialError);

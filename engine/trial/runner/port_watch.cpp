@@ -24,6 +24,7 @@ std::vector<PortReport> PortWatch::reports() const {
                        port.rejected() - watched.rejected,
                        port.link_up(),
                        watched.link_fell,
+                       {},
                        {}});
     if (const std::uint64_t others = port.of_other_vlans() - watched.of_other_vlans; others > 0) {
       reports.back().foreign[FrameKind::other_vlan] = others;

@@ -147,6 +147,9 @@ class PortResult(Message):
     kernel_drops: Whole
     rejected: Whole = 0
     foreign: dict[str, Whole]
+    received_by_queue: list[Whole] = Field(
+        default=[], description="frames of any kind, by the port's queue: how evenly the port spreads them"
+    )
 
 
 class ForeignSample(Message):
