@@ -47,7 +47,8 @@ Eal::Eal(const EalOptions& options)
   }
   std::vector<std::string> arguments = {"natxy-engine",   "--lcores",    lcores,        "--main-lcore", "0",
                                         "--no-telemetry", "--no-shconf", "--log-level", "*:warning"};
-  if (!options.pci) arguments.emplace_back("--no-pci");
+  if (options.pci.empty()) arguments.emplace_back("--no-pci");
+  for (const std::string& address : options.pci) arguments.insert(arguments.end(), {"--allow", address});
   if (hugepages_) {
     arguments.emplace_back("--in-memory");
   } else {

@@ -9,7 +9,7 @@ namespace natxy {
 struct EalOptions {
   std::vector<unsigned> worker_cores;  // CPUs that run trials, one worker each
   unsigned main_core = 0;              // CPU for everything else
-  bool pci = false;                    // probe PCI devices
+  std::vector<std::string> pci;        // addresses of the PCI devices that may be opened; DPDK leaves all others alone
   std::vector<std::string> extra;      // further arguments for DPDK
 };
 

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "port/buffer_pool.hpp"
+#include "port/pci_device.hpp"
 
 namespace natxy {
 
@@ -104,13 +105,12 @@ void settle_interrupts() {
   }
 }
 
-bool is_pci_address(const std::string& name) { return name.size() >= 7 && name[name.size() - 2] == '.'; }
-
 }  // namespace
 
 Port::Port(const PortOptions& options) : options_{options} {
   const auto comma = options.device.find(',');
   name_ = options.device.substr(0, comma);
+  is_pci_ = is_pci_address(name_);
   const std::string arguments = comma == std::string::npos ? "" : options.device.substr(comma + 1);
   interface_ = interface_of(arguments);
 
@@ -146,9 +146,10 @@ Port::Port(const PortOptions& options, const Port& carrier)
 void Port::start(const std::string& arguments) {
   const auto sockets_before = PacketSockets::all();
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) {
-    const int error = rte_eal_hotplug_add(is_pci_address(name_) ? "pci" : "vdev", name_.c_str(), arguments.c_str());
-    if (error != 0) fail(options_, "cannot be opened (does the interface exist? is the user root?)", error);
-    hotplugged_ = true;
+    if (const int error = rte_eal_hotplug_add(bus(), name_.c_str(), arguments.c_str()); error != 0) {
+      const std::string why = is_pci_ ? why_pci_device_is_closed(name_) : "does the interface exist? is the user root?";
+      fail(options_, "cannot be opened (" + why + ")", error);
+    }
     if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) fail(options_, "is not an Ethernet device", ENODEV);
   }
   try {
@@ -163,7 +164,8 @@ void Port::start(const std::string& arguments) {
 }
 
 void Port::detach() {
-  if (hotplugged_) rte_eal_hotplug_remove(is_pci_address(name_) ? "pci" : "vdev", name_.c_str());
+  // Also if DPDK attached the device at its start: a device that is only closed could not be opened again.
+  rte_eal_hotplug_remove(bus(), name_.c_str());
   sockets_.close_left();
   rte_mempool_free(pool_);
   pool_ = nullptr;
@@ -190,7 +192,7 @@ void Port::configure() {
     fail(options_, "cannot be configured", error);
   }
   // A virtual device has the MTU of its interface, which DPDK does not know.
-  if (options_.mtu && is_pci_address(name_)) {
+  if (options_.mtu && is_pci_) {
     if (const int error = rte_eth_dev_set_mtu(id_, *options_.mtu); error != 0)
       fail(options_, "cannot set the MTU", error);
   }
@@ -208,8 +210,7 @@ void Port::configure() {
   } else {
     buffer_bytes_ = driver_ == kAfXdp ? kAfXdpBuffer : kLongBuffer;
   }
-  pool_ =
-      create_buffer_pool(pool_name, kBuffersPerQueue * options_.queues, buffer_bytes_, numa, !is_pci_address(name_));
+  pool_ = create_buffer_pool(pool_name, kBuffersPerQueue * options_.queues, buffer_bytes_, numa, !is_pci_);
   if (pool_ == nullptr) {
     fail(options_, "no memory for its buffers; lower `queues` or reserve hugepages (vm.nr_hugepages)", rte_errno);
   }
@@ -243,7 +244,6 @@ Port::~Port() {
   // If the other end of a memif is a port of this process, DPDK's interrupt thread disconnects it now. The driver does
   // not expect that port to be closed at the same time.
   if (driver_ == kMemif) settle_interrupts();
-  if (!hotplugged_) rte_eth_dev_close(id_);
   detach();
 }
 

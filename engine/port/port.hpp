@@ -139,10 +139,12 @@ class Port {
   bool send(std::uint16_t queue, std::span<const std::uint8_t> frame) const;
 
  private:
+  /// Returns DPDK's name of the bus that the device is on.
+  [[nodiscard]] const char* bus() const { return is_pci_ ? "pci" : "vdev"; }
   /// Attaches the device to DPDK if it is not there yet, and configures and starts it.
   void start(const std::string& arguments);
   void configure();
-  /// Detaches the device if `start` attached it, and frees its sockets and buffers.
+  /// Detaches the device, and frees its sockets and buffers.
   void detach();
 
   static constexpr std::size_t kSideBySide = offsetof(rte_mbuf, hash) + 4 - offsetof(rte_mbuf, rearm_data);
@@ -150,9 +152,9 @@ class Port {
 
   PortOptions options_;
   std::string name_;
+  bool is_pci_ = false;
   std::string interface_;
   std::uint16_t id_ = 0;
-  bool hotplugged_ = false;
   rte_mempool* pool_ = nullptr;
   std::size_t buffer_bytes_ = 0;  // room for a frame in a buffer
   MacAddress mac_{};

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "pace/tsc.hpp"
+#include "port/pci_device.hpp"
 #include "version.hpp"
 
 namespace natxy {
@@ -27,11 +28,11 @@ namespace {
 constexpr int kUsageError = 2;
 
 constexpr const char* kUsage =
-    "usage: {} --worker-cores CPU[,CPU...] [--main-core CPU] [--pci] [--eal ARGUMENT]... [--version]\n"
+    "usage: {} --worker-cores CPU[,CPU...] [--main-core CPU] [--pci ADDRESS]... [--eal ARGUMENT]... [--version]\n"
     "Serves JSON-RPC 2.0 on standard input and output, one message per line; {} describes the methods.\n"
     "  --worker-cores  CPUs that send and receive\n"
     "  --main-core     CPU for everything else (default 0)\n"
-    "  --pci           probe PCI devices (physical NICs)\n"
+    "  --pci           a PCI device that may be opened as a port, e.g. 0000:41:00.0, may be repeated\n"
     "  --eal           an argument for DPDK's EAL, may be repeated\n";
 
 std::atomic<bool> quit = false;
@@ -51,6 +52,13 @@ std::vector<unsigned> parse_cores(const std::string& text) {
   }
   if (cores.empty()) throw std::invalid_argument("expected at least one CPU number");
   return cores;
+}
+
+std::string parse_pci_address(const std::string& text) {
+  if (!is_pci_address(text)) {
+    throw std::invalid_argument("--pci: expected the address of a PCI device, such as 0000:41:00.0; got " + text);
+  }
+  return text;
 }
 
 /// Raises the priority of this process's session. If the kernel groups processes by session (autogroup), a thread's
@@ -73,7 +81,7 @@ struct Options {
 Options parse_options(int argc, char** argv) {
   static constexpr option names[] = {{"worker-cores", required_argument, nullptr, 'w'},
                                      {"main-core", required_argument, nullptr, 'm'},
-                                     {"pci", no_argument, nullptr, 'p'},
+                                     {"pci", required_argument, nullptr, 'p'},
                                      {"eal", required_argument, nullptr, 'e'},
                                      {"version", no_argument, nullptr, 'v'},
                                      {nullptr, 0, nullptr, 0}};
@@ -87,7 +95,7 @@ Options parse_options(int argc, char** argv) {
         options.eal.main_core = parse_cores(optarg).front();
         break;
       case 'p':
-        options.eal.pci = true;
+        options.eal.pci.push_back(parse_pci_address(optarg));
         break;
       case 'e':
         options.eal.extra.emplace_back(optarg);

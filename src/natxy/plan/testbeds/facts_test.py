@@ -15,6 +15,7 @@ from natxy.plan.testbeds.lab import AF_XDP_LONGEST_FRAME
 
 INTERFACES: dict[str, Any] = {"left": {"interface": "a"}, "right": {"interface": "b"}}
 PCI: dict[str, Any] = {"left": {"pci": "0000:41:00.0"}, "right": {"pci": "0000:41:00.1"}}
+BOTH: list[str] = ["--pci", "0000:41:00.0", "--pci", "0000:41:00.1"]
 HARDWARE: dict[str, Any] = {"kind": "hardware", "dut": {"left": "c", "right": "d"}}
 BEHIND_SSH: dict[str, Any] = HARDWARE | {"dut": {"left": "c", "right": "d", "ssh": "dut"}}
 HOST: dict[str, Any] = {"interface": "eth1"}
@@ -140,9 +141,10 @@ def test_every_tester_can_have_cores_for_its_tasks(testbed: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("written", "arguments", "problems"),
     [
-        (BEHIND_SSH | PCI, ["--pci"], []),
-        (BEHIND_SSH | PCI | {"memory_channels": 8}, ["--pci", "--eal", "-n8"], []),
-        (CABLE | PCI | {"memory_channels": 1}, ["--pci", "--eal", "-n1"], []),
+        (BEHIND_SSH | PCI, BOTH, []),
+        (BEHIND_SSH | PCI | {"right": INTERFACES["right"]}, BOTH[:2], []),
+        (BEHIND_SSH | PCI | {"memory_channels": 8}, [*BOTH, "--eal", "-n8"], []),
+        (CABLE | PCI | {"memory_channels": 1}, [*BOTH, "--eal", "-n1"], []),
         (BEHIND_SSH | INTERFACES, [], []),
         (CABLE | INTERFACES | {"memory_channels": 8}, [], ["memory_channels"]),
         ({"kind": "loop", "memory_channels": 2}, [], ["memory_channels"]),

@@ -100,17 +100,16 @@ class EnginePorts:
     @property
     def engine_arguments(self) -> list[str]:
         """Returns the arguments of natxy-engine by which it finds the ports and gives them memory."""
-        if not self._pci:
-            return []
-        return ["--pci", *(["--eal", f"-n{self.memory_channels}"] if self.memory_channels else [])]
+        channels = ["--eal", f"-n{self.memory_channels}"] if self._pci and self.memory_channels else []
+        return [*(word for address in self._pci for word in ("--pci", address)), *channels]
 
     def memory_description(self) -> dict[str, str]:
         """Returns the memory channels for the report, if the plan has them."""
         return {"memory channels": str(self.memory_channels)} if self.memory_channels else {}
 
     @property
-    def _pci(self) -> bool:
-        return any(port.pci for port in self.of_cable.values())
+    def _pci(self) -> list[str]:
+        return [port.pci for port in self.of_cable.values() if port.pci]
 
     @property
     def workers(self) -> int:

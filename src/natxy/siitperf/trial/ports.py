@@ -68,8 +68,9 @@ def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) 
     cores, remarks = _cores(conf, environment)
     ports = [port.on_cores(cores.tasks) for port in ports]
     argv = [str(find_engine()), "--worker-cores", ",".join(map(str, cores.tester)), "--main-core", str(cores.main)]
-    if any(port.medium is PortMedium.NIC and PCI.fullmatch(port.device) for port in ports):
-        argv += ["--pci", "--eal", f"-n{conf.number('MEM-Channels')}"]
+    if cards := [port.device for port in ports if PCI.fullmatch(port.device)]:
+        argv += [word for address in cards for word in ("--pci", address)]
+        argv += ["--eal", f"-n{conf.number('MEM-Channels')}"]
     return Tester(ports, _kept_open(ports, argv, environment), remarks)
 
 

@@ -43,4 +43,4 @@ def test_cards_have_siitperfs_memory_channels(
     monkeypatch.setattr("natxy.siitperf.trial.ports.find_engine", lambda: Path("natxy-engine"))
     conf = parse_conf(conf_text("nat44", MEM_Channels=channels))
     tester = find_tester(conf, 64, {LEFT: "0000:41:00.0", RIGHT: "0000:41:00.1"})
-    assert tester.argv[-3:] == ["--pci", "--eal", argument]
+    assert tester.argv[-6:] == ["--pci", "0000:41:00.0", "--pci", "0000:41:00.1", "--eal", argument]
