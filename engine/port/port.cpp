@@ -28,6 +28,7 @@ constexpr std::uint16_t kDescriptors = 2048;  // the only ring size that AF_XDP 
 constexpr unsigned kBuffersPerQueue = 16384;  // full rings in both directions, and as many buffers in flight
 constexpr std::string_view kAfXdp = "net_af_xdp";
 constexpr std::string_view kMemif = "net_memif";
+constexpr std::string_view kE1000 = "net_e1000_em";
 // In copy mode an AF_XDP socket accepts frames until those in flight to the DUT fill its send buffer. The kernel's
 // default of 212992 bytes is full after some 280 frames, long before the DUT's input queue
 // (net.core.netdev_max_backlog, 1000): the tester would be slowed down and the DUT would never lose a frame. 8 MiB
@@ -42,6 +43,9 @@ constexpr std::size_t kAfXdpBuffer = 4096 - RTE_CACHE_LINE_SIZE - sizeof(rte_mbu
 constexpr std::size_t kAfXdpUnused = 256;
 // The slots of an AF_PACKET ring are whole pages, and DPDK requires buffers that hold a slot.
 constexpr std::size_t kLongBuffer = std::size_t{3} * 4096;
+// The buffers of these cards are rounded down to a power of two. Other cards cannot have them: vmxnet3 writes lengths
+// in 14 bits.
+constexpr std::size_t kLongE1000Buffer = std::size_t{4} * 4096;
 
 // The kernel frees the queue of a closed AF_XDP socket only some milliseconds later. A port that finds it busy waits so
 // long, and twice as long each time.
@@ -193,6 +197,11 @@ void Port::configure() {
   }
   // A virtual device has the MTU of its interface, which DPDK does not know.
   if (options_.mtu && is_pci_) {
+    if (*options_.mtu > info.max_mtu) {
+      throw PortError("port " + options_.device + ": mtu is " + std::to_string(*options_.mtu) +
+                      ", but the device's is " + std::to_string(info.max_mtu) +
+                      " at most; use shorter frames or another card");
+    }
     if (const int error = rte_eth_dev_set_mtu(id_, *options_.mtu); error != 0)
       fail(options_, "cannot set the MTU", error);
   }
@@ -207,8 +216,10 @@ void Port::configure() {
   const int numa = rte_eth_dev_socket_id(id_);
   if (mtu() <= kUsualMtu) {
     buffer_bytes_ = kUsualBuffer;
+  } else if (driver_ == kAfXdp) {
+    buffer_bytes_ = kAfXdpBuffer;
   } else {
-    buffer_bytes_ = driver_ == kAfXdp ? kAfXdpBuffer : kLongBuffer;
+    buffer_bytes_ = driver_ == kE1000 ? kLongE1000Buffer : kLongBuffer;
   }
   pool_ = create_buffer_pool(pool_name, kBuffersPerQueue * options_.queues, buffer_bytes_, numa, !is_pci_);
   if (pool_ == nullptr) {
