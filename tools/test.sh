@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests: `tools/test.sh short` those of a few seconds, `tools/test.sh long` those of minutes, and
-# `tools/test.sh kills` those that end natxy at every change it makes. Ends with their counts.
+# Runs the tests: `tools/test.sh short` those of a few seconds, `tools/test.sh long` those of minutes, `tools/test.sh
+# cards` those of PCI network cards, and `tools/test.sh kills` those that end natxy at every change it makes. Ends with
+# their counts.
 # JUnit files stay in build/tests.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -36,7 +37,7 @@ short_tests() {
 	echo "== GoogleTest"
 	run_googletest
 	echo "== pytest: tests with a lab or real frames"
-	.venv/bin/pytest --quiet --junit-xml="$results/serial.xml" -m "serial and not long and not kills" || failed+=("pytest, serial tests")
+	.venv/bin/pytest --quiet --junit-xml="$results/serial.xml" -m "serial and not long and not kills and not cards" || failed+=("pytest, serial tests")
 	echo "== pytest: all others"
 	wait "$parallel" || failed+=("pytest, parallel tests")
 	trap - EXIT
@@ -54,15 +55,20 @@ long_tests() {
 	.venv/bin/pytest --quiet --junit-xml="$results/long.xml" -m "long and serial and not kills" || failed+=("pytest, long tests")
 }
 
+cards_tests() {
+	expect cards
+	.venv/bin/pytest --quiet --junit-xml="$results/cards.xml" -m cards || failed+=("pytest, cards")
+}
+
 kills_tests() {
 	expect kills
 	.venv/bin/pytest --quiet --junit-xml="$results/kills.xml" -m kills || failed+=("pytest, kills")
 }
 
 case ${1-} in
-short | long | kills) "$1_tests" ;;
+short | long | cards | kills) "$1_tests" ;;
 *)
-	echo "usage: $0 short|long|kills" >&2
+	echo "usage: $0 short|long|cards|kills" >&2
 	exit 2
 	;;
 esac

@@ -7,9 +7,8 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
@@ -18,16 +17,7 @@ from natxy.dut.transport.local import run_program
 from natxy.engine.client import EngineClient
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborSide, NeighborsResolve, PortsOpen
-from natxy.engine.messages.requests import (
-    AddressField,
-    FlowSpace,
-    FrameFormat,
-    PortField,
-    StreamSpec,
-    TrialLimits,
-    TrialRequest,
-)
-from natxy.engine.messages.results import Cause, Progress, Verdict
+from natxy.engine.messages.results import Cause, Verdict
 from natxy.errors import EngineDiedError, NatxyError
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.plan.yaml.loading import load_plan
@@ -36,6 +26,7 @@ from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.testbeds.loop import LoopTestbed
 from tests.support import needs
+from tests.support.engine_trials import ADDRESSES, first_progress, stream_from, trial
 from tests.support.lab_frames import namespace_of_tester, traces
 from tests.support.timing import takes_at_most
 
@@ -51,11 +42,7 @@ experiments:
   - {{name: rate, procedure: throughput, search: {{min_rate: 1k, max_rate: {max_rate}, error: 30%}}, max_invalid: 4}}
   - {{name: delays, procedure: pdv, family: ipv6, addresses: multiple, rate: 1k, max_invalid: 20}}
 """
-RATE_FPS = 10_000
 REOPENED = 10
-ADDRESSES = {Side.LEFT: ip_address("198.18.0.2"), Side.RIGHT: ip_address("198.19.0.2")}
-# The machine that runs the tests may be busy.
-LENIENT = TrialLimits(max_overrun_ratio=1, overrun_floor_s=1, max_pause_s=10)
 
 
 @contextmanager
@@ -67,40 +54,6 @@ def loop(tmp_path: Path, medium: str = "veth", silence_s: float = 5) -> Iterator
             yield engine
         finally:
             engine.close()
-
-
-def stream_from(source: Side, traffic_s: float) -> StreamSpec:
-    flows = FlowSpace(
-        source_address=AddressField(address=ADDRESSES[source]),
-        destination_address=AddressField(address=ADDRESSES[source.opposite]),
-        source_port=PortField(min=1024, max=65535),
-        destination_port=PortField(min=1, max=49151),
-    )
-    return StreamSpec(
-        name=source,
-        source=source,
-        frame=FrameFormat(size=64),
-        rate_fps=RATE_FPS,
-        frames=round(RATE_FPS * traffic_s),
-        flows=flows,
-    )
-
-
-def trial(traffic_s: float) -> TrialRequest:
-    return TrialRequest(
-        streams=[stream_from(Side.LEFT, traffic_s)], seed=1, drain_s=2, drain_ends_early=True, limits=LENIENT
-    )
-
-
-def first_progress(act: Callable[[], object]) -> Callable[[Progress], None]:
-    """Returns a listener that acts once, when the engine tells of a trial under way."""
-    acts = iter([act])
-
-    def listen(_: Progress) -> None:
-        for each in acts:
-            each()
-
-    return listen
 
 
 @pytest.mark.parametrize(
@@ -137,15 +90,14 @@ def test_each_port_has_the_cores_that_the_plan_gives_its_tasks(tmp_path: Path) -
     pinned: list[str] = []
     with LoopTestbed(LoopConfig.model_validate(written)) as testbed, testbed.engine(tmp_path / "engine.log") as engine:
         assert isinstance(engine, EngineClient)
-        both = trial(0.2).model_copy(update={"streams": both_ways})
-        found = engine.run_trial(both, first_progress(lambda: pinned.extend(cores_of_workers(engine.pid))))
+        found = engine.run_trial(trial(*both_ways), first_progress(lambda: pinned.extend(cores_of_workers(engine.pid))))
         # Linux's own word: each worker may run on its core only.
         assert sorted(pinned) == sorted({str(one), str(other)})
         assert found.verdict == Verdict.PASS, found.reason
         assert [stream.received for stream in found.streams] == [stream.frames for stream in both_ways]
         pairs = both_ways[0].model_copy(update={"ipdv": True})
         with pytest.raises(NatxyError, match="2 cores share"):
-            engine.run_trial(trial(0.2).model_copy(update={"streams": [pairs]}))
+            engine.run_trial(trial(pairs))
     assert testbed.description()["tester cores"].endswith(f"right send {other}, right receive {one}+{other}")
 
 
@@ -155,9 +107,9 @@ def test_an_interface_that_goes_away_in_mid_trial(tmp_path: Path, ending: list[s
 
     def ended() -> float:
         with loop(tmp_path) as engine:
-            assert engine.run_trial(trial(0.1)).verdict == Verdict.PASS
+            assert engine.run_trial(trial(stream_from(Side.LEFT, 0.1))).verdict == Verdict.PASS
             started = time.monotonic()
-            result = engine.run_trial(trial(2.0), first_progress(lambda: run_program(argv)))
+            result = engine.run_trial(trial(stream_from(Side.LEFT, 2.0)), first_progress(lambda: run_program(argv)))
             took_s = time.monotonic() - started
         assert (result.verdict, result.cause) == (Verdict.INVALID, Cause.LINK_DOWN)
         return took_s
@@ -171,7 +123,9 @@ def test_an_engine_that_is_stopped_in_mid_trial(tmp_path: Path) -> None:
         with loop(tmp_path, "memif", silence_s=1) as engine:
             started = time.monotonic()
             with pytest.raises(EngineDiedError, match="was silent for"):
-                engine.run_trial(trial(5.0), first_progress(lambda: os.kill(engine.pid, signal.SIGSTOP)))
+                engine.run_trial(
+                    trial(stream_from(Side.LEFT, 5.0)), first_progress(lambda: os.kill(engine.pid, signal.SIGSTOP))
+                )
             return time.monotonic() - started
 
     # The engine may be silent for as long as it waits for stragglers, and for a second more.
@@ -197,7 +151,7 @@ def test_ports_are_opened_anew_and_take_no_more_memory(tmp_path: Path, medium: s
             for _ in range(REOPENED):
                 engine.open_ports(PortsOpen(ports=testbed.port_specs()))
                 engine.resolve_neighbors(each_other)
-                assert engine.run_trial(trial(0.05)).verdict == Verdict.PASS
+                assert engine.run_trial(trial(stream_from(Side.LEFT, 0.05))).verdict == Verdict.PASS
                 found_mib.append(resident_mib(engine.pid))
         finally:
             engine.close()
@@ -208,7 +162,7 @@ def test_ports_are_opened_anew_and_take_no_more_memory(tmp_path: Path, medium: s
 def test_the_engines_clock_keeps_pace_with_the_kernels(tmp_path: Path) -> None:
     with loop(tmp_path, "memif") as engine:
         first = engine.read_clock()
-        engine.run_trial(trial(0.5))
+        engine.run_trial(trial(stream_from(Side.LEFT, 0.5)))
         last = engine.read_clock()
     kernel_ns = last.raw_ns - first.raw_ns
     apart_ns = abs(last.clock_ns - first.clock_ns - kernel_ns)

@@ -33,10 +33,10 @@ class QemuMonitor:
             self.close()
             raise
 
-    def execute(self, command: str) -> Any:
+    def execute(self, command: str, **arguments: Any) -> Any:
         """Returns what the command returns."""
         try:
-            self._socket.sendall(json.dumps({"execute": command}).encode() + b"\n")
+            self._socket.sendall(json.dumps({"execute": command, "arguments": arguments}).encode() + b"\n")
         except OSError as error:
             raise _failure(error) from error
         while True:
