@@ -136,6 +136,7 @@ Port::Port(const PortOptions& options) : options_{options} {
 Port::Port(const PortOptions& options, const Port& carrier)
     : options_{options},
       name_{carrier.name_},
+      is_pci_{carrier.is_pci_},
       interface_{carrier.interface_},
       id_{carrier.id_},
       pool_{carrier.pool_},

@@ -101,7 +101,7 @@ class EnginePorts:
     def engine_arguments(self) -> list[str]:
         """Returns the arguments of natxy-engine by which it finds the ports and gives them memory."""
         channels = ["--eal", f"-n{self.memory_channels}"] if self._pci and self.memory_channels else []
-        return [*(word for address in self._pci for word in ("--pci", address)), *channels]
+        return [*(word for address in dict.fromkeys(self._pci) for word in ("--pci", address)), *channels]
 
     def memory_description(self) -> dict[str, str]:
         """Returns the memory channels for the report, if the plan has them."""
