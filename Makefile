@@ -30,7 +30,7 @@ CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-dev packages-jool packages-vm packages-aarch64 engine engine-programs \
-	engine-tests portable portable-tests aarch64-tests jool vm demo test test-long cards lint lint-python lint-engine \
+	engine-tests portable portable-tests aarch64-tests jool vm demo test test-long cards faults lint lint-python lint-engine \
 	format sanitize tsan fuzz kills mutants soak bench profile docs docs-site clean
 .DELETE_ON_ERROR:
 
@@ -76,12 +76,15 @@ vm: packages-vm ## build the Debian of testbeds of kind vm: two minutes, 700 MB,
 test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes long; ends with the counts
 	@tools/test.sh short
 
-test-long: setup-dev jool vm portable-x86-64-v3 ## run the other tests: kills, calibration, real tables, user-mode Linux, a virtual machine
+test-long: setup-dev jool vm ## run the other tests: kills, calibration, real tables, user-mode Linux, a virtual machine
 	@ninja -C build/engine --quiet task_bench
 	@tools/test.sh long
 
 cards: setup-dev vm portable-x86-64-v3 ## drive PCI network cards, which QEMU emulates, by DPDK's own drivers: ten minutes
 	@tools/test.sh cards
+
+faults: setup-dev vm ## break a DUT that QEMU boots and ssh reaches: does each run end as it should? three minutes
+	@tools/test.sh faults
 
 lint: lint-python lint-engine ## run ruff, mypy --strict, clang-format, clang-tidy, the map of rooms: a line for each finding
 

@@ -37,7 +37,7 @@ short_tests() {
 	echo "== GoogleTest"
 	run_googletest
 	echo "== pytest: tests with a lab or real frames"
-	.venv/bin/pytest --quiet --junit-xml="$results/serial.xml" -m "serial and not long and not kills and not cards" || failed+=("pytest, serial tests")
+	.venv/bin/pytest --quiet --junit-xml="$results/serial.xml" -m "serial and not long and not kills and not cards and not faults" || failed+=("pytest, serial tests")
 	echo "== pytest: all others"
 	wait "$parallel" || failed+=("pytest, parallel tests")
 	trap - EXIT
@@ -55,20 +55,17 @@ long_tests() {
 	.venv/bin/pytest --quiet --junit-xml="$results/long.xml" -m "long and serial and not kills" || failed+=("pytest, long tests")
 }
 
-cards_tests() {
-	expect cards
-	.venv/bin/pytest --quiet --junit-xml="$results/cards.xml" -m cards || failed+=("pytest, cards")
-}
-
-kills_tests() {
-	expect kills
-	.venv/bin/pytest --quiet --junit-xml="$results/kills.xml" -m kills || failed+=("pytest, kills")
+# Runs the tests of a marker whose name is that of the verb.
+marked_tests() {
+	expect "$1"
+	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" -m "$1" || failed+=("pytest, $1")
 }
 
 case ${1-} in
-short | long | cards | kills) "$1_tests" ;;
+short | long) "$1_tests" ;;
+cards | faults | kills) marked_tests "$1" ;;
 *)
-	echo "usage: $0 short|long|cards|kills" >&2
+	echo "usage: $0 short|long|cards|faults|kills" >&2
 	exit 2
 	;;
 esac

@@ -98,7 +98,6 @@ def assert_whole(result: TrialResult) -> None:
         assert stream.duplicate == stream.misrouted == stream.corrupt == 0
 
 
-@pytest.mark.long
 def test_a_card_that_the_kernel_has_is_refused_with_what_to_do(guest: PciGuest, tmp_path: Path) -> None:
     guest.bind(E1000E, E1000E.kernel_driver)
     with (
@@ -110,7 +109,6 @@ def test_a_card_that_the_kernel_has_is_refused_with_what_to_do(guest: PciGuest, 
         engine.open_ports(E1000E.ports())
 
 
-@pytest.mark.long
 def test_every_frame_crosses_also_when_the_ports_are_opened_again(cabled: Cabled) -> None:
     assert cabled.engine.info().hugepages
     for medium in (PortMedium.LOOP, PortMedium.NIC):
@@ -124,7 +122,6 @@ def test_every_frame_crosses_also_when_the_ports_are_opened_again(cabled: Cabled
         assert_whole(cabled.engine.run_trial(both_ways(0.5)))
 
 
-@pytest.mark.long
 def test_a_cable_that_is_pulled_makes_the_trial_invalid(cabled: Cabled) -> None:
     cabled.engine.open_ports(cabled.pair.ports())
     try:
@@ -147,7 +144,6 @@ def plug_in(cabled: Cabled) -> None:
     cabled.guest.set_link(cabled.pair, Side.RIGHT, up=True)
 
 
-@pytest.mark.long
 def test_long_frames_cross_up_to_what_the_card_takes(cabled: Cabled) -> None:
     longest = cabled.pair.longest_frame
     cabled.engine.open_ports(cabled.pair.ports(mtu=longest - ETHERNET_BYTES))
@@ -157,7 +153,6 @@ def test_long_frames_cross_up_to_what_the_card_takes(cabled: Cabled) -> None:
             cabled.engine.open_ports(cabled.pair.ports(mtu=LONGEST_FRAME - ETHERNET_BYTES))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("cabled", [VIRTIO], indirect=True, ids=lambda pair: pair.name)
 def test_a_card_spreads_four_tuples_over_queues_with_cores_of_their_own(cabled: Cabled) -> None:
     # Worker 1 sends on both ports; both workers receive.

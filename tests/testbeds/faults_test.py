@@ -17,7 +17,7 @@ from tests.support import needs
 from tests.support.booted_dut import BootedDut, Ended, booted_disk, cabled_tester, network_of_tester, running_dut
 from tests.support.machine_state import differences
 
-pytestmark = [*needs.LAB, needs.VM, needs.TUN, needs.programs("ssh", "qemu-img"), pytest.mark.long]
+pytestmark = [*needs.LAB, needs.VM, needs.TUN, needs.programs("ssh", "qemu-img"), pytest.mark.faults]
 
 OTHER_KEY: Final = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDBtnIoWY0DkPLkbkL0hSFNjGyn5NJPlqVwYLAbULVBe"
 
