@@ -295,8 +295,9 @@ def _connection_rate(bed: Bed) -> Figures:
 
 def _capacity_of_script(bed: Bed) -> Figures:
     found = scripts.table_capacity(
-        bed, initial=SMALLEST_TABLE, maximum=TABLE_FPS, error=TABLE_FPS_ERROR, last=TABLE_ERROR, clear=lambda: None
-    )
+        bed, initial=SMALLEST_TABLE, maximum=TABLE_FPS, error=TABLE_FPS_ERROR, last=TABLE_ERROR, most=LARGEST_TABLE,
+        clear=lambda: None,
+    )  # fmt: skip
     return {"connections": found.capacity}
 
 

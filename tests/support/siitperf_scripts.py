@@ -162,11 +162,15 @@ class Capacity:
 
 
 def table_capacity(
-    bed: Bed, *, initial: int, maximum: int, error: int, last: int = 1, alpha: float = 0.5, clear: Callable[[], None]
-) -> Capacity:
+    bed: Bed, *, initial: int, maximum: int, error: int, last: int = 1, most: int = 1_000_000, alpha: float = 0.5,
+    clear: Callable[[], None],
+) -> Capacity:  # fmt: skip
     """Doubles the connections until the validated rate collapses, then halves the interval down to `last` connections.
 
     `error` is that of the searches for a rate. `clear` sets the gateway up again.
+
+    Raises AssertionError where the script would go on for ever: no rate passes with `initial` connections, below which
+    none could collapse, or the rate has not collapsed at `most`.
     """
 
     def rate_of(connections: int, highest: int, least: float) -> int:
@@ -190,9 +194,11 @@ def table_capacity(
         return low
 
     first = safe_rate = rate_of(initial, maximum, 0)
+    assert first, f"no rate up to {maximum}/s passes with {initial} connections"
     safe, failed = initial, 2 * initial
     while (rate := rate_of(failed, safe_rate, safe_rate * 0.2)) >= safe_rate * 0.2:
         safe, safe_rate, failed = failed, rate, 2 * failed
+        assert failed <= most, f"the rate did not collapse with {safe} connections, and {most} are the most"
     top = failed
     low = safe
     while failed - low > last:
