@@ -17,12 +17,13 @@ from natxy.plan.model.address_ranges import AddressRange
 from natxy.plan.model.terms import Order, Selection
 from natxy.plan.model.traffic import ActiveConnections, PortRange
 from natxy.plan.procedures.latency import LatencyConfig
+from natxy.plan.resolve import DEFAULT_ALPHA
 from natxy.plan.yaml.loading import load_plan
 from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.importing.gaps import GAPS
 from natxy.siitperf.importing.plan import import_plan
-from natxy.siitperf.importing.source import PROCEDURES, Source
+from natxy.siitperf.importing.source import OF_CONNECTIONS, PROCEDURES, VALIDATING, Source
 from natxy.siitperf.keys import KEYS
 from tests.support.siitperf_confs import CONFS, conf_text
 
@@ -54,12 +55,7 @@ def experiment_of(folder: Path, text: str) -> Experiment:
 @pytest.mark.parametrize("procedure", PROCEDURES)
 @pytest.mark.parametrize("name", CONFS)
 def test_every_documented_configuration_becomes_a_plan_without_errors(folder: Path, name: str, procedure: str) -> None:
-    if name not in STATEFUL and procedure in {
-        "connection-rate",
-        "validated-connection-rate",
-        "tear-down-rate",
-        "table-capacity",
-    }:
+    if name not in STATEFUL and procedure in OF_CONNECTIONS:
         with pytest.raises(PlanError, match=r"Stateful: .* makes connections; expected 1 or 2"):
             text_of(name, procedure)
         return
@@ -238,6 +234,63 @@ def test_what_a_plan_cannot_express_is_an_error(name: str, changed: dict[str, st
     with pytest.raises(PlanError) as caught:
         text_of(name, "throughput", None, **changed)
     assert error in str(caught.value)
+
+
+@pytest.mark.parametrize("procedure", PROCEDURES)
+def test_every_argument_leaves_a_field_or_a_sentence(folder: Path, procedure: str) -> None:
+    names = ["size", "rate", "dur", "gto", "n", "m", "N", "M", "R", "T", "D"]
+    last, more = {"latency": (" 2 600", ["delay", "timestamps"]), "pdv": (" 0", [])}.get(procedure, ("", []))
+    arguments = f"100 1000 10 700 4 3 4000 2000 2000 500 9000{last}"
+    text = text_of("nat64", procedure, arguments, IPv6_R_Real="2001:2:0:8000::2")
+    assert experiment_of(folder, text).connections in {3000, None}
+    comments = [line.partition("#")[2] for line in text.splitlines()]
+    # A letter within a key, such as IP-R-Vers, is no argument.
+    said = {name for name in [*names, *more] for each in comments if re.search(rf"(?<![\w-]){name}(?![\w-])", each)}
+    assert said == {*names, *more}
+
+
+@pytest.mark.parametrize("procedure", sorted(VALIDATING))
+def test_a_validation_has_the_ratio_of_the_rates(folder: Path, procedure: str) -> None:
+    text = text_of("nat64", procedure, "84 1000 10 700 2 2 4000 2000 2000 500 9000")
+    assert experiment_of(folder, text).alpha == 0.5
+    assert "    alpha: 0.5  # arguments rate, R: rate/R\n" in text
+    head = " ".join(text.split("\n#   "))
+    for sentence in (
+        "T is 500 ms and gto 700 ms; the plan's `drain`, T, follows both phases.",
+        "dur is 10 s: siitperf sends rate·dur, 10000, frames in each active direction after phase 1, and the plan one",
+        "M is 2000: siitperf replies over the 2000 connections that arrived last, and the plan over all of them.",
+        "D leaves a pause of 6500 ms after T, and the plan validates at once.",
+    ):
+        assert f"# - {sentence}" in head
+    same = text_of("nat64", procedure, "84 2000 10 500 2 2 4000 4000 2000 500 2500")
+    assert experiment_of(folder, same).alpha == 1
+    assert not re.search("^# - ([TM] is|D leaves) ", same, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("rate", "alpha", "sentence"),
+    [
+        ("2000", 1, "rate is 2000, and R 1000; the plan replies no faster than R."),
+        (
+            "1",
+            DEFAULT_ALPHA,
+            "rate is 1: rate·dur frames do not reach each connection, so that `alpha` is natxy's 0.5.",
+        ),
+    ],
+)
+def test_a_rate_that_is_no_share_of_r_is_stated(folder: Path, rate: str, alpha: float, sentence: str) -> None:
+    text = text_of("nat64", "validated-connection-rate", f"84 {rate} 10 500 2 2 4000 4000 1000 500 4500")
+    assert experiment_of(folder, text).alpha == alpha
+    assert f"# - {sentence}" in " ".join(text.split("\n#   "))
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [({"Reverse": "0"}, "there are no replies"), ({"Responder_tuples": "0"}, "the replies are of one connection")],
+)
+def test_a_part_of_the_state_table_that_no_reply_reads_is_stated(changed: dict[str, str], why: str) -> None:
+    text = text_of("nat64", "throughput", "84 500 10 500 2 2 4000 2000 1000 500 4500", **changed)
+    assert f"# - M is 2000, and the plan does not have it: {why}." in " ".join(text.split("\n#   "))
 
 
 @pytest.mark.parametrize("side", ["L", "R"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the arguments of siitperf's programs to the procedure, the rates and the times of a plan."""
+"""Writes the procedure, the rates and the times of a plan from the arguments of siitperf's programs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from natxy.plan.model.terms import TranslationKind
 from natxy.plan.model.timing import RFC_TIMING
 from natxy.plan.procedures.latency import LEAST_TAGGED
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
+from natxy.plan.resolve import DEFAULT_ALPHA
 from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, Phase1, flow_space
-from natxy.siitperf.importing.source import Source
+from natxy.siitperf.importing.source import VALIDATING, Source
 from natxy.siitperf.importing.text import Field, mapping
 
 # Without arguments: a rate that most gateways reach, and siitperf's limit for a search.
@@ -66,15 +67,14 @@ def timing_fields(source: Source) -> list[Field]:
     if drain_ms != 1000 * RFC_TIMING.drain:
         timing["drain"] = f"{drain_ms} ms"
         names.append("T" if of_phase1 else "gto")
-    if phase1 and source.phase2:
-        if (pause_ms := _pause_ms(phase1)) != 1000 * RFC_TIMING.learning_pause:
-            timing["learning_pause"] = f"{pause_ms} ms"
-            names.append("D − 1000·N/R − T")
-        if phase1.timeout_ms != arguments.timeout_ms:
-            source.differences.append(
-                f"T is {phase1.timeout_ms} ms and gto {arguments.timeout_ms} ms; the plan's `drain`, gto, follows both "
-                "phases."
-            )
+    if phase1 and source.phase2 and (pause_ms := _pause_ms(phase1)) != 1000 * RFC_TIMING.learning_pause:
+        timing["learning_pause"] = f"{pause_ms} ms"
+        names.append("D − 1000·N/R − T")
+    if phase1 and (source.phase2 or source.procedure in VALIDATING) and phase1.timeout_ms != arguments.timeout_ms:
+        source.differences.append(
+            f"T is {phase1.timeout_ms} ms and gto {arguments.timeout_ms} ms; the plan's `drain`, "
+            f"{'T' if of_phase1 else 'gto'}, follows both phases."
+        )
     return [Field("timing", mapping(timing), f"arguments {', '.join(names)}")] if timing else []
 
 
@@ -116,7 +116,7 @@ def _tagging(arguments: Arguments) -> dict[str, object]:
 
 
 def rate_fields(source: Source) -> list[Field]:
-    """Returns `connections`, `phase1_rate`, `rate` and `search`, as far as the procedure takes them."""
+    """Returns `connections`, `phase1_rate`, `rate`, `search` and `alpha`, as far as the procedure takes them."""
     name, arguments = source.procedure, source.arguments
     phase1 = arguments.phase1 if arguments else None
     fields = []
@@ -139,7 +139,38 @@ def rate_fields(source: Source) -> list[Field]:
             highest, whence = _phase1_rate(source, phase1)
         search = {"min_rate": 1 if highest <= _LEAST_RATE_FPS else None, "max_rate": highest}
         fields.append(Field("search", mapping(search), whence))
+    if arguments and phase1 and not source.phase2:
+        fields += _validation(source, arguments, phase1)
     return fields
+
+
+def _validation(source: Source, arguments: Arguments, phase1: Phase1) -> list[Field]:
+    """Returns `alpha`, if the procedure has it, and states what else siitperf's phase 2 has."""
+    said = source.differences
+    if source.procedure not in VALIDATING:
+        said.append(f"rate, dur, gto, M and D are of siitperf's phase 2, which {source.procedure} does not have.")
+        return []
+    said.append(
+        f"dur is {arguments.duration_s} s: siitperf sends rate·dur, {arguments.frames}, frames in each active "
+        "direction after phase 1, and the plan one reply over each connection."
+    )
+    if phase1.table < source.connections:
+        said.append(
+            f"M is {phase1.table}: siitperf replies over the {phase1.table} connections that arrived last, and the "
+            "plan over all of them."
+        )
+    if pause_ms := _pause_ms(phase1):
+        said.append(f"D leaves a pause of {pause_ms} ms after T, and the plan validates at once.")
+    if arguments.foreground < source.connections:
+        said.append(
+            f"rate is {arguments.rate_fps}: rate·dur frames do not reach each connection, so that `alpha` is natxy's "
+            f"{DEFAULT_ALPHA:g}."
+        )
+        return []
+    if arguments.rate_fps > phase1.rate_fps:
+        said.append(f"rate is {arguments.rate_fps}, and R {phase1.rate_fps}; the plan replies no faster than R.")
+    alpha = min(1, arguments.rate_fps / phase1.rate_fps)
+    return [Field("alpha", f"{alpha:.12f}".rstrip("0").rstrip("."), "arguments rate, R: rate/R")]
 
 
 def _phase1_rate(source: Source, phase1: Phase1) -> tuple[int, str]:
@@ -151,9 +182,15 @@ def _phase1_rate(source: Source, phase1: Phase1) -> tuple[int, str]:
 
 def _active(source: Source) -> list[Field]:
     """Returns `active_connections`, if not all of them have replies."""
-    if not (source.phase2 and source.conf.flag(source.second.key)):
+    if not source.phase2:
         return []
     phase1 = source.arguments.phase1 if source.arguments else None
+    replies = source.conf.flag(source.second.key)
+    if phase1 and phase1.table < source.connections and not (replies and source.conf.number("Responder-tuples")):
+        why = "the replies are of one connection" if replies else "there are no replies"
+        source.differences.append(f"M is {phase1.table}, and the plan does not have it: {why}.")
+    if not replies:
+        return []
     if not source.conf.number("Responder-tuples"):
         active, whence = 1, source.of("Responder-tuples")
     elif phase1 and phase1.table < source.connections:

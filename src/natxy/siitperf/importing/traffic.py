@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the ports, orders and frames of a configuration to those of a plan."""
+"""Writes the ports, orders and frames of a plan from those of a configuration."""
 
 from __future__ import annotations
 
@@ -109,8 +109,14 @@ def _way(source: Source, direction: Direction) -> _Way:
 
 
 def background_fields(source: Source) -> list[Field]:
+    """Returns `background`, if frames of it are sent. Raises PlanError if a plan cannot have so little foreground."""
     arguments, conf = source.arguments, source.conf
-    if arguments is None or arguments.m >= arguments.n or not source.phase2:
+    if arguments is None or arguments.m >= arguments.n:
+        return []
+    if not source.phase2:
+        source.differences.append(
+            f"m is {arguments.m} of n {arguments.n}: the plan has no background, and the foreground of N and R."
+        )
         return []
     if arguments.m == 0:
         text = (
