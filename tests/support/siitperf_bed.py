@@ -45,7 +45,7 @@ LINKS: Final = AddressPlan(
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a program: its output, line by line, and its exit code."""
+    """Holds how a program ended: its output, line by line, and its exit code."""
 
     code: int
     lines: list[str]
@@ -58,14 +58,14 @@ class Ended:
 
     @property
     def blame(self) -> str:
-        """Natxy's words on a disturbed tester; empty if it was not disturbed."""
+        """Returns natxy's words on a disturbed tester; they are empty if it was not disturbed."""
         return "\n".join(
             line for line in self.lines + self.errors if TESTERS_FAULT in line or "the test is invalid" in line
         )
 
 
 class Sent(NamedTuple):
-    """The end of a program, and the frames that the tester's ports sent meanwhile, as the gateway received them."""
+    """Holds how a program ended, and the frames that the tester sent meanwhile, as the gateway received them."""
 
     ended: Ended
     left: list[Packet]

@@ -24,7 +24,7 @@ _RANDOM: Final = 3
 
 @dataclass(frozen=True)
 class Column:
-    """The values of one field, in the order in which siitperf counts; a random field draws from them."""
+    """Holds the values of one field, in the order in which siitperf counts; a random field draws from them."""
 
     values: Sequence[str | int]
     order: int
@@ -36,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Way:
-    """The foreground frames of one direction: what each field takes."""
+    """Says what each field of the foreground frames of one direction takes."""
 
     source: Column
     destination: Column

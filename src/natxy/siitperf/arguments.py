@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of siitperf-tp, siitperf-lat and siitperf-pdv."""
+"""Reads the arguments of siitperf-tp, siitperf-lat and siitperf-pdv."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from natxy.siitperf.sides import (
 )
 
 LARGEST_RATE_FPS: Final = 14_880_952
-"""The largest rate that siitperf accepts: 64-byte frames at 10 Gbit/s."""
+"""siitperf accepts no larger rate: it is that of 64-byte frames at 10 Gbit/s."""
 
 # Bytes of IPv6 headers that IPv4 frames lack.
 HEADER_DIFFERENCE_BYTES: Final = 20
@@ -50,7 +50,7 @@ class Program(StrEnum):
 
 @dataclass(frozen=True)
 class Phase1:
-    """The arguments N, M, R, T and D; T and D in milliseconds."""
+    """Holds the arguments N, M, R, T and D; T and D are in milliseconds."""
 
     frames: int
     table: int
@@ -61,7 +61,7 @@ class Phase1:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of one test. `delay_s`, `timestamps` and `frame_timeout_ms` are 0 where a program has none."""
+    """Holds the arguments of a test. `delay_s`, `timestamps` and `frame_timeout_ms` are 0 where a program has none."""
 
     program: Program
     size: int
@@ -77,18 +77,18 @@ class Arguments:
 
     @property
     def frames(self) -> int:
-        """The frames of each active direction."""
+        """Returns how many frames each active direction sends."""
         return self.duration_s * self.rate_fps
 
     @property
     def foreground(self) -> int:
-        """The foreground frames of each active direction: the first m of each n."""
+        """Returns how many foreground frames each active direction sends: the first m of each n."""
         whole, rest = divmod(self.frames, self.n)
         return whole * min(self.m, self.n) + min(rest, self.m)
 
     @property
     def foreground_of_phase1(self) -> int:
-        """The connections that phase 1 tries to make."""
+        """Returns how many connections phase 1 tries to make."""
         if self.phase1 is None:
             return 0
         number = self.phase1.frames

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of siitperf.conf: what each expects, and its value where the file does not have it."""
+"""Lists the keys of siitperf.conf, what each expects, and its value where the file does not have it."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ KEYS: Final = {
         _number("Responder-tuples", "0 (one four-tuple), 1, 2 or 3 (random)", range(4), 0),
     )
 }
-"""All keys by name."""
+"""Has all keys by name."""
 
 ALIASES: Final = {"Responder-ports": "Responder-tuples"}
-"""The names of keys in the versions of 2021 to 2023."""
+"""Maps the names of keys in the versions of 2021 to 2023 to those of today."""
 
 OLD_VALUES: Final = {("Enumerate-ports", 4): 3}
-"""Values that mean something else since 2022."""
+"""Maps values that mean something else since 2022 to those that mean the same now."""

@@ -16,10 +16,10 @@ from natxy.siitperf.conf import Conf
 
 FIXED_SOURCE_PORT: Final = 49_184
 FIXED_DESTINATION_PORT: Final = 7
-"""The ports of siitperf's frames where no key varies them."""
+"""siitperf's frames have these ports where no key varies them."""
 
 ORDERS: Final = {1: Order.INCREASING, 2: Order.DECREASING, 3: Order.PSEUDORANDOM}
-"""The orders by the numbers that stand for them in `…-var-…`, `IP-*-var` and `Enumerate-…`."""
+"""Maps the numbers that stand for orders to them, in `…-var-…`, `IP-*-var` and `Enumerate-…`."""
 
 _FIELD: Final = 0xFFFF
 

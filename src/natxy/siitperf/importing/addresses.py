@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the addresses of a configuration to those of a plan, and to its translation."""
+"""Writes the addresses and the translation of a plan from the addresses of a configuration."""
 
 from __future__ import annotations
 

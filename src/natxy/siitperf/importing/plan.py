@@ -24,7 +24,7 @@ _GUESSED: Final = {
     False: "`gateway` and each `dut` are guesses, and the testbed is a lab. Correct them.",
     True: f"`gateway` and each `dut` of `addresses` are guesses. Correct them, and replace each {FILL_IN}.",
 }
-"""What is not from siitperf.conf, in a lab and on hardware."""
+"""States what is not from siitperf.conf, in a lab and on hardware."""
 
 
 def import_plan(source: Source) -> str:

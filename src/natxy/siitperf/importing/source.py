@@ -22,13 +22,13 @@ PROCEDURES: Final[Mapping[str, Program]] = {
     "tear-down-rate": Program.THROUGHPUT,
     "table-capacity": Program.THROUGHPUT,
 }
-"""The procedures that siitperf's programs and scripts carry out, with the program that each of them runs."""
+"""Maps the procedures that siitperf's programs and scripts carry out to the program that each of them runs."""
 
 OF_CONNECTIONS: Final = frozenset({"connection-rate", "validated-connection-rate", "tear-down-rate", "table-capacity"})
-"""Those that measure connections, and have no traffic over them."""
+"""Names those that measure connections, and have no traffic over them."""
 
 VALIDATING: Final = frozenset({"validated-connection-rate", "table-capacity"})
-"""Those of them that read the state table, by a reply to each connection."""
+"""Names those of them that read the state table, by a reply to each connection."""
 
 # What stands for N without arguments.
 _USUAL_CONNECTIONS: Final = 1_000_000
@@ -58,7 +58,7 @@ class Source:
 
     @property
     def first(self) -> Direction:
-        """The direction from the plan's left side."""
+        """Returns the direction from the plan's left side."""
         return initiator(self.conf) or FORWARD
 
     @property
@@ -75,7 +75,7 @@ class Source:
 
     @property
     def families(self) -> tuple[Family, Family]:
-        """The families of the plan's left and right side."""
+        """Returns the families of the plan's left and right side."""
         return family(self.conf, self.left), family(self.conf, self.right)
 
     @property

@@ -22,7 +22,7 @@ _LOSS: Final = "loss_"
 
 @dataclass(frozen=True)
 class Found:
-    """The result of a repetition: its headline is `value`, the highest rate that passed below all that failed."""
+    """Holds the result of a repetition: its headline is `value`, the highest rate that passed below all that failed."""
 
     state: State
     value: float | None

@@ -41,7 +41,7 @@ _INTERFACES: Final = Path("/sys/class/net")
 
 @dataclass(frozen=True)
 class Tester:
-    """The ports of a trial, and the command that starts the engine for them."""
+    """Holds the ports of a trial, and the command that starts the engine for them."""
 
     ports: list[PortSpec]
     argv: list[str]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a configuration and arguments to the requests of a trial.
+"""Makes the requests of a trial from a configuration and arguments.
 
 The streams are those of siitperf: fields that vary do so independently of each other, background frames are native
 IPv6, and phase 1 enumerates. Every frame has correct checksums, whatever varies.
