@@ -172,6 +172,12 @@ def test_af_xdp_has_a_longest_frame_in_a_lab() -> None:
     assert experiment(**packet).longest_frame == 9216
 
 
+@pytest.mark.parametrize(("driver", "refused"), [("tayga-netfilter", True), ("jool", False)])
+def test_tayga_refuses_the_well_known_prefix(driver: str, refused: bool) -> None:
+    fields = NAT64 | {"gateway": driver, "translation": {"kind": "nat64", "prefix": "64:ff9b::/96"}}
+    assert (("translation", "prefix") in problems_of(**fields)) is refused
+
+
 @pytest.mark.parametrize("prefix", ["2001:2:0:64::/64", "2001:2::/48"])
 def test_only_a_96_bit_prefix_embeds(prefix: str) -> None:
     with pytest.raises((ValidationError, PlanProblems)):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from natxy.plan.checks.addresses import check_destinations
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.addresses import WELL_KNOWN_PREFIX
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.written import ExperimentPlan, Plan
@@ -44,6 +45,12 @@ def _check_addresses(plan: Plan, kind: TranslationKind, experiment: Experiment, 
     if translation.pool.version != experiment.addresses.right.dut.version:
         text = f"{translation.pool} replaces the left hosts on the right, so it must be of the right side's family"
         yield Problem((*at, "pool"), text)
+    if translation.prefix == WELL_KNOWN_PREFIX and not experiment.gateway.takes_well_known_prefix:
+        driver = experiment.gateway.driver
+        text = f"{driver} refuses {WELL_KNOWN_PREFIX} with addresses that are not global (RFC 6052 §3.1)"
+        yield Problem(
+            (*at, "prefix"), f"{text}; choose another prefix, e.g. 2001:2:0:64::/96, or a gateway such as jool"
+        )
     hosts = experiment.addresses
     addressed = [(hosts.right_hosts, experiment.left_destinations)]
     if kind == TranslationKind.SIIT or not experiment.makes_connections:

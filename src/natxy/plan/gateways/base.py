@@ -52,6 +52,8 @@ class GatewayModel(PlanModel):
     """False for natxy's own gateways, which do to each frame what the plan says: no frames are sent before a trial."""
     polls: ClassVar[bool] = False
     """True for natxy's own program, which runs beside the tester and polls the DUT's ports without rest."""
+    takes_well_known_prefix: ClassVar[bool] = True
+    """False if it does not start with 64:ff9b::/96 where IPv4 addresses are not global (RFC 6052 §3.1)."""
     forwards_tcp: ClassVar[bool] = True
     """False if it forwards only UDP."""
     keeps_conntrack: ClassVar[bool] = False

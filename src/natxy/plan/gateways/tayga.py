@@ -19,6 +19,7 @@ class TaygaConfig(NeighborsModel):
     """Tayga alone: SIIT, or NAT46 without connections."""
 
     translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46})
+    takes_well_known_prefix: ClassVar = False
     driver: Literal["tayga"] = "tayga"
     core: Core | None = None
     """Core of the DUT for Tayga's one thread; any core when not given."""
@@ -28,6 +29,7 @@ class TaygaNetfilterConfig(ConntrackModel):
     """Stateful NAT64: Tayga gives each IPv6 host an IPv4 address of `hosts`, and nftables maps it to the pool."""
 
     translations: ClassVar = frozenset({TranslationKind.NAT64})
+    takes_well_known_prefix: ClassVar = False
     driver: Literal["tayga-netfilter"] = "tayga-netfilter"
     core: Core | None = None
     """Core of the DUT for Tayga's one thread; any core when not given."""

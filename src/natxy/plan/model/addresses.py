@@ -32,6 +32,7 @@ Mac = Annotated[
     ),
 ]
 EMBEDDING_LENGTH = 96
+WELL_KNOWN_PREFIX = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1
 USUAL_MTU = 1500
 MOST_ON_LINK = 32_768
 # Above the addresses that links usually have for their own.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from natxy.errors import PlanError
+from natxy.plan.model.addresses import WELL_KNOWN_PREFIX
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.model.timing import RFC_TIMING
 from natxy.plan.procedures.latency import LEAST_TAGGED
@@ -31,12 +32,14 @@ _GATEWAYS: Final[Mapping[tuple[TranslationKind | None, bool], str]] = {
     (TranslationKind.NAT46, False): "tayga",
     (TranslationKind.NAT64, True): "tayga-netfilter",
 }
+# Tayga refuses the well-known prefix with the addresses of benchmarks.
+_FOR_WELL_KNOWN_PREFIX: Final = {"tayga": "jool-siit", "tayga-netfilter": "jool"}
 _CONNTRACK: Final = frozenset({"nftables", "iptables", "tayga-netfilter"})
 
 
 def gateway_field(source: Source) -> Field:
     """Returns the gateway: the one that was asked for, or one that can do it in a lab."""
-    driver = source.gateway or _GATEWAYS[source.translation, source.stateful]
+    driver = source.gateway or _guessed(source)
     why = "" if source.gateway else "a guess: siitperf.conf does not name the gateway"
     if driver in _CONNTRACK:
         settings: dict[str, object] = {
@@ -49,6 +52,12 @@ def gateway_field(source: Source) -> Field:
     if driver == "jool":
         return Field("gateway", mapping({"driver": driver, "udp_timeout_s": _WEEK_S}), why)
     return Field("gateway", driver, why)
+
+
+def _guessed(source: Source) -> str:
+    driver = _GATEWAYS[source.translation, source.stateful]
+    virtual = [source.conf.address(key) for key in ("IPv6-L-Virt", "IPv6-R-Virt") if source.conf.has(key)]
+    return _FOR_WELL_KNOWN_PREFIX.get(driver, driver) if any(each in WELL_KNOWN_PREFIX for each in virtual) else driver
 
 
 def timing_fields(source: Source) -> list[Field]:
