@@ -270,6 +270,17 @@ def test_a_validation_has_the_ratio_of_the_rates(folder: Path, procedure: str) -
 
 
 @pytest.mark.parametrize(
+    ("procedure", "lowest"),
+    [("connection-rate", 1), ("validated-connection-rate", 1), ("table-capacity", 20)],
+)
+def test_entries_outlast_the_slowest_trial_of_a_search(folder: Path, procedure: str, lowest: int) -> None:
+    """At R 1000 or less the search begins lower than natxy's does, and table-capacity tries 4,000,000 connections."""
+    search = experiment_of(folder, text_of("nat64", procedure, "84 500 10 700 2 2 4000 2000 1000 500 9000")).search
+    assert search
+    assert (search.min_rate, search.max_rate) == (lowest, 1000)
+
+
+@pytest.mark.parametrize(
     ("rate", "alpha", "sentence"),
     [
         ("2000", 1, "rate is 2000, and R 1000; the plan replies no faster than R."),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Final
 
 from natxy.errors import PlanError
@@ -23,6 +24,8 @@ _USUAL_RATE_FPS: Final = 50_000
 _LEAST_RATE_FPS: Final = 1000
 # Longer than the longest trial of a search from the lowest rate, with natxy's largest table.
 _WEEK_S: Final = 604_800
+# More than the drains of a trial take.
+_DRAINS_S: Final = 10
 _ROOM: Final = 1.25
 _MOST_CONNECTIONS: Final = TableCapacityConfig().max_connections
 _GATEWAYS: Final[Mapping[tuple[TranslationKind | None, bool], str]] = {
@@ -146,11 +149,37 @@ def rate_fields(source: Source) -> list[Field]:
             highest = arguments.rate_fps
         elif phase1:
             highest, whence = _phase1_rate(source, phase1)
-        search = {"min_rate": 1 if highest <= _LEAST_RATE_FPS else None, "max_rate": highest}
+        lowest = _lowest_fps(source, highest)
+        search = {"min_rate": None if lowest == _LEAST_RATE_FPS else lowest, "max_rate": highest}
         fields.append(Field("search", mapping(search), whence))
     if arguments and phase1 and not source.phase2:
         fields += _validation(source, arguments, phase1)
     return fields
+
+
+def _lowest_fps(source: Source, highest_fps: int) -> int:
+    """Returns the lowest rate of a search: natxy's own, or what is below `highest_fps` and outlasted by entries."""
+    lowest = 1 if highest_fps <= _LEAST_RATE_FPS else _LEAST_RATE_FPS
+    if source.phase2:
+        return lowest
+    most = source.connections
+    if source.procedure == "table-capacity":
+        most = min(flow_space(source.conf, source.first), _MOST_CONNECTIONS)
+    frames = most * (1 + 1 / _alpha(source)) if source.procedure in VALIDATING else most
+    return max(lowest, ceil(frames / (_WEEK_S - _DRAINS_S)))
+
+
+def _reaches_all(source: Source) -> bool:
+    """Returns whether phase 2 may use each connection."""
+    return source.arguments is None or source.arguments.foreground >= source.connections
+
+
+def _alpha(source: Source) -> float:
+    """Returns the rate of the validation as a share of R: natxy's own, if the arguments have none."""
+    arguments = source.arguments
+    if arguments is None or arguments.phase1 is None or not _reaches_all(source):
+        return DEFAULT_ALPHA
+    return min(1, arguments.rate_fps / arguments.phase1.rate_fps)
 
 
 def _validation(source: Source, arguments: Arguments, phase1: Phase1) -> list[Field]:
@@ -170,7 +199,7 @@ def _validation(source: Source, arguments: Arguments, phase1: Phase1) -> list[Fi
         )
     if pause_ms := _pause_ms(phase1):
         said.append(f"D leaves a pause of {pause_ms} ms after T, and the plan validates at once.")
-    if arguments.foreground < source.connections:
+    if not _reaches_all(source):
         said.append(
             f"rate is {arguments.rate_fps}: rate·dur frames do not reach each connection, so that `alpha` is natxy's "
             f"{DEFAULT_ALPHA:g}."
@@ -178,8 +207,7 @@ def _validation(source: Source, arguments: Arguments, phase1: Phase1) -> list[Fi
         return []
     if arguments.rate_fps > phase1.rate_fps:
         said.append(f"rate is {arguments.rate_fps}, and R {phase1.rate_fps}; the plan replies no faster than R.")
-    alpha = min(1, arguments.rate_fps / phase1.rate_fps)
-    return [Field("alpha", f"{alpha:.12f}".rstrip("0").rstrip("."), "arguments rate, R: rate/R")]
+    return [Field("alpha", f"{_alpha(source):.12f}".rstrip("0").rstrip("."), "arguments rate, R: rate/R")]
 
 
 def _phase1_rate(source: Source, phase1: Phase1) -> tuple[int, str]:
