@@ -45,13 +45,15 @@ WITHOUT_RUN: Final = {"selftest", "calibrate", "cleanup", "install-siitperf", "i
 VALUES: Final = {
     "--fail-below": "5%", "--undecided": "3", "--repeat": "1", "--only": "forwarding", "--baseline": "OTHER",
     "--output": "OUT", "--junit": "OUT.xml", "--markdown": "OUT.md", "--json": "OUT.json", "judge --plan": "PLAN",
-    "import --procedure": TAINT, "import --arguments": f"84 {TAINT}", "import --gateway": TAINT, "import --testbed": TAINT,
+    "import --procedure": TAINT, "import --arguments": f"84 {TAINT}", "import --gateway": TAINT,
+    "import --testbed": TAINT,
     "history --plan": f"{TAINT}stored", "export --output": "OUT.csv", "history --output": "OUT.html",
 }  # fmt: skip
 # Cases that are bad usage: their error is looked at.
 REFUSED: Final = {
     ("report", "--output"), ("export", ""), ("judge", "--plan"),
-    ("import", ""), ("import", "--procedure"), ("import", "--arguments"), ("import", "--gateway"), ("import", "--testbed"),
+    ("import", ""), ("import", "--procedure"), ("import", "--arguments"), ("import", "--gateway"),
+    ("import", "--testbed"),
 }  # fmt: skip
 # What has to stay as it is in a run that is resumed.
 OF_THE_PLAN: Final = {"settings_json", "natxy_version", "name"}
