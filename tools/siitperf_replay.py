@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from natxy.system.machine import describe_machine
-from tests.replay.replays import REPLAYS, Compared, Figures, Replay
+from tests.replay.replays import REPLAYS, ROUNDS, Compared, Figures, Replay
 from tools.bench.speed_tables import put
 
 PAGE: Final = Path("docs/how-to/from-siitperf.md")
@@ -62,7 +62,7 @@ def compared(replay: Replay, rounds: Rounds) -> Compared:
     of_replay = rounds[replay.driver, replay.script]
     by_script: list[Figures] = [each["by_script"] for each in of_replay]
     by_plan: list[Figures] = [each["by_plan"] for each in of_replay]
-    return Compared(replay.known, by_script, by_plan)
+    return replay.compared(by_script, by_plan)
 
 
 def table(rounds: Rounds) -> Iterator[str]:
@@ -73,15 +73,20 @@ def table(rounds: Rounds) -> Iterator[str]:
     yield "|---|---|---|---:|---:|---:|---:|---|"
     for replay in done:
         found = compared(replay, rounds)
-        differing = {each.split(":")[0] for each in found.differences()}
         for name, (low, high) in replay.known.items():
             known = "–" if high == math.inf else f"{_number(low)} – {_number(high)}"
             cells = (replay.script, replay.driver, name, known, *map(_spread, found.values(name)))
-            mark = "differs |" if name in differing else "|"
+            mark = f"{found.verdict(name).value} |".lstrip()
             yield f"| {' | '.join(cells)} | {len(found.by_plan)} | {mark}"
+    missing = [f"{each.script} at {each.driver}" for each in REPLAYS if each not in done]
+    if missing:
+        yield ""
+        yield f"Not measured: {', '.join(missing)}."
 
 
 def _spread(values: Sequence[float]) -> str:
+    if not values:
+        return "–"
     low, middle, high = map(_number, (min(values), median(values), max(values)))
     return middle if low == high else f"{middle} ({low} – {high})"
 
@@ -104,7 +109,7 @@ def main() -> int:
     )
     names = [f"{each.driver}/{each.script}" for each in REPLAYS]
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="GATEWAY/SCRIPT")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--table", action="store_true", help=f"write {PAGE} and measure nothing")
     asked = parser.parse_args()
     if asked.table:

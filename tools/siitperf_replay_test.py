@@ -17,23 +17,30 @@ MACHINE = {"processor": "a processor", "kernel": "6.18"}
 def test_the_table_has_a_row_for_each_figure_and_names_differences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def measured(script: str, by_script: float, by_plan: float, date: str) -> str:
-        ways = {"by_script": {"frames/s": by_script}, "by_plan": {"frames/s": by_plan}}
-        return json.dumps({"gateway": "tayga", "script": script, **ways, "date": date, "machine": MACHINE}) + "\n"
+    def measured(
+        script: str, by_script: float, by_plan: float, date: str, gateway: str = "tayga", name: str = "frames/s"
+    ) -> str:
+        ways = {"by_script": {name: by_script}, "by_plan": {name: by_plan}}
+        return json.dumps({"gateway": gateway, "script": script, **ways, "date": date, "machine": MACHINE}) + "\n"
 
     rounds = tmp_path / "rounds.jsonl"
     rounds.write_text(
         measured("binary-rate-alg.sh-pdv", FRAMES - 1, FRAMES / 2, "2026-01-02")
         + measured("binary-rate-alg.sh", FRAMES - 5, FRAMES - 9, "2026-01-01")
         + measured("binary-rate-alg.sh", FRAMES - 3, FRAMES - 6.5, "2026-01-01")
-        + measured("binary-rate-alg.sh", FRAMES - 3, FRAMES - 6.5, "2026-01-01"),
+        + measured("binary-rate-alg.sh", FRAMES - 3, FRAMES - 6.5, "2026-01-01")
+        + measured("pdv.sh", 4.5, 1.25, "2026-01-01", "jool-siit", "Forward PDV, ms"),
         encoding="utf-8",
     )
     monkeypatch.setattr(siitperf_replay, "MEASURED", rounds)
-    said, _, _, _, *rows = siitperf_replay.table(siitperf_replay.read())
+    said, _, _, _, *rows, _, missing = siitperf_replay.table(siitperf_replay.read())
     assert said == "a processor, Linux 6.18; 2026-01-01 to 2026-01-02."
     assert rows == [
         "| binary-rate-alg.sh | tayga | frames/s | 3,957 – 3,977 | 3,974 (3,972 – 3,974) | 3,970 (3,968 – 3,970) | "
         "3 | |",
         "| binary-rate-alg.sh-pdv | tayga | frames/s | 3,957 – 3,977 | 3,976 | 1,988 | 1 | differs |",
+        "| pdv.sh | jool-siit | Forward PDV, ms | – | 4.50 | 1.25 | 1 | too few rounds |",
     ]
+    assert missing.startswith("Not measured: binary-rate-alg.sh at linux-forward, ")
+    assert missing.endswith(", cttc.sh at jool.")
+    assert "pdv.sh at jool-siit" not in missing

@@ -8,32 +8,51 @@ import math
 import pytest
 
 from tests.replay.limits import bucket_fps, budget, shaped_delay_s
-from tests.replay.replays import Compared
+from tests.replay.replays import Compared, Verdict
 
 KNOWN = {"frames/s": (3957.0, 3977.0)}
 
 
-def compared(by_script: list[float], by_plan: list[float], known: dict[str, tuple[float, float]]) -> Compared:
+def compared(
+    by_script: list[float], by_plan: list[float], known: dict[str, tuple[float, float]], tolerance: float = 5
+) -> Compared:
     (name,) = known
-    return Compared(known, [{name: each} for each in by_script], [{name: each} for each in by_plan])
+    return Compared(known, tolerance, [{name: each} for each in by_script], [{name: each} for each in by_plan])
 
 
 def test_ways_that_find_what_is_known_agree() -> None:
     assert not compared([3972], [3968.75], KNOWN).differences()
     assert not compared([3972, 1500, 3972], [3960, 3960, 3100], KNOWN).differences()
+    assert not compared([3972, 3960, 3973], [3960, 3960, 3960], KNOWN).differences()
+
+
+def test_ways_within_the_bounds_are_held_against_each_other() -> None:
+    assert compared([3975], [3960], KNOWN).differences()
+    assert compared([3975, 3976, 3977], [3960, 3960, 3961], KNOWN).differences()
 
 
 @pytest.mark.parametrize(("by_script", "by_plan"), [([2982.0], [3968.75]), ([3972.0], [1988.0]), ([1986.0], [1986.0])])
 def test_a_way_that_finds_something_else_is_named(by_script: list[float], by_plan: list[float]) -> None:
     (difference,) = compared(by_script, by_plan, KNOWN).differences()
-    assert difference == f"frames/s: by script {by_script}, by plan {by_plan}, known 3957 to 3977"
+    assert difference == f"frames/s: by script {by_script}, by plan {by_plan}, known 3957 to 3977, tolerance 5"
 
 
 def test_without_known_bounds_the_spread_of_the_ways_decides() -> None:
     unknown = {"Forward TL, ms": (0.0, math.inf)}
-    assert not compared([0.08, 0.10, 0.12], [0.13, 0.15, 0.18], unknown).differences()
-    assert compared([0.08, 0.10, 0.12], [0.23, 0.25, 0.28], unknown).differences()
-    assert not compared([0.08], [0.23], unknown).differences()
+    assert not compared([0.08, 0.10, 0.12], [0.13, 0.15, 0.18], unknown, 0).differences()
+    assert compared([0.08, 0.10, 0.12], [0.23, 0.25, 0.28], unknown, 0).differences()
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_few_rounds_without_known_bounds_decide_nothing(rounds: int) -> None:
+    few = compared([1e6] * rounds, [0.01] * rounds, {"Forward TL, ms": (0.0, math.inf)})
+    assert few.verdict("Forward TL, ms") is Verdict.TOO_FEW_ROUNDS
+    assert not few.differences()
+
+
+def test_a_scan_that_ended_too_early_differs() -> None:
+    ended = Compared({"% lost at 3000/s": (0.0, 0.05)}, 0.05, [{"% lost at 3000/s": 0.0}], [{}])
+    assert len(ended.differences()) == 1
 
 
 def test_a_round_more_may_show_that_the_first_was_disturbed() -> None:

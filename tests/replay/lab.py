@@ -43,13 +43,20 @@ main()
 class Import:
     """A configuration of siitperf's, and what `natxy import` is asked to make of it.
 
-    `fields` are of the experiment, and replace what it made.
+    `fields` are of the experiment: what siitperf leaves to the variables of its scripts. A mapping adds to what the
+    import made.
     """
 
     conf: str
     procedure: str
     arguments: str
     fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def experiment(self, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the experiment of the plan that was made of this, with the fields."""
+        (made,) = plan["experiments"]
+        added = {key: {**made.get(key, {}), **each} for key, each in self.fields.items() if isinstance(each, Mapping)}
+        return {**made, **self.fields, **added}
 
 
 @dataclass(frozen=True)
@@ -84,8 +91,7 @@ class TwoWays:
         # The probe before a run's first trial needs room in the tables.
         self._clear()
         plan = imported(self.folder, asked)
-        (experiment,) = plan["experiments"]
-        changed = {"max_invalid": 50, **experiment, "gateway": self.gateway, **asked.fields}
+        changed = {"max_invalid": 50, **asked.experiment(plan), "gateway": self.gateway}
         ends: dict[str, Any] = {side: {"interface": side} for side in ("left", "right")}
         dut = {"left": INTERFACES[0], "right": INTERFACES[1], "namespace": self.exports["NATXY_LAB_DUT"]}
         timing = {"settle": f"{REST_S} s", "overrun_floor": f"{PATIENCE_MS} ms", "max_pause": "100 ms"}
@@ -130,7 +136,7 @@ def standing(
     plan = imported(folder, asked, "--gateway", driver)
     path = folder / "lab.yaml"
     # The imported gateway has a table for so many connections, which is a setting of the whole machine.
-    changed = {**plan["experiments"][0], **asked.fields, "gateway": driver}
+    changed = {**asked.experiment(plan), "gateway": driver}
     path.write_text(json.dumps({**plan, "experiments": [changed]}))
     lines = natxy(folder, "lab", "up", path).splitlines()
     try:

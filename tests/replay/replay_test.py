@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from tests.replay.lab import TwoWays
-from tests.replay.replays import RATE, REPLAYS, Compared, Replay
+from tests.replay.replays import RATE, REPLAYS, ROUNDS, Compared, Replay
 from tests.support import needs
 
 pytestmark = [*needs.LAB, pytest.mark.long, needs.programs("nft", "tc", "conntrack")]
@@ -38,12 +38,12 @@ def test_mistakes_are_noticed(tmp_path: Path) -> None:
         right = _alternating(LATENCY, ways)
         assert not right.differences()
         longer = LATENCY.script_finds(ways, size=104)
-        assert len(Compared(LATENCY.known, [longer], right.by_plan[:1]).differences()) == len(LATENCY.known)
+        assert len(LATENCY.compared([longer], right.by_plan[:1]).differences()) == len(LATENCY.known)
         slower = replace(LATENCY, asked=replace(LATENCY.asked, fields={"rate": RATE // 2})).plan_finds(ways)
-        assert len(Compared(LATENCY.known, right.by_script[:1], [slower]).differences()) == len(LATENCY.known)
+        assert len(LATENCY.compared(right.by_script[:1], [slower]).differences()) == len(LATENCY.known)
 
 
 def _alternating(replay: Replay, ways: TwoWays) -> Compared:
-    """Measures once, and twice more if the ways differ: a busy machine may spoil one round, and a fault spoils all."""
+    """Measures once, and more often if the ways differ: a busy machine may spoil one round, and a fault spoils all."""
     once = replay.alternating(ways, 1)
-    return once.with_rounds(replay.alternating(ways, 2)) if once.differences() else once
+    return once.with_rounds(replay.alternating(ways, ROUNDS - 1)) if once.differences() else once

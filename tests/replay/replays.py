@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -40,6 +41,9 @@ _PORTS: Final = {"Fwd_sport_min": "10000", "Fwd_sport_max": "10199", "Fwd_dport_
 NAT44: Final = partial(conf_text, "nat44", **_PORTS)
 NAT64: Final = partial(conf_text, "nat64", **_PORTS)
 
+# So many show how the values of a figure spread.
+ROUNDS: Final = 3
+
 # A rate that no search tries.
 FRAMES: Final = 3977
 MAXIMUM, ERROR = 6000, 20
@@ -66,7 +70,8 @@ TABLE_FPS, TABLE_FPS_ERROR = 4000, 250
 class Replay:
     """A script and a plan for one gateway.
 
-    `known` has the bounds of each figure, between which a correct way finds it.
+    `known` has the bounds of each figure, between which a correct way finds it. `tolerance` is how far apart two ways
+    may be that are right, in the unit of the figures.
     """
 
     script: str
@@ -76,6 +81,7 @@ class Replay:
     by_script: Callable[[Bed], Figures]
     by_plan: Callable[[RepetitionRecord], Figures]
     known: Mapping[str, tuple[float, float]]
+    tolerance: float
     bed: Mapping[str, Any] = field(default_factory=dict)
     masquerades: bool = False
 
@@ -97,36 +103,58 @@ class Replay:
     def alternating(self, ways: TwoWays, rounds: int) -> Compared:
         """Measures by both ways in turn, so that a machine that becomes slower does so for both."""
         found = [(self.script_finds(ways), self.plan_finds(ways)) for _ in range(rounds)]
-        return Compared(self.known, [each for each, _ in found], [each for _, each in found])
+        return self.compared([each for each, _ in found], [each for _, each in found])
+
+    def compared(self, by_script: Sequence[Figures], by_plan: Sequence[Figures]) -> Compared:
+        return Compared(self.known, self.tolerance, by_script, by_plan)
+
+
+class Verdict(Enum):
+    AGREE = ""
+    DIFFER = "differs"
+    TOO_FEW_ROUNDS = "too few rounds"
 
 
 @dataclass(frozen=True)
 class Compared:
     known: Mapping[str, tuple[float, float]]
+    tolerance: float
     by_script: Sequence[Figures]
     by_plan: Sequence[Figures]
 
     def with_rounds(self, others: Compared) -> Compared:
-        return Compared(self.known, [*self.by_script, *others.by_script], [*self.by_plan, *others.by_plan])
+        by_script, by_plan = [*self.by_script, *others.by_script], [*self.by_plan, *others.by_plan]
+        return replace(self, by_script=by_script, by_plan=by_plan)
 
     def values(self, name: str) -> tuple[list[float], list[float]]:
-        return [each[name] for each in self.by_script], [each[name] for each in self.by_plan]
+        """Returns what each way found. A scan by plan that ended too early has no value of the rates below."""
+        script, plan = ([each[name] for each in way if name in each] for way in (self.by_script, self.by_plan))
+        return script, plan
+
+    def verdict(self, name: str) -> Verdict:
+        """Judges a figure by the medians of the ways.
+
+        They must be within the known bounds, and no farther apart than the tolerance and the spreads of both ways
+        together. Without bounds only the spreads tell what a machine does to a figure: that takes some rounds.
+        """
+        both, (low, high) = self.values(name), self.known[name]
+        if not all(both):
+            return Verdict.DIFFER
+        if math.isinf(high) and min(map(len, both)) < ROUNDS:
+            return Verdict.TOO_FEW_ROUNDS
+        medians = [median(each) for each in both]
+        allowed = self.tolerance + sum(max(each) - min(each) for each in both)
+        agree = abs(medians[0] - medians[1]) <= allowed and all(low <= each <= high for each in medians)
+        return Verdict.AGREE if agree else Verdict.DIFFER
 
     def differences(self) -> list[str]:
-        """Returns the figures in which the ways differ from each other or from what is known.
-
-        The medians may be as far apart as the values of both ways spread, and as the known bounds are if there are any.
-        Without bounds, one round shows no spread and decides nothing.
-        """
+        """Returns the figures in which the ways differ from each other or from what is known."""
         found = []
         for name, (low, high) in self.known.items():
-            both = self.values(name)
-            medians = [median(each) for each in both]
-            unknown = math.isinf(high)
-            allowed = sum(max(each) - min(each) for each in both) + (0 if unknown else high - low)
-            apart = abs(medians[0] - medians[1]) > allowed and not (unknown and len(both[0]) == 1)
-            if apart or not all(low <= each <= high for each in medians):
-                found.append(f"{name}: by script {both[0]}, by plan {both[1]}, known {low:.4g} to {high:.4g}")
+            if self.verdict(name) is Verdict.DIFFER:
+                script, plan = self.values(name)
+                known = f"known {low:.4g} to {high:.4g}, tolerance {self.tolerance:g}"
+                found.append(f"{name}: by script {script}, by plan {plan}, {known}")
         return found
 
 
@@ -158,25 +186,28 @@ def of_router(gateway: GatewayUnderTest) -> Iterator[Replay]:
     replay = partial(Replay, driver=gateway.driver)
     per_trial: dict[str, Any] = {"limit": budget(FRAMES, gateway.sizes, gateway.lose), "bed": bed}
     arguments = f"84 {MAXIMUM} 1 {TIMEOUT_MS} 2 2"
-    searched: dict[str, Any] = {"asked": Import(conf, "throughput", arguments, _search(MAXIMUM, ERROR)), **_RATE}
+    searched: dict[str, Any] = {"asked": Import(conf, "throughput", arguments, _search(ERROR)), **_RATE}
     yield replay("binary-rate-alg.sh", by_script=partial(_rate, scripts.binary_rate), **searched, **per_trial)
     in_time = partial(scripts.binary_rate_in_time, frame_timeout_ms=TIMEOUT_MS)
     yield replay("binary-rate-alg.sh-pdv", by_script=partial(_rate, in_time), **searched, **per_trial)
-    scan = {"procedure": {"name": "frame-loss-rate", "maximum_rate": MAXIMUM, "step_percent": 10}}
+    scan = {"procedure": {"step_percent": 10}}
     yield replay(
         "frame-loss.sh-scan", asked=Import(conf, "frame-loss-rate", arguments, scan),
-        by_script=_loss_of_script, by_plan=_loss_of_plan, known=_loss_bounds(), **per_trial,
+        by_script=_loss_of_script, by_plan=_loss_of_plan, known=_loss_bounds(), tolerance=_STRAY, **per_trial,
     )  # fmt: skip
     # The requests by which a router finds each of many hosts would be held back too, and the frames behind them.
     conf = gateway.conf_of_traffic(IP_L_var="0", IP_R_var="0")
-    delayed: dict[str, Any] = {"limit": shaper(SHAPED, gateway.sizes), "bed": bed | {"timeout_ms": 2000}}
+    delayed: dict[str, Any] = {
+        "limit": shaper(SHAPED, gateway.sizes), "bed": bed | {"timeout_ms": 2000},
+        "tolerance": PATIENCE_MS if gateway.shaped else 0,
+    }  # fmt: skip
     known = partial(_delays, gateway.directions, gateway.shaped)
     yield replay(
-        "latency.sh", asked=Import(conf, "latency", f"84 {RATE} 2 2000 2 2 1 {RATE}", {"rate": RATE}),
+        "latency.sh", asked=Import(conf, "latency", f"84 {RATE} 2 2000 2 2 1 {RATE}"),
         by_script=_latency_of_script, by_plan=_delays_of_plan, known=known({"TL": 1.5, "WCL": 2.0}), **delayed,
     )  # fmt: skip
     yield replay(
-        "pdv.sh", asked=Import(conf, "pdv", f"84 {RATE} 2 2000 2 2 0", {"rate": RATE}),
+        "pdv.sh", asked=Import(conf, "pdv", f"84 {RATE} 2 2000 2 2 0"),
         by_script=_variation_of_script, by_plan=_delays_of_plan, known=known({"PDV": 2.0}), **delayed,
     )  # fmt: skip
 
@@ -187,7 +218,7 @@ def of_nat(gateway: GatewayUnderTest) -> Iterator[Replay]:
     # siitperf's initiator draws four-tuples also in phase 2: only if phase 1 had all are there no others.
     every_tuple = gateway.conf_of_traffic(Fwd_sport_max="10019", Fwd_dport_max="99")
     arguments = f"84 {MAXIMUM} 1 {TIMEOUT_MS} 2 2 {_words(OVER)}"
-    over = Import(every_tuple, "throughput", arguments, _search(MAXIMUM, ERROR))
+    over = Import(every_tuple, "throughput", arguments, _search(ERROR))
     yield replay(
         "binary-rate-alg.sh-sf", asked=over, limit=budget(FRAMES, gateway.sizes, gateway.lose).clearing(*gateway.clear),
         by_script=partial(_rate, partial(scripts.binary_rate_stateful, phase1=OVER)),
@@ -196,27 +227,25 @@ def of_nat(gateway: GatewayUnderTest) -> Iterator[Replay]:
     arguments = f"84 1 1 {TIMEOUT_MS} 2 2"
     late = MADE_FPS * PATIENCE_MS // 1000
     least, most = (bucket_fps(MADE.frames, MADE_FPS, MADE_BURST + each) for each in (-late, late))
-    made = Import(conf, "connection-rate", f"{arguments} {_words(MADE)}", _search(MADE.rate_fps, ERROR))
+    made = Import(conf, "connection-rate", f"{arguments} {_words(MADE)}", _search(ERROR))
     yield replay(
         "binary-rate-alg.sh-R", asked=made, limit=bucket(MADE_FPS, MADE_BURST, gateway.lose).clearing(*gateway.clear),
         by_script=_connection_rate, by_plan=_headline("connections/s"), known={"connections/s": (least - ERROR, most)},
+        tolerance=ERROR,
     )  # fmt: skip
-    capacity = {
-        "name": "table-capacity", "initial_connections": SMALLEST_TABLE, "max_connections": LARGEST_TABLE,
-        "error": TABLE_ERROR,
-    }  # fmt: skip
-    fields = {"procedure": capacity, "alpha": 0.5, **_search(TABLE_FPS, TABLE_FPS_ERROR)}
+    capacity = {"max_connections": LARGEST_TABLE, "error": TABLE_ERROR}
+    fields = {"procedure": capacity, "alpha": 0.5, **_search(TABLE_FPS_ERROR)}
     smallest = _words(Phase1(SMALLEST_TABLE, TABLE_FPS))
     yield replay(
         "cttc.sh", asked=Import(conf, "table-capacity", f"{arguments} {smallest}", fields),
         limit=table(TABLE, gateway.lose).clearing(*gateway.clear),
         by_script=_capacity_of_script, by_plan=_headline("connections"),
-        known={"connections": (TABLE - TABLE_ERROR, TABLE)},
+        known={"connections": (TABLE - TABLE_ERROR, TABLE)}, tolerance=TABLE_ERROR,
     )  # fmt: skip
 
 
-def _search(most: int, error: int) -> dict[str, Any]:
-    return {"search": {"kind": "binary", "max_rate": most, "error": error}}
+def _search(error: int) -> dict[str, Any]:
+    return {"search": {"kind": "binary", "error": error}}
 
 
 def _words(phase1: Phase1) -> str:
@@ -244,7 +273,7 @@ def _share(received: float, sent: float) -> float:
 
 
 def _loss_bounds() -> dict[str, tuple[float, float]]:
-    shares = {rate: max(0.0, _share(FRAMES, rate)) for rate in SCANNED[::2]}
+    shares = {rate: max(0.0, _share(FRAMES, rate)) for rate in SCANNED}
     return {_lost_at(rate): (max(0.0, share - _STRAY), share + _STRAY) for rate, share in shares.items()}
 
 
@@ -302,7 +331,7 @@ def _capacity_of_script(bed: Bed) -> Figures:
 
 
 _RATE: Final[dict[str, Any]] = {
-    "by_plan": _headline("frames/s"), "known": {"frames/s": (FRAMES - ERROR, FRAMES)},
+    "by_plan": _headline("frames/s"), "known": {"frames/s": (FRAMES - ERROR, FRAMES)}, "tolerance": ERROR,
 }  # fmt: skip
 
 _IPV4: Final = dict.fromkeys(INTERFACES, 64)
