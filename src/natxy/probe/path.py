@@ -133,9 +133,11 @@ class ProbedPath:
         """Sends the frames once more between two looks at the DUT, and raises DutError if they are still blocked."""
         # The cables are known by the addresses that answer, and not by those that the plan has.
         macs = {side: mac for side, mac in macs.items() if side not in self.dut_macs}
-        for side in map(Side, self.dut_macs):
-            macs |= self._answered(side, request)
-        self._resolve(request)
+        if self.dut_macs:
+            for side in map(Side, self.dut_macs):
+                macs |= self._answered(side, request)
+            # The engine sends to those that answered until it is given the plan's again.
+            self._resolve(request)
         before = self._state()
         found = send_probes(self.engine, self.experiment, _OPENINGS)
         blocked = [passage for passage in found if passage.sent and not passage.good]
