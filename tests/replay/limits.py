@@ -32,7 +32,7 @@ class Limit:
 
     put_up: Sequence[tuple[Sequence[str], str]]
     clear: Sequence[Sequence[str]] = ()
-    """What empties the gateway's tables before a trial."""
+    """Commands in the DUT that empty the tables of the gateway before a trial."""
 
     def clearing(self, *command: str) -> Limit:
         return Limit(self.put_up, [*self.clear, command])
