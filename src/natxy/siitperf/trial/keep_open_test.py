@@ -74,7 +74,8 @@ def test_a_call_at_the_end_of_an_engine_waits_for_that_and_begins_another(log: P
 
 
 def test_an_engine_that_never_answers_is_not_started_again(log: Path) -> None:
-    assert call(log, 60, "import sys; open(sys.argv[1], 'a').write('x')") == ""
+    # It ends when it is asked: one that ends before the call is connected to its keeper is another error.
+    assert call(log, 60, "import sys; open(sys.argv[1], 'a').write('x'); sys.stdin.readline()") == ""
     assert log.read_text() == "x"
 
 
