@@ -26,7 +26,7 @@ from rich.table import Table
 
 from natxy.system.machine import describe_machine
 from tools.bench.hugepages import reserved
-from tools.bench.processor import model, usable_isas
+from tools.bench.processor import best_isa, flags, model
 from tools.bench.programs import PHASE1, printed, task
 from tools.bench.session import machine_given_back
 from tools.bench.speed_tables import MEASURED, below_goal
@@ -161,7 +161,7 @@ def measure() -> None:
     save(
         "conditions",
         {key: machine[key] for key in ("processor", "cores", "kernel")}
-        | {"model": model(), "isa": usable_isas()[-1]}
+        | {"model": model(), "isa": best_isa(flags())}
         | {key: bench.program[key] for key in ("compiler", "dpdk", "hugepages")}
         | {"rounds": ROUNDS, "seconds": SECONDS, "took_s": round(time.monotonic() - begin)},
     )
