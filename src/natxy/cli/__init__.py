@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
+from typer.completion import completion_init  # type: ignore[attr-defined]
 from typer.core import TyperCommand
 
 from natxy import __version__
@@ -64,6 +65,8 @@ def _in_words(error: ValidationError) -> str:
     return text if details["type"] == "value_error" else text + got(given)
 
 
+# Shells ask for completions by environment variables. Typer's own options for it would edit the user's files.
+completion_init()
 app = typer.Typer(
     help="Benchmark NAT gateways, translators and routers (RFC 2544, RFC 4814, RFC 8219, RFC 9693).",
     no_args_is_help=True,

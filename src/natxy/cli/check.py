@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from natxy.cli.at_scale import at_scale
+from natxy.cli.completion import experiments, plans
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.cli.measuring import check_machine
@@ -43,10 +44,15 @@ from natxy.run.forecast import expected_repetitions, last_run
 
 
 def check(
-    plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", show_default=False)],
+    plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", autocompletion=plans, show_default=False)],
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Check only this experiment; may be repeated.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="Check only this experiment; may be repeated.",
+            autocompletion=experiments,
+            show_default=False,
+        ),
     ] = None,
     full_size: Annotated[
         bool,

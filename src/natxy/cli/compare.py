@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from natxy.cli.completion import runs
 from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.answers import print_answers
@@ -27,11 +28,14 @@ from natxy.results.rows import comparison_rows
 
 def compare_runs(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="RUN", help="The folders of two or more runs.", show_default=False)
+        list[Path],
+        typer.Argument(metavar="RUN", help="The folders of two or more runs.", autocompletion=runs, show_default=False),
     ],
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="The run that the others are compared with.", show_default=False),
+        typer.Option(
+            metavar="RUN", help="The run that the others are compared with.", autocompletion=runs, show_default=False
+        ),
     ] = None,
     fail_below: Annotated[
         list[str] | None,

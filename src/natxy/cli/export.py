@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from natxy.cli.completion import runs
 from natxy.cli.errors import reported_errors, warn
 from natxy.cli.output.file import is_stream, output_file
 from natxy.errors import PlanError
@@ -25,7 +26,12 @@ from natxy.results.store import RESULTS_FILE
 def export(
     folders: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN", help="The folders of runs, or folders that hold some.", show_default=False),
+        typer.Argument(
+            metavar="RUN",
+            help="The folders of runs, or folders that hold some.",
+            autocompletion=runs,
+            show_default=False,
+        ),
     ],
     form: Annotated[
         ExportFormat | None,

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import rich.console
 import typer
 
+from natxy.cli.completion import runs
 from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors, warn
 from natxy.cli.gate.answers import print_answers
@@ -30,7 +31,9 @@ CHARTS_FOLDER: Final = "charts"
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The folder of a run.", autocompletion=runs, show_default=False)
+    ],
     form: Annotated[
         PrintedFormat | None,
         typer.Option("--format", help="Print only the results, in this format.", show_default=False),

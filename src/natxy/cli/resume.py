@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from natxy.cli.completion import runs
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.files import GateFiles
@@ -21,7 +22,9 @@ from natxy.system.interrupts import one_interrupt
 
 
 def resume(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The folder of a run.", autocompletion=runs, show_default=False)
+    ],
     junit: JUnitOption = None,
     markdown: MarkdownOption = None,
     json: JsonOption = None,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from natxy.cli.completion import experiments, plans
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.files import GateFiles
@@ -19,7 +20,7 @@ from natxy.system.interrupts import one_interrupt
 
 
 def run(
-    plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", show_default=False)],
+    plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", autocompletion=plans, show_default=False)],
     output: Annotated[
         Path | None,
         typer.Option(
@@ -28,7 +29,12 @@ def run(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Measure only this experiment; may be repeated.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="Measure only this experiment; may be repeated.",
+            autocompletion=experiments,
+            show_default=False,
+        ),
     ] = None,
     repeat: Annotated[
         int | None,

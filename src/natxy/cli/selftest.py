@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from natxy.cli.completion import plans
 from natxy.cli.console import LastingConsole, echo
 from natxy.cli.errors import reported_errors
 from natxy.cli.measuring import new_folder, prepare, watched
@@ -42,7 +43,8 @@ _PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 def selftest(
     plan: Annotated[
-        Path | None, typer.Argument(help="A plan, to measure the tester of its testbed.", show_default=False)
+        Path | None,
+        typer.Argument(help="A plan, to measure the tester of its testbed.", autocompletion=plans, show_default=False),
     ] = None,
     ports: Annotated[
         str | None,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from natxy.cli.completion import plans, runs
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.answers import judge_run, print_answers
@@ -19,10 +20,14 @@ from natxy.results.reader import RunReader
 
 
 def judge(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The folder of a run.", autocompletion=runs, show_default=False)
+    ],
     plan: Annotated[
         Path | None,
-        typer.Option(metavar="PLAN", help="Take the thresholds from this plan instead.", show_default=False),
+        typer.Option(
+            metavar="PLAN", help="Take the thresholds from this plan instead.", autocompletion=plans, show_default=False
+        ),
     ] = None,
     junit: JUnitOption = None,
     markdown: MarkdownOption = None,

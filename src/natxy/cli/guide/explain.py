@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from natxy.cli.completion import words
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.explain.entries import Entry, entries
@@ -19,7 +20,9 @@ from natxy.shipped import page
 def explain(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="WORD", help="What to explain; without it, what there is.", show_default=False),
+        typer.Argument(
+            metavar="WORD", help="What to explain; without it, what there is.", autocompletion=words, show_default=False
+        ),
     ] = None,
 ) -> None:
     """Explain a word that natxy uses.

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from natxy.cli.completion import drivers
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.cli.guide.first_plan import Answers, Aspect, Cabling, Place, aspects_of, first_plan, gateways_at, is_pci
@@ -28,7 +29,10 @@ def init(
         str | None, typer.Option(metavar="KIND", help="lab, hardware or vm; default: lab.", show_default=False)
     ] = None,
     gateway: Annotated[
-        str | None, typer.Option(metavar="DRIVER", help="The gateway; default: nftables.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="DRIVER", help="The gateway; default: nftables.", autocompletion=drivers, show_default=False
+        ),
     ] = None,
     measure: Annotated[
         str | None,

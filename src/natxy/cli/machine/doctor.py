@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from natxy.cli.completion import plans
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.doctor.experiments import missing_programs
@@ -29,7 +30,9 @@ _NAME_WIDTH: Final = 27
 def doctor(
     plan: Annotated[
         Path | None,
-        typer.Argument(help="A plan, to examine its testbed too, also over ssh.", show_default=False),
+        typer.Argument(
+            help="A plan, to examine its testbed too, also over ssh.", autocompletion=plans, show_default=False
+        ),
     ] = None,
 ) -> None:
     """Examine this machine before measuring.

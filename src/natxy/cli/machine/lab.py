@@ -11,6 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from natxy.cleanup.leftovers import described, give_back
+from natxy.cli.completion import experiments, plans
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
 from natxy.cli.measuring import prepare
@@ -29,11 +30,14 @@ _PATIENCE_MS: Final = 1
 
 
 def lab_up(
-    plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", show_default=False)],
+    plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", autocompletion=plans, show_default=False)],
     experiment: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="The experiment whose gateway is set up; default: the first.", show_default=False
+            metavar="NAME",
+            help="The experiment whose gateway is set up; default: the first.",
+            autocompletion=experiments,
+            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from natxy.cli.completion import drivers
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
 from natxy.dut.registry import GATEWAYS
@@ -38,7 +39,10 @@ def import_conf(
         ),
     ] = None,
     gateway: Annotated[
-        str | None, typer.Option(metavar="DRIVER", help="The gateway; default: a guess.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="DRIVER", help="The gateway; default: a guess.", autocompletion=drivers, show_default=False
+        ),
     ] = None,
     testbed: Annotated[
         Literal["lab", "hardware"],
