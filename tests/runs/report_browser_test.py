@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import html
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,32 +12,16 @@ import pytest
 
 from natxy.report.page.html import write_report
 from natxy.results.reader import RunReader
-from tests.support.command import HANG_S
+from tests.support.chromium import PATIENT, browse, needs_chromium
 from tests.support.sample_runs import hostile, quickstart
 from tests.support.sample_sweeps import sweeps
 
-CHROMIUM = shutil.which("chromium")
-# Virtual time: Chromium waits for the charts, but not for a clock.
-PATIENT = ("--virtual-time-budget=20000",)
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)")
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(RunReader(quickstart(tmp_path_factory.mktemp("run"))))
-
-
-def browse(page: Path, profile: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    assert CHROMIUM is not None
-    return subprocess.run(
-        [
-            CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-            "--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={profile}",
-            *arguments, page.as_uri(),
-        ],
-        capture_output=True, text=True, timeout=HANG_S, check=True,
-    )  # fmt: skip
 
 
 def console(run: subprocess.CompletedProcess[str]) -> list[str]:

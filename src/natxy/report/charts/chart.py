@@ -159,17 +159,19 @@ _CONFIG: Final[Spec] = {
     "font": "Liberation Sans, Arial, Helvetica, sans-serif",
     # The chart as a whole has a description; its hundreds of marks need none.
     "aria": False,
+    "mark": {"aria": False},
     "view": {"stroke": None},
     "axis": {
+        "aria": False,
         "domainColor": Ink.MUTED.css, "gridColor": Ink.GRID.css, "labelColor": Ink.MUTED.css, "ticks": False,
         "titleColor": Ink.TEXT.css, "titleFontWeight": "normal", "labelFontSize": 12, "titleFontSize": 12,
         "labelPadding": 6, "titlePadding": 8, "tickCount": 6,
     },
     "axisY": {"domain": False},
     "legend": {
-        "orient": "top", "labelColor": Ink.TEXT.css, "titleColor": Ink.MUTED.css, "titleFontWeight": "normal",
-        "labelFontSize": 12, "titleFontSize": 12, "titleOrient": "left", "labelLimit": 340, "symbolStrokeWidth": 2,
-        "columnPadding": 14, "titlePadding": 10,
+        "aria": False, "orient": "top", "labelColor": Ink.TEXT.css, "titleColor": Ink.MUTED.css,
+        "titleFontWeight": "normal", "labelFontSize": 12, "titleFontSize": 12, "titleOrient": "left", "labelLimit": 340,
+        "symbolStrokeWidth": 2, "columnPadding": 14, "titlePadding": 10,
     },
     "text": {"color": Ink.MUTED.css, "fontSize": 11},
 }  # fmt: skip
