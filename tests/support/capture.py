@@ -46,6 +46,16 @@ def inside(namespace: str) -> Iterator[None]:
             libc.setns(own.fileno(), CLONE_NEWNET)
 
 
+def capture_socket(namespace: str, interface: str) -> socket.socket:
+    """Returns a socket that receives every frame of the interface, in both directions."""
+    with inside(namespace):
+        # Protocol 0 receives nothing until bind() names the interface.
+        capture = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    capture.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
+    capture.bind((interface, ETH_P_ALL))
+    return capture
+
+
 @contextmanager
 def captured(namespace: str, interface: str, direction: Direction, *, at_least: int = 0) -> Iterator[list[Packet]]:
     """Yields a list that holds the frames in order once the block has ended.
@@ -54,12 +64,7 @@ def captured(namespace: str, interface: str, direction: Direction, *, at_least: 
     none has come for 0.05 s, or for 5 s before there are `at_least` so many.
     """
     frames: list[Packet] = []
-    with inside(namespace):
-        # Protocol 0 receives nothing until bind() names the interface.
-        capture = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    with capture:
-        capture.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
-        capture.bind((interface, ETH_P_ALL))
+    with capture_socket(namespace, interface) as capture:
         yield frames
         while select.select([capture], [], [], QUIET_S if len(frames) >= at_least else PATIENCE_S)[0]:
             data, address = capture.recvfrom(65535)

@@ -111,14 +111,23 @@ def run_in_lab(
 ) -> Ended:
     """Runs a program with a lab's ports; if mirrored, siitperf's left is the lab's right."""
     (folder / "siitperf.conf").write_text(conf, encoding="utf-8")
+    variables = {**variables_of(lab, io=io, mirrored=mirrored), **(environment or {})}
+    return run_program(program, arguments, folder, prefix=in_tester(), **variables)
+
+
+def in_tester() -> list[str]:
+    """Returns the words that begin a command in the tester's namespace."""
+    return ["ip", "netns", "exec", namespace_of_tester()]
+
+
+def variables_of(lab: NetnsLab, *, io: str = "af_xdp", mirrored: bool = False) -> dict[str, str]:
+    """Returns what the programs' environment says of a lab's ports."""
     left, right = ("right", "left") if mirrored else ("left", "right")
-    return run_program(
-        program, arguments, folder,
-        prefix=["ip", "netns", "exec", namespace_of_tester()],
-        NATXY_SIITPERF_LEFT=left, NATXY_SIITPERF_RIGHT=right, NATXY_SIITPERF_IO=io,
-        NATXY_SIITPERF_CORES=",".join(map(str, lab.cores.tester)),
-        NATXY_SIITPERF_OVERRUN_FLOOR_MS=_PATIENCE_MS, **(environment or {}),
-    )  # fmt: skip
+    return {
+        "NATXY_SIITPERF_LEFT": left, "NATXY_SIITPERF_RIGHT": right, "NATXY_SIITPERF_IO": io,
+        "NATXY_SIITPERF_CORES": ",".join(map(str, lab.cores.tester)),
+        "NATXY_SIITPERF_OVERRUN_FLOOR_MS": _PATIENCE_MS,
+    }  # fmt: skip
 
 
 def run_program(
