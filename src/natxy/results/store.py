@@ -99,7 +99,9 @@ class RunStore:
         natxy_version: str,
         machine: Mapping[str, str],
         deviations: Sequence[str] = (),
+        began: MachineLoad | None = None,
     ) -> None:
+        """Begins a run, with a session that is under way since `began`, or since now."""
         self._insert(
             "run",
             name=name,
@@ -112,7 +114,7 @@ class RunStore:
             machine_json=json.dumps(dict(machine)),
             deviations_json=json.dumps([*deviations]),
         )
-        self._start_session()
+        self._start_session(began)
 
     def describe_tester(
         self, *, engine: Mapping[str, Any], testbed: Mapping[str, str], deviations: Sequence[str]
@@ -139,8 +141,8 @@ class RunStore:
             (tester.model_dump_json(), found.model_dump_json() if found else None),
         )
 
-    def resume_run(self) -> None:
-        """Reopens the run. What a killed session was measuring becomes interrupted."""
+    def resume_run(self, began: MachineLoad | None = None) -> None:
+        """Reopens the run, with a session as of `start_run`. What a killed one was measuring becomes interrupted."""
         for table in ("experiment", "repetition"):
             self._db.execute(
                 f"UPDATE {table} SET state = ?, reason = ? WHERE state = ?",
@@ -148,16 +150,17 @@ class RunStore:
             )
         owner = str(Owner.current())
         self._db.execute("UPDATE run SET state = ?, owner = ?, finished_at = NULL", (RunState.RUNNING, owner))
-        self._start_session()
+        self._start_session(began)
 
     def finish_run(self, state: RunState) -> None:
         self._extend_session()
         self._db.execute("UPDATE run SET state = ?, finished_at = ?", (state, timestamp()))
 
-    def _start_session(self) -> None:
+    def _start_session(self, began: MachineLoad | None) -> None:
         """Adds a session: a period in which the run is under way. A resumed run has several."""
-        now, load = timestamp(), MachineLoad.now().model_dump_json()
-        self._insert("session", started_at=now, ended_at=now, load_before_json=load, load_after_json=load)
+        now, load = timestamp(), MachineLoad.now()
+        before, after = ((began or load).model_dump_json(), load.model_dump_json())
+        self._insert("session", started_at=now, ended_at=now, load_before_json=before, load_after_json=after)
 
     def _extend_session(self) -> None:
         """Moves the end of the session to now. The session of a killed run ends with the last trial stored."""

@@ -26,7 +26,7 @@ from natxy.run.folder import make_folder, sole_owner
 from natxy.siitperf.recording.experiment import Part
 from natxy.siitperf.recording.steps import DECISIVE, found, with_losses
 from natxy.siitperf.trial.phases import RUN, Phase
-from natxy.system.machine import describe_machine
+from natxy.system.machine import MachineLoad, describe_machine
 from natxy.untrusted.texts import plain
 
 NAME: Final = "siitperf"
@@ -52,10 +52,12 @@ def append(
     phases: Sequence[Phase],
     tester: Mapping[str, str],
     broken_off: BaseException | None = None,
+    began: MachineLoad | None = None,
 ) -> None:
     """Appends the phases of one call of a program, all or none. Raises PlanError if they cannot be written.
 
-    `tester` describes the ports and the cores. `broken_off` is what ended the call in the middle of its test. Waits
+    `tester` describes the ports and the cores. `broken_off` is what ended the call in the middle of its test. The run
+    was under way since `began`, the load before the first phase, or since now. Waits
     while another program appends, which takes a moment. Foreign frames of phases that could not be written may stay in
     the capture.
     """
@@ -70,7 +72,7 @@ def append(
             store.all_or_nothing(),
         ):
             if begun:
-                store.resume_run()
+                store.resume_run(began)
             else:
                 store.start_run(
                     name=NAME,
@@ -79,6 +81,7 @@ def append(
                     natxy_version=__version__,
                     machine=describe_machine(),
                     deviations=_DEVIATIONS,
+                    began=began,
                 )
             store.describe_tester(engine={}, testbed=tester, deviations=())
             _append(store, foreign, part, phases, experiments, broken_off)

@@ -29,6 +29,8 @@ from natxy.siitperf.recording.experiment import Part
 from natxy.siitperf.recording.run import append, check_folder
 from natxy.siitperf.trial.phases import Phase
 from natxy.siitperf.trial.trial import Test, run
+from natxy.system.machine import MachineLoad
+from tests.support.command import HANG_S
 from tests.support.siitperf_confs import conf_text
 from tests.support.siitperf_scripts import (
     Bed,
@@ -268,6 +270,17 @@ def test_the_reason_of_a_test_that_was_broken_off(
     (repetition,) = experiment.repetitions
     assert (repetition.state, repetition.reason) == (state, reason)
     assert len([*experiment.all_trials]) == 1
+
+
+def test_the_run_took_as_long_as_the_calls_and_not_only_their_recording(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("siit"))
+    part, phases = call.measured("tp", "84 1000 1 100 2 2")
+    for _ in range(2):
+        now = MachineLoad.now()
+        assert now.monotonic_s is not None
+        began = now.model_copy(update={"monotonic_s": now.monotonic_s - 40})
+        append(call.folder, part, phases, TESTER, began=began)
+    assert 80 <= RunReader(call.folder).run.active_s < 80 + HANG_S
 
 
 def test_the_run_has_a_report(simulated: Callable[..., Simulated]) -> None:
