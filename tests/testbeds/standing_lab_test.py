@@ -146,7 +146,9 @@ def test_siitperfs_programs_measure_in_a_lab_that_stands(standing: Standing) -> 
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert "masquerade" in table or "snat" in table, table
-    assert "stands already" in standing.natxy("lab", "up", standing.plan, code=2)
+    refused = standing.natxy("lab", "up", standing.plan, code=2)
+    assert "stands already" in refused
+    assert "warning" not in refused
     assert standing.natxy("lab", "down") == (
         f"Removed: the lab of {standing.plan}, experiment nat (process {keeper.pid}).\n"
     )

@@ -29,6 +29,12 @@ from natxy.untrusted.texts import one_line
 _END_S: Final = 120.0
 
 
+class StandingError(PlanError):
+    """Reports a lab that cannot stand."""
+
+    page = "how-to/lab.md"
+
+
 class StandingLab(BaseModel):
     """Describes a lab to those who use it.
 
@@ -78,18 +84,24 @@ class StandingLab(BaseModel):
 def recorded_lab(lab: StandingLab) -> Iterator[None]:
     """Has an entry in the ledger that says what this process's lab is, until the context ends.
 
-    Raises PlanError if another lab stands.
+    Raises StandingError if another lab stands.
     """
     ledger = Ledger()
     entry = ledger.add(Kind.LAB, lab.name, details=lab.model_dump(mode="json"))
     try:
         # Of two that begin at the same time, the ledger's first one goes on.
-        keeper, name = next(iter(standing_labs().items()))
-        if keeper != Owner.current():
-            raise PlanError(f"the lab of {name} stands already (process {keeper.pid}); `natxy lab down` removes it")
+        check_none_stands()
         yield
     finally:
         ledger.remove(entry)
+
+
+def check_none_stands() -> None:
+    """Raises StandingError if another process's lab stands, or is being built, for longer than one of this process."""
+    for keeper, name in standing_labs().items():
+        if keeper == Owner.current():
+            return
+        raise StandingError(f"the lab of {name} stands already (process {keeper.pid}); `natxy lab down` removes it")
 
 
 def standing_labs() -> dict[Owner, str]:

@@ -15,13 +15,13 @@ from natxy.cli.completion import experiments, plans
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
 from natxy.cli.measuring import prepare
-from natxy.errors import DutError, PlanError
+from natxy.errors import DutError
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.yaml.loading import load_plan
 from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT
 from natxy.siitperf.trial.trial import FLOOR_MS
 from natxy.standing.keeper import keep_lab
-from natxy.standing.labs import StandingLab, end_lab, left_labs, standing_labs
+from natxy.standing.labs import StandingError, StandingLab, check_none_stands, end_lab, left_labs, standing_labs
 from natxy.system.interrupts import one_interrupt
 from natxy.system.process_owner import Owner
 
@@ -57,7 +57,9 @@ def lab_up(
     with reported_errors(), one_interrupt():
         resolved = load_plan(plan, only=[experiment] if experiment else ())
         if not isinstance(resolved.testbed, LabConfig):
-            raise PlanError(f"{plan}: testbed: expected `kind: lab` for `natxy lab`, got {resolved.testbed.kind!r}")
+            raise StandingError(f"{plan}: testbed: expected `kind: lab` for `natxy lab`, got {resolved.testbed.kind!r}")
+        # First of all: a lab that stands would also count as another natxy that disturbs this one.
+        check_none_stands()
         prepare(resolved)
         echo("".join(f"{line}\n" for line in _how_to_use(keep_lab(resolved, plan))))
 
