@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -39,7 +39,7 @@ _DECIMAL: Final = re.compile(r"\s*([+-]?\d{1,20})")
 class ArgumentError(PlanError):
     """Reports the first error in the arguments."""
 
-    page = "how-to/from-siitperf.md"
+    page = "how-to/from-siitperf.md#from-siitperfconf-to-a-plan"
 
 
 class Program(StrEnum):
@@ -103,10 +103,7 @@ def parse_arguments(program: Program, given: Sequence[str], conf: Conf) -> Argum
     """Reads the arguments of a program. Raises ArgumentError with the first error, or ConfError if the configuration
     contradicts itself."""
     check(conf)
-    names = ["size", "rate", "dur", "gto", "n", "m"]
-    if conf.number("Stateful"):
-        names += ["N", "M", "R", "T", "D"]
-    names += {Program.LATENCY: ["delay", "timestamps"], Program.PDV: ["frame_timeout"]}.get(program, [])
+    names = _names(program, conf)
     if len(given) < len(names):
         raise ArgumentError(f"{len(given)} arguments, expected {len(names)}: {program} {' '.join(names)}")
     # Only siitperf-tp ignores what comes after its last argument.
@@ -158,6 +155,24 @@ def parse_arguments(program: Program, given: Sequence[str], conf: Conf) -> Argum
         if limit >= 1000 * arguments.duration_s + arguments.timeout_ms:
             raise ArgumentError(f"frame_timeout is {limit}, expected less than 1000·dur + gto")
     return _replaced(arguments, extra)
+
+
+def ignored(program: Program, given: Sequence[str], conf: Conf) -> Iterator[str]:
+    """Yields a sentence on each of the arguments, which were read, that is not what it seems to be."""
+    names = _names(program, conf)
+    for name, text in zip(names, given, strict=False):
+        match = _DECIMAL.match(text)
+        if match is not None and (rest := text[match.end() :].strip()):
+            yield f"{name} is {text!r}: siitperf reads {match[1]} and ignores {rest!r}, and so does natxy"
+    if surplus := given[len(names) :]:
+        yield f"siitperf ignores what comes after {names[-1]}, and so does natxy: {' '.join(surplus)!r}"
+
+
+def _names(program: Program, conf: Conf) -> list[str]:
+    names = ["size", "rate", "dur", "gto", "n", "m"]
+    if conf.number("Stateful"):
+        names += ["N", "M", "R", "T", "D"]
+    return names + {Program.LATENCY: ["delay", "timestamps"], Program.PDV: ["frame_timeout"]}.get(program, [])
 
 
 def _replaced(arguments: Arguments, fields: dict[str, object]) -> Arguments:

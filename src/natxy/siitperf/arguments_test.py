@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from natxy.plan.model.terms import Family
-from natxy.siitperf.arguments import ArgumentError, Arguments, Phase1, Program, parse_arguments
+from natxy.siitperf.arguments import ArgumentError, Arguments, Phase1, Program, ignored, parse_arguments
 from natxy.siitperf.conf import parse_conf
 from tests.support.siitperf_confs import conf_text
 
@@ -14,6 +14,10 @@ STATEFUL = f"{STATELESS} 4000 4000 1000 500 5000"
 
 def parsed(given: str, name: str = "siit", program: Program = Program.THROUGHPUT, **changed: str | None) -> Arguments:
     return parse_arguments(program, given.split(), parse_conf(conf_text(name, **changed)))
+
+
+def said(given: str, program: Program = Program.THROUGHPUT) -> list[str]:
+    return [*ignored(program, given.split(), parse_conf(conf_text("siit")))]
 
 
 def test_arguments_of_each_program() -> None:
@@ -28,6 +32,13 @@ def test_arguments_of_each_program() -> None:
 
 def test_a_number_is_read_up_to_what_is_none_and_siitperf_tp_ignores_surplus_arguments() -> None:
     assert parsed("84x 1000 10 2000 2 2 and more").size == 84
+    assert said("84x 1k 10 2000 2 2 and more") == [
+        "size is '84x': siitperf reads 84 and ignores 'x', and so does natxy",
+        "rate is '1k': siitperf reads 1 and ignores 'k', and so does natxy",
+        "siitperf ignores what comes after m, and so does natxy: 'and more'",
+    ]
+    assert not said(STATELESS)
+    assert not said(f"{STATELESS} 5 500", Program.LATENCY)
     with pytest.raises(ArgumentError, match="8 arguments, expected 7"):
         parsed(f"{STATELESS} 0 0", program=Program.PDV)
 

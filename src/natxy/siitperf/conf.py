@@ -32,7 +32,7 @@ _BASED: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[+-]?\d{1,20}")
 class ConfError(PlanError):
     """Reports the first error in siitperf.conf."""
 
-    page = "how-to/from-siitperf.md"
+    page = "how-to/from-siitperf.md#from-siitperfconf-to-a-plan"
 
 
 class Remark(NamedTuple):

@@ -14,7 +14,7 @@ from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
-from natxy.siitperf.arguments import parse_arguments
+from natxy.siitperf.arguments import ignored, parse_arguments
 from natxy.siitperf.cards import bound_cards
 from natxy.siitperf.conf import read_conf
 from natxy.siitperf.importing.plan import import_plan
@@ -60,7 +60,11 @@ def import_conf(
             raise PlanError(f"--gateway is {plain(gateway)!r}{near} expected one of {', '.join(GATEWAYS)}")
         conf = read_conf(path)
         program = PROCEDURES.get(procedure)
-        given = parse_arguments(program, arguments.split(), conf) if arguments and program else None
+        words = arguments.split() if arguments else []
+        given = parse_arguments(program, words, conf) if words and program else None
         hardware = testbed == "hardware"
         usable, cards = frozenset(os.sched_getaffinity(0)), bound_cards()
-        echo(import_plan(Source(conf, procedure, given, gateway, hardware, usable, cards)))
+        source = Source(conf, procedure, given, gateway, hardware, usable, cards)
+        if given and program:
+            source.differences.extend(f"{text}." for text in ignored(program, words, conf))
+        echo(import_plan(source))

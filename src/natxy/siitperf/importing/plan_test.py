@@ -91,7 +91,7 @@ def test_an_error_of_the_command_is_one_line(folder: Path) -> None:
     assert (done.exit_code, done.stdout) == (2, "")
     error, more = done.stderr.splitlines()
     assert error == f"natxy: {conf}, line 1: IP-L-Vers: expected 4 or 6, got 5"
-    assert more.endswith("docs/how-to/from-siitperf.md")
+    assert more.endswith("docs/how-to/from-siitperf.md#from-siitperfconf-to-a-plan")
 
 
 def test_siit(folder: Path) -> None:

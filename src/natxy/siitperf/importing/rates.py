@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Final
 
-from natxy.errors import PlanError
 from natxy.plan.model.addresses import WELL_KNOWN_PREFIX
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.model.timing import RFC_TIMING
 from natxy.plan.procedures.latency import LEAST_TAGGED
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.resolve import DEFAULT_ALPHA
-from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, Phase1, flow_space
+from natxy.siitperf.arguments import LARGEST_RATE_FPS, ArgumentError, Arguments, Phase1, flow_space
 from natxy.siitperf.importing.source import VALIDATING, Source
 from natxy.siitperf.importing.text import Field, mapping
 
@@ -111,7 +110,7 @@ def procedure_field(source: Source) -> Field:
         settings, names = _tagging(arguments), "arguments dur, delay, timestamps"
     elif name == "pdv" and arguments and arguments.frame_timeout_ms:
         text = "frame_timeout is not 0: siitperf-pdv then measures throughput with a time-out for each frame, which no "
-        raise PlanError(text + "procedure of a plan does; give 0, or use the program")
+        raise ArgumentError(text + "procedure of a plan does; give 0, or use the program")
     if not settings:
         return Field("procedure", name)
     return Field("procedure", mapping({"name": name, **settings}), names)

@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from natxy.errors import PlanError
 from natxy.plan.address_presets import RANDOM_PORTS
 from natxy.plan.model.address_ranges import AddressRange
 from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.background import DEFAULT_LINKS, LONGEST_CYCLE
 from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.traffic import SMALLEST_FRAME, PortRange
+from natxy.siitperf.arguments import ArgumentError
 from natxy.siitperf.importing.links import link_around
 from natxy.siitperf.importing.source import VALIDATING, Source
 from natxy.siitperf.importing.text import Field, mapping
@@ -109,7 +109,7 @@ def _way(source: Source, direction: Direction) -> _Way:
 
 
 def background_fields(source: Source) -> list[Field]:
-    """Returns `background`, if frames of it are sent. Raises PlanError if a plan cannot have so little foreground."""
+    """Returns `background`, if frames of it are sent. ArgumentError if a plan cannot have so little foreground."""
     arguments, conf = source.arguments, source.conf
     if arguments is None or arguments.m >= arguments.n:
         return []
@@ -122,10 +122,10 @@ def background_fields(source: Source) -> list[Field]:
         text = (
             "m is 0, so that all frames are native IPv6; import with IP-L-Vers 6 and IP-R-Vers 6, and m of at least n"
         )
-        raise PlanError(text)
+        raise ArgumentError(text)
     few, of = arguments.n - arguments.m, arguments.n
     if of > LONGEST_CYCLE:
-        raise PlanError(
+        raise ArgumentError(
             f"n is {of}, and a plan's background repeats after at most {LONGEST_CYCLE} frames; lower n and m"
         )
     settings: dict[str, object] = {"share": f"{100 * few / of!r}%"}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from unittest.mock import MagicMock
+
 import pytest
 
 from natxy.engine.messages.common import Side
@@ -29,9 +31,28 @@ def call_with(strict: str | None) -> Test:
     return Test.of(conf, arguments, {} if strict is None else {STRICT: strict})
 
 
-@pytest.mark.parametrize(("given", "strict"), [(None, False), ("", False), ("0", False), ("1", True), ("yes", True)])
+@pytest.mark.parametrize(("given", "strict"), [(None, False), ("", False), ("0", False), ("1", True)])
 def test_a_variable_makes_invalid_trials_fail(given: str | None, strict: bool) -> None:
     assert call_with(given).strict is strict
+
+
+def test_frames_of_which_none_arrives_are_told_with_the_mac_address_that_they_were_sent_to(
+    result: TrialResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forward, reverse = result.streams
+    nothing = forward.model_copy(update={"received": 0, "lost": forward.planned})
+    lost = result.model_copy(update={"streams": [nothing, reverse], "verdict": Verdict.FAIL})
+    capsys.readouterr()
+    engine = MagicMock()
+    engine.run_trial.return_value = lost
+    assert len([*run(call_with(None), engine)]) == 1
+    printed = capsys.readouterr()
+    assert "Forward frames received: 0\n" in printed.out
+    assert "Reverse frames received: 1000\n" in printed.out
+    assert printed.err.startswith(
+        "natxy: none of the 1000 frames of Forward arrived; they were sent to 02:00:00:00:00:11 (MAC-L-DUT): compare"
+    )
+    assert printed.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("said_invalid", [False, True])

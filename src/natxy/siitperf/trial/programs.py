@@ -15,8 +15,8 @@ from typing import Final
 from natxy.engine.client import EngineClient
 from natxy.errors import NatxyError
 from natxy.plan.model.terms import Family
-from natxy.siitperf.arguments import ArgumentError, Program, parse_arguments
-from natxy.siitperf.conf import FILE, read_conf
+from natxy.siitperf.arguments import ArgumentError, Program, ignored, parse_arguments
+from natxy.siitperf.conf import FILE, Conf, ConfError, read_conf
 from natxy.siitperf.rules import check
 from natxy.siitperf.trial.lines import fail, remark
 from natxy.siitperf.trial.phases import PROCEDURE, RUN, Phase
@@ -59,11 +59,10 @@ def _main(program: Program, given: Sequence[str]) -> int:
         conf = read_conf(Path(FILE))
         for each in conf.remarks:
             remark(f"{FILE}, line {each.line}: {each.text}")
-        arguments = parse_arguments(program, given, conf)
-        check(conf, background=arguments.m < arguments.n)
-        test = Test.of(conf, arguments, os.environ)
-        check_requests(test)
-        tester = find_tester(conf, arguments.sent_size(Family.IPV6), os.environ)
+        test = _test(program, given, conf)
+        for text in ignored(program, given, conf):
+            remark(text)
+        tester = find_tester(conf, test.arguments.sent_size(Family.IPV6), os.environ)
         for text in tester.remarks:
             remark(text)
         engine = EngineClient(tester.argv)
@@ -82,6 +81,21 @@ def _main(program: Program, given: Sequence[str]) -> int:
         if engine is not None:
             engine.close()
     return 0
+
+
+def _test(program: Program, given: Sequence[str], conf: Conf) -> Test:
+    """Returns the test that a call asks for. Raises PlanError if it cannot be carried out."""
+    try:
+        arguments = parse_arguments(program, given, conf)
+        check(conf, background=arguments.m < arguments.n)
+        test = Test.of(conf, arguments, os.environ)
+        check_requests(test)
+    except ConfError as error:
+        misread = ", ".join(str(each.line) for each in conf.remarks if not each.harmless)
+        if not misread:
+            raise
+        raise ConfError(f"{error}; mend line {misread} first, which siitperf does not read as it is written") from error
+    return test
 
 
 def _measure(test: Test, engine: EngineClient, record: Record) -> None:
@@ -107,10 +121,12 @@ def _recorder(test: Test, tester: Tester) -> Record:
     # They take longer to import than everything else, and most calls do not need them.
     from natxy.siitperf.recording.experiment import Part
     from natxy.siitperf.recording.run import append, check_folder
+    from natxy.system.machine import MachineLoad
 
     folder = Path(given)
     check_folder(folder)
     part = Part.of(test.conf, test.arguments, os.environ.get(PROCEDURE))
     sides = {f"{port.side} port": port.device for port in tester.ports}
     described = {"testbed": "the ports of the programs that stand in for siitperf's", **sides}
-    return lambda phases, broken_off: append(folder, part, phases, described, broken_off)
+    began = MachineLoad.now()
+    return lambda phases, broken_off: append(folder, part, phases, described, broken_off, began)

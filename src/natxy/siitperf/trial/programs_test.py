@@ -19,7 +19,7 @@ from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.trial.phases import RUN
 from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT, find_tester
 from natxy.siitperf.trial.programs import BROKEN, UNUSABLE, main
-from natxy.siitperf.trial.trial import FLOOR_MS
+from natxy.siitperf.trial.trial import FLOOR_MS, STRICT
 from tests.support.siitperf_confs import CONFS, conf_text
 
 STATELESS = "84 1000 1 200 2 2"
@@ -30,7 +30,7 @@ Call = Callable[..., tuple[int, str, str]]
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Calls a program in a folder with a configuration; returns its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
-    for name in (LEFT, RIGHT, IO, CORES, FLOOR_MS):
+    for name in (LEFT, RIGHT, IO, CORES, FLOOR_MS, STRICT):
         monkeypatch.delenv(name, raising=False)
 
     def called(
@@ -99,6 +99,7 @@ def test_a_missing_key_is_named(call: Call, name: str, key: str) -> None:
         ({FLOOR_MS: "soon"}, f"Error: {FLOOR_MS} is 'soon', expected 0 to 1000 milliseconds"),
         ({FLOOR_MS: "2000"}, f"Error: {FLOOR_MS} is '2000'"),
         ({FLOOR_MS: "nan"}, f"Error: {FLOOR_MS} is 'nan'"),
+        ({STRICT: "yes"}, f"Error: {STRICT} is 'yes', expected 1, 0 or nothing"),
     ],
 )
 def test_an_environment_that_does_not_fit(
@@ -110,6 +111,17 @@ def test_an_environment_that_does_not_fit(
     assert (code, out) == (UNUSABLE, "")
     assert err.startswith(error)
     assert err.count("\n") == 1
+
+
+def test_an_error_that_follows_from_a_line_which_is_read_in_another_way_names_that_line(call: Call) -> None:
+    conf = conf_text("router-many").replace("IP-L-Vers 4", "IP-L-Vers = 4")
+    code, out, err = call(STATELESS, conf)
+    assert (code, out) == (UNUSABLE, "")
+    remarked, error = err.splitlines()
+    number = conf.splitlines().index("IP-L-Vers = 4") + 1
+    assert remarked.startswith(f"natxy: siitperf.conf, line {number}: IP-L-Vers: no number follows")
+    assert error.startswith("Error: siitperf.conf: IPv6-L-Real is missing; ")
+    assert error.endswith(f"; mend line {number} first, which siitperf does not read as it is written")
 
 
 def test_more_tags_than_foreground_frames_are_an_error_before_anything_starts(call: Call) -> None:
@@ -148,7 +160,7 @@ def test_what_breaks_a_test_off_comes_before_an_error_of_its_recording(
         yield "phase 1"
         raise end
 
-    def full(folder: Path, part: object, phases: list[object], tester: object, why: object) -> None:
+    def full(folder: Path, part: object, phases: list[object], tester: object, why: object, began: object) -> None:
         recorded.append(([*phases], why))
         raise PlanError("Error: the disk is full")
 

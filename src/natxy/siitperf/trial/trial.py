@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -17,7 +17,7 @@ from natxy.engine.messages.requests import EstablishRequest
 from natxy.engine.messages.results import TrialResult
 from natxy.errors import PlanError
 from natxy.siitperf.arguments import Arguments, Phase1, Program
-from natxy.siitperf.conf import Conf
+from natxy.siitperf.conf import FILE, Conf
 from natxy.siitperf.sides import Direction, active, initiator
 from natxy.siitperf.trial.delays import in_time, latency, variation
 from natxy.siitperf.trial.lines import fail, now, remark, remark_on, say, say_received, say_sending, streams_of
@@ -43,7 +43,15 @@ class Test:
 
     @classmethod
     def of(cls, conf: Conf, arguments: Arguments, environment: Mapping[str, str]) -> Test:
-        return cls(conf, arguments, Limits(_floor_s(environment)), environment.get(STRICT, "") not in {"", "0"})
+        return cls(conf, arguments, Limits(_floor_s(environment)), _strict(environment))
+
+
+def _strict(environment: Mapping[str, str]) -> bool:
+    """Raises PlanError unless the variable is 0, 1 or empty."""
+    text = environment.get(STRICT) or "0"
+    if text not in {"0", "1"}:
+        raise PlanError(f"{STRICT} is {plain(text)!r}, expected 1, 0 or nothing")
+    return text == "1"
 
 
 def _floor_s(environment: Mapping[str, str]) -> float:
@@ -104,6 +112,7 @@ def run(test: Test, engine: EngineClient) -> Iterator[Phase]:
             say_received(streams, direction.key)
     say("Info: Test finished.")
     _say_delays(test, result)
+    _say_total_loss(test, result, active(test.conf))
     remark_on(result, late, strict=test.strict)
 
 
@@ -129,7 +138,23 @@ def _say_phase1(test: Test, phase1: Phase1, request: EstablishRequest, result: T
             missing = request.stream.frames - established
             remark(f"{missing} connections of phase 1 are missing; natxy's responder needs all of them for phase 2")
         say("Info: Preliminary phase finished.")
+    if first := initiator(test.conf):
+        _say_total_loss(test, result, [first], of="Preliminary")
     remark_on(result, not in_order, strict=test.strict)
+
+
+def _say_total_loss(test: Test, result: TrialResult, directions: Iterable[Direction], of: str = "") -> None:
+    """Says where the frames of a direction went if none arrived: siitperf's users know a MAC address by its key."""
+    for direction in directions:
+        streams = streams_of(result, of or direction.key)
+        sent, received = (sum(getattr(each, count) for each in streams) for count in ("sent", "received"))
+        if sent and not received:
+            key = f"MAC-{direction.sender}-DUT"
+            remark(
+                f"none of the {sent} frames of {of or direction.key} arrived; they were sent to {test.conf.mac(key)} "
+                f"({key}): compare it with the gateway's interface there (`ip link`), then its routes and rules with "
+                f"the addresses of {FILE}"
+            )
 
 
 def _say_delays(test: Test, result: TrialResult) -> None:
