@@ -163,6 +163,7 @@ docs: setup ## regenerate the schemas, and the tables of what was measured last
 	@mkdir -p docs/reference
 	.venv/bin/python -m natxy.plan.yaml.schema > docs/reference/plan.schema.json
 	.venv/bin/python -m natxy.engine.schema > docs/reference/rpc.schema.json
+	.venv/bin/python -m natxy.events.schema > docs/reference/events.schema.json
 	.venv/bin/python -m tools.bench.speed_tables
 	.venv/bin/python -m tools.soak.table
 	.venv/bin/python -m tools.mutants.table

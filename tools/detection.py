@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from natxy.events.listener import RunListener
 from natxy.plan.yaml.loading import load_plan
 from natxy.results.analysis.compare import Compared, Verdict, compare
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 # The search begins around the truth, so that a repetition takes few trials.

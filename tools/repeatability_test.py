@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from natxy.engine.messages.results import Verdict
+from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.analysis.core_speed_test import at_speeds
 from natxy.results.analysis.disturbances import Absences
 from natxy.results.reader import RunReader
 from natxy.results.records import RepetitionRecord, RunRecord, RunState
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from tests.support.repetitions import experiment, trial
 from tests.support.sample_runs import result

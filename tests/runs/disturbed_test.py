@@ -12,19 +12,18 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from natxy.engine.messages.results import Progress, Verdict
+from natxy.engine.messages.results import Verdict
 from natxy.engine.program import REFERENCE
+from natxy.events.listener import RunListener
+from natxy.events.trials import AttemptStarted, TrialFinished, TrialProgress
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds.cores import CoreAssignment
 from natxy.plan.written import Plan
-from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
-from natxy.results.trials import TrialKind, TrialRecord
-from natxy.run.events import RunListener
+from natxy.results.trials import TrialRecord
 from natxy.run.run import run_plan
-from natxy.search.outcome import Attempt
 from tests.support import needs
 
 pytestmark = [*needs.LAB, needs.cores(2)]
@@ -61,13 +60,13 @@ class Once(RunListener):
         self.disturbing = False
         self.done = False
 
-    def progress(self, kind: TrialKind, progress: Progress) -> None:
-        if not self.done and not self.disturbing and 0 < progress.sent < progress.planned / 2:
+    def trial_progress(self, event: TrialProgress) -> None:
+        if not self.done and not self.disturbing and 0 < event.sent < event.planned / 2:
             self.disturbing = True
             self.disturb()
 
-    def trial_finished(self, trial: FinishedTrial) -> None:
-        self.done = self.done or (self.disturbing and trial.result.verdict != Verdict.INVALID)
+    def trial_finished(self, event: TrialFinished) -> None:
+        self.done = self.done or (self.disturbing and event.verdict != Verdict.INVALID)
         self.disturbing = False
 
     def disturb(self) -> None: ...
@@ -81,7 +80,7 @@ class Burning(Once):
         self._core = core
         self.programs: list[subprocess.Popen[str]] = []
 
-    def attempt_started(self, attempt: Attempt) -> None:
+    def attempt_started(self, event: AttemptStarted) -> None:
         """Starts the program, which waits: to start it takes longer than a trial where other programs keep the core."""
         if self.done:
             return

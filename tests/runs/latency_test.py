@@ -12,10 +12,10 @@ import pytest
 
 from natxy.dut import registry
 from natxy.dut.drivers.linux import LinuxForwardGateway
+from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.system.process_owner import Owner
 from natxy.testbeds.namespaces import LabNamespaces

@@ -21,6 +21,8 @@ from typing import Any, Final
 import pytest
 
 from natxy.dut.registry import GATEWAYS
+from natxy.events.listener import RunListener
+from natxy.events.run import RepetitionStarted
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
@@ -35,7 +37,6 @@ from natxy.results.analysis.sweeps import sweeps
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
 from natxy.results.trials import TrialKind
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.tcp.simulated import FRAMES_PER_SEGMENT, SEGMENT_BYTES
 
@@ -245,11 +246,12 @@ ALPHA, CAPACITY, TCP = "jool-alpha", "iptables-capacity", "tcp-goodput"
 class Turns(RunListener):
     """Gives the gateway of each repetition the limits of its turn, by the experiment's name."""
 
-    def __init__(self, limits: Mapping[str, Sequence[Limits]]) -> None:
+    def __init__(self, experiments: Sequence[Experiment], limits: Mapping[str, Sequence[Limits]]) -> None:
+        self._gateways = {experiment.name: experiment.gateway for experiment in experiments}
         self._limits = limits
 
-    def repetition_started(self, experiment: Experiment, number: int) -> None:
-        vars(experiment.gateway).update(self._limits[experiment.name][number - 1])
+    def repetition_started(self, event: RepetitionStarted) -> None:
+        vars(self._gateways[event.experiment]).update(self._limits[event.experiment][event.repetition - 1])
 
 
 def carried_out(stem: str, limits: Mapping[str, Cells], folder: Path) -> RunRecord:
@@ -258,7 +260,7 @@ def carried_out(stem: str, limits: Mapping[str, Cells], folder: Path) -> RunReco
     plan = load_plan(FOLDER / f"{stem}.yaml", repeat=repetitions)
     turns = turns_of(plan, limits)
     simulated = [each.model_copy(update={"gateway": model(each)}) for each in plan.experiments]
-    run_plan(plan.model_copy(update={"testbed": TESTBED, "experiments": simulated}), folder, Turns(turns))
+    run_plan(plan.model_copy(update={"testbed": TESTBED, "experiments": simulated}), folder, Turns(simulated, turns))
     run = RunReader(folder).run
     assert [experiment.state for experiment in run.experiments] == [State.DONE] * len(simulated)
     return run

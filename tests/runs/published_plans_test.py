@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from natxy.events.listener import RunListener
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.plan.yaml.loading import load_plan
@@ -16,7 +17,6 @@ from natxy.published import published_table
 from natxy.report.page.html import write_report
 from natxy.report.text import terminal
 from natxy.results.reader import RunReader
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 PLANS = [

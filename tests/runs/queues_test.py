@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.results.records import RepetitionRecord
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from tests.support import needs
 from tests.support.undisturbed import undisturbed

@@ -15,13 +15,14 @@ from typing import Any, Final
 
 import pytest
 
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.events.listener import RunListener
+from natxy.events.run import ExperimentFinished
+from natxy.events.trials import TrialFinished
+from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
-from natxy.run.events import RunListener
 from natxy.run.resume_test import comparable
 from natxy.run.run import resume_plan, run_plan
 from tests.support.trials import Kept, begun, kept_trials
@@ -86,7 +87,7 @@ class TrialPipe(RunListener):
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
 
-    def trial_finished(self, trial: FinishedTrial) -> None:
+    def trial_finished(self, event: TrialFinished) -> None:
         os.write(self._pipe, b".")
 
 
@@ -143,8 +144,8 @@ def test_a_run_killed_after_its_last_trial_is_finished(tmp_path: Path) -> None:
         pass
 
     class Late(RunListener):
-        def experiment_finished(self, experiment: Experiment, *_: object) -> None:
-            if experiment.name == "deletion":
+        def experiment_finished(self, event: ExperimentFinished) -> None:
+            if event.experiment == "deletion":
                 raise Killed
 
     with pytest.raises(Killed):

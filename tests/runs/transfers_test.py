@@ -8,13 +8,13 @@ import io
 from pathlib import Path
 from typing import Any
 
+from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.text import terminal
 from natxy.results.document import document
 from natxy.results.export import ExportFormat, write
 from natxy.results.reader import RunReader
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 

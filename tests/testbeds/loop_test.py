@@ -19,10 +19,10 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborSide, NeighborsResolve, PortsOpen
 from natxy.engine.messages.results import Cause, Verdict
 from natxy.errors import EngineDiedError, NatxyError
+from natxy.events.listener import RunListener
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.plan.yaml.loading import load_plan
 from natxy.results.reader import RunReader
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.testbeds.loop import LoopTestbed
 from tests.support import needs

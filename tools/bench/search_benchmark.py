@@ -14,10 +14,10 @@ import sys
 from statistics import mean
 from typing import Any, Final
 
+from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.system.temporary_folder import temporary_folder
 from tools.bench.session import machine_given_back

@@ -23,13 +23,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from natxy.events.listener import RunListener
 from natxy.plan.model.timing import LAB_TIMING
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
 from natxy.results.reader import RunReader
 from natxy.results.records import RepetitionRecord
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 

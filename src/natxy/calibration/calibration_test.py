@@ -15,8 +15,8 @@ from natxy.calibration.case import Case, exactly
 from natxy.calibration.listener import CalibrationListener, TimeIsUpError
 from natxy.calibration.reading import Pauses, Reading, Standing
 from natxy.calibration.scale import MAX_PAUSE_S
+from natxy.events.trials import AttemptStarted
 from natxy.plan.model.units import Unit
-from natxy.search.outcome import Attempt
 
 CASE = Case("c", "C", {}, {"procedure": "throughput"})
 OTHER = Case("other", "Other", {}, {"procedure": "throughput"})
@@ -80,6 +80,10 @@ def test_what_was_wrong_once_stays_wrong(monkeypatch: pytest.MonkeyPatch) -> Non
     assert calibration(CASE).measure(Path("run"), Noting([CASE])) == [WRONG, OK]
 
 
+def attempt(step: int) -> AttemptStarted:
+    return AttemptStarted(experiment=CASE.name, repetition=1, step=step, attempt=1, rate=1.0)
+
+
 @pytest.mark.usefixtures("virtual_time")
 def test_nothing_is_begun_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine so busy that every case is disturbed each time."""
@@ -88,7 +92,7 @@ def test_nothing_is_begun_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -
     def measure_once(calibration: Calibration, _: Path, listener: CalibrationListener) -> None:
         nonlocal attempts
         for case in calibration.cases:
-            listener.attempt_started(Attempt(1, 1, 1.0))
+            listener.attempt_started(attempt(1))
             attempts += 1
             time.sleep(60)
             listener.add(case, [DISTURBED])
@@ -102,10 +106,10 @@ def test_nothing_is_begun_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.usefixtures("virtual_time")
 def test_the_time_ends_a_case_between_two_of_its_attempts() -> None:
     listener = Noting([CASE], budget_s=10)
-    listener.attempt_started(Attempt(1, 1, 1.0))
+    listener.attempt_started(attempt(1))
     time.sleep(11)
     with pytest.raises(TimeIsUpError, match="the time was up"):
-        listener.attempt_started(Attempt(2, 1, 1.0))
+        listener.attempt_started(attempt(2))
 
 
 def test_a_figure_that_was_not_measured_is_neither_wrong_nor_disturbed() -> None:

@@ -13,11 +13,9 @@ from typing import Final
 from natxy.calibration.case import Case
 from natxy.calibration.reading import Reading, Standing, readings
 from natxy.calibration.stall import StallingListener
-from natxy.plan.experiment import Experiment
+from natxy.events.run import ExperimentFinished, RunStarted
+from natxy.events.trials import AttemptStarted
 from natxy.results.reader import RunReader
-from natxy.results.records import State
-from natxy.results.statistics import Summary
-from natxy.search.outcome import Attempt
 
 NOT_MEASURED: Final = "the time was up; `--budget` gives more"
 # A case that was wrong once stays wrong, whatever other runs measure.
@@ -44,15 +42,15 @@ class CalibrationListener(StallingListener):
     def case_measured(self, case: Case, found: Sequence[Reading]) -> None:
         """Receives the readings that count when a case has been measured, once more or for the first time."""
 
-    def run_started(self, folder: Path) -> None:
-        self.folder = folder
+    def run_started(self, event: RunStarted) -> None:
+        self.folder = Path(event.folder)
 
-    def attempt_started(self, attempt: Attempt) -> None:
+    def attempt_started(self, event: AttemptStarted) -> None:
         if time.monotonic() > self._end_s:
             raise TimeIsUpError(NOT_MEASURED)
 
-    def experiment_finished(self, experiment: Experiment, state: State, reason: str, summary: Summary | None) -> None:
-        case = self._cases[experiment.name]
+    def experiment_finished(self, event: ExperimentFinished) -> None:
+        case = self._cases[event.experiment]
         self.add(case, [*readings(case, RunReader(self.folder).experiment(case.name), self.folder)])
 
     def add(self, case: Case, new: list[Reading]) -> None:

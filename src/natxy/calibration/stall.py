@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from natxy.calibration.case import Case
-from natxy.engine.messages.results import Progress
 from natxy.engine.program import ENGINE
-from natxy.plan.experiment import Experiment
-from natxy.results.trials import TrialKind
-from natxy.run.events import RunListener
+from natxy.events.listener import RunListener
+from natxy.events.run import RepetitionStarted
+from natxy.events.trials import TrialProgress
 
 # The trial lasts longer, so frames that become due in the meantime leave as one burst.
 STALL_S: Final = 0.1
@@ -28,12 +27,12 @@ class StallingListener(RunListener):
         self._stalled = {case.name for case in cases if case.stalled}
         self._now = False
 
-    def repetition_started(self, experiment: Experiment, number: int) -> None:
-        self._now = experiment.name in self._stalled
+    def repetition_started(self, event: RepetitionStarted) -> None:
+        self._now = event.experiment in self._stalled
 
-    def progress(self, kind: TrialKind, progress: Progress) -> None:
+    def trial_progress(self, event: TrialProgress) -> None:
         # The trial has begun, and will not end before the stall does.
-        if self._now and 0 < progress.sent < 0.7 * progress.planned:
+        if self._now and 0 < event.sent < 0.7 * event.planned:
             _stall_engine()
 
 

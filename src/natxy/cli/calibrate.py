@@ -17,7 +17,7 @@ from natxy.cli.console import LastingConsole, echo
 from natxy.cli.errors import reported_errors
 from natxy.cli.measuring import has_results, new_folder, prepare, print_how_to_resume
 from natxy.errors import TesterLimitError
-from natxy.plan.experiment import Experiment
+from natxy.events.run import PlannedExperiment, RepetitionStarted, RunStarted
 from natxy.plan.model.units import Unit, format_quantity, parse_duration
 from natxy.report.tables.table import Column, Table, to_rich
 from natxy.system.interrupts import one_interrupt
@@ -72,7 +72,7 @@ def calibrate(
     with reported_errors(), one_interrupt():
         calibration = Calibration.choose(wiring, only=only or ())
         plan = calibration.plan
-        prepare(plan)
+        prepare(plan, console)
         folder = output or new_folder(plan.name)
         existed = has_results(folder)
         watch = _Watch(calibration.cases, budget_s, console, folder)
@@ -108,18 +108,21 @@ class _Watch(CalibrationListener):
         self._count = len(cases)
         self._number = 0
         self._again = False
+        self._planned: dict[str, PlannedExperiment] = {}
         self.folder = folder
 
-    def run_started(self, folder: Path) -> None:
-        self._again = folder != self.folder
-        super().run_started(folder)
-        self._console.print(f"results: {folder}")
+    def run_started(self, event: RunStarted) -> None:
+        self._again = Path(event.folder) != self.folder
+        self._planned = {experiment.name: experiment for experiment in event.experiments}
+        super().run_started(event)
+        self._console.print(f"results: {event.folder}")
 
-    def repetition_started(self, experiment: Experiment, number: int) -> None:
-        super().repetition_started(experiment, number)
+    def repetition_started(self, event: RepetitionStarted) -> None:
+        super().repetition_started(event)
+        experiment = self._planned[event.experiment]
         self._number += 1
         which = "again, because a core paused:" if self._again else f"{self._number}/{self._count}"
-        self._console.print(f"{which} {experiment.title}, {experiment.procedure.name}")
+        self._console.print(f"{which} {experiment.title}, {experiment.procedure}")
 
     def case_measured(self, case: Case, found: Sequence[Reading]) -> None:
         for reading in found:

@@ -78,7 +78,7 @@ def check(
         if full_size:
             console.print()
             console.print(to_rich(at_scale(resolved)))
-        check_machine(resolved)
+        check_machine(resolved, console)
         for reason, names in left_to_the_dut(resolved).items():
             console.say(f"Needed of the DUT: {', '.join(names)}: {reason}")
 

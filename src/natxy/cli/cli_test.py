@@ -104,6 +104,7 @@ def test_run_leaves_a_run_folder_with_the_right_numbers(plan: Path, tmp_path: Pa
         "plan.yaml",
         "results.sqlite",
         "foreign.pcap",
+        "events.jsonl",
         "report.html",
     }
     forwarding, rate = RunReader(tmp_path / "out").run.experiments

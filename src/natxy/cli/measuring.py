@@ -9,34 +9,36 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import typer
 
 from natxy.cleanup.leftovers import described, give_back
-from natxy.cli.console import LastingConsole
+from natxy.cli.console import Console, LastingConsole
 from natxy.cli.errors import warn
 from natxy.cli.gate.answers import check_earlier_runs, judge_run, print_answers, warn_of_unjudged
 from natxy.cli.gate.exit_code import gate_code
 from natxy.cli.gate.files import GateFiles
 from natxy.cli.report import show
-from natxy.cli.watch.live import LiveWatch
-from natxy.cli.watch.plain import PlainWatch
 from natxy.doctor.experiments import missing_programs, small_memory, small_tables, unreadable_secrets
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
+from natxy.events.listener import Listeners, RunListener
+from natxy.events.run import Warned
+from natxy.events.writer import STDOUT, events_to
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.testbeds.machines import SshTarget
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.results.analysis.gate import Answer, overall
 from natxy.results.store import RESULTS_FILE
 from natxy.run.cores import check_cores
-from natxy.run.events import RunListener
 from natxy.run.folder import RUNS
 from natxy.run.sysctls import check_sysctls
 from natxy.system.ledger import Entry, Ledger
 from natxy.testbeds.namespaces import check_root, other_labs
 from natxy.testbeds.vm.accelerator import choose_accelerator, describe_accelerator
 from natxy.testbeds.vm.image import find_image
+from natxy.watch.live import LiveWatch
+from natxy.watch.plain import PlainWatch
 
 _WHY: Final = {
     EngineDiedError.exit_code: "the engine died; `natxy resume` repeats what it was measuring",
@@ -49,10 +51,10 @@ _WHY: Final = {
 }
 
 
-def prepare(plan: ResolvedPlan) -> None:
+def prepare(plan: ResolvedPlan, console: LastingConsole) -> None:
     """Checks the machine as `natxy check` does, and gives back what killed runs left on the plan's machines, before any
     folder is made."""
-    check_machine(plan)
+    check_machine(plan, console)
     if plan.testbed.in_virtual_time:
         return
     if plan.testbed.is_local:
@@ -78,7 +80,7 @@ def _is_of(plan: ResolvedPlan, entry: Entry) -> bool:
     return SshTarget.model_validate_json(entry.place.ssh) in [target.from_anywhere() for target in targets]
 
 
-def check_machine(plan: ResolvedPlan) -> None:
+def check_machine(plan: ResolvedPlan, console: Console) -> None:
     """Checks what the plan needs of this machine, and prints which experiments will be skipped or fail.
 
     Raises PlanError or DutError if no gateway of the plan can run here, or if an earlier run or a secret that it names
@@ -93,7 +95,6 @@ def check_machine(plan: ResolvedPlan) -> None:
     lacking = missing_programs(plan)
     if {name for names in lacking.values() for name in names} == {each.name for each in plan.experiments}:
         raise DutError("\n".join(["this machine cannot run any of the plan's gateways:", *lacking]))
-    console = LastingConsole()
     failing = small_tables(plan) | small_memory(plan)
     if isinstance(plan.testbed, VmConfig):
         try:
@@ -109,17 +110,38 @@ def check_machine(plan: ResolvedPlan) -> None:
             console.say(f"Will {ending}: {', '.join(names)}: {reason}")
 
 
+EventsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write what happens into a new file or a pipe, as lines of JSON; `-` is standard output, and all "
+        "else then goes to standard error.",
+        show_default=False,
+    ),
+]
+
+
+def console_beside(events: str | None) -> LastingConsole:
+    """Returns the console for all that is not an event."""
+    return LastingConsole(stderr=events == STDOUT)
+
+
 def new_folder(name: str) -> Path:
     """Returns the default folder of a run that starts now."""
     return RUNS / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
-def watched(plan: ResolvedPlan, console: LastingConsole, measure: Callable[[RunListener], int]) -> int:
-    """Shows the progress of `measure` on the console, and returns its exit code."""
-    if not console.is_terminal:
-        return measure(PlainWatch(plan, console))
-    with LiveWatch(plan, console) as watch:
-        return measure(watch)
+def watched(console: LastingConsole, measure: Callable[[RunListener], int], events: str | None = None) -> int:
+    """Shows the progress of `measure` on the console, and returns its exit code.
+
+    Its events are also written to `events`, a file or `-`.
+    """
+    with contextlib.ExitStack() as stack:
+        view = stack.enter_context(LiveWatch(console)) if console.is_terminal else PlainWatch(console)
+        if events is None:
+            return measure(view)
+        writer = stack.enter_context(events_to(events, lambda text: view.receive(Warned(text=text))))
+        return measure(Listeners(writer, view))
 
 
 @contextlib.contextmanager

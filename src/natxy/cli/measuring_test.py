@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 from natxy.cli import measuring as module
+from natxy.cli.console import LastingConsole
 from natxy.cli.measuring import _is_of, check_machine
 from natxy.plan.testbeds.machines import DutLocation, SshTarget
 from natxy.plan.yaml.loading import load_plan
@@ -44,7 +45,7 @@ def test_a_virtual_machine_without_its_image_will_fail(
     monkeypatch.setattr(module, "check_sysctls", lambda _: None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     plan = load_plan(VM)
-    check_machine(plan)
+    check_machine(plan, LastingConsole())
     printed = " ".join(capsys.readouterr().out.split())
     assert f"Will fail: {', '.join(each.name for each in plan.experiments)}: " in printed
     assert f"{tmp_path}/natxy/vm-bookworm, the virtual machine, is missing: run `make vm`" in printed
@@ -58,6 +59,6 @@ def test_what_will_boot_is_printed(
     monkeypatch.setattr(module, "check_sysctls", lambda _: None)
     monkeypatch.setattr(module, "find_image", lambda _: VmImage(Path("/vm/disk.img"), "raw", Path("/vm/key")))
     monkeypatch.setattr(module, "choose_accelerator", lambda _: accelerator)
-    check_machine(load_plan(VM))
+    check_machine(load_plan(VM), LastingConsole())
     printed = " ".join(capsys.readouterr().out.split())
     assert f"The virtual machine: /vm/disk.img, run by QEMU with {executed}" in printed

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from natxy.cli.watch.live import LiveWatch
-from natxy.cli.watch.plain import PlainWatch
+from natxy.events.listener import RunListener
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
@@ -28,8 +27,9 @@ from natxy.report.words import states
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
 from natxy.results.rows import trial_rows
-from natxy.run.events import RunListener
 from natxy.run.run import resume_plan, run_plan
+from natxy.watch.live import LiveWatch
+from natxy.watch.plain import PlainWatch
 
 SEARCH = {"min_rate": "1k", "max_rate": "100k", "error": 500}
 CONNECTIONS = {"connections": 1000, "phase1_rate": "1k"}
@@ -79,8 +79,8 @@ def plan(procedure: str, given: dict[str, Any], gateway: dict[str, Any], repeat:
 def told(procedure: ResolvedPlan, folder: Path) -> tuple[int, RunRecord, list[str]]:
     """Returns the exit code, the run, and the texts of the log, the live view, the terminal's tables and the page."""
     log, live, end = io.StringIO(), io.StringIO(), io.StringIO()
-    run_plan(procedure, folder / "log", PlainWatch(procedure, Console(file=log)))
-    with LiveWatch(procedure, Console(file=live, width=1000, force_terminal=True, color_system=None)) as watch:
+    run_plan(procedure, folder / "log", PlainWatch(Console(file=log)))
+    with LiveWatch(Console(file=live, width=1000, force_terminal=True, color_system=None)) as watch:
         code = run_plan(procedure, folder / "run", watch)
     reader = RunReader(folder / "run")
     Console(file=end, width=1000).print(terminal.render(reader))

@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from natxy.cli.completion import runs
-from natxy.cli.console import LastingConsole
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.files import GateFiles
 from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
-from natxy.cli.measuring import end, prepare, resumable, watched
+from natxy.cli.measuring import EventsOption, console_beside, end, prepare, resumable, watched
 from natxy.plan.yaml.loading import load_plan
 from natxy.results.reader import RunReader
 from natxy.run.folder import PLAN_FILE
@@ -25,6 +24,7 @@ def resume(
     folder: Annotated[
         Path, typer.Argument(metavar="RUN", help="The folder of a run.", autocompletion=runs, show_default=False)
     ],
+    events: EventsOption = None,
     junit: JUnitOption = None,
     markdown: MarkdownOption = None,
     json: JsonOption = None,
@@ -37,11 +37,11 @@ def resume(
 
     The exit codes are those of `natxy run`; 2 if there is nothing to resume.
     """
-    console = LastingConsole()
+    console = console_beside(events)
     with reported_errors(), one_interrupt():
         RunReader(folder)
         plan = load_plan(folder / PLAN_FILE)
-        prepare(plan)
+        prepare(plan, console)
         with resumable(folder, console):
-            code = watched(plan, console, lambda listener: resume_plan(plan, folder, listener))
+            code = watched(console, lambda listener: resume_plan(plan, folder, listener), events)
         end(folder, console, code, GateFiles(junit, markdown, json), undecided)

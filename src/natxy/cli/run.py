@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from natxy.cli.completion import experiments, plans
-from natxy.cli.console import LastingConsole
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.files import GateFiles
 from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
-from natxy.cli.measuring import end, new_folder, prepare, resumable, watched
+from natxy.cli.measuring import EventsOption, console_beside, end, new_folder, prepare, resumable, watched
 from natxy.plan.yaml.loading import load_plan
 from natxy.run.run import run_plan
 from natxy.system.interrupts import one_interrupt
@@ -40,6 +39,7 @@ def run(
         int | None,
         typer.Option(min=1, max=10_000, metavar="N", help="Repetitions of every experiment.", show_default=False),
     ] = None,
+    events: EventsOption = None,
     junit: JUnitOption = None,
     markdown: MarkdownOption = None,
     json: JsonOption = None,
@@ -59,11 +59,11 @@ def run(
       6    a result is worse than the plan's `expect` allows
       130  interrupted; what was measured is kept
     """
-    console = LastingConsole()
+    console = console_beside(events)
     with reported_errors(), one_interrupt():
         resolved = load_plan(plan, repeat=repeat, only=only or ())
-        prepare(resolved)
+        prepare(resolved, console)
         folder = output or new_folder(resolved.name)
         with resumable(folder, console):
-            code = watched(resolved, console, lambda listener: run_plan(resolved, folder, listener))
+            code = watched(console, lambda listener: run_plan(resolved, folder, listener), events)
         end(folder, console, code, GateFiles(junit, markdown, json), undecided)

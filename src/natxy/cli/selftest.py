@@ -107,7 +107,7 @@ def selftest(
         tester = which_tester(testbed)
         assert tester is not None
         probe = probe_plan(testbed)
-        prepare(probe)
+        prepare(probe, console)
         console.print(f"Tester: {tester}")
         with temporary_folder("natxy-selftest-") as folder_of_log:
             fastest = fastest_fps(probe, folder_of_log / "engine.log")
@@ -121,7 +121,7 @@ def selftest(
             connections=connections,
         )
         folder = output or new_folder("selftest")
-        code = watched(asked, console, lambda listener: run_plan(asked, folder, listener))
+        code = watched(console, lambda listener: run_plan(asked, folder, listener))
         measured = RunReader(folder)
         found = self_test_of(measured.run, tester)
         try:

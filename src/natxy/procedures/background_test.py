@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import StreamKind
+from natxy.events.listener import RunListener
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -20,7 +21,6 @@ from natxy.procedures.common.streams import neighbors_request, traffic_request
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 THROUGHPUT: dict[str, Any] = {"name": "e", "procedure": "throughput", "search": {"max_rate": "1M", "error": 500}}

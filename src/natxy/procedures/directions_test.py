@@ -9,12 +9,12 @@ from typing import Any, Final
 import pytest
 
 from natxy.engine.messages.common import Side
+from natxy.events.listener import RunListener
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.results.trials import TrialKind
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 SENDERS: Final = {"forward": Side.LEFT, "reverse": Side.RIGHT}

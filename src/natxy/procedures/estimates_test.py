@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import pytest
 
+from natxy.events.listener import RunListener
 from natxy.plan.procedures import DECLARATIONS
 from natxy.procedures.registry import procedure_of
 from natxy.procedures.truth_test import plan_of
 from natxy.results.reader import RunReader
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 GATEWAY: Final[dict[str, Any]] = {"buffer_frames": 200, "restart_time": 0.1, "table_capacity": 477_000}

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from natxy.engine.simulation.delays import SimulatedDelays
+from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.deviations import deviations
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 

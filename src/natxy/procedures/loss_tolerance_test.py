@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from natxy.events.listener import RunListener
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -23,7 +24,6 @@ from natxy.report.words import headlines
 from natxy.results.analysis.compare import compare
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 THROUGHPUT: dict[str, Any] = {"name": "throughput", "procedure": "throughput"}

@@ -13,6 +13,7 @@ import pytest
 from natxy.dut.drivers.wire import Wire
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.events.listener import RunListener
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.gateways.wire import WireConfig
@@ -24,7 +25,6 @@ from natxy.procedures.deviations import deviations
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.run.setup import Setup, Setups
 

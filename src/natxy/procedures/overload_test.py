@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from natxy.events.listener import RunListener
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 NAT = {"connections": "5k", "phase1_rate": "50k"}

@@ -17,6 +17,7 @@ from natxy.engine.messages.results import Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError, NatxyError, PlanError
+from natxy.events.listener import RunListener
 from natxy.plan.gateways.base import TableNeed
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.simulated import SimulatedConfig
@@ -33,7 +34,6 @@ from natxy.procedures.registry import procedure_of
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.trials import TrialKind
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 
@@ -46,7 +46,7 @@ class Notes:
 
     def attempt_started(self, attempt: Attempt) -> None: ...
 
-    def progress(self, kind: TrialKind) -> OnProgress:
+    def trial_started(self, *_: Any) -> OnProgress:
         return None
 
     def finished(self, trial: FinishedTrial) -> None:

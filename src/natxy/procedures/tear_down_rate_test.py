@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from natxy.dut.drivers.simulated import SimulatedGateway
+from natxy.events.listener import RunListener
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.results.records import RepetitionRecord
 from natxy.results.trials import Purpose
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 

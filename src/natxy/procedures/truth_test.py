@@ -20,6 +20,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from natxy.engine.simulation.delays import PERIOD, SimulatedDelays
+from natxy.events.listener import RunListener
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.simulated import SimulatedConfig
@@ -27,7 +28,6 @@ from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 ERROR: Final = 500

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 

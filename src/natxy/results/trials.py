@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, Self
 
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
+from natxy.plan.model.units import Unit, format_quantity
 from natxy.results.dut_load import DutLoad
 from natxy.search.outcome import Outcome
 from natxy.untrusted.values import Moment, Real, Whole
@@ -18,6 +19,16 @@ class TrialKind(StrEnum):
     PHASE1 = "phase1"
     VALIDATE = "validate"
     TRAFFIC = "traffic"
+
+
+KIND_WORDS: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validation", TrialKind.TRAFFIC: "traffic"}
+
+
+def trial_title(kind: TrialKind, rate_fps: float) -> str:
+    """Names a trial, such as `traffic at 812.5 kfps per direction`."""
+    unit = Unit.CPS if kind == TrialKind.PHASE1 else Unit.FPS
+    direction = " per direction" if kind == TrialKind.TRAFFIC else ""
+    return f"{KIND_WORDS[kind]} at {format_quantity(rate_fps, unit)}{direction}"
 
 
 class Purpose(StrEnum):

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from natxy.errors import PlanError
+from natxy.events.listener import RunListener
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.yaml.loading_test import load
 from natxy.results.reader import RunReader
 from natxy.run.cores import check_cores
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 PLAN = """\

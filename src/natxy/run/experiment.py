@@ -16,6 +16,8 @@ from natxy.errors import (
     PlanError,
     TesterLimitError,
 )
+from natxy.events.listener import RunListener
+from natxy.events.run import RepetitionStarted
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.scale import table_need
 from natxy.procedures.common.base import ProcedureResult, no_result
@@ -24,13 +26,13 @@ from natxy.results.analysis.ceilings import ceiling_fps
 from natxy.results.pcap import PcapWriter
 from natxy.results.records import ExperimentRecord, RepetitionRecord, State
 from natxy.results.selftest import SelfTest
-from natxy.results.statistics import Headline, summarize_headlines
+from natxy.results.statistics import Headline
 from natxy.results.store import RunStore
-from natxy.run.events import RunListener
 from natxy.run.outcomes import Missing, Outcomes
 from natxy.run.recorder import TrialRecorder
 from natxy.run.repetition import measure_repetition, recorded_result
 from natxy.run.setup import Setup, Setups
+from natxy.run.telling import experiment_finished, repetition_finished
 
 
 class _DoesNotFit(Exception):
@@ -89,7 +91,7 @@ class ExperimentRun:
             self._add(number, recorded.state, recorded_result(self.experiment.procedure, recorded))
             self._end_if_too_slow()
             return
-        self.listener.repetition_started(self.experiment, number)
+        self.listener.receive(RepetitionStarted(experiment=self.experiment.name, repetition=number))
         if not self._running:
             self._running = True
             self.store.set_experiment_state(self.experiment_id, State.RUNNING)
@@ -144,8 +146,7 @@ class ExperimentRun:
     def _report_end(self, state: State, reason: str) -> None:
         self.state = state
         self.outcomes.add_end(self.experiment, state)
-        summary = summarize_headlines([*self.headlines.values()])
-        self.listener.experiment_finished(self.experiment, state, reason, summary)
+        self.listener.receive(experiment_finished(self.experiment, state, reason, [*self.headlines.values()]))
 
     def _skip(self, number: int, missing: Missing) -> None:
         """Records a repetition that cannot be measured, and ends the experiment if no later one can be."""
@@ -166,7 +167,7 @@ class ExperimentRun:
         recorded = self.recorded.get(number)
         repetition_id = self._start(number)
         self.outcomes.measured = True
-        recorder = TrialRecorder(repetition_id, self.store, self.foreign, self.listener)
+        recorder = TrialRecorder(self.experiment.name, number, repetition_id, self.store, self.foreign, self.listener)
         repetition = Repetition(
             experiment=self.experiment,
             tester=setup.tester,
@@ -199,7 +200,7 @@ class ExperimentRun:
             self.headlines[number] = Headline(headline, result.lower_bound, result.upper_bound)
         self._states[number], self._remarks[number] = state, result.remark
         self.outcomes.add_result(self.experiment, number, headline)
-        self.listener.repetition_finished(self.experiment, number, result)
+        self.listener.receive(repetition_finished(self.experiment, number, result))
 
     def _set_up(self) -> Setup:
         try:

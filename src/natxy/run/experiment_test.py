@@ -12,11 +12,11 @@ from natxy.dut.base import DutDescription
 from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError, EngineDiedError, GatewayMissingError, HostError
+from natxy.events.listener import RunListener
+from natxy.events.trials import AttemptStarted
 from natxy.results.reader import RunReader
 from natxy.results.records import State
-from natxy.run.events import RunListener
 from natxy.run.run_test import FORWARDING, RATE, measure
-from natxy.search.outcome import Attempt
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_an_experiment_is_running_from_its_first_repetition_on(tmp_path: Path) -
         def __init__(self) -> None:
             self.states: list[State] = []
 
-        def attempt_started(self, attempt: Attempt) -> None:
-            del attempt
+        def attempt_started(self, event: AttemptStarted) -> None:
+            del event
             self.states = [experiment.state for experiment in RunReader(tmp_path / "run").run.experiments]
 
     watching = Watching()

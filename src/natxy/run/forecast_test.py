@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from natxy.cli.check import describe
+from natxy.events.listener import RunListener
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
-from natxy.run.events import RunListener
 from natxy.run.forecast import expected_repetitions, last_run
 from natxy.run.run import run_plan
 

@@ -5,26 +5,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.results import Verdict
 from natxy.errors import DutError
+from natxy.events.listener import RunListener
+from natxy.events.trials import AttemptStarted, Transferred, TransfersFinished, TrialProgress, TrialStarted
 from natxy.plan.experiment import Experiment
 from natxy.procedures.common.base import ProcedureResult, no_result
 from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.pcap import PcapWriter
 from natxy.results.store import RunStore
 from natxy.results.trials import Purpose, TransferRecord, TrialKind
-from natxy.run.events import RunListener
+from natxy.run.telling import trial_finished
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 from natxy.tcp.hosts import TcpTest, Transfer
 
 
 @dataclass
 class TrialRecorder:
-    """Stores each trial of one repetition, then reports it to the listener."""
+    """Stores each trial of repetition `number` of an experiment, then tells the listener of it."""
 
+    experiment: str
+    number: int
     repetition_id: int
     store: RunStore
     foreign: PcapWriter
@@ -68,10 +72,31 @@ class TrialRecorder:
     def attempt_started(self, attempt: Attempt) -> None:
         if attempt.rate < self._lowest_rate:
             self._lowest_rate, self._at_lowest_rate = attempt.rate, []
-        self.listener.attempt_started(attempt)
+        self.listener.receive(
+            AttemptStarted(
+                experiment=self.experiment,
+                repetition=self.number,
+                step=attempt.step,
+                attempt=attempt.number,
+                rate=attempt.rate,
+                lower=attempt.lower,
+                upper=attempt.upper,
+            )
+        )
 
-    def progress(self, kind: TrialKind) -> OnProgress:
-        return lambda progress: self.listener.progress(kind, progress)
+    def trial_started(self, attempt: Attempt, kind: TrialKind, purpose: Purpose, rate_fps: float) -> OnProgress:
+        self.listener.receive(
+            TrialStarted(
+                experiment=self.experiment,
+                repetition=self.number,
+                step=attempt.step,
+                attempt=attempt.number,
+                kind=kind,
+                purpose=purpose,
+                rate_fps=rate_fps,
+            )
+        )
+        return lambda progress: self.listener.receive(TrialProgress(kind=kind, **progress.model_dump()))
 
     def finished(self, trial: FinishedTrial) -> None:
         self.store.add_trial(
@@ -90,7 +115,7 @@ class TrialRecorder:
         )
         self.foreign.add(trial.result.samples)
         self.replayed(trial)
-        self.listener.trial_finished(trial)
+        self.listener.receive(trial_finished(self.experiment, self.number, trial))
 
     def transferred(self, number: int, started_at: str, test: TcpTest, found: Mapping[str, Transfer]) -> None:
         for direction, transfer in found.items():
@@ -98,7 +123,10 @@ class TrialRecorder:
                 number, direction, started_at, test.duration_s, transfer.goodput_bps, transfer.retransmits
             )
             self.store.add_transfer(self.repetition_id, record)
-        self.listener.test_finished(number, found)
+        transfers = {direction: Transferred(**asdict(transfer)) for direction, transfer in found.items()}
+        self.listener.receive(
+            TransfersFinished(experiment=self.experiment, repetition=self.number, number=number, transfers=transfers)
+        )
 
     def replayed(self, trial: FinishedTrial) -> None:
         """Notes a trial that is already stored."""

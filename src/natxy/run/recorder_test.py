@@ -12,6 +12,7 @@ import pytest
 
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import DutError
+from natxy.events.listener import RunListener
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.pcap import PcapWriter
@@ -19,7 +20,6 @@ from natxy.results.planned import planned_experiment
 from natxy.results.reader import RunReader
 from natxy.results.store import RunStore, timestamp
 from natxy.results.trials import Purpose, TrialKind
-from natxy.run.events import RunListener
 from natxy.run.recorder import TrialRecorder
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 from tests.support.sample_runs import SampleRun, result, settings
@@ -30,7 +30,7 @@ from tests.support.sample_runs import SampleRun, result, settings
 )
 def test_a_gateway_must_forward_at_the_lowest_rate(tmp_path: Path, received: dict[int, int], *, forwards: bool) -> None:
     with closing(RunStore(tmp_path / "run.sqlite")) as store, closing(PcapWriter(tmp_path / "foreign.pcap")) as foreign:
-        recorder = TrialRecorder(1, store, foreign, RunListener())
+        recorder = TrialRecorder("x", 1, 1, store, foreign, RunListener())
     for number, (rate, frames) in enumerate(received.items(), 1):
         stream = SimpleNamespace(sent=10, received=frames, corrupt=0, misrouted=0)
         told = cast(TrialResult, SimpleNamespace(verdict=Verdict.FAIL, streams=[stream]))
@@ -50,7 +50,7 @@ def recorder(tmp_path: Path) -> Iterator[TrialRecorder]:
     run = SampleRun(tmp_path)
     row = run.store.start_repetition(run.declare("x", title="X"), 1)
     with closing(run.store), closing(PcapWriter(tmp_path / "foreign.pcap")) as foreign:
-        yield TrialRecorder(row, run.store, foreign, RunListener())
+        yield TrialRecorder("x", 1, row, run.store, foreign, RunListener())
 
 
 def finished(verdict: Verdict, *, purpose: Purpose = Purpose.MEASURE, lost: bool = False) -> FinishedTrial:

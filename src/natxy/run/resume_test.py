@@ -14,15 +14,15 @@ import pytest
 from ruamel.yaml import YAML
 
 from natxy.errors import DutError, EngineDiedError, HostError, PlanError
+from natxy.events.listener import RunListener
+from natxy.events.trials import TrialFinished
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.procedures.common.repetition import FinishedTrial
 from natxy.report.words import states
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState, State
 from natxy.results.store import RESULTS_FILE
-from natxy.run.events import RunListener
 from natxy.run.folder import PLAN_FILE, sole_owner
 from natxy.run.run import resume_plan, run_plan
 from natxy.tcp.simulated import SimulatedHosts
@@ -69,7 +69,7 @@ class Stops(RunListener):
         self._after = after
         self.trials = 0
 
-    def trial_finished(self, trial: FinishedTrial) -> None:
+    def trial_finished(self, event: TrialFinished) -> None:
         self.trials += 1
         if self.trials == self._after:
             raise self._error

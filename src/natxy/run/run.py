@@ -8,6 +8,10 @@ from pathlib import Path
 
 from natxy import __version__
 from natxy.errors import PlanError
+from natxy.events.lines import EVENTS_FILE
+from natxy.events.listener import Listeners, RunListener
+from natxy.events.run import RunFinished, Warned
+from natxy.events.writer import events_into
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import RunOrder
 from natxy.plan.yaml.parsing import parse
@@ -17,12 +21,12 @@ from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
 from natxy.results.selftest import SelfTest, Tester, stored, which_tester
 from natxy.results.store import RESULTS_FILE, RunStore
 from natxy.run.departures import departures
-from natxy.run.events import RunListener
 from natxy.run.experiment import ExperimentRun
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE, make_folder, remove_folder, sole_owner
 from natxy.run.outcomes import Outcomes
 from natxy.run.schedule import repeat_all
 from natxy.run.setup import Setups
+from natxy.run.telling import run_started
 from natxy.system.machine import describe_machine
 from natxy.system.whole_file import whole_file
 
@@ -40,10 +44,9 @@ def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     """
     made = make_folder(folder)
     with sole_owner(folder):
-        listener.run_started(folder)
         outcomes = Outcomes(plan.order)
         try:
-            return _carry_out(plan, folder, listener, outcomes)
+            return _told(plan, folder, listener, outcomes)
         except BaseException as error:
             engine_failed = (folder / ENGINE_LOG).exists() and not isinstance(error, KeyboardInterrupt)
             if not outcomes.measured and not engine_failed:
@@ -78,7 +81,25 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
         ended = all(experiment.state == State.DONE for experiment in before.experiments)
         if ended and before.state == RunState.DONE:
             raise PlanError(f"{folder} is complete; there is nothing to resume")
-        return _carry_out(plan, folder, listener, Outcomes(plan.order, measured=True), before)
+        return _told(plan, folder, listener, Outcomes(plan.order, measured=True), before)
+
+
+def _told(
+    plan: ResolvedPlan, folder: Path, listener: RunListener, outcomes: Outcomes, before: RunRecord | None = None
+) -> int:
+    """Carries out the plan; its events go into the folder, then to the listener."""
+    with events_into(folder / EVENTS_FILE, lambda text: listener.receive(Warned(text=text))) as recorded:
+        both = Listeners(recorded, listener)
+        both.receive(run_started(plan, folder, resumed=before is not None))
+        try:
+            code = _carry_out(plan, folder, both, outcomes, before)
+        except BaseException as error:
+            interrupted = isinstance(error, KeyboardInterrupt)
+            state = RunState.INTERRUPTED if interrupted else RunState.FAILED
+            both.receive(RunFinished(state=state, reason="interrupted" if interrupted else str(error)))
+            raise
+        both.receive(RunFinished(state=RunState.DONE, exit_code=code))
+        return code
 
 
 def _carry_out(
@@ -102,7 +123,7 @@ def _carry_out(
             tester = which_tester(plan.testbed) if plan.testbed.has_gateway else None
             self_test = stored(tester) if tester else None
             ids = _start_recording(store, plan, folder, tester, self_test)
-        with Setups(plan, folder / ENGINE_LOG) as setups:
+        with Setups(plan, folder / ENGINE_LOG, listener) as setups:
             for experiment in plan.experiments:
                 record = records.get(experiment.name)
                 runs[experiment.name] = ExperimentRun(

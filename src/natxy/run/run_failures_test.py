@@ -10,13 +10,13 @@ import pytest
 
 from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.errors import DutError, EngineDiedError, PlanError
+from natxy.events.listener import RunListener
 from natxy.plan.gateways.base import TableNeed
 from natxy.plan.yaml.loading import load_plan
 from natxy.report.words import states
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 from natxy.results.trials import TrialKind
-from natxy.run.events import RunListener
 from natxy.run.folder import PLAN_FILE
 from natxy.run.run import resume_plan
 from natxy.run.run_test import (

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from natxy.errors import EngineDiedError, PlanError, TesterLimitError
-from natxy.plan.experiment import Experiment
+from natxy.events.listener import RunListener
+from natxy.events.run import BlockStarted, RepetitionStarted
 from natxy.plan.yaml.loading import load_plan
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition
@@ -20,7 +21,6 @@ from natxy.results.reader import RunReader
 from natxy.results.records import State
 from natxy.results.store import RESULTS_FILE
 from natxy.results.trials import TrialKind
-from natxy.run.events import RunListener
 from natxy.run.folder import PLAN_FILE
 from natxy.run.run import resume_plan
 from natxy.run.run_test import FORWARDING, PHASE2, RATE, EngineDies, Fails, lose_the_second_result, measure, medians
@@ -33,11 +33,11 @@ class Turns(RunListener):
         self.measured: list[tuple[int, str]] = []
         self.blocks: list[tuple[int, int]] = []
 
-    def block_started(self, number: int, experiments: int) -> None:
-        self.blocks.append((number, experiments))
+    def block_started(self, event: BlockStarted) -> None:
+        self.blocks.append((event.number, event.experiments))
 
-    def repetition_started(self, experiment: Experiment, number: int) -> None:
-        self.measured.append((number, experiment.name))
+    def repetition_started(self, event: RepetitionStarted) -> None:
+        self.measured.append((event.repetition, event.experiment))
 
 
 def test_every_block_has_a_repetition_of_every_experiment(tmp_path: Path) -> None:

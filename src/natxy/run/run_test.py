@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 
 from natxy import __version__
-from natxy.engine.messages.results import Progress
 from natxy.errors import EngineDiedError, NatxyError, PlanError
+from natxy.events.listener import RunListener
+from natxy.events.run import RepetitionStarted
+from natxy.events.trials import TrialFinished, TrialProgress
 from natxy.plan.experiment import Experiment
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.plan.yaml.loading import load_plan
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.repetition import FinishedTrial, Repetition
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.connection_rate import ConnectionRate
 from natxy.procedures.deviations import deviations
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState, State
-from natxy.results.trials import TrialKind
-from natxy.run.events import RunListener
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE
 from natxy.run.run import resume_plan, run_plan
 from natxy.run.setup import Setup, Setups
@@ -80,12 +80,12 @@ class Fails(RunListener):
         self._error = error
         self._finished = 0
 
-    def progress(self, kind: TrialKind, progress: Progress) -> None:
+    def trial_progress(self, event: TrialProgress) -> None:
         if self._finished == 2:
             self._finished += 1
             raise self._error
 
-    def trial_finished(self, trial: FinishedTrial) -> None:
+    def trial_finished(self, event: TrialFinished) -> None:
         self._finished += 1
 
 
@@ -116,7 +116,7 @@ class EngineDies(RunListener):
         self._deaths = trials
         self.trials = 0
 
-    def trial_finished(self, trial: FinishedTrial) -> None:
+    def trial_finished(self, event: TrialFinished) -> None:
         self.trials += 1
         if self.trials in self._deaths:
             raise EngineDiedError("it ended")
@@ -182,7 +182,7 @@ class Stops(RunListener):
         self._error = error
         self._engine_log = engine_log
 
-    def repetition_started(self, experiment: object, number: int) -> None:
+    def repetition_started(self, event: RepetitionStarted) -> None:
         if self._engine_log:
             self._engine_log.write_text("EAL: no such device")
         raise self._error

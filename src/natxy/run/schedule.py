@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from natxy.events.listener import RunListener
+from natxy.events.run import BlockStarted
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.repeat import LEAST_REPEAT, RunOrder
 from natxy.results.analysis.ratios import precision
 from natxy.run.blocks import block_order
-from natxy.run.events import RunListener
 from natxy.run.experiment import ExperimentRun
 
 
@@ -21,7 +22,7 @@ def repeat_all(plan: ResolvedPlan, runs: Mapping[str, ExperimentRun], listener: 
         return
     number = 1
     while block := _needed(plan, runs, number):
-        listener.block_started(number, len(block))
+        listener.receive(BlockStarted(number=number, experiments=len(block)))
         may_follow = _needed(plan, runs, number + 1, precise=False)
         for experiment in block_order(plan.experiments, plan.seed, number):
             if experiment.name in block:

@@ -8,12 +8,13 @@ from typing import Any, cast
 
 import pytest
 
+from natxy.events.listener import RunListener
+from natxy.events.run import BlockStarted
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.records import State
 from natxy.results.statistics import Headline
-from natxy.run.events import RunListener
 from natxy.run.experiment import ExperimentRun
 from natxy.run.schedule import repeat_all
 
@@ -51,9 +52,9 @@ class Blocks(RunListener):
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    def block_started(self, number: int, experiments: int) -> None:
-        assert number == len(self.sizes) + 1
-        self.sizes.append(experiments)
+    def block_started(self, event: BlockStarted) -> None:
+        assert event.number == len(self.sizes) + 1
+        self.sizes.append(event.experiments)
 
 
 def plan_of(repeats: dict[str, Any], order: str, baseline: str | None = None) -> ResolvedPlan:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from typing import Any
 from natxy.cleanup.gateways import recorded_gateway
 from natxy.dut.base import Gateway
 from natxy.errors import DutError, DutLostError, GatewayMissingError
+from natxy.events.listener import RunListener
+from natxy.events.run import TestbedBuilt, TestbedRemoved
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
@@ -66,9 +69,10 @@ class Setups:
     The engine's stderr goes to `engine_log`.
     """
 
-    def __init__(self, plan: ResolvedPlan, engine_log: Path) -> None:
+    def __init__(self, plan: ResolvedPlan, engine_log: Path, listener: RunListener | None = None) -> None:
         self._plan = plan
         self._engine_log = engine_log
+        self._listener = listener or RunListener()
         self._stack = ExitStack()
         self._made_for: SetupKey | None = None
         self._setup: Setup | None = None
@@ -95,6 +99,7 @@ class Setups:
         wanted = setup_key(experiment)
         if self._setup is None or self._made_for != wanted:
             self._remove()
+            started_s = time.monotonic()
             try:
                 with self._niceness.foreground():
                     self._setup = self._set_up(self._stack, experiment)
@@ -102,6 +107,14 @@ class Setups:
                 self.discard(f"the set-up of {experiment.name} failed")
                 raise
             self._made_for = wanted
+            self._listener.receive(
+                TestbedBuilt(
+                    experiment=experiment.name,
+                    took_s=time.monotonic() - started_s,
+                    description=self._setup.description,
+                    deviations=tuple(self._setup.deviations),
+                )
+            )
         with self._setup.gateway() as gateway:
             set_cores(gateway, self._setup.dut_cores, experiment)
         return self._setup
@@ -112,16 +125,18 @@ class Setups:
         self._built_again = because
         with interrupts_held_back():
             try:
-                self._remove()
+                self._remove(because)
             finally:
                 self._kept = None
                 self._lasting.close()
 
-    def _remove(self) -> None:
+    def _remove(self, because: str = "") -> None:
         with interrupts_held_back():
-            self._setup = None
+            was_built, self._setup = self._setup is not None, None
             self._made_for = None
             self._stack.close()
+            if was_built:
+                self._listener.receive(TestbedRemoved(reason=because))
 
     def _set_up(self, stack: ExitStack, experiment: Experiment) -> Setup:
         """Pushes onto `stack` what removes each part again."""

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from natxy.events.listener import RunListener
+from natxy.events.trials import TrialFinished
 from natxy.plan.yaml.loading import load_plan
 from natxy.plan.yaml.loading_test import load
-from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
-from natxy.run.events import RunListener
 from natxy.run.folder import PLAN_FILE
 from natxy.run.run import resume_plan, run_plan
 
@@ -71,7 +71,7 @@ class _Killed(RunListener):
     def __init__(self, trials: int) -> None:
         self._left = trials
 
-    def trial_finished(self, trial: FinishedTrial) -> None:
+    def trial_finished(self, event: TrialFinished) -> None:
         self._left -= 1
         if self._left == 0:
             raise KeyboardInterrupt

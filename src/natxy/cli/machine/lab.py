@@ -12,7 +12,7 @@ import typer
 
 from natxy.cleanup.leftovers import described, give_back
 from natxy.cli.completion import experiments, plans
-from natxy.cli.console import echo
+from natxy.cli.console import LastingConsole, echo
 from natxy.cli.errors import reported_errors
 from natxy.cli.measuring import prepare
 from natxy.errors import DutError
@@ -60,7 +60,7 @@ def lab_up(
             raise StandingError(f"{plan}: testbed: expected `kind: lab` for `natxy lab`, got {resolved.testbed.kind!r}")
         # First of all: a lab that stands would also count as another natxy that disturbs this one.
         check_none_stands()
-        prepare(resolved)
+        prepare(resolved, LastingConsole())
         echo("".join(f"{line}\n" for line in _how_to_use(keep_lab(resolved, plan))))
 
 

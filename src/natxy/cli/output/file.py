@@ -11,12 +11,19 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from natxy.errors import PlanError
+from natxy.events.lines import EVENTS_FILE
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.store import RESULTS_FILE
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE
 from natxy.system.whole_file import appended_file, whole_file
 
-_OF_A_RUN: Final = {PLAN_FILE, FOREIGN_FILE, ENGINE_LOG, *(RESULTS_FILE + end for end in ("", "-wal", "-shm"))}
+_OF_A_RUN: Final = {
+    PLAN_FILE,
+    FOREIGN_FILE,
+    EVENTS_FILE,
+    ENGINE_LOG,
+    *(RESULTS_FILE + end for end in ("", "-wal", "-shm")),
+}
 _DATABASE: Final = b"SQLite format 3\0"
 # Links here lead to what this process has open, such as /dev/stdout, and not to files of others.
 _DEVICES: Final = {Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd")}

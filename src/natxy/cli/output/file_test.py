@@ -26,7 +26,9 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "verb", ["export RUN --format csv --output", "history RUN --output", "judge RUN --junit", "judge RUN --json"]
 )
-@pytest.mark.parametrize("name", ["results.sqlite", "results.sqlite-wal", "plan.yaml", "foreign.pcap", "engine.log"])
+@pytest.mark.parametrize(
+    "name", ["results.sqlite", "results.sqlite-wal", "plan.yaml", "foreign.pcap", "engine.log", "events.jsonl"]
+)
 def test_no_output_replaces_a_file_of_a_run(folder: Path, verb: str, name: str) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     done = natxy([folder if word == "RUN" else word for word in verb.split()] + [folder / name])

@@ -16,6 +16,7 @@ from natxy.engine.messages.requests import FrameFormat, StreamSpec, TrialRequest
 from natxy.engine.messages.results import Cause, LostFrame, Silence, TrialResult, Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.events.listener import RunListener
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -23,7 +24,6 @@ from natxy.procedures.common.disturbance import absence_text, disturbance
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
 from natxy.results.trials import Purpose, TrialRecord
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from natxy.system.core_watch import Absence
 from natxy.testbeds.simulated import SimulatedTestbed

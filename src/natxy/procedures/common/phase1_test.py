@@ -15,15 +15,16 @@ from natxy.engine.interface import OnProgress
 from natxy.engine.messages.requests import EstablishRequest
 from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.events.listener import RunListener
+from natxy.events.trials import TrialFinished
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.procedures import DECLARATIONS
 from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
-from natxy.procedures.common.repetition import FinishedTrial, Repetition
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.truth_test import BURST, SEARCH, plan_of
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, State
 from natxy.results.trials import Purpose, TrialKind
-from natxy.run.events import RunListener
 from natxy.run.run import resume_plan, run_plan
 from natxy.search.outcome import Attempt, Outcome
 
@@ -174,7 +175,7 @@ class InterruptedAfter(RunListener):
     def __init__(self, trials: int) -> None:
         self._left = trials
 
-    def trial_finished(self, trial: FinishedTrial) -> None:
+    def trial_finished(self, event: TrialFinished) -> None:
         self._left -= 1
         if not self._left:
             raise KeyboardInterrupt

@@ -13,12 +13,11 @@ from natxy.dut.base import Gateway
 from natxy.engine.interface import Engine, OnProgress
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.units import Unit, format_quantity
 from natxy.procedures.common.disturbance import disturbance, tolerated_loss
 from natxy.procedures.common.replay import Replay
 from natxy.results.dut_load import DutLoad
 from natxy.results.store import timestamp
-from natxy.results.trials import Purpose, TrialKind
+from natxy.results.trials import Purpose, TrialKind, trial_title
 from natxy.search.outcome import Attempt
 from natxy.system.core_watch import Absence
 from natxy.tcp.hosts import TcpHosts, TcpTest, Transfer
@@ -33,8 +32,6 @@ times taken within it count as the gateway's own."""
 
 # Other virtual machines take a core for seconds or a minute, and attempts without a rest would all fall into that time.
 LONGEST_REST_S: Final = 2.0
-
-KIND_WORDS: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validation", TrialKind.TRAFFIC: "traffic"}
 
 
 def rest_s(settle_s: float, attempt: int) -> float:
@@ -64,9 +61,7 @@ class FinishedTrial:
     @property
     def title(self) -> str:
         """Names the trial, such as `traffic at 812.5 kfps per direction`."""
-        unit = Unit.CPS if self.kind == TrialKind.PHASE1 else Unit.FPS
-        direction = " per direction" if self.kind == TrialKind.TRAFFIC else ""
-        return f"{KIND_WORDS[self.kind]} at {format_quantity(self.rate_fps, unit)}{direction}"
+        return trial_title(self.kind, self.rate_fps)
 
 
 class TrialObserver(Protocol):
@@ -74,7 +69,9 @@ class TrialObserver(Protocol):
 
     def attempt_started(self, attempt: Attempt) -> None: ...
 
-    def progress(self, kind: TrialKind) -> OnProgress: ...
+    def trial_started(self, attempt: Attempt, kind: TrialKind, purpose: Purpose, rate_fps: float) -> OnProgress:
+        """Returns what receives the trial's progress."""
+        ...
 
     def finished(self, trial: FinishedTrial) -> None:
         """Stores the trial before it returns."""
@@ -159,7 +156,8 @@ class Repetition:
         started_at = timestamp()
         if self.watch:
             self.watch.begin()
-        result = run(self._seed(attempt, kind), self.observer.progress(kind))
+        on_progress = self.observer.trial_started(attempt, kind, purpose, rate_fps)
+        result = run(self._seed(attempt, kind), on_progress)
         absence = self._absence()
         load = self.watch.load() if self.watch else None
         why = self._disturbance(result, absence)

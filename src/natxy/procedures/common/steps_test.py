@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from natxy.cli.watch.plain import PlainWatch
 from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit
@@ -31,6 +30,7 @@ from natxy.results.records import RunRecord, State
 from natxy.results.trials import Purpose, TrialKind
 from natxy.run.run import run_plan
 from natxy.search.outcome import Attempt
+from natxy.watch.plain import PlainWatch
 
 RATES = (100_000.0, 200_000.0, 400_000.0)
 
@@ -90,7 +90,7 @@ def measure(folder: Path, own: dict[str, Any] | None = None, **testbed: Any) -> 
         )
     )
     told = StringIO()
-    code = run_plan(plan, folder, PlainWatch(plan, Console(file=told)))
+    code = run_plan(plan, folder, PlainWatch(Console(file=told)))
     return code, RunReader(folder).run, told.getvalue()
 
 

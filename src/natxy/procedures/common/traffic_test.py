@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from natxy.engine.messages.results import StreamResult
 from natxy.engine.simulation.delays import PERIOD
 from natxy.errors import DutError
+from natxy.events.listener import RunListener
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -27,7 +28,6 @@ from natxy.report.page import html
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 LATENCY = {"name": "latency", "procedure": {"name": "latency", "tagged_frames": 2 * PERIOD}, "rate": "50k"}

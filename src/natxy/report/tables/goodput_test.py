@@ -4,6 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.tables.goodput import goodput_tables
@@ -11,7 +12,6 @@ from natxy.report.tables.table import Table
 from natxy.report.words import states
 from natxy.results.reader import RunReader
 from natxy.results.records import State
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from tests.support.sample_runs import SampleRun
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from natxy.events.listener import RunListener
 from natxy.plan.yaml.loading import load_plan
 from natxy.report.tables import results as results_tables
 from natxy.report.tables import sweep as sweep_tables
 from natxy.report.tables.table import Table
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 from tests.support.sample_runs import SampleRun, Sought, quickstart
 from tests.support.sample_sweeps import sweeps

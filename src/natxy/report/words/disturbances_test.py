@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from natxy.events.listener import RunListener
 from natxy.plan.model.units import format_duration
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -25,7 +26,6 @@ from natxy.results.analysis.disturbances import Absences, disturbances
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from natxy.results.store import RESULTS_FILE
-from natxy.run.events import RunListener
 from natxy.run.run import run_plan
 
 SEARCH = {"kind": "binary", "min_rate": "10k", "max_rate": "400k", "error": 500}

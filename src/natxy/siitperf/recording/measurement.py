@@ -12,10 +12,10 @@ from natxy.dut.base import Gateway
 from natxy.engine.interface import Engine
 from natxy.engine.messages.results import TrialResult
 from natxy.errors import DutError, TesterLimitError
+from natxy.events.listener import RunListener
 from natxy.procedures.common.repetition import FinishedTrial, Repetition
 from natxy.results.pcap import PcapWriter
 from natxy.results.store import RunStore
-from natxy.run.events import RunListener
 from natxy.run.recorder import TrialRecorder
 from natxy.run.repetition import measure_repetition
 from natxy.siitperf.recording.experiment import Part
@@ -32,7 +32,7 @@ def add_measurement(
 ) -> None:
     """Adds a repetition at a given rate: its figures are those of natxy's procedure."""
     phase1 = part.arguments.phase1
-    recorder = _Recorder(repetition_id, store, foreign, RunListener())
+    recorder = _Recorder(part.experiment.name, 1, repetition_id, store, foreign, RunListener())
     recorder.starts = [phase.began for phase in phases]
     end = broken_off or TesterLimitError("the trial decides nothing, and the script did not repeat it")
     repetition = Repetition(

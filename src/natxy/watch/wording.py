@@ -5,17 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from natxy.plan.experiment import Experiment
+from natxy.events.run import ExperimentFinished, PlannedExperiment, RepetitionFinished
+from natxy.events.trials import Transferred
 from natxy.plan.model.units import Unit, format_quantity
-from natxy.plan.procedures.figures import Figure, applies
-from natxy.procedures.common.base import ProcedureResult
 from natxy.report.words.states import STATE_WORDS
+from natxy.results.bounded import Bounded
 from natxy.results.records import State
-from natxy.results.statistics import Summary
-from natxy.tcp.hosts import Transfer
 
 
-def transfers_text(found: Mapping[str, Transfer]) -> str:
+def transfers_text(found: Mapping[str, Transferred]) -> str:
     """Returns the goodput and the retransmissions of each direction."""
     return ", ".join(
         f"{direction} {format_quantity(transfer.goodput_bps, Unit.BPS)} ({transfer.retransmits:,} retransmissions)"
@@ -28,37 +26,35 @@ def quantity_text(value: float, unit: Unit) -> str:
     return format_quantity(value, unit) + (" per direction" if unit == Unit.FPS else "")
 
 
-def result_text(result: ProcedureResult, experiment: Experiment) -> str:
+def result_text(result: RepetitionFinished) -> str:
     """Returns the figures of a repetition, with their names if there are several, and the procedure's remark.
 
-    Figures that do not apply are left out. A figure without a value is `none`.
+    A figure without a value is `none`.
     """
     remark = f" ({result.remark})" if result.remark else ""
-    if result.figures[experiment.procedure.headline().name] is None:
+    headline = result.figures[0]
+    if headline.value is None:
         return f"no result{remark}"
     if result.lower_bound is None and result.upper_bound is not None:
-        return f"less than {quantity_text(result.upper_bound, experiment.unit)}{remark}"
-    figures: tuple[Figure, ...] = experiment.procedure.figures
+        return f"less than {quantity_text(result.upper_bound, headline.unit)}{remark}"
     at_least = "at least " if result.lower_bound is not None and result.upper_bound is None else ""
     shown = []
-    for figure in figures:
-        if figure.name not in result.figures or not applies(figure, experiment.directions):
-            continue
-        value = result.figures[figure.name]
-        name = f"{figure.title} " if len(figures) > 1 else ""
-        bound = at_least if figure == figures[0] else ""
-        shown.append(f"{name}{bound}{'none' if value is None else quantity_text(value, figure.unit)}")
+    for figure in result.figures:
+        name = f"{figure.title} " if len(result.figures) > 1 else ""
+        bound = at_least if figure is headline else ""
+        shown.append(f"{name}{bound}{'none' if figure.value is None else quantity_text(figure.value, figure.unit)}")
     return ", ".join(shown) + remark
 
 
-def ending_text(experiment: Experiment, state: State, reason: str, summary: Summary | None) -> str:
+def ending_text(experiment: PlannedExperiment, ended: ExperimentFinished) -> str:
     """Returns the result of an experiment, or the reason why it has none."""
     words = []
-    if summary is not None:
-        median = summary.bounded_median.text(lambda value: quantity_text(value, experiment.unit))
-        median += experiment.loss_tolerance.label if experiment.loss_tolerance else ""
-        words.append(f"median of {summary.count}: {median}" if summary.count > 1 else median)
-    if state == State.NO_RESULT and summary is not None:
+    state, reason, median = ended.state, ended.reason, ended.median
+    if median is not None:
+        text = Bounded(median.value, median.bound).text(lambda value: quantity_text(value, experiment.unit))
+        text += experiment.result_label
+        words.append(f"median of {median.count}: {text}" if median.count > 1 else text)
+    if state == State.NO_RESULT and median is not None:
         words.append(f"not every repetition has a result: {reason}")
     elif state not in (State.DONE, State.TESTER_LIMIT):
         words.append(f"{STATE_WORDS[state]}: {reason}")

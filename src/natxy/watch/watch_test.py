@@ -5,26 +5,32 @@ import io
 import re
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from natxy.cli.watch.live import LiveWatch
-from natxy.cli.watch.plain import PlainWatch
-from natxy.cli.watch.time_left import TimeLeft
+from natxy.events.base import Event
+from natxy.events.run import BlockStarted, RepetitionStarted, RunStarted
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.base import ProcedureResult
 from natxy.results.records import State
-from natxy.run.estimate import estimate_s, expected_steps
+from natxy.run.estimate import estimate_s
 from natxy.run.run import run_plan
+from natxy.run.telling import experiment_finished, repetition_finished, run_started
+from natxy.watch.live import LiveWatch
+from natxy.watch.plain import PlainWatch
+from natxy.watch.time_left import TimeLeft
 
 
-class Clock:
-    now_s = 0.0
+def started(plan: ResolvedPlan) -> RunStarted:
+    return run_started(plan, Path("runs/p"), resumed=False)
+
+
+def repetition(name: str, number: int) -> RepetitionStarted:
+    return RepetitionStarted(experiment=name, repetition=number)
 
 
 @pytest.fixture
@@ -50,9 +56,10 @@ class Interrupted(io.StringIO):
 
 def test_a_view_is_drawn_whole_before_an_interrupt_is_heard(plan: ResolvedPlan) -> None:
     terminal = Interrupted()
-    watch = LiveWatch(plan, Console(file=terminal, force_terminal=True, width=80))
+    watch = LiveWatch(Console(file=terminal, force_terminal=True, width=80))
+    watch.receive(started(plan))
     with watch, pytest.raises(KeyboardInterrupt):
-        watch.repetition_started(plan.experiments[0], 1)
+        watch.receive(repetition("x", 1))
     drawn, _, cleared = terminal.getvalue().rpartition("setting up")
     assert "1 of 1:" in drawn
     # One line up and erased for each of the three that are drawn, after a last line feed.
@@ -61,21 +68,22 @@ def test_a_view_is_drawn_whole_before_an_interrupt_is_heard(plan: ResolvedPlan) 
 
 def test_an_echoed_ctrl_c_finds_room_in_the_last_line(plan: ResolvedPlan) -> None:
     terminal = io.StringIO()
-    with LiveWatch(plan, Console(file=terminal, force_terminal=True, width=80)) as watch:
-        watch.repetition_started(plan.experiments[0], 1)
+    with LiveWatch(Console(file=terminal, force_terminal=True, width=80)) as watch:
+        watch.receive(started(plan))
+        watch.receive(repetition("x", 1))
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue()).replace("\r", "\n").splitlines()
     assert max(map(len, lines)) == 78
 
 
 def test_tests_between_hosts_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["natxy.cli.watch.live"], "REFRESH_S", 0.0)
+    monkeypatch.setattr(sys.modules["natxy.watch.live"], "REFRESH_S", 0.0)
     tests = {"name": "x", "procedure": "tcp-goodput", "gateway": "simulated", "directions": "forward", "repeat": 2}
     plan = resolve(Plan.model_validate({"name": "p", "testbed": {"kind": "simulated"}, "experiments": [tests]}))
     plain, live = io.StringIO(), io.StringIO()
-    run_plan(plan, tmp_path / "plain", PlainWatch(plan, Console(file=plain)))
+    run_plan(plan, tmp_path / "plain", PlainWatch(Console(file=plain)))
     assert plain.getvalue().count("  test 3: forward 3.861 Gbit/s") == 2
     assert re.search(r"block 2 of 2, experiment 1 of 1: x; about \d+ (ms|s) left", plain.getvalue())
-    watch = LiveWatch(plan, Console(file=live, force_terminal=True, width=80))
+    watch = LiveWatch(Console(file=live, force_terminal=True, width=80))
     with watch:
         run_plan(plan, tmp_path / "live", watch)
     assert "6 between hosts" in live.getvalue()
@@ -88,14 +96,14 @@ class Lines:
     def __init__(self, plan: ResolvedPlan) -> None:
         self._files = io.StringIO(), io.StringIO()
         plain, live = (Console(file=file, force_terminal=True, width=120) for file in self._files)
-        self.views = PlainWatch(plan, plain), LiveWatch(plan, live)
+        self.views = PlainWatch(plain), LiveWatch(live)
 
-    def tell(self, event: str, *arguments: object) -> tuple[str, str]:
+    def tell(self, event: Event) -> tuple[str, str]:
         """Returns what plain and live view write on an event."""
         for file in self._files:
             file.truncate(0)
         for view in self.views:
-            getattr(view, event)(*arguments)
+            view.receive(event)
         plain, live = (re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", file.getvalue()).strip("\0\r\n ") for file in self._files)
         return plain, " ".join(live.split())
 
@@ -112,18 +120,19 @@ RESULT = ProcedureResult(figures={"rate": 1e5}, lower_bound=1e5, upper_bound=1e5
 
 def test_what_a_block_measures_is_numbered_in_its_order() -> None:
     plan = planned("blocks")
-    first, second, third = plan.experiments
+    first, _, third = plan.experiments
     lines = Lines(plan)
     with lines.views[1]:
-        assert lines.tell("block_started", 2, 3)[0] == "block 2 of 5: 3 experiments"
-        plain, live = lines.tell("repetition_started", third, 2)
+        lines.tell(started(plan))
+        assert lines.tell(BlockStarted(number=2, experiments=3))[0] == "block 2 of 5: 3 experiments"
+        plain, live = lines.tell(repetition("third", 2))
         assert plain.startswith("block 2 of 5, experiment 1 of 3: third; about ")
         assert live == "block 2 of 5 experiment 1 of 3: third setting up"
-        lines.tell("repetition_finished", third, 2, RESULT)
+        lines.tell(repetition_finished(third, 2, RESULT))
         # Measured before the run was resumed.
-        lines.tell("repetition_finished", first, 2, RESULT)
-        assert lines.tell("repetition_started", second, 2)[0].startswith("block 2 of 5, experiment 3 of 3: second; ")
-        plain, live = lines.tell("experiment_finished", third, State.FAILED, "no reply", None)
+        lines.tell(repetition_finished(first, 2, RESULT))
+        assert lines.tell(repetition("second", 2))[0].startswith("block 2 of 5, experiment 3 of 3: second; ")
+        plain, live = lines.tell(experiment_finished(third, State.FAILED, "no reply", []))
         assert plain == "finished 1 of 3: third: failed: no reply"
         assert "finished 1 of 3: third: failed: no reply" in live
 
@@ -132,42 +141,43 @@ def test_without_blocks_repetitions_are_numbered() -> None:
     plan = planned("experiments", repeat={"until": "3%", "at_most": 9})
     lines = Lines(plan)
     with lines.views[1]:
-        plain, live = lines.tell("repetition_started", plan.experiments[1], 4)
+        lines.tell(started(plan))
+        plain, live = lines.tell(repetition("second", 4))
     assert plain.startswith("experiment 2 of 3: second, repetition 4 of at most 9; at most ")
     assert live.startswith("experiment 2 of 3: second setting up")
 
 
 @pytest.fixture
-def sweep(monkeypatch: pytest.MonkeyPatch) -> tuple[ResolvedPlan, Clock]:
-    """Returns a plan of four equally long cells on a real testbed, and the clock."""
+def sweep() -> ResolvedPlan:
+    """Returns a plan of four equally long cells on a real testbed."""
     cell = {"procedure": "throughput", "gateway": "linux-forward", "search": {"max_rate": "1M"}}
     cells = [cell | {"name": f"x/{number}"} for number in range(4)]
-    clock = Clock()
-    monkeypatch.setattr(time, "monotonic", lambda: clock.now_s)
-    return resolve(Plan.model_validate({"name": "p", "experiments": cells})), clock
+    return resolve(Plan.model_validate({"name": "p", "experiments": cells}))
 
 
-def test_time_left_is_that_of_all_cells_and_shrinks(sweep: tuple[ResolvedPlan, Clock]) -> None:
-    plan, clock = sweep
-    left = TimeLeft(plan)
-    shown = []
+def test_time_left_is_that_of_all_cells_and_shrinks(sweep: ResolvedPlan) -> None:
+    experiments = started(sweep).experiments
+    left = TimeLeft(experiments, 0.0)
+    shown, done = [], []
     for repetition in range(1, 21):
-        for experiment in plan.experiments:
-            for step in range(1, expected_steps(experiment) + 1):
+        for experiment in experiments:
+            for step in range(1, experiment.steps + 1):
                 shown.append(left.seconds(experiment, step))
-                clock.now_s += 2 * estimate_s(plan) / (4 * 20 * expected_steps(experiment))
+                done.append(left.share_done(experiment, step))
+                left.now_s += 2 * estimate_s(sweep) / (4 * 20 * experiment.steps)
                 left.step_finished(experiment, repetition, step)
             left.repetition_finished(experiment)
-    assert shown[0] == pytest.approx(estimate_s(plan))
-    assert shown[1] == pytest.approx(2 * estimate_s(plan), rel=0.01)
+    assert shown[0] == pytest.approx(estimate_s(sweep))
+    assert shown[1] == pytest.approx(2 * estimate_s(sweep), rel=0.01)
     assert shown[1:] == sorted(shown[1:], reverse=True)
     assert 0 < shown[-1] < 0.01 * shown[0]
+    assert done == pytest.approx([number / len(done) for number in range(len(done))])
 
 
-def test_cells_measured_before_a_resume_say_nothing_of_the_pace(sweep: tuple[ResolvedPlan, Clock]) -> None:
-    plan, clock = sweep
-    left = TimeLeft(plan)
-    for experiment in plan.experiments[:2]:
+def test_cells_measured_before_a_resume_say_nothing_of_the_pace(sweep: ResolvedPlan) -> None:
+    experiments = started(sweep).experiments
+    left = TimeLeft(experiments, 0.0)
+    for experiment in experiments[:2]:
         left.experiment_finished(experiment)
-    clock.now_s += 1
-    assert left.seconds(plan.experiments[2], 1) == pytest.approx(estimate_s(plan) / 2)
+    left.now_s += 1
+    assert left.seconds(experiments[2], 1) == pytest.approx(estimate_s(sweep) / 2)

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from collections.abc import Sequence
+
+from natxy.events.run import PlannedExperiment
 
 
 class Position:
     """Holds how far a run is."""
 
-    def __init__(self, plan: ResolvedPlan) -> None:
-        self._numbers = {experiment.name: number for number, experiment in enumerate(plan.experiments, start=1)}
-        self._most_blocks = max(experiment.repeat.at_most for experiment in plan.experiments)
-        self._at_most = "at most " if any(experiment.repeat.until for experiment in plan.experiments) else ""
+    def __init__(self, experiments: Sequence[PlannedExperiment]) -> None:
+        self._numbers = {experiment.name: number for number, experiment in enumerate(experiments, start=1)}
+        self._most_blocks = max((experiment.repetitions for experiment in experiments), default=0)
+        self._at_most = "at most " if any(experiment.until_precise for experiment in experiments) else ""
         self._finished: set[str] = set()
         self._block = self._block_size = 0
         self._of_block: set[str] = set()
@@ -20,11 +22,11 @@ class Position:
     def block_started(self, number: int, experiments: int) -> None:
         self._block, self._block_size, self._of_block = number, experiments, set()
 
-    def repetition_begun(self, experiment: Experiment) -> None:
+    def repetition_begun(self, experiment: PlannedExperiment) -> None:
         """Counts a repetition of the block, also one that was measured before the run was resumed."""
         self._of_block.add(experiment.name)
 
-    def experiment_finished(self, experiment: Experiment) -> None:
+    def experiment_finished(self, experiment: PlannedExperiment) -> None:
         self._finished.add(experiment.name)
 
     @property
@@ -32,15 +34,15 @@ class Position:
         """Returns `2 of 3`, or nothing when the run is not measured in blocks."""
         return f"{self._block} of {self._at_most}{self._most_blocks}" if self._block else ""
 
-    def experiment(self, experiment: Experiment) -> str:
+    def experiment(self, experiment: PlannedExperiment) -> str:
         """Returns `4 of 8`: in blocks the place in the block, otherwise that in the plan."""
         if self._block:
             return f"{len(self._of_block)} of {self._block_size}"
         return f"{self._numbers[experiment.name]} of {len(self._numbers)}"
 
-    def repetition(self, experiment: Experiment, number: int) -> str:
+    def repetition(self, experiment: PlannedExperiment, number: int) -> str:
         """Returns `2 of 20`."""
-        return f"{number} of {'at most ' if experiment.repeat.until else ''}{experiment.repeat.at_most}"
+        return f"{number} of {'at most ' if experiment.until_precise else ''}{experiment.repetitions}"
 
     @property
     def finished(self) -> str:

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps how far a run is, from its events: what every view of it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from natxy.engine.messages.results import Verdict
+from natxy.events.base import Event
+from natxy.events.listener import RunListener
+from natxy.events.run import (
+    BlockStarted,
+    ExperimentFinished,
+    PlannedExperiment,
+    RepetitionFinished,
+    RepetitionStarted,
+    RunFinished,
+    RunStarted,
+)
+from natxy.events.trials import AttemptStarted, TransfersFinished, TrialFinished, TrialProgress, TrialStarted
+from natxy.results.trials import Purpose
+from natxy.watch.position import Position
+from natxy.watch.time_left import TimeLeft
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A rate that the search of the current repetition has tried, in the experiment's `step_unit`."""
+
+    rate: float
+    verdict: Verdict
+
+
+class State(RunListener):
+    """The state of a run after the events so far; before the first one it has no `run`.
+
+    `tried`, `missing` and `results` are of the current repetition, trial and experiment: each attempt, the frames that
+    are missing by the seconds of the trial, and the headlines of the finished repetitions.
+    """
+
+    def __init__(self) -> None:
+        self.run: RunStarted | None = None
+        self.ended: RunFinished | None = None
+        self.position = Position(())
+        self.time_left = TimeLeft((), 0.0)
+        self.experiment: PlannedExperiment | None = None
+        self.repetition = 1
+        self.attempt: AttemptStarted | None = None
+        self.trial: TrialStarted | None = None
+        self.progress: TrialProgress | None = None
+        self.last: TrialFinished | TransfersFinished | None = None
+        self.tried: list[Tried] = []
+        self.missing: list[int] = []
+        self.results: list[float | None] = []
+        self.finished: list[tuple[PlannedExperiment, ExperimentFinished]] = []
+        self.trials = self.invalid = self.disturbed = self.tests = 0
+        self._planned: dict[str, PlannedExperiment] = {}
+
+    def receive(self, event: Event) -> None:
+        self.time_left.now_s = event.clock_s
+        super().receive(event)
+
+    def planned(self, name: str) -> PlannedExperiment:
+        return self._planned[name]
+
+    @property
+    def share_done(self) -> float:
+        """How much of the run is behind, from 0 to 1, by its estimated time."""
+        if self.experiment is None:
+            return 0.0
+        return self.time_left.share_done(self.experiment, self.attempt.step if self.attempt else 1)
+
+    @property
+    def time_left_text(self) -> str:
+        """The time that the run still takes, such as `about 3 min 20 s`; nothing before its first repetition."""
+        return self.time_left.text(self.experiment, self.attempt.step if self.attempt else 1) if self.experiment else ""
+
+    def run_started(self, event: RunStarted) -> None:
+        # A session that was killed leaves a trial that never ends.
+        State.__init__(self)
+        self.run = event
+        self._planned = {experiment.name: experiment for experiment in event.experiments}
+        self.position = Position(event.experiments)
+        self.time_left = TimeLeft(event.experiments, event.clock_s)
+
+    def block_started(self, event: BlockStarted) -> None:
+        self.position.block_started(event.number, event.experiments)
+
+    def repetition_started(self, event: RepetitionStarted) -> None:
+        experiment = self._planned[event.experiment]
+        if experiment is not self.experiment:
+            self.results = []
+        self.experiment, self.repetition = experiment, event.repetition
+        self.attempt = self.trial = self.progress = self.last = None
+        self.tried, self.missing = [], []
+        self.position.repetition_begun(experiment)
+
+    def attempt_started(self, event: AttemptStarted) -> None:
+        self.attempt, self.trial, self.progress = event, None, None
+
+    def trial_started(self, event: TrialStarted) -> None:
+        self.trial, self.progress, self.missing = event, None, []
+
+    def trial_progress(self, event: TrialProgress) -> None:
+        # The two counters are read at different instants, and every received frame was sent.
+        before = sum(self.missing[: int(event.elapsed_s)])
+        self.missing[int(event.elapsed_s) :] = [max(0, event.sent - event.received - before)]
+        self.progress = event
+
+    def trial_finished(self, event: TrialFinished) -> None:
+        self._step_finished(event.experiment, event.repetition, event.step)
+        self.last, self.trial = event, None
+        self.trials += 1
+        self.invalid += event.verdict == Verdict.INVALID
+        self.disturbed += event.verdict == Verdict.DISTURBED
+        if self.attempt and (event.purpose == Purpose.MEASURE or event.verdict != Verdict.PASS):
+            self.tried.append(Tried(self.attempt.rate, event.verdict))
+
+    def transfers_finished(self, event: TransfersFinished) -> None:
+        self._step_finished(event.experiment, event.repetition, event.number)
+        self.last = event
+        self.tests += 1
+
+    def _step_finished(self, experiment: str, repetition: int, step: int) -> None:
+        self.time_left.step_finished(self._planned[experiment], repetition, step)
+
+    def repetition_finished(self, event: RepetitionFinished) -> None:
+        experiment = self._planned[event.experiment]
+        self.time_left.repetition_finished(experiment)
+        self.position.repetition_begun(experiment)
+        if experiment is self.experiment:
+            self.results.append(event.figures[0].value)
+
+    def experiment_finished(self, event: ExperimentFinished) -> None:
+        experiment = self._planned[event.experiment]
+        self.time_left.experiment_finished(experiment)
+        self.position.experiment_finished(experiment)
+        self.finished.append((experiment, event))
+
+    def run_finished(self, event: RunFinished) -> None:
+        self.ended, self.trial = event, None
