@@ -32,6 +32,11 @@ def own_autogroup() -> Autogroup | None:
     return _autogroup_of("self")
 
 
+def autogroup_of(process: int) -> Autogroup | None:
+    """Returns the group of a process; None when the kernel groups no processes, or when it has ended."""
+    return _autogroup_of(str(process))
+
+
 def find_autogroup(name: str) -> Autogroup | None:
     """Returns the group of that name, which the kernel gives only once; None when no process is in it any more."""
     groups = (_autogroup_of(entry) for entry in os.listdir("/proc") if entry.isdecimal())

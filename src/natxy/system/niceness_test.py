@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.system.autogroup import find_autogroup, own_autogroup
+from natxy.system.autogroup import autogroup_of, find_autogroup, own_autogroup
 from natxy.system.ledger import Kind, Ledger
 from natxy.system.niceness import Niceness
 from natxy.system.process_owner import Owner
@@ -141,6 +141,24 @@ def test_an_inactive_one_changes_and_records_nothing(tmp_path: Path) -> None:
     assert niceness() == before
     assert Ledger(tmp_path).entries() == []
     own.end()
+
+
+@root
+@grouped
+def test_the_session_of_another_process_is_given_a_value() -> None:
+    own, process = own_autogroup(), subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        session = autogroup_of(process.pid)
+        assert session is not None
+        session.set(-7)
+        found = autogroup_of(process.pid)
+        assert found is not None
+        assert found.niceness == -7
+        assert own_autogroup() == own
+    finally:
+        process.kill()
+        process.wait()
+    assert autogroup_of(process.pid) is None
 
 
 def test_a_session_that_is_gone_is_not_found() -> None:

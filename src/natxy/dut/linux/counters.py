@@ -8,7 +8,7 @@ natxy does not trust: lines that are not as the kernel writes them are ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -16,8 +16,9 @@ from typing import Final
 from natxy.dut.base import DutInterfaces
 from natxy.system.core_watch import TICK_S
 
+TIMES: Final = ("/proc/uptime", "/proc/stat")
 # The counters of time and of the receive path are near the trial; the others may be read a little apart from it.
-NEAR: Final = ("/proc/uptime", "/proc/stat", "/proc/net/softnet_stat")
+NEAR: Final = (*TIMES, "/proc/net/softnet_stat")
 _FAR: Final = ("/proc/meminfo",)
 RECEIVED: Final = "rx_packets"
 SENT: Final = "tx_packets"
@@ -66,9 +67,9 @@ class Counters:
     frequency_hz: float | None = None
 
 
-def reading_command(interfaces: DutInterfaces, *, near: bool) -> list[str]:
-    """Returns the command that prints all files; without `near`, those of `NEAR` are left out."""
-    files = [*(NEAR if near else ()), *_FAR]
+def reading_command(interfaces: DutInterfaces, *, without: Collection[str] = ()) -> list[str]:
+    """Returns the command that prints all files but those of `NEAR` that are in `without`."""
+    files = [*(file for file in NEAR if file not in without), *_FAR]
     if not interfaces.dpdk:
         names = dict.fromkeys((interfaces.left, interfaces.right))
         files += [f"/sys/class/net/{name}/statistics/{each}" for name in names for each in _STATISTICS]

@@ -83,7 +83,7 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
 
 
 def test_the_command_prints_what_is_read_here() -> None:
-    argv = reading_command(DutInterfaces("lo", "absent"), near=True)
+    argv = reading_command(DutInterfaces("lo", "absent"))
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     told, here = parse_counters(done.stdout), parse_counters(read_here())
     assert told.cores.keys() == here.cores.keys() != set()
@@ -95,8 +95,8 @@ def test_the_command_prints_what_is_read_here() -> None:
 
 
 def test_an_interface_cannot_be_taken_for_a_part_of_the_command() -> None:
-    argv = reading_command(DutInterfaces("$(id)", "; id"), near=False)
+    argv = reading_command(DutInterfaces("$(id)", "; id"), without=NEAR)
     assert [word for word in argv if "id" in word.split("/")[-1]] == []
     assert sum("$(id)" in word for word in argv) == sum("; id" in word for word in argv) > 3
     assert not any(file in argv for file in NEAR)
-    assert not [word for word in reading_command(DutInterfaces("a", "b", dpdk=True), near=True) if "class/net" in word]
+    assert not [word for word in reading_command(DutInterfaces("a", "b", dpdk=True)) if "class/net" in word]

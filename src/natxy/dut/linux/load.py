@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from natxy.dut.base import DutInterfaces
-from natxy.dut.linux.counters import LOST, RECEIVED, SENT, Counters, ReceiveCounters, parse_counters, reading_command
+from natxy.dut.linux.counters import (
+    LOST,
+    NEAR,
+    RECEIVED,
+    SENT,
+    Counters,
+    ReceiveCounters,
+    parse_counters,
+    reading_command,
+)
 from natxy.dut.transport.base import Transport
 from natxy.errors import DutError
 from natxy.plan.model.units import format_duration
@@ -40,8 +49,9 @@ class ReadingCost:
 class LoadWatch:
     """Reads the counters of a DUT's `cores`, all of them if none are given.
 
-    `read_here` returns the counters of time if the DUT's cores are this machine's: they are then read next to the
-    trial, so that the command for the others does not count. A DUT that does not answer, or is not Linux, has no load.
+    `read_here` returns what the files `here` have, if the DUT's cores are this machine's: they are then read next to
+    the trial, so that the command for the others does not count. A DUT that does not answer, or is not Linux, has no
+    load.
     """
 
     def __init__(
@@ -50,11 +60,12 @@ class LoadWatch:
         interfaces: DutInterfaces,
         cores: Collection[int] = (),
         read_here: Callable[[], str] | None = None,
+        here: Collection[str] = NEAR,
     ) -> None:
         self._transport = transport
         self._cores = frozenset(cores)
         self._read_here = read_here
-        self._command = reading_command(interfaces, near=read_here is None)
+        self._command = reading_command(interfaces, without=here if read_here else ())
         self._before = Counters()
         self._load: DutLoad | None = None
         self._text = ""

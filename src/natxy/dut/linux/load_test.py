@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from natxy.dut.base import DutInterfaces
-from natxy.dut.linux.counters import Counters, ReceiveCounters
+from natxy.dut.linux.counters import TIMES, Counters, ReceiveCounters
 from natxy.dut.linux.load import LoadWatch, spent
 from natxy.dut.transport.base import CompletedCommand, HeldSysctls
 from natxy.errors import DutError
@@ -146,6 +146,21 @@ def test_what_a_reading_costs_is_measured() -> None:
     assert cost.busy_s is not None
     assert cost.busy_s == pytest.approx(0.02)
     assert "the DUT's cores worked 20 ms" in cost.text()
+
+
+def test_what_is_not_read_here_is_in_the_command() -> None:
+    argvs: list[Sequence[str]] = []
+
+    class Noting(Dut):
+        def run(
+            self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+        ) -> CompletedCommand:
+            argvs.append(argv)
+            return super().run(argv, input=input, timeout_s=timeout_s, check=check)
+
+    LoadWatch(Noting("-"), DutInterfaces("a", "b"), (), lambda: "", TIMES).begin()
+    assert "/proc/net/softnet_stat" in argvs[0]
+    assert not {*TIMES} & {*argvs[0]}
 
 
 def test_times_of_this_machine_are_read_next_to_the_trial() -> None:

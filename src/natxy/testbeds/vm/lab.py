@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
+from natxy.dut.linux.counters import TIMES
 from natxy.dut.linux.hardware import describe_hardware
 from natxy.dut.linux.load import LoadWatch, ReadingCost
 from natxy.dut.networks import check_free, other_uses
@@ -39,6 +40,7 @@ from natxy.testbeds.vm.image import find_image
 from natxy.testbeds.vm.machine import VirtualMachine
 from natxy.testbeds.vm.qemu import Start
 from natxy.testbeds.vm.taps import QUEUE_FRAMES, tap
+from natxy.testbeds.vm.vcpus import read_times
 
 _VHOST: Final = Path("/dev/vhost-net")
 
@@ -126,10 +128,9 @@ class VmLab(EngineTestbed):
             return cores.end()
 
         watch = GatewayWatch(begin, end, len(self.cores.dut), QUEUE_FRAMES)
-        spent = LoadWatch(self.transport, self.interfaces)
+        spent = LoadWatch(self.transport, self.interfaces, (), lambda: read_times(self.transport.vcpu_threads), TIMES)
         self._reading_cost = spent.cost()
-        # A system other than Linux need not be asked before and after each trial.
-        return watch.with_load(spent) if self._reading_cost else watch
+        return watch.with_load(spent)
 
     def dut_hardware(self) -> dict[str, str]:
         return describe_hardware(self.transport, self.interfaces)

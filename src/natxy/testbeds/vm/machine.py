@@ -24,6 +24,8 @@ from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, DutLostError
 from natxy.plan.testbeds.machines import SshTarget
 from natxy.plan.testbeds.vm import VmConfig
+from natxy.system.autogroup import autogroup_of
+from natxy.system.niceness import HIGHEST
 from natxy.testbeds.vm.image import VmImage
 from natxy.testbeds.vm.qemu import Start, qemu_argv
 from natxy.testbeds.vm.qmp import QemuMonitor
@@ -55,6 +57,8 @@ class VirtualMachine:
         self.hot_plug = HotPlug(self)
         self.boot_s: float | None = None
         """How long the last boot took, until the first login."""
+        self.vcpu_threads: list[int] = []
+        """The thread of each virtual CPU by its process id."""
         self._config = config
         self._image = image
         self._cpus = cpus
@@ -141,6 +145,9 @@ class VirtualMachine:
                     pass_fds=start.descriptors,
                     start_new_session=True,
                 )
+            # The gateway would not wait for other programs of this machine if it had one of its own.
+            if session := autogroup_of(self._process.pid):
+                session.set(HIGHEST)
             if monitor := self._connected_monitor(start):
                 self._monitor = monitor
                 return start
@@ -165,7 +172,8 @@ class VirtualMachine:
     def _pin_threads(self, start: Start) -> None:
         """Gives each virtual CPU a core; the scheduler would move them, and two may have met on one core."""
         assert self._monitor is not None
-        for number, thread in enumerate(self._monitor.vcpu_threads()):
+        self.vcpu_threads = self._monitor.vcpu_threads()
+        for number, thread in enumerate(self.vcpu_threads):
             os.sched_setaffinity(thread, {start.cores[number % len(start.cores)]})
 
     def _boot(self) -> None:
