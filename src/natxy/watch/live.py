@@ -9,24 +9,31 @@ from typing import Final
 from rich.console import Console, RenderableType
 from rich.constrain import Constrain
 from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from natxy.events.base import Event
 from natxy.events.listener import RunListener
-from natxy.events.run import BlockStarted, ExperimentFinished, RepetitionStarted, RunStarted, Warned
+from natxy.events.run import BlockStarted, ExperimentFinished, PlannedExperiment, RepetitionStarted, RunStarted, Warned
 from natxy.events.trials import AttemptStarted, TransfersFinished, TrialFinished, TrialProgress
 from natxy.plan.model.units import counted, format_duration, format_quantity
 from natxy.results.records import State as ExperimentState
 from natxy.results.trials import KIND_WORDS
 from natxy.system.interrupts import interrupts_held_back
+from natxy.watch.sparkline import Bar, Sparkline
 from natxy.watch.state import State
 from natxy.watch.wording import ending_text, quantity_text, transfers_text
 
 # Drawing takes CPU time from the measurement.
 REFRESH_S: Final = 0.4
 
-_VERDICT_STYLE: Final = {"pass": "green", "fail": "red", "invalid": "yellow", "disturbed": "yellow"}
+_LABEL: Final = len("experiment")
+_LEAST_BAR: Final = 8
+_MOST_BAR: Final = 60
+_ON_THEIR_WAY: Final = 0.001
+
+VERDICT_STYLE: Final = {"pass": "green", "fail": "red", "invalid": "yellow", "disturbed": "yellow"}
 _STATE_STYLE: Final = {
     ExperimentState.DONE: "green",
     ExperimentState.TESTER_LIMIT: "yellow",
@@ -108,54 +115,84 @@ class LiveWatch(RunListener):
             self._shown_at = now
             # A half-drawn view could not be cleared, nor one whose last line is broken by an echoed ^C: its height on
             # the terminal would be unknown.
+            width = self._live.console.width - len("^C")
             with interrupts_held_back():
-                self._live.update(Constrain(self._view(), self._live.console.width - len("^C")), refresh=True)
+                self._live.update(Constrain(self._view(width), width), refresh=True)
 
-    def _view(self) -> RenderableType:
+    def _view(self, width: int) -> RenderableType:
         state = self._state
-        experiment, attempt, progress, position = state.experiment, state.attempt, state.progress, state.position
+        experiment, attempt = state.experiment, state.attempt
         if experiment is None:
             return ""
         rows = Table.grid(padding=(0, 2))
-        rows.add_column(style="dim", justify="right")
-        rows.add_column()
-        if position.block:
-            rows.add_row("block", position.block)
-        rows.add_row("experiment", Text(f"{position.experiment(experiment)}: {experiment.title}", style="bold"))
+        rows.add_column(style="dim", justify="right", width=_LABEL, no_wrap=True)
+        # A line that is broken on one trial and not on the next would make the view jump.
+        rest = max(_LEAST_BAR, width - _LABEL - 2)
+        rows.add_column(width=rest, no_wrap=True, overflow="ellipsis")
+        far = f"{100 * state.share_done:.0f} %, {state.time_left_text} left"
+        rows.add_row("plan", _bar(state.share_done, rest, far))
+        if state.position.block:
+            rows.add_row("block", state.position.block)
+        which = state.position.experiment(experiment)
+        rows.add_row("experiment", Text(f"{which}: {experiment.title}", style="bold"))
         if attempt is None:
             rows.add_row("", "setting up")
             return rows
-        unit = experiment.step_unit
-        interval = ""
-        if attempt.lower is not None and attempt.upper is not None:
-            interval = f", between {format_quantity(attempt.lower, unit)} and {format_quantity(attempt.upper, unit)}"
-        again = f", attempt {attempt.attempt}" if attempt.attempt > 1 else ""
-        if not position.block:
-            rows.add_row("repetition", position.repetition(experiment, state.repetition))
+        if not state.position.block:
+            rows.add_row("repetition", state.position.repetition(experiment, state.repetition))
         if experiment.between_hosts:
             rows.add_row("test", f"{attempt.step} of {experiment.steps}")
         else:
-            rows.add_row(
-                "search" if interval else "", f"step {attempt.step} of about {experiment.steps}{again}{interval}"
-            )
-            rows.add_row("rate", quantity_text(attempt.rate, unit))
-        if progress:
-            # The two counters are read at different instants, and every received frame was sent.
-            sent = max(progress.sent, progress.received)
-            lost = sent - progress.received
-            counts = f"sent {sent:,} of {progress.planned:,}, received {progress.received:,}, missing {lost:,}"
-            rows.add_row(KIND_WORDS[progress.kind], counts)
+            self._add_search(rows, experiment, attempt, rest)
         rows.add_row(f"last {'test' if experiment.between_hosts else 'trial'}", self._last())
         if state.trials or not experiment.between_hosts:
             disturbed = f", {state.disturbed:,} disturbed" if state.disturbed else ""
             rows.add_row("trials", f"{state.trials:,}, {state.invalid:,} of them invalid{disturbed}")
         if state.tests:
             rows.add_row("tests", f"{state.tests:,} between hosts")
-        rows.add_row("time left", state.time_left_text)
         return rows
+
+    def _add_search(self, rows: Table, experiment: PlannedExperiment, attempt: AttemptStarted, rest: int) -> None:
+        state, unit = self._state, experiment.step_unit
+        again = f", attempt {attempt.attempt}" if attempt.attempt > 1 else ""
+        rows.add_row("step", f"{attempt.step} of about {experiment.steps}{again}: {quantity_text(attempt.rate, unit)}")
+        between = ""
+        if attempt.lower is not None and attempt.upper is not None:
+            between = f"between {format_quantity(attempt.lower, unit)} and {format_quantity(attempt.upper, unit)}"
+        tried = [Bar(each.rate, VERDICT_STYLE[each.verdict]) for each in state.tried]
+        rows.add_row("search" if between else "tried", Sparkline(tried, between, _most(rest, between)))
+        progress = state.progress
+        if progress is None:
+            rows.add_row(KIND_WORDS[state.trial.kind] if state.trial else "", "")
+            rows.add_row("", "")
+            return
+        share = progress.sent / progress.planned if progress.planned else 0.0
+        sent = f"{progress.sent:,} of {progress.planned:,} sent"
+        rows.add_row(KIND_WORDS[progress.kind], _bar(share, rest, sent))
+        # The two counters are read at different instants, and every received frame was sent.
+        missing = f"{max(0, progress.sent - progress.received):,}"
+        # Frames on their way are not lost.
+        lost = [each.missing if each.missing > _ON_THEIR_WAY * each.sent else 0 for each in state.course]
+        bars = [Bar(frames, "red" if frames else "green") for frames in lost]
+        rows.add_row("missing", Sparkline(bars, missing, _most(rest, missing), from_zero=True))
 
     def _last(self) -> Text:
         last = self._state.last
         if isinstance(last, TrialFinished):
-            return Text(f"{last.title}: {last.verdict}, {last.reason}", style=_VERDICT_STYLE[last.verdict])
+            return Text(f"{last.title}: {last.verdict}, {last.reason}", style=VERDICT_STYLE[last.verdict])
         return Text(transfers_text(last.transfers) if last else "")
+
+
+def _bar(share: float, rest: int, after: str) -> RenderableType:
+    """Returns a bar of progress with a text after it, which has the room it needs."""
+    row = Table.grid(padding=(0, 2))
+    row.add_column()
+    row.add_column(no_wrap=True, overflow="ellipsis")
+    width = min(_MOST_BAR, _most(rest, after))
+    row.add_row(ProgressBar(1.0, share, width, complete_style="cyan", finished_style="cyan"), after)
+    return row
+
+
+def _most(rest: int, after: str) -> int:
+    """Returns the columns that are left beside a text."""
+    return max(_LEAST_BAR, rest - len(after) - 2)

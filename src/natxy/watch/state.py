@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from natxy.engine.messages.results import Verdict
 from natxy.events.base import Event
@@ -31,11 +33,22 @@ class Tried:
     verdict: Verdict
 
 
+class Second(NamedTuple):
+    """The frames of one second of a trial."""
+
+    sent: int
+    received: int
+
+    @property
+    def missing(self) -> int:
+        return max(0, self.sent - self.received)
+
+
 class State(RunListener):
     """The state of a run after the events so far; before the first one it has no `run`.
 
-    `tried`, `missing` and `results` are of the current repetition, trial and experiment: each attempt, the frames that
-    are missing by the seconds of the trial, and the headlines of the finished repetitions.
+    `tried` has the attempts of the current repetition, and `course` the seconds of the trial that runs or, between two
+    trials, of the last one, which `course_title` names. `done` counts the finished repetitions of each experiment.
     """
 
     def __init__(self) -> None:
@@ -50,8 +63,9 @@ class State(RunListener):
         self.progress: TrialProgress | None = None
         self.last: TrialFinished | TransfersFinished | None = None
         self.tried: list[Tried] = []
-        self.missing: list[int] = []
-        self.results: list[float | None] = []
+        self.course: list[Second] = []
+        self.course_title = ""
+        self.done: Counter[str] = Counter()
         self.finished: list[tuple[PlannedExperiment, ExperimentFinished]] = []
         self.trials = self.invalid = self.disturbed = self.tests = 0
         self._planned: dict[str, PlannedExperiment] = {}
@@ -88,28 +102,28 @@ class State(RunListener):
 
     def repetition_started(self, event: RepetitionStarted) -> None:
         experiment = self._planned[event.experiment]
-        if experiment is not self.experiment:
-            self.results = []
         self.experiment, self.repetition = experiment, event.repetition
         self.attempt = self.trial = self.progress = self.last = None
-        self.tried, self.missing = [], []
+        self.tried, self.course, self.course_title = [], [], ""
         self.position.repetition_begun(experiment)
 
     def attempt_started(self, event: AttemptStarted) -> None:
         self.attempt, self.trial, self.progress = event, None, None
 
     def trial_started(self, event: TrialStarted) -> None:
-        self.trial, self.progress, self.missing = event, None, []
+        self.trial, self.progress = event, None
+        self.course, self.course_title = [], f"step {event.step}: {event.title}"
 
     def trial_progress(self, event: TrialProgress) -> None:
-        # The two counters are read at different instants, and every received frame was sent.
-        before = sum(self.missing[: int(event.elapsed_s)])
-        self.missing[int(event.elapsed_s) :] = [max(0, event.sent - event.received - before)]
+        earlier = self.course[: int(event.elapsed_s)]
+        sent, received = (sum(counts) for counts in zip(*earlier, strict=True)) if earlier else (0, 0)
+        self.course = [*earlier, Second(event.sent - sent, event.received - received)]
         self.progress = event
 
     def trial_finished(self, event: TrialFinished) -> None:
         self._step_finished(event.experiment, event.repetition, event.step)
         self.last, self.trial = event, None
+        self.course = [*map(Second, event.sent_per_second, event.received_per_second)]
         self.trials += 1
         self.invalid += event.verdict == Verdict.INVALID
         self.disturbed += event.verdict == Verdict.DISTURBED
@@ -128,8 +142,7 @@ class State(RunListener):
         experiment = self._planned[event.experiment]
         self.time_left.repetition_finished(experiment)
         self.position.repetition_begun(experiment)
-        if experiment is self.experiment:
-            self.results.append(event.figures[0].value)
+        self.done[event.experiment] += 1
 
     def experiment_finished(self, event: ExperimentFinished) -> None:
         experiment = self._planned[event.experiment]

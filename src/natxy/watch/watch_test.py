@@ -10,18 +10,22 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from natxy.engine.messages.results import Verdict
 from natxy.events.base import Event
 from natxy.events.run import BlockStarted, RepetitionStarted, RunStarted
+from natxy.events.trials import AttemptStarted, TrialFinished, TrialProgress, TrialStarted
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.base import ProcedureResult
 from natxy.results.records import State
+from natxy.results.trials import Purpose, TrialKind
 from natxy.run.estimate import estimate_s
 from natxy.run.run import run_plan
 from natxy.run.telling import experiment_finished, repetition_finished, run_started
 from natxy.watch.live import LiveWatch
 from natxy.watch.plain import PlainWatch
+from natxy.watch.sparkline import Bar, Sparkline
 from natxy.watch.time_left import TimeLeft
 
 
@@ -127,7 +131,7 @@ def test_what_a_block_measures_is_numbered_in_its_order() -> None:
         assert lines.tell(BlockStarted(number=2, experiments=3))[0] == "block 2 of 5: 3 experiments"
         plain, live = lines.tell(repetition("third", 2))
         assert plain.startswith("block 2 of 5, experiment 1 of 3: third; about ")
-        assert live == "block 2 of 5 experiment 1 of 3: third setting up"
+        assert re.fullmatch(r"plan ━+ 0 %, about .* left block 2 of 5 experiment 1 of 3: third setting up", live)
         lines.tell(repetition_finished(third, 2, RESULT))
         # Measured before the run was resumed.
         lines.tell(repetition_finished(first, 2, RESULT))
@@ -144,7 +148,7 @@ def test_without_blocks_repetitions_are_numbered() -> None:
         lines.tell(started(plan))
         plain, live = lines.tell(repetition("second", 4))
     assert plain.startswith("experiment 2 of 3: second, repetition 4 of at most 9; at most ")
-    assert live.startswith("experiment 2 of 3: second setting up")
+    assert live.endswith("experiment 2 of 3: second setting up")
 
 
 @pytest.fixture
@@ -181,3 +185,64 @@ def test_cells_measured_before_a_resume_say_nothing_of_the_pace(sweep: ResolvedP
         left.experiment_finished(experiment)
     left.now_s += 1
     assert left.seconds(experiments[2], 1) == pytest.approx(estimate_s(sweep) / 2)
+
+
+def drawn(plan: ResolvedPlan, width: int, *events: Event) -> list[list[str]]:
+    """Returns the lines of each view that is drawn on a terminal of this width."""
+    terminal = io.StringIO()
+    with LiveWatch(Console(file=terminal, force_terminal=True, width=width)) as watch:
+        for event in (started(plan), *events):
+            watch.receive(event)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue()).replace("\r", "\f")
+    views = [[line.rstrip() for line in view.splitlines()] for view in plain.split("\f")]
+    # When the view ends, the last one is drawn once more, and cleared.
+    return [lines for lines in views if any(line.lstrip().startswith("plan ") for line in lines)][:-1]
+
+
+def trial_events(step: int, rate: float, verdict: Verdict) -> list[Event]:
+    of = {"experiment": "x", "repetition": 1, "step": step, "attempt": 1}
+    trial = of | {"kind": TrialKind.TRAFFIC, "purpose": Purpose.MEASURE, "rate_fps": rate}
+    seconds: list[Event] = [
+        TrialProgress(kind=TrialKind.TRAFFIC, elapsed_s=second, planned=4000, sent=second * 1000, received=received)
+        for second, received in enumerate((0, 1000, 1500, 2500))
+    ]
+    finished = TrialFinished.model_validate(
+        trial
+        | {"verdict": verdict, "cause": "loss", "reason": "why " * 50, "duration_s": 4, "planned": 4000, "sent": 4000}
+        | {"received": 3500, "lost": 500, "sent_per_second": [1000] * 4, "received_per_second": [1000, 500, 1000, 1000]}
+        | {"late_ns": 1, "tester_pause_s": 0, "gateway_pause_s": None, "dut_load": None}
+    )
+    attempt = AttemptStarted.model_validate(of | {"rate": rate, "lower": 1e4, "upper": 1e6})
+    return [attempt, TrialStarted.model_validate(trial), *seconds, finished]
+
+
+@pytest.mark.parametrize("width", [60, 140])
+def test_the_view_fits_its_terminal_and_keeps_its_height(
+    plan: ResolvedPlan, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr(sys.modules["natxy.watch.live"], "REFRESH_S", 0.0)
+    events = [*trial_events(1, 5e5, Verdict.FAIL), *trial_events(2, 2e5, Verdict.PASS)]
+    views = drawn(plan, width, repetition("x", 1), *events)
+    assert len(views) == 1 + len(events) - 2, "one for each event but the starts of the trials"
+    assert {len(view) for view in views[1:]} == {len(views[1])}
+    assert max(len(line) for view in views for line in view) <= width - 2
+    text = "\n".join(views[-1])
+    assert re.search(r"^ +search  █▁  between 10 kfps and 1 Mfps$", text, re.MULTILINE)
+    assert re.search(r"^ +missing  ▁▁█▁  500$", "\n".join(views[-2]), re.MULTILINE)
+    assert "traffic at 200 kfps per direction: pass" in text
+    assert "2, 0 of them invalid" in text
+
+
+def test_bars_are_as_high_as_their_values_and_the_last_ones_fit() -> None:
+    def shown(values: list[float], most: int, encoding: str = "utf-8", **more: bool) -> str:
+        output = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        Console(file=output, width=40).print(Sparkline([Bar(value, "red") for value in values], "end", most, **more))
+        output.seek(0)
+        return output.read().rstrip()
+
+    assert shown([1, 2, 8], 8) == "▁▂█  end"
+    assert shown([4, 8], 8, from_zero=True) == "▅█  end"
+    assert shown([9, 9, 1, 2], 2) == "▁█  end"
+    assert shown([5, 5], 8) == "▁▁  end"
+    assert shown([], 8) == "end"
+    assert shown([1, 8], 8, encoding="ascii") == "_@  end"
