@@ -92,6 +92,12 @@ class Summary:
         return found if found is None or self.signed else Interval(max(found.low, 0.0), found.high)
 
     @property
+    def shown_interval(self) -> Interval | None:
+        """The interval that tells a reader something: that of two values, by Student, is 13 times as long as they are
+        apart."""
+        return self.interval if self.count > 2 else None
+
+    @property
     def has_bounds(self) -> bool:
         """True when any value is a bound."""
         return any(bound is not None for bound in (self.at_least_from, self.at_most_to, self.below))

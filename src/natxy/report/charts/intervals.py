@@ -98,11 +98,8 @@ def _row(entry: Entry, number: int, unit: Unit) -> Row:
         "repetitions": summary.count,
         "ink": entry.ink.css,
     }
-    if summary.interval:
-        row |= {
-            "low": chart.base(summary.interval.low, unit),
-            "high": chart.base(summary.interval.high, unit),
-        }
+    if interval := summary.shown_interval:
+        row |= {"low": chart.base(interval.low, unit), "high": chart.base(interval.high, unit)}
     return row
 
 
@@ -111,8 +108,10 @@ def _repetitions(experiment: ExperimentRecord) -> str:
     found, summary = states.repetitions(experiment), experiment.statistics
     if "/" in found:
         return f"{found} repetitions"
-    if summary is None or summary.interval or summary.bounded_median.bound:
+    if summary is None or summary.shown_interval or summary.bounded_median.bound:
         return ""
+    if summary.interval:
+        return f"{summary.count} repetitions, too few for an interval"
     return "1 repetition" if summary.count == 1 else "a repetition is only a bound"
 
 
@@ -144,7 +143,7 @@ def _domain(experiments: Sequence[ExperimentRecord]) -> _Domain:
     """Returns the ends of the axis, which contains 0; an interval that is far longer is cut off."""
     summaries = [(each.statistics, each.unit) for each in experiments if each.statistics]
     values = [chart.base(value, unit) for summary, unit in summaries for value in (summary.minimum, summary.maximum)]
-    intervals = [(summary.interval, unit) for summary, unit in summaries if summary.interval]
+    intervals = [(each, unit) for summary, unit in summaries if (each := summary.shown_interval)]
     beyond = [chart.base(end, unit) for interval, unit in intervals for end in (interval.low, interval.high)]
     lowest, highest = min([0.0, *values]), max([0.0, *values])
     reach = _MOST_BEYOND * (highest - lowest)

@@ -97,18 +97,30 @@ def test_one_repetition_says_that_it_is_one() -> None:
     assert "low" not in row
 
 
+def test_two_repetitions_have_no_band() -> None:
+    """Student's interval of two values is 13 times as long as they are apart."""
+    chart = drawn(experiment([1e6, 1.1e6]))
+    (row,) = rows(chart).values()
+    assert row["whole"].endswith(" · 2 repetitions, too few for an interval")
+    assert "[" not in row["whole"]
+    assert "low" not in row
+    assert len(dots(chart)) == 2
+    (row,) = rows(drawn(experiment([1e6, 1.1e6, 1.2e6]))).values()
+    assert "low" in row
+
+
 def test_an_experiment_that_waits_is_not_marked_as_bad() -> None:
     (row,) = rows(drawn(replace(experiment([]), state=State.PENDING))).values()
     assert (row["whole"], row["is_bad"]) == ("not started", False)
 
 
 def test_an_interval_far_beyond_the_repetitions_does_not_shrink_the_picture() -> None:
-    two = experiment([200e3, 300e3])
-    assert two.statistics is not None
-    assert two.statistics.interval is not None
-    low, high = domain(drawn(two))
+    three = experiment([10e3, 10e3, 300e3])
+    assert three.statistics is not None
+    assert three.statistics.interval is not None
+    low, high = domain(drawn(three))
     assert low == 0
-    assert 300e3 < high < 500e3 < two.statistics.interval.high
+    assert 300e3 < high < 500e3 < three.statistics.interval.high
 
 
 def test_the_axis_contains_all_repetitions_of_a_figure_that_may_be_negative() -> None:

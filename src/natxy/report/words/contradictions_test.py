@@ -15,8 +15,10 @@ from tests.support.sample_runs import SampleRun, measured_rates
 
 def test_terminal_and_page_say_which_rates_cannot_both_be_true(tmp_path: Path) -> None:
     sample = SampleRun(tmp_path / "run")
-    measured_rates(sample, "plain", [3e5, 3e5], procedure="connection-rate", connections=50_000)
-    measured_rates(sample, "checked", [4e5, 4e5], procedure="validated-connection-rate", connections=50_000, alpha=0.5)
+    measured_rates(sample, "plain", [3e5, 3e5, 3e5], procedure="connection-rate", connections=50_000)
+    measured_rates(
+        sample, "checked", [4e5, 4e5, 4e5], procedure="validated-connection-rate", connections=50_000, alpha=0.5
+    )
     reader = RunReader(sample.end())
     [sentence] = sentences(reader.run)
     assert sentence.startswith(

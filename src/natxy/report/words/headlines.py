@@ -56,9 +56,9 @@ def headline(experiment: ExperimentRecord) -> str:
 def with_interval(experiment: ExperimentRecord) -> str:
     """Returns the headline with the interval of the median in the same unit, such as `461 kfps [450, 472]`."""
     summary = experiment.statistics
-    if summary is None or summary.interval is None:
+    if summary is None or (interval := summary.shown_interval) is None:
         return headline(experiment)
-    ends = format_ends((summary.interval.low, summary.interval.high), experiment.unit, summary.median)
+    ends = format_ends((interval.low, interval.high), experiment.unit, summary.median)
     return f"{headline(experiment)} [{', '.join(ends)}]"
 
 
