@@ -20,23 +20,13 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RepetitionRecord, State
 from tests.replay.limits import INTERFACES, REST_S, Limit
 from tests.support.command import HANG_S
+from tests.support.own_ledger import natxy_with_ledger
 from tests.support.siitperf_bed import run_program
 
 PATIENCE_MS: Final = 20
 """How late the last frame of a trial may be, in both ways."""
 
 _CALLS: Final = 3
-
-# A ledger beside the machine's, so that nobody else's labs count.
-_NATXY: Final = """
-import sys
-from pathlib import Path
-from natxy.system import ledger
-folder = Path(sys.argv.pop(1))
-ledger.default_folder = lambda: folder
-from natxy.cli import main
-main()
-"""
 
 
 @dataclass(frozen=True)
@@ -61,9 +51,13 @@ class Import:
 
 @dataclass(frozen=True)
 class TwoWays:
-    """A gateway that stands. Both ways clear the same tables before a trial, and rest for the same time."""
+    """A gateway that stands. Both ways clear the same tables before a trial, and rest for the same time.
+
+    `ledger` is the folder of the ledger that has the lab, None for this machine's.
+    """
 
     folder: Path
+    ledger: Path | None
     exports: Mapping[str, str]
     gateway: Mapping[str, Any]
     limit: Limit
@@ -106,7 +100,7 @@ class TwoWays:
         }  # fmt: skip
         path, out = self.folder / "plan.yaml", self.folder / f"run-{time.monotonic_ns()}"
         path.write_text(json.dumps(plan), encoding="utf-8")
-        natxy(self.folder, "run", path, "--output", out, inside=self._inside("TESTER"))
+        natxy(self.ledger, "run", path, "--output", out, inside=self._inside("TESTER"))
         (measured,) = RunReader(out).run.experiments
         (repetition,) = measured.repetitions
         assert repetition.state == State.DONE, repetition.reason
@@ -130,7 +124,14 @@ class TwoWays:
 
 @contextmanager
 def standing(
-    folder: Path, asked: Import, driver: str, limit: Limit, *, stateful: bool = False, masquerades: bool = False
+    folder: Path,
+    ledger: Path | None,
+    asked: Import,
+    driver: str,
+    limit: Limit,
+    *,
+    stateful: bool = False,
+    masquerades: bool = False,
 ) -> Iterator[TwoWays]:
     """Keeps the lab of an imported plan standing, with the gateway of a driver, behind a limit."""
     plan = imported(folder, asked, "--gateway", driver)
@@ -138,7 +139,7 @@ def standing(
     # The imported gateway has a table for so many connections, which is a setting of the whole machine.
     changed = {**asked.experiment(plan), "gateway": driver}
     path.write_text(json.dumps({**plan, "experiments": [changed]}))
-    lines = natxy(folder, "lab", "up", path).splitlines()
+    lines = natxy(ledger, "lab", "up", path).splitlines()
     try:
         words = [shlex.split(line)[1] for line in lines if line.startswith("export ")]
         exports = dict(word.split("=", 1) for word in words)
@@ -146,11 +147,11 @@ def standing(
         if stateful:
             gateway |= {"stateful": True, "masquerades": masquerades}
             gateway["clear"] = [[*command] for command in limit.clear]
-        ways = TwoWays(folder, exports, gateway, limit)
+        ways = TwoWays(folder, ledger, exports, gateway, limit)
         ways.put_up()
         yield ways
     finally:
-        natxy(folder, "lab", "down")
+        natxy(ledger, "lab", "down")
 
 
 def imported(folder: Path, asked: Import, *options: str) -> dict[str, Any]:
@@ -158,16 +159,16 @@ def imported(folder: Path, asked: Import, *options: str) -> dict[str, Any]:
     conf = folder / "imported.conf"
     conf.write_text(asked.conf, encoding="utf-8")
     words: list[str | Path] = ["import", conf, "--procedure", asked.procedure, "--arguments", asked.arguments, *options]
-    plan: dict[str, Any] = dict(parse(natxy(folder, *words)))
+    plan: dict[str, Any] = dict(parse(natxy(None, *words)))
     return plan
 
 
-def natxy(folder: Path, *words: str | Path, inside: Sequence[str] = ()) -> str:
-    """Returns what natxy wrote. Its ledger is in `folder`."""
-    command = [*inside, sys.executable, "-c", _NATXY, folder / "ledger", *words]
+def natxy(ledger: Path | None, *words: str | Path, inside: Sequence[str] = ()) -> str:
+    """Returns what natxy wrote."""
+    own = [sys.executable, "-m", "natxy", *map(str, words)]
+    command = [*inside, *(natxy_with_ledger(ledger, *words) if ledger else own)]
     done = subprocess.run(
-        [*map(str, command)], capture_output=True, text=True, timeout=HANG_S, check=False,
-        cwd=Path(*tests.__path__).parent,
-    )  # fmt: skip
+        command, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=Path(*tests.__path__).parent
+    )
     assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
     return done.stdout

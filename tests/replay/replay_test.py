@@ -28,13 +28,13 @@ LATENCY: Final = BY_NAME["latency.sh", "linux-forward"]
 )
 def test_a_script_and_its_plan_find_what_is_known(tmp_path: Path, script: str, driver: str) -> None:
     replay = BY_NAME[script, driver]
-    with replay.standing(tmp_path) as ways:
+    with replay.standing(tmp_path, tmp_path / "ledger") as ways:
         assert not _alternating(replay, ways).differences()
 
 
 def test_mistakes_are_noticed(tmp_path: Path) -> None:
     """Frames that are 20 bytes longer, by the script, and half the rate, by the plan, are other delays."""
-    with LATENCY.standing(tmp_path) as ways:
+    with LATENCY.standing(tmp_path, tmp_path / "ledger") as ways:
         right = _alternating(LATENCY, ways)
         assert not right.differences()
         longer = LATENCY.script_finds(ways, size=104)

@@ -9,7 +9,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 from natxy.system.process_owner import Owner
 from tests.support import needs
 from tests.support.command import HANG_S
+from tests.support.own_ledger import natxy_with_ledger
 from tests.support.processes import runs
 from tests.support.siitperf_bed import Ended, run_program
 from tests.support.siitperf_confs import conf_text
@@ -27,19 +27,6 @@ from tests.support.timing import wait_until
 from tests.support.undisturbed import undisturbed
 
 pytestmark = needs.LAB
-
-# A ledger of the tests' own, so that they neither remove the labs of others nor lose theirs.
-_NATXY: Final = """
-import sys
-from pathlib import Path
-from natxy.system import ledger
-from tests.support.killing import end_at
-folder, moment, number = Path(sys.argv.pop(1)), sys.argv.pop(1), int(sys.argv.pop(1))
-ledger.default_folder = lambda: folder
-end_at(moment, number, folder.with_name("writes"))
-from natxy.cli import main
-main()
-"""
 
 PLAN: Final = """
 name: standing
@@ -77,9 +64,9 @@ class Standing:
         return done.stderr if code else done.stdout
 
     def run(self, *arguments: str | Path, kill: tuple[str, int] = ("", 0)) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", _NATXY, self.folder / "ledger", *kill, *arguments]
+        command = natxy_with_ledger(self.folder / "ledger", *arguments, kill=kill)
         # A keeper that held the pipes open would make this wait until its end.
-        return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=HANG_S, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
 
     def up(self, *options: str) -> dict[str, str]:
         """Builds the lab; returns the variables that it exports, and the keys of siitperf.conf that it states."""
