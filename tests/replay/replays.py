@@ -38,6 +38,8 @@ Figures = Mapping[str, float]
 ROUTER: Final = partial(conf_text, "router-many", IP_L_min="2", IP_L_max="50", IP_R_min="2", IP_R_max="50")
 SIIT: Final = partial(conf_text, "siit", IPv6_R_Virt="2001:2:0:1000::198.19.0.2")
 _PORTS: Final = {"Fwd_sport_min": "10000", "Fwd_sport_max": "10199", "Fwd_dport_min": "80", "Fwd_dport_max": "179"}
+# siitperf's initiator draws four-tuples also in phase 2: only if phase 1 had all, 400, are there no others.
+_EVERY_TUPLE: Final = {"Fwd_sport_max": "10019", "Fwd_dport_max": "99"}
 NAT44: Final = partial(conf_text, "nat44", **_PORTS)
 NAT64: Final = partial(conf_text, "nat64", **_PORTS)
 
@@ -58,6 +60,8 @@ _DELAY_SLACK_MS: Final = 2 * PATIENCE_MS
 
 TIMEOUT_MS: Final = 500
 OVER: Final = Phase1(400, 2000)
+# The shaper holds none of them back.
+SLOWLY: Final = Phase1(400, 350)
 MADE, MADE_FPS, MADE_BURST = Phase1(2000, 4000), 1000, 1000
 
 TABLE: Final = 1733
@@ -86,10 +90,11 @@ class Replay:
     masquerades: bool = False
 
     @contextmanager
-    def standing(self, folder: Path) -> Iterator[TwoWays]:
+    def standing(self, folder: Path, ledger: Path | None) -> Iterator[TwoWays]:
+        """Keeps the gateway standing, as an entry of the ledger in that folder, or of this machine's."""
         stateful = bool(self.limit.clear)
         with standing(
-            folder, self.asked, self.driver, self.limit, stateful=stateful, masquerades=self.masquerades
+            folder, ledger, self.asked, self.driver, self.limit, stateful=stateful, masquerades=self.masquerades
         ) as ways:
             yield ways
 
@@ -176,38 +181,63 @@ class GatewayUnderTest:
     masquerades: bool = False
 
     def conf_of_traffic(self, **changed: str) -> str:
-        return self.conf(Reverse=str(int("Reverse" in self.directions)), **changed)
+        active = {way: str(int(way in self.directions)) for way in ("Forward", "Reverse")}
+        return self.conf(**active, **changed)
 
 
 def of_router(gateway: GatewayUnderTest) -> Iterator[Replay]:
     """Yields the scripts for a gateway without state."""
-    conf = gateway.conf_of_traffic()
-    bed: dict[str, Any] = {"directions": gateway.directions}
-    replay = partial(Replay, driver=gateway.driver)
-    per_trial: dict[str, Any] = {"limit": budget(FRAMES, gateway.sizes, gateway.lose), "bed": bed}
     arguments = f"84 {MAXIMUM} 1 {TIMEOUT_MS} 2 2"
-    searched: dict[str, Any] = {"asked": Import(conf, "throughput", arguments, _search(ERROR)), **_RATE}
-    yield replay("binary-rate-alg.sh", by_script=partial(_rate, scripts.binary_rate), **searched, **per_trial)
+    searched: dict[str, Any] = {
+        "driver": gateway.driver, "limit": budget(FRAMES, gateway.sizes, gateway.lose),
+        "asked": Import(gateway.conf_of_traffic(), "throughput", arguments, _search(ERROR)),
+        "bed": {"directions": gateway.directions},
+    } | _RATE  # fmt: skip
+    yield Replay("binary-rate-alg.sh", by_script=partial(_rate, scripts.binary_rate), **searched)
     in_time = partial(scripts.binary_rate_in_time, frame_timeout_ms=TIMEOUT_MS)
-    yield replay("binary-rate-alg.sh-pdv", by_script=partial(_rate, in_time), **searched, **per_trial)
+    yield Replay("binary-rate-alg.sh-pdv", by_script=partial(_rate, in_time), **searched)
+    yield from of_traffic(gateway)
+
+
+def of_replies(gateway: GatewayUnderTest) -> Iterator[Replay]:
+    """Yields the scripts whose variable `dir` is r, of which a lost frame changes nothing."""
+    backwards = replace(gateway, directions=("Reverse",))
+    yield from of_traffic(backwards, variant=", dir r")
+
+
+def of_traffic(
+    gateway: GatewayUnderTest, phase1: Phase1 | None = None, variant: str = "", **changed: str
+) -> Iterator[Replay]:
+    """Yields the scripts that measure at given rates, over the connections of a phase 1 if there is one."""
+    bed: dict[str, Any] = {"directions": gateway.directions, "phase1": phase1}
+    replay = partial(Replay, driver=gateway.driver, masquerades=gateway.masquerades)
+    made = f" {_words(phase1)}" if phase1 else ""
+
+    def cleared(limit: Limit) -> Limit:
+        return limit.clearing(*gateway.clear) if phase1 else limit
+
+    arguments = f"84 {MAXIMUM} 1 {TIMEOUT_MS} 2 2{made}"
     scan = {"procedure": {"step_percent": 10}}
+    scanned = Import(gateway.conf_of_traffic(**changed), "frame-loss-rate", arguments, scan)
     yield replay(
-        "frame-loss.sh-scan", asked=Import(conf, "frame-loss-rate", arguments, scan),
-        by_script=_loss_of_script, by_plan=_loss_of_plan, known=_loss_bounds(), tolerance=_STRAY, **per_trial,
+        f"frame-loss.sh-scan{variant}", asked=scanned,
+        limit=cleared(budget(FRAMES, gateway.sizes, gateway.lose)), bed=bed,
+        by_script=_loss_of_script, by_plan=_loss_of_plan, known=_loss_bounds(), tolerance=_STRAY,
     )  # fmt: skip
     # The requests by which a router finds each of many hosts would be held back too, and the frames behind them.
-    conf = gateway.conf_of_traffic(IP_L_var="0", IP_R_var="0")
+    conf = gateway.conf_of_traffic(IP_L_var="0", IP_R_var="0", **changed)
     delayed: dict[str, Any] = {
-        "limit": shaper(SHAPED, gateway.sizes), "bed": bed | {"timeout_ms": 2000},
+        "limit": cleared(shaper(SHAPED, gateway.sizes)), "bed": bed | {"timeout_ms": 2000},
         "tolerance": PATIENCE_MS if gateway.shaped else 0,
     }  # fmt: skip
     known = partial(_delays, gateway.directions, gateway.shaped)
+    arguments = f"84 {RATE} 2 2000 2 2{made}"
     yield replay(
-        "latency.sh", asked=Import(conf, "latency", f"84 {RATE} 2 2000 2 2 1 {RATE}"),
+        f"latency.sh{variant}", asked=Import(conf, "latency", f"{arguments} 1 {RATE}"),
         by_script=_latency_of_script, by_plan=_delays_of_plan, known=known({"TL": 1.5, "WCL": 2.0}), **delayed,
     )  # fmt: skip
     yield replay(
-        "pdv.sh", asked=Import(conf, "pdv", f"84 {RATE} 2 2000 2 2 0"),
+        f"pdv.sh{variant}", asked=Import(conf, "pdv", f"{arguments} 0"),
         by_script=_variation_of_script, by_plan=_delays_of_plan, known=known({"PDV": 2.0}), **delayed,
     )  # fmt: skip
 
@@ -215,8 +245,7 @@ def of_router(gateway: GatewayUnderTest) -> Iterator[Replay]:
 def of_nat(gateway: GatewayUnderTest) -> Iterator[Replay]:
     """Yields the scripts for a gateway with state, whose own table `clear` empties."""
     conf, replay = gateway.conf(), partial(Replay, driver=gateway.driver, masquerades=gateway.masquerades)
-    # siitperf's initiator draws four-tuples also in phase 2: only if phase 1 had all are there no others.
-    every_tuple = gateway.conf_of_traffic(Fwd_sport_max="10019", Fwd_dport_max="99")
+    every_tuple = gateway.conf_of_traffic(**_EVERY_TUPLE)
     arguments = f"84 {MAXIMUM} 1 {TIMEOUT_MS} 2 2 {_words(OVER)}"
     over = Import(every_tuple, "throughput", arguments, _search(ERROR))
     yield replay(
@@ -242,6 +271,8 @@ def of_nat(gateway: GatewayUnderTest) -> Iterator[Replay]:
         by_script=_capacity_of_script, by_plan=_headline("connections"),
         known={"connections": (TABLE - TABLE_ERROR, TABLE)}, tolerance=TABLE_ERROR,
     )  # fmt: skip
+    both = replace(gateway, directions=("Forward", "Reverse"))
+    yield from of_traffic(both, SLOWLY, **_EVERY_TUPLE)
 
 
 def _search(error: int) -> dict[str, Any]:
@@ -343,10 +374,15 @@ _FORWARD: Final = ("Forward",)
 # ones against the limits.
 _IN_GUEST: Final[dict[str, Any]] = {"lose": SPOIL, "shaped": False, "directions": _FORWARD, "clear": ("true",)}
 
+_TAYGA: Final = GatewayUnderTest("tayga", SIIT, _IPV6_ON_THE_LEFT, directions=_FORWARD)
+_JOOL_SIIT: Final = GatewayUnderTest("jool-siit", SIIT, _IPV6_ON_THE_LEFT, **_IN_GUEST)
+
 REPLAYS: Final = [
     *of_router(GatewayUnderTest("linux-forward", ROUTER, _IPV4)),
     *of_nat(GatewayUnderTest("nftables", NAT44, _IPV4, clear=("conntrack", "-F"), masquerades=True)),
-    *of_router(GatewayUnderTest("tayga", SIIT, _IPV6_ON_THE_LEFT, directions=_FORWARD)),
-    *of_router(GatewayUnderTest("jool-siit", SIIT, _IPV6_ON_THE_LEFT, **_IN_GUEST)),
+    *of_router(_TAYGA),
+    *of_replies(_TAYGA),
+    *of_router(_JOOL_SIIT),
+    *of_replies(_JOOL_SIIT),
     *of_nat(GatewayUnderTest("jool", NAT64, _IPV6_ON_THE_LEFT, **_IN_GUEST)),
 ]

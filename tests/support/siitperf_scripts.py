@@ -30,28 +30,6 @@ def read(output: str, line: str, column: int) -> str | None:
 
 
 @dataclass(frozen=True)
-class Bed:
-    """The variables that all scripts have."""
-
-    call: Call
-    size: int = 84
-    timeout_ms: int = 500
-    n: int = 2
-    m: int = 2
-    directions: Sequence[str] = ("Forward", "Reverse")
-
-    def output(self, program: str, rate: int, duration_s: int, *more: int, may_fill: bool = False) -> str:
-        words = (self.size, rate, duration_s, self.timeout_ms, self.n, self.m, *more)
-        output = self.call(program, " ".join(map(str, words)))
-        if "Error:" in output and not (may_fill and FAILED_FILL in output):
-            raise ScriptEnded(output)
-        return output
-
-    def received_all(self, output: str, frames: int) -> bool:
-        return all(read(output, f"{each} frames received", 4) == str(frames) for each in self.directions)
-
-
-@dataclass(frozen=True)
 class Phase1:
     frames: int
     rate_fps: int
@@ -60,6 +38,37 @@ class Phase1:
     def words(self, rate_fps: int | None = None) -> tuple[int, int, int, int, int]:
         rate = rate_fps or self.rate_fps
         return self.frames, self.frames, rate, self.timeout_ms, 1000 * self.frames // rate + 2 * self.timeout_ms
+
+
+@dataclass(frozen=True)
+class Bed:
+    """The variables that all scripts have.
+
+    With `phase1`, a user gave N, M, R, T and D to a script that has none, and has it repeat a trial while its state
+    table is not filled, as binary-rate-alg.sh-sf does.
+    """
+
+    call: Call
+    size: int = 84
+    timeout_ms: int = 500
+    n: int = 2
+    m: int = 2
+    directions: Sequence[str] = ("Forward", "Reverse")
+    phase1: Phase1 | None = None
+
+    def output(self, program: str, rate: int, duration_s: int, *more: int, may_fill: bool = False) -> str:
+        phase1 = self.phase1.words() if self.phase1 else ()
+        words = (self.size, rate, duration_s, self.timeout_ms, self.n, self.m, *phase1, *more)
+        for _ in range(_MOST_FILLS if self.phase1 else 1):
+            output = self.call(program, " ".join(map(str, words)))
+            if FAILED_FILL not in output:
+                break
+        if "Error:" in output and not (may_fill and FAILED_FILL in output):
+            raise ScriptEnded(output)
+        return output
+
+    def received_all(self, output: str, frames: int) -> bool:
+        return all(read(output, f"{each} frames received", 4) == str(frames) for each in self.directions)
 
 
 @dataclass
