@@ -6,7 +6,7 @@
     python -m tools.siitperf_replay --table                 # write what was measured into the documentation
 
 The scripts' decisions are those of tests/support/siitperf_scripts.py, and the limits those of tests/replay/limits.py.
-Rounds stay in build/siitperf-replay, and a later call adds those that are missing. The exit code is 1 if the ways of a
+Rounds stay beside the page, and a later call adds those that are missing. The exit code is 1 if the ways of a
 script differ. Limits need rules of nftables for frames that leave (Linux 5.16).
 """
 
@@ -21,15 +21,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from natxy.system.interrupts import INTERRUPTED, one_interrupt
 from natxy.system.machine import describe_machine
+from natxy.system.temporary_folder import temporary_folder
 from tests.replay.replays import REPLAYS, ROUNDS, Compared, Figures, Replay
 from tools.bench.speed_tables import put
 
-PAGE: Final = Path("docs/how-to/from-siitperf.md")
-MEASURED: Final = Path("build/siitperf-replay/rounds.jsonl")
+PAGE: Final = Path("docs/explanation/scripts-beside-plans.md")
+MEASURED: Final = PAGE.with_suffix(".jsonl")
 
 Name = tuple[str, str]
 Rounds = Mapping[Name, list[Mapping[str, Any]]]
@@ -46,13 +47,13 @@ def read() -> Rounds:
 
 def measure(replay: Replay) -> None:
     """Measures one round, and stores it."""
-    with TemporaryDirectory(prefix="natxy-replay-") as folder, replay.standing(Path(folder)) as ways:
+    # In this machine's ledger, `natxy cleanup` finds the lab that a killed measurement left.
+    with temporary_folder("natxy-replay-") as folder, replay.standing(folder, None) as ways:
         found = replay.alternating(ways, 1)
     measured = {
         "gateway": replay.driver, "script": replay.script, "by_script": found.by_script[0], "by_plan": found.by_plan[0],
         "date": datetime.now(UTC).date().isoformat(), "machine": describe_machine(),
     }  # fmt: skip
-    MEASURED.parent.mkdir(parents=True, exist_ok=True)
     with MEASURED.open("a", encoding="utf-8") as file:
         file.write(json.dumps(measured) + "\n")
     print(json.dumps({name: measured[name] for name in ("gateway", "script", "by_script", "by_plan")}), file=sys.stderr)
@@ -81,7 +82,7 @@ def table(rounds: Rounds) -> Iterator[str]:
     missing = [f"{each.script} at {each.driver}" for each in REPLAYS if each not in done]
     if missing:
         yield ""
-        yield f"Not measured: {', '.join(missing)}."
+        yield f"Not measured: {'; '.join(missing)}."
 
 
 def _spread(values: Sequence[float]) -> str:
@@ -118,13 +119,22 @@ def main() -> int:
             PAGE.write_text(page, encoding="utf-8")
         return 0
     chosen = [each for each in REPLAYS if f"{each.driver}/{each.script}" in asked.only]
-    for number in range(1, asked.rounds + 1):
-        for replay in chosen:
-            if len(read()[replay.driver, replay.script]) < number:
-                measure(replay)
+    try:
+        with one_interrupt():
+            measure_rounds(chosen, asked.rounds)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     rounds = read()
     print(*table(rounds), sep="\n")
     return int(any(compared(replay, rounds).differences() for replay in chosen))
+
+
+def measure_rounds(chosen: Sequence[Replay], wanted: int) -> None:
+    """Measures the rounds that are missing, a round of each script after the other."""
+    for number in range(1, wanted + 1):
+        for replay in chosen:
+            if len(read()[replay.driver, replay.script]) < number:
+                measure(replay)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ _AXIS_HEIGHT: Final = 44
 _LINE: Final = 0.78
 # The first repetition is this far above the line and the last below it, so that equal results do not hide each other.
 _JITTER: Final = 0.11
-# An interval of two or three repetitions may be many times as long as the axis would be without it.
+# An interval of three repetitions may be many times as long as the axis would be without it.
 _MOST_BEYOND: Final = 0.5
 # Room for the marks at the ends of the axis.
 _MARGIN: Final = 0.02
