@@ -152,6 +152,7 @@ bench: setup-dev portable ## measure the engine's speed, by part and beside test
 	ninja -C build/engine --quiet task_bench phase1_bench drain.so
 	.venv/bin/python -m tools.bench.peer_benchmark
 	.venv/bin/python -m tools.bench.siitperf_benchmark
+	.venv/bin/python -m tools.bench.siitperf_start
 	.venv/bin/python -m tools.bench.isa_benchmark
 	.venv/bin/python -m tools.bench.search_benchmark
 

@@ -23,9 +23,11 @@ Kept = Mapping[str, Any]
 
 
 def below_goal(row: Mapping[str, Any]) -> bool:
-    """Returns whether a ratio, rounded as shown, or a lateness misses its goal. Without a goal it does not."""
+    """Returns whether a ratio, rounded as shown, a lateness or a start misses its goal. Without a goal it does not."""
     if "ratio_median" in row:
         return row["goal"] is not None and bool(round(row["ratio_median"], 2) < row["goal"])
+    if "median_s" in row:
+        return bool(row["median_s"] >= row["goal_s"])
     goal_ns = row.get("goal_p999_ns")
     return goal_ns is not None and bool(row["p999_ns"] > goal_ns)
 
@@ -78,6 +80,16 @@ def siitperf_rows(machines: Sequence[Kept]) -> Iterable[str]:
     return ratio_rows(machines, "siitperf", "program, fields that vary")
 
 
+def start_rows(machines: Sequence[Kept]) -> Iterable[str]:
+    """Yields a line for each way of starting a program: the seconds to its first frame, and the range."""
+    rows = [{row["name"]: row for row in machine["siitperf_start"]} for machine in machines]
+    yield f"| call | goal | {' | '.join(map(_processor, machines))} |"
+    yield "|---|---:|" + "---:|" * len(machines)
+    for name, newest in rows[-1].items():
+        cells = (_seconds(of_machine[name]) if name in of_machine else "" for of_machine in rows)
+        yield f"| {name} | {newest['goal_s']:.1f} s | {' | '.join(cells)} |"
+
+
 def pacing_rows(machines: Sequence[Kept]) -> Iterable[str]:
     yield "| processor | how, frames/s | median | 99 % | 99.9 % | max | 99.9 % in the worst round | |"
     yield "|---|---|---:|---:|---:|---:|---:|---|"
@@ -124,6 +136,7 @@ TABLES: Final[Mapping[str, Callable[[Sequence[Kept]], Iterable[str]]]] = {
     "ratios": ratio_rows,
     "isa": isa_rows,
     "siitperf": siitperf_rows,
+    "siitperf_start": start_rows,
     "pacing": pacing_rows,
     "phase1": phase1_rows,
     "cycles": cycle_rows,
@@ -165,6 +178,11 @@ def _isa(conditions: Mapping[str, Any]) -> str:
 def _ratio(row: Mapping[str, Any]) -> str:
     median, least, most = (row[key] for key in ("ratio_median", "ratio_min", "ratio_max"))
     return f"{median:.2f} ({least:.2f}–{most:.2f}){' below' if below_goal(row) else ''}"
+
+
+def _seconds(row: Mapping[str, Any]) -> str:
+    median, least, most = (row[key] for key in ("median_s", "least_s", "most_s"))
+    return f"{median:.2f} ({least:.2f}–{most:.2f}){' above' if below_goal(row) else ''}"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from tools.bench.speed_tables import KEPT, below_goal, cycle_rows, keep, ratio_rows, siitperf_rows
+from tools.bench.speed_tables import KEPT, below_goal, cycle_rows, keep, ratio_rows, siitperf_rows, start_rows
 
 EPYC: Final = {"conditions": {"processor": "AMD EPYC"}}
 XEON: Final = {"conditions": {"processor": "Intel(R) Xeon(R) Processor"}}
@@ -45,6 +45,18 @@ def test_each_machine_has_a_column() -> None:
 def test_siitperfs_own_ratio_is_beside_that_of_the_program() -> None:
     machines = [EPYC | {"siitperf": [ratio("fixed", 1.5) | {"siitperf": 0.57}]}]
     assert [*siitperf_rows(machines)][2:] == ["| fixed | 1.50 | 0.57 | 1.50 (0.25–2.00) |"]
+
+
+def test_the_start_of_a_program_is_judged() -> None:
+    def start(median_s: float) -> dict[str, Any]:
+        return {"name": "plain", "median_s": median_s, "least_s": 0.4, "most_s": 2.0, "goal_s": 1.5}
+
+    machines = [EPYC | {"siitperf_start": [start(0.5)]}, XEON | {"siitperf_start": [start(1.6)]}]
+    assert [*start_rows(machines)] == [
+        "| call | goal | AMD EPYC | Intel Xeon |",
+        "|---|---:|---:|---:|",
+        "| plain | 1.5 s | 0.50 (0.40–2.00) | 1.60 (0.40–2.00) above |",
+    ]
 
 
 def test_parts_that_a_task_does_not_have_stay_empty_in_the_table_of_cycles() -> None:
