@@ -12,7 +12,9 @@ import json
 import re
 import shutil
 import xml.etree.ElementTree as ElementTree
+import zipfile
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -24,6 +26,8 @@ import typer.main
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
+from natxy.bundle.contents import SUMS_FILE, files_of, sums
+from natxy.bundle.file import write_zip
 from natxy.cli import app
 from natxy.errors import PlanError
 from natxy.plan.yaml.loading import load_plan
@@ -48,6 +52,7 @@ VALUES: Final = {
     "import --procedure": TAINT, "import --arguments": f"84 {TAINT}", "import --gateway": TAINT,
     "import --testbed": TAINT,
     "history --plan": f"{TAINT}stored", "export --output": "OUT.csv", "history --output": "OUT.html",
+    "bundle --output": "OUT.zip",
 }  # fmt: skip
 # Cases that are bad usage: their error is looked at.
 REFUSED: Final = {
@@ -177,8 +182,8 @@ def _arguments(verb: str, argument: Any, choices: Sequence[str]) -> Iterator[lis
         yield from ([choice] for choice in choices)
     elif argument.metavar == "RUN":
         yield ["RUN", "OTHER"] if argument.nargs == -1 else ["RUN"]
-    elif argument.metavar == "SIITPERF.CONF":
-        yield ["CONF"]
+    elif argument.metavar in ("SIITPERF.CONF", "BUNDLE"):
+        yield [argument.metavar]
     else:
         assert argument.metavar == "FOLDER" or argument.name == "plan", f"{verb}: what is {argument.name}?"
         yield ["PLAN" if argument.name == "plan" else "RUNS"]
@@ -226,7 +231,10 @@ def test_no_verb_lets_it_through(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     words = {"RUN": folder, "RUNS": runs, "OTHER": other, "PLAN": folder / "plan.yaml"}
-    words["CONF"] = tmp_path / "siitperf.conf"
+    words |= {"SIITPERF.CONF": tmp_path / "siitperf.conf", "BUNDLE": tmp_path / "given.zip"}
+    with words["BUNDLE"].open("wb") as out:
+        files = files_of(folder)
+        write_zip(out, "given", files | {SUMS_FILE: sums(files).encode()}, datetime(2026, 3, 1, tzinfo=UTC))
     before = {*tmp_path.rglob("*")}
     done = CliRunner().invoke(app, [verb, *(str(words.get(word, word)) for word in arguments)], env={"COLUMNS": "200"})
     option, value = ["", "", *arguments][-2:]
@@ -241,9 +249,19 @@ def test_no_verb_lets_it_through(
         assert not control_characters(str(file.relative_to(folder) if folder in file.parents else file))
         if file.is_file() and file.suffix in (".html", ".csv", ".md", ".xml", ".json", ".svg"):
             check(file.suffix.removeprefix("."), file.read_text(encoding="utf-8"))
+        if file.suffix == ".zip":
+            check_bundle(file)
     measured_into = {tmp_path / "runs", *(tmp_path / "runs").glob("*")}
     places_to_write = {tmp_path, runs, folder, folder / "charts", tmp_path / "OUT", tmp_path / "cache" / "natxy"}
     assert {file.parent for file in written} <= {*places_to_write, *measured_into, tmp_path / "cache"}
+
+
+def check_bundle(file: Path) -> None:
+    with zipfile.ZipFile(file) as archive:
+        for name in archive.namelist():
+            assert not control_characters(name)
+            if name.endswith((".html", ".csv", ".md", ".json")):
+                check(name.rpartition(".")[2], io.TextIOWrapper(archive.open(name), encoding="utf-8").read())
 
 
 def check(form: str, text: str) -> None:

@@ -29,6 +29,8 @@ from natxy.cli.list import list_names
 from natxy.cli.machine.cleanup import cleanup
 from natxy.cli.machine.doctor import doctor
 from natxy.cli.machine.lab import lab_down, lab_up
+from natxy.cli.publication.bundle import bundle
+from natxy.cli.publication.verify import verify
 from natxy.cli.report import report
 from natxy.cli.resume import resume
 from natxy.cli.run import run
@@ -74,7 +76,10 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     rich_markup_mode=None,
 )
-for verb in (init, run, resume, check, report, judge, history, export, doctor, cleanup, selftest, calibrate, explain):
+for verb in (
+    init, run, resume, check, report, judge, history, export, bundle, verify, doctor, cleanup, selftest, calibrate,
+    explain,
+):  # fmt: skip
     app.command(cls=_Command)(verb)
 app.command("list", cls=_Command)(list_names)
 app.command("compare", cls=_Command)(compare_runs)

@@ -31,8 +31,19 @@ class ChartFormat(StrEnum):
 def page_svg(chart: Chart) -> str:
     """Returns SVG for use in HTML: as wide as its container, in the page's colours, with unique ids."""
     text = _svg(_still(chart.spec, max(_PAGE_WIDTH, chart.least_width)))
+    text = _numbered_from_1(text)
     text = re.sub(r'(\bid="|url\(#)', lambda match: f"{match[0]}{chart.name}-", text)
     return re.sub(r'<svg [^>]*?width="[^"]*" height="[^"]*"', '<svg xmlns="http://www.w3.org/2000/svg"', text, count=1)
+
+
+def _numbered_from_1(svg: str) -> str:
+    """Returns SVG with its own numbers of clip paths: Vega goes on counting from picture to picture of a process."""
+    numbers: dict[str, int] = {}
+    return re.sub(
+        r'(\bid="|url\(#)clip(\d+)',
+        lambda match: f"{match[1]}clip{numbers.setdefault(match[2], len(numbers) + 1)}",
+        svg,
+    )
 
 
 def write_charts(charts: Iterable[Chart], form: ChartFormat, folder: Path) -> list[Path]:
@@ -52,7 +63,7 @@ def _on_paper(chart: Chart, form: ChartFormat) -> bytes:
     if form is ChartFormat.JSON:
         whole = {"$schema": SCHEMA, "description": chart.description, "width": width} | chart.spec
         return (_inked(json_text(whole)) + "\n").encode()
-    svg = _inked(_svg(_still(chart.spec, width)))
+    svg = _inked(_numbered_from_1(_svg(_still(chart.spec, width))))
     return svg.encode() if form is ChartFormat.SVG else vl_convert.svg_to_pdf(svg)
 
 

@@ -49,6 +49,10 @@ def test_two_charts_in_a_page_share_no_id_and_refer_only_to_their_own() -> None:
         assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', text)) <= own
 
 
+def test_the_same_chart_is_the_same_picture() -> None:
+    assert page_svg(search("c")) == page_svg(search("c"))
+
+
 @pytest.mark.parametrize("chart", [search("c"), delays(101)])
 def test_nothing_reaches_out_of_the_picture_and_texts_stay_texts(chart: Chart) -> None:
     text = page_svg(chart)

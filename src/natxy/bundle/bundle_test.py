@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+import subprocess
+import zipfile
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from natxy.bundle import file, verification
+from natxy.bundle.contents import SUMS_FILE, database_of, files_of, sums
+from natxy.bundle.file import read, write_zip
+from natxy.bundle.verification import verify
+from natxy.errors import PlanError
+from natxy.results.pcap import FOREIGN_FILE
+from natxy.results.records import RunState
+from natxy.results.store import RESULTS_FILE
+from tests.support.past_runs import night
+from tests.support.sample_runs import quickstart
+
+MOMENT = datetime(2026, 3, 1, 2, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    found = files_of(quickstart(tmp_path_factory.mktemp("measured")))
+    return found | {SUMS_FILE: sums(found).encode()}
+
+
+def zipped(folder: Path, files: dict[str, bytes]) -> Path:
+    path = folder / "run.zip"
+    with path.open("wb") as out:
+        write_zip(out, "run", files, MOMENT)
+    return path
+
+
+def with_new_sums(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Returns files as a forger would publish them, who knows how hashes are made."""
+    others = {name: content for name, content in files.items() if name != SUMS_FILE}
+    return others | {SUMS_FILE: sums(others).encode()}
+
+
+def test_a_bundle_is_verified_as_a_file_and_unpacked(files: dict[str, bytes], tmp_path: Path) -> None:
+    path = zipped(tmp_path, files)
+    found = verify(path)
+    assert (found.run.name, found.file_count, found.computed_again) == ("quickstart", 8, True)
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(tmp_path)
+    assert verify(tmp_path / "run").run.seed == found.run.seed
+
+
+def test_other_programs_check_and_read_it(files: dict[str, bytes], tmp_path: Path) -> None:
+    with zipfile.ZipFile(zipped(tmp_path, files)) as archive:
+        archive.extractall(tmp_path)
+    checked = subprocess.run(
+        ["sha256sum", "-c", SUMS_FILE], cwd=tmp_path / "run", capture_output=True, text=True, check=True
+    )
+    assert checked.stdout.count(": OK\n") == 7
+    trials = list(csv.DictReader(io.StringIO(files["trials.csv"].decode())))
+    with closing(sqlite3.connect(tmp_path / "run" / RESULTS_FILE)) as db:
+        assert db.execute("SELECT count(*) FROM trial").fetchone() == (len(trials),)
+        assert json.loads(files["conditions.json"])["seed"] == int(db.execute("SELECT seed FROM run").fetchone()[0])
+
+
+def test_the_same_run_makes_the_same_bundle(tmp_path: Path) -> None:
+    run = quickstart(tmp_path / "measured")
+    first, second = (zipped(tmp_path, files_of(run)).read_bytes() for _ in range(2))
+    assert first == second
+
+
+def test_frames_that_did_not_belong_are_in_it_and_a_link_is_not(tmp_path: Path) -> None:
+    run = night(tmp_path, 1)
+    (run / FOREIGN_FILE).write_bytes(b"frames")
+    assert files_of(run)[FOREIGN_FILE] == b"frames"
+    (run / FOREIGN_FILE).unlink()
+    (run / FOREIGN_FILE).symlink_to("/etc/hostname")
+    assert FOREIGN_FILE not in files_of(run)
+
+
+def test_a_run_that_is_being_measured_makes_no_bundle(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="still being measured; bundle it when it has ended"):
+        database_of(night(tmp_path, 1, state=RunState.RUNNING))
+
+
+@pytest.mark.parametrize("name", ["figures.csv", "trials.csv", "plan.yaml", "report.html", RESULTS_FILE, SUMS_FILE])
+def test_a_changed_file_is_named(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
+    changed = files | {name: files[name].replace(b"1", b"2", 1)}
+    assert changed != files
+    with pytest.raises(PlanError, match=f"is not as it was made: by {SUMS_FILE}, '{'' if name == SUMS_FILE else name}"):
+        verify(zipped(tmp_path, changed))
+
+
+@pytest.mark.parametrize("name", ["figures.csv", "trials.csv", "plan.yaml"])
+def test_a_forged_table_contradicts_the_database(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
+    forged = with_new_sums(files | {name: files[name].replace(b"1", b"2", 1)})
+    with pytest.raises(PlanError, match=f"contradicts itself: {name} has not what follows from {RESULTS_FILE}"):
+        verify(zipped(tmp_path, forged))
+
+
+def test_tables_of_another_version_are_not_computed_again(
+    files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verification, "__version__", "9.9.9")
+    found = verify(zipped(tmp_path, files))
+    assert (found.computed_again, found.bundled_by) == (False, "0.1.0")
+
+
+def without(name: str) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
+    return lambda files: {other: content for other, content in files.items() if other != name}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (without("plan.yaml"), "is no bundle: it lacks plan.yaml; `natxy bundle RUN` writes one"),
+        (lambda files: files | {"../../etc/passwd": b""}, "it holds '../../etc/passwd', which no bundle has"),
+        (lambda files: files | {"notes.txt": b""}, "it holds 'notes.txt', which no bundle has"),
+        (lambda files: with_new_sums(files | {"conditions.json": b"[]"}), "conditions.json does not say"),
+        (lambda files: with_new_sums(files | {RESULTS_FILE: b"nothing"}), f"{RESULTS_FILE} is no natxy run"),
+    ],
+)  # fmt: skip
+def test_what_is_no_bundle_is_refused(
+    change: Callable[[dict[str, bytes]], dict[str, bytes]], said: str, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    with pytest.raises(PlanError) as error:
+        verify(zipped(tmp_path, change(files)))
+    assert said in str(error.value)
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(
+    files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "_MOST_BYTES", 1000)
+    with pytest.raises(PlanError, match="more than the 1,000 that natxy reads"):
+        read(zipped(tmp_path, files))
+
+
+@given(place=st.integers(0, 5_000_000), value=st.binary(min_size=1, max_size=4))
+def test_damage_is_refused_or_harmless(
+    place: int, value: bytes, files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = zipped(tmp_path_factory.mktemp("damaged"), files)
+    content = bytearray(path.read_bytes())
+    place %= len(content)
+    content[place : place + len(value)] = value
+    path.write_bytes(content)
+    try:
+        found = read(path)
+    except PlanError:
+        return
+    # A time stamp or a mode was hit.
+    assert found == files

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the files of a bundle from the database of a run.
+
+What is computed here is computed again when a bundle is verified, so nothing in it depends on when or where that is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from natxy import __version__
+from natxy.errors import PlanError
+from natxy.report.page.html import render
+from natxy.report.words.states import run_state
+from natxy.results.database.snapshot import snapshot
+from natxy.results.export import ExportFormat, write
+from natxy.results.pcap import FOREIGN_FILE
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord, RunState
+from natxy.results.rows import figure_rows, to_csv
+from natxy.results.store import RESULTS_FILE
+from natxy.untrusted.texts import json_text, markdown
+
+PLAN_FILE: Final = "plan.yaml"
+FIGURES_FILE: Final = "figures.csv"
+TRIALS_FILE: Final = "trials.csv"
+CONDITIONS_FILE: Final = "conditions.json"
+PAGE_FILE: Final = "report.html"
+README_FILE: Final = "README.md"
+SUMS_FILE: Final = "SHA256SUMS"
+
+BUNDLED_BY: Final = "bundled_by_natxy_version"
+"""The version that computed the files; another one may compute others."""
+
+_README: Final = """\
+# {name}
+
+A measurement by natxy {version} ({state}), begun {started}, with seed {seed}.
+
+| file | |
+|---|---|
+| {page} | the results, for a browser; it loads nothing from a network |
+| {figures} | a row for each figure |
+| {trials} | a row for each trial |
+| {plan} | what was asked for, with every default; natxy run {plan} measures it again |
+| {conditions} | the versions of natxy, of its engine and of each gateway, the machines, and departures from RFCs |
+| {results} | all that was recorded, an SQLite database that natxy report and natxy compare read |
+| {sums} | the hashes of these files: sha256sum -c {sums} |
+
+natxy verify with this bundle checks the hashes, and computes {figures}, {trials}, {plan} and {conditions}
+again from the database.
+"""
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Returns the contents of the bundle's files by name, without the hashes, all of the same moment of the run.
+
+    Raises PlanError when `folder` has no readable run, OSError when a file of it cannot be read.
+    """
+    database = database_of(folder)
+    with tempfile.TemporaryDirectory(prefix="natxy-bundle-") as own:
+        copy = Path(own) / RESULTS_FILE
+        copy.write_bytes(database)
+        reader = RunReader(copy)
+        found = computed_from(reader.run) | {RESULTS_FILE: database, PAGE_FILE: render(reader).encode()}
+    foreign = folder / FOREIGN_FILE
+    if foreign.is_file() and not foreign.is_symlink():
+        found[FOREIGN_FILE] = foreign.read_bytes()
+    return found | {README_FILE: _readme(reader.run)}
+
+
+def database_of(folder: Path) -> bytes:
+    """Returns the database of a run without what SQLite keeps beside it. PlanError when there is no run that ended."""
+    reader = RunReader(folder, trials=False)
+    if reader.run.state is RunState.RUNNING:
+        raise PlanError(f"{reader.folder} is still being measured; bundle it when it has ended")
+    with snapshot(reader.folder / RESULTS_FILE) as db:
+        return bytes(db.serialize())
+
+
+def computed_from(run: RunRecord) -> dict[str, bytes]:
+    """Returns the files that follow from the database alone."""
+    trials = io.BytesIO()
+    write([(run.name, run)], ExportFormat.CSV, trials, io.BytesIO())
+    return {
+        PLAN_FILE: run.plan_yaml.encode(),
+        FIGURES_FILE: to_csv(figure_rows(run)).encode(),
+        TRIALS_FILE: trials.getvalue(),
+        CONDITIONS_FILE: _conditions(run).encode(),
+    }
+
+
+def sums(files: Mapping[str, bytes]) -> str:
+    """Returns the hashes of files, as sha256sum writes and checks them."""
+    return "".join(f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files))
+
+
+def _conditions(run: RunRecord) -> str:
+    conditions = {
+        "natxy_version": run.natxy_version,
+        BUNDLED_BY: __version__,
+        "seed": run.seed,
+        "engine": run.engine,
+        "testbed": run.testbed,
+        "tester": run.tester.model_dump(mode="json") if run.tester else None,
+        "machine": run.machine,
+        "departures": run.deviations,
+        "gateways": {each.name: each.dut and asdict(each.dut) for each in run.experiments},
+    }
+    return json_text(conditions) + "\n"
+
+
+def _readme(run: RunRecord) -> bytes:
+    return _README.format(
+        name=markdown(run.name), version=markdown(run.natxy_version), state=run_state(run),
+        started=markdown(run.started_at), seed=run.seed,
+        page=PAGE_FILE, figures=FIGURES_FILE, trials=TRIALS_FILE, plan=PLAN_FILE, conditions=CONDITIONS_FILE,
+        results=RESULTS_FILE, sums=SUMS_FILE,
+    ).encode()  # fmt: skip

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a bundle as a zip file, and reads one that may come from anybody."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from natxy.bundle.contents import (
+    CONDITIONS_FILE,
+    FIGURES_FILE,
+    PAGE_FILE,
+    PLAN_FILE,
+    README_FILE,
+    SUMS_FILE,
+    TRIALS_FILE,
+)
+from natxy.errors import PlanError
+from natxy.results.pcap import FOREIGN_FILE
+from natxy.results.store import RESULTS_FILE
+
+NEEDED: Final = frozenset(
+    {CONDITIONS_FILE, FIGURES_FILE, PAGE_FILE, PLAN_FILE, README_FILE, RESULTS_FILE, SUMS_FILE, TRIALS_FILE}
+)
+_KNOWN: Final = NEEDED | {FOREIGN_FILE}
+_MOST_BYTES: Final = 4 << 30
+"""So much is read into memory at most: a small zip file may hold as much as it likes."""
+_MODE: Final = 0o644
+# Zip files know no other years.
+_FIRST_YEAR, _LAST_YEAR = 1980, 2107
+
+
+def write_zip(out: BinaryIO, folder: str, files: Mapping[str, bytes], moment: datetime) -> None:
+    """Writes files into a folder of a zip file, which depends on nothing but the arguments."""
+    stamp = moment.replace(year=min(max(moment.year, _FIRST_YEAR), _LAST_YEAR)).timetuple()[:6]
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(f"{folder}/{name}", stamp)
+            entry.external_attr = _MODE << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, files[name])
+
+
+def read(path: Path) -> dict[str, bytes]:
+    """Returns the files of a bundle by name, from a zip file or from a folder that was unpacked.
+
+    Raises PlanError, which names what is wrong, when it is no bundle: when a file is missing, unknown or damaged.
+    """
+    try:
+        found = _from_folder(path) if path.is_dir() else _from_zip(path)
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError) as error:
+        raise PlanError(f"{path} is no bundle, or is damaged: {error}") from error
+    except OSError as error:
+        raise PlanError(f"{path} cannot be read: {error.strerror}") from error
+    if missing := sorted(NEEDED - found.keys()):
+        raise PlanError(f"{path} is no bundle: it lacks {', '.join(missing)}; `natxy bundle RUN` writes one")
+    return found
+
+
+def _from_folder(folder: Path) -> dict[str, bytes]:
+    entries = [(each.name, each.stat().st_size) for each in folder.iterdir()]
+    _check(folder, entries)
+    return {name: (folder / name).read_bytes() for name, _ in entries}
+
+
+def _from_zip(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        entries = [(re.sub(r"^[^/]*/", "", each.filename), each.file_size) for each in archive.infolist()]
+        _check(path, entries)
+        return {name: archive.read(each) for (name, _), each in zip(entries, archive.infolist(), strict=True)}
+
+
+def _check(path: Path, entries: list[tuple[str, int]]) -> None:
+    """Raises PlanError unless each file is one that a bundle has, once, and all together fit into memory."""
+    names = [name for name, _ in entries]
+    if unknown := sorted(set(names) - _KNOWN):
+        raise PlanError(f"{path} is no bundle: it holds {unknown[0]!r}, which no bundle has")
+    if len(names) > len(set(names)):
+        raise PlanError(f"{path} is no bundle: it holds a file twice")
+    if (size := sum(size for _, size in entries)) > _MOST_BYTES:
+        raise PlanError(f"{path} holds {size:,} bytes, more than the {_MOST_BYTES:,} that natxy reads")

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verifies a bundle: is it whole, and do its tables follow from what was recorded?"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from natxy import __version__
+from natxy.bundle.contents import BUNDLED_BY, CONDITIONS_FILE, SUMS_FILE, computed_from, sums
+from natxy.bundle.file import read
+from natxy.errors import PlanError
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord
+from natxy.results.store import RESULTS_FILE
+
+
+@dataclass(frozen=True)
+class Verified:
+    """Holds the run of a bundle that is whole.
+
+    `bundled_by` is the version that computed its tables. They were computed again, with the same values, if
+    `computed_again`, which only the same version can.
+    """
+
+    run: RunRecord
+    bundled_by: str
+    file_count: int
+    computed_again: bool
+
+
+def verify(path: Path) -> Verified:
+    """Returns what a bundle holds. PlanError, which names each file at fault, when something in it was changed."""
+    files = read(path)
+    _check_sums(path, files)
+    with tempfile.TemporaryDirectory(prefix="natxy-verify-") as own:
+        database = Path(own) / RESULTS_FILE
+        database.write_bytes(files[RESULTS_FILE])
+        try:
+            run = RunReader(database).run
+        except PlanError as error:
+            raise PlanError(f"{path}: {str(error).replace(str(database), RESULTS_FILE)}") from error
+    bundled_by = _bundled_by(path, files)
+    computed_again = bundled_by == __version__
+    if computed_again:
+        expected = computed_from(run)
+        if different := [name for name in sorted(expected) if expected[name] != files[name]]:
+            raise PlanError(
+                f"{path} contradicts itself: {', '.join(different)} {_has(different)} not what follows from "
+                f"{RESULTS_FILE}; one of them was changed after the bundle was made"
+            )
+    return Verified(run, bundled_by, len(files), computed_again)
+
+
+def _check_sums(path: Path, files: Mapping[str, bytes]) -> None:
+    expected = sums({name: content for name, content in files.items() if name != SUMS_FILE}).splitlines()
+    stated = files[SUMS_FILE].decode(errors="replace").splitlines()
+    names = {line.partition("  ")[2] for line in {*expected} ^ {*stated}}
+    if names:
+        raise PlanError(
+            f"{path} is not as it was made: by {SUMS_FILE}, {', '.join(map(repr, sorted(names)))} "
+            f"{_has([*names])} another content; take the bundle from its source again"
+        )
+
+
+def _has(names: list[str]) -> str:
+    return "has" if len(names) == 1 else "have"
+
+
+def _bundled_by(path: Path, files: Mapping[str, bytes]) -> str:
+    try:
+        return str(json.loads(files[CONDITIONS_FILE])[BUNDLED_BY])
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise PlanError(f"{path}: {CONDITIONS_FILE} does not say `{BUNDLED_BY}`") from error

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy bundle`: packs a run into one file for publication."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from natxy.bundle.contents import SUMS_FILE, files_of, sums
+from natxy.bundle.file import write_zip
+from natxy.cli.completion import runs
+from natxy.cli.console import echo
+from natxy.cli.errors import reported_errors
+from natxy.cli.output.file import output_file
+from natxy.errors import PlanError
+from natxy.results.reader import RunReader
+from natxy.untrusted.texts import file_name
+from natxy.untrusted.values import utc
+
+
+def bundle(
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The folder of a run.", autocompletion=runs, show_default=False)
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File to write; default: RUN.zip beside the folder.", show_default=False),
+    ] = None,
+) -> None:
+    """Pack a run into one zip file for publication.
+
+    It has the plan, the database, tables as CSV, the report, the versions of everything, and the hashes of these files,
+    which `natxy verify` checks. The plan is published as it is, with the names of machines and the commands in it.
+    """
+    with reported_errors():
+        run = RunReader(folder, trials=False)
+        name = file_name(run.folder.resolve().name)
+        target = output or run.folder.resolve().parent / f"{name}.zip"
+        try:
+            files = files_of(run.folder)
+        except OSError as error:
+            raise PlanError(f"{run.folder} cannot be read: {error.strerror}") from error
+        with output_file(target) as out:
+            write_zip(out, name, files | {SUMS_FILE: sums(files).encode()}, utc(run.run.started_at))
+        echo(f"{target}\n")

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from natxy.cli import app
+from tests.support.past_runs import night
+
+
+def natxy(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def test_a_run_is_bundled_beside_its_folder_and_verified(tmp_path: Path) -> None:
+    run = night(tmp_path, 1)
+    made = natxy("bundle", run)
+    assert (made.exit_code, made.output) == (0, f"{tmp_path}/nightly-01.zip\n")
+    verified = natxy("verify", tmp_path / "nightly-01.zip")
+    assert verified.exit_code == 0, verified.output
+    assert verified.output.startswith("nightly: complete, begun 2026-03-01T02:00:00")
+    assert "8 files: as they were made\n" in verified.output
+    assert "computed again from its database: the same\n" in verified.output
+
+
+def test_a_bundle_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "text.zip").write_text("no zip")
+    for path, said in (
+        (tmp_path / "text.zip", "is no bundle, or is damaged"),
+        (tmp_path / "none.zip", "cannot be read"),
+    ):
+        refused = natxy("verify", path)
+        assert (refused.exit_code, said in refused.output) == (2, True), refused.output
+
+
+def test_an_output_that_belongs_to_a_run_is_kept(tmp_path: Path) -> None:
+    run = night(tmp_path, 1)
+    refused = natxy("bundle", run, "--output", run / "results.sqlite")
+    assert (refused.exit_code, "belongs to a run" in refused.output) == (2, True), refused.output
