@@ -14,7 +14,8 @@ RUN_PACKAGES := build-essential pkg-config meson ninja-build python3-venv \
 JOOL_PACKAGES := user-mode-linux jool-tools kmod flex bison bc libelf-dev libssl-dev xz-utils
 VM_PACKAGES := qemu-system-x86 mmdebstrap e2fsprogs openssh-client util-linux
 AARCH64_PACKAGES := g++-aarch64-linux-gnu qemu-user-static mmdebstrap
-DEV_PACKAGES := git openssh-server openssh-client qemu-utils clang clang-tidy clang-format libclang-rt-14-dev chromium
+DEV_PACKAGES := git openssh-server openssh-client qemu-utils syslinux mtools dosfstools fdisk e2fsprogs \
+	clang clang-tidy clang-format libclang-rt-14-dev chromium
 
 # The levels of x86-64 that the portable engine has builds for. DPDK itself needs the second.
 ISAS := x86-64-v2 x86-64-v3 x86-64-v4

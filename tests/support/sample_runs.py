@@ -148,7 +148,7 @@ class SampleRun:
             plan_yaml=f"name: {name}\nseed: 18446744073709551615\norder: {'blocks' if in_blocks else 'experiments'}\n",
             seed=2**64 - 1,
             natxy_version="0.1.0",
-            machine={"kernel": "6.1.0-18-amd64", "cpu": "Virtual CPU @ 2.60GHz", "cores": "2"},
+            machine={"kernel": "6.1.0-18-amd64", "processor": "Virtual CPU @ 2.60GHz", "cores": "2"},
         )
         self.store.describe_tester(
             engine={"name": "natxy-engine", "version": "0.1.0", "dpdk": "DPDK 22.11.11", "worker_cores": [0]},

@@ -22,6 +22,8 @@ from typing import IO, Final
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, DutLostError, PlanError
+from natxy.system.autogroup import autogroup_of
+from natxy.system.niceness import HIGHEST
 from natxy.system.temporary_folder import temporary_folder
 from natxy.testbeds.guest import init as guest_init
 from natxy.testbeds.guest.recipe import Recipe, built_folder
@@ -150,6 +152,9 @@ class Guest:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
+            # The gateway would not wait for other programs of this machine if it had one of its own.
+            if session := autogroup_of(self._process.pid):
+                session.set(HIGHEST)
             # With this copy closed, the line ends when the guest does.
             theirs.close()
             self._line.wait_ready(_BOOT_S)
