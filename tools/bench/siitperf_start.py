@@ -2,11 +2,12 @@
 """Measures the start of the programs that stand in for siitperf's, in a lab: `make bench`.
 
 siitperf_start.json has a row for each way of calling them, with the seconds from the start of siitperf-tp to its first
-frame at the gateway.
+frame at the gateway, and the load of the last minute: other programs delay a start.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 from pathlib import Path
 from typing import Any, Final
@@ -49,6 +50,7 @@ def row(way: str, took_s: list[float]) -> dict[str, Any]:
         "least_s": round(min(took_s), 3),
         "most_s": round(max(took_s), 3),
         "goal_s": MOST_S,
+        "load": round(os.getloadavg()[0], 1),
     }
 
 

@@ -88,6 +88,12 @@ def start_rows(machines: Sequence[Kept]) -> Iterable[str]:
     for name, newest in rows[-1].items():
         cells = (_seconds(of_machine[name]) if name in of_machine else "" for of_machine in rows)
         yield f"| {name} | {newest['goal_s']:.1f} s | {' | '.join(cells)} |"
+    loads = (max(row["load"] for row in machine["siitperf_start"]) for machine in machines)
+    said = (
+        f"{_processor(machine)}: {load:.1f} on {machine['conditions']['cores']} cores"
+        for machine, load in zip(machines, loads, strict=True)
+    )
+    yield f"\nThe machine's load meanwhile: {'; '.join(said)}."
 
 
 def pacing_rows(machines: Sequence[Kept]) -> Iterable[str]:

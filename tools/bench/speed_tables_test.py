@@ -49,13 +49,15 @@ def test_siitperfs_own_ratio_is_beside_that_of_the_program() -> None:
 
 def test_the_start_of_a_program_is_judged() -> None:
     def start(median_s: float) -> dict[str, Any]:
-        return {"name": "plain", "median_s": median_s, "least_s": 0.4, "most_s": 2.0, "goal_s": 1.5}
+        return {"name": "plain", "median_s": median_s, "least_s": 0.4, "most_s": 2.0, "goal_s": 1.5, "load": 2.25}
 
-    machines = [EPYC | {"siitperf_start": [start(0.5)]}, XEON | {"siitperf_start": [start(1.6)]}]
+    epyc, xeon = ({"conditions": each["conditions"] | {"cores": "2"}} for each in (EPYC, XEON))
+    machines = [epyc | {"siitperf_start": [start(0.5)]}, xeon | {"siitperf_start": [start(1.6)]}]
     assert [*start_rows(machines)] == [
         "| call | goal | AMD EPYC | Intel Xeon |",
         "|---|---:|---:|---:|",
         "| plain | 1.5 s | 0.50 (0.40–2.00) | 1.60 (0.40–2.00) above |",
+        "\nThe machine's load meanwhile: AMD EPYC: 2.2 on 2 cores; Intel Xeon: 2.2 on 2 cores.",
     ]
 
 
